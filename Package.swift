@@ -1,0 +1,105 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+/// What every target of ours is built with: warnings are errors, and the upcoming language features are on.
+let ours: [SwiftSetting] = [
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+
+/// One static-pie binary for the client in a release build: it starts faster than a dynamic one, and keeps address
+/// space randomisation. Needs `--static-swift-stdlib --disable-local-rpath` on the command line (see Makefile).
+let staticPIE: [LinkerSetting] = [
+    .unsafeFlags(
+        ["-static-executable", "-use-ld=lld", "-Xclang-linker", "-static-pie"],
+        .when(configuration: .release))
+]
+
+let package = Package(
+    name: "btc-priced",
+    products: [
+        .executable(name: "btc-priced", targets: ["btc-priced"]),
+        .executable(name: "btcctl", targets: ["btcctl"]),
+        .executable(name: "exchange-simulator", targets: ["exchange-simulator"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: []),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    ],
+    targets: [
+        // Executables: an entry point, nothing else.
+        .executableTarget(name: "btc-priced", dependencies: ["BTCPriceDaemon"], swiftSettings: ours),
+        .executableTarget(
+            name: "btcctl", dependencies: ["BTCCtl"], swiftSettings: ours, linkerSettings: staticPIE),
+        .executableTarget(name: "exchange-simulator", dependencies: ["ExchangeSimulator"], swiftSettings: ours),
+
+        // The daemon.
+        .target(
+            name: "BTCPriceDaemon",
+            dependencies: [
+                "BTCPriceCore", "BTCPriceNetworking", "BTCPricePersistence", "BTCPriceServer", "BTCPriceVarlink",
+                "Systemd", "Varlink",
+                .product(name: "Configuration", package: "swift-configuration"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "TOMLKit", package: "TOMLKit"),
+            ],
+            swiftSettings: ours),
+        .target(
+            name: "BTCPriceServer", dependencies: ["BTCPriceCore", "BTCPriceVarlink", "CEpoll", "Varlink"],
+            swiftSettings: ours),
+        .target(name: "CEpoll"),
+        .target(
+            name: "BTCPriceNetworking",
+            dependencies: [
+                "BTCPriceCore",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: ours),
+        .target(name: "BTCPricePersistence", dependencies: ["BTCPriceCore"], swiftSettings: ours),
+        .target(
+            name: "Systemd", dependencies: ["CSystemd", .product(name: "Logging", package: "swift-log")],
+            swiftSettings: ours),
+        .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
+
+        // The client.
+        .target(
+            name: "BTCCtl",
+            dependencies: [
+                "BTCPriceClient", "BTCPriceFeature",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: ours),
+        .target(name: "BTCPriceClient", dependencies: ["BTCPriceVarlink", "Varlink"], swiftSettings: ours),
+        .target(name: "BTCPriceFeature", dependencies: ["BTCPriceCore"], swiftSettings: ours),
+
+        // What both speak.
+        .target(name: "BTCPriceVarlink", dependencies: ["BTCPriceCore", "Varlink"], swiftSettings: ours),
+        .target(name: "Varlink", swiftSettings: ours),
+        .target(name: "BTCPriceCore", swiftSettings: ours),
+
+        // The exchanges, for tests, benchmarks and an offline demo.
+        .target(
+            name: "ExchangeSimulator",
+            dependencies: [
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: ours),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,19 @@
+/// The last valid quote, with what a restart needs to be honest about its age and not to be fooled by an old answer.
+public struct CachedPrice: Sendable, Hashable {
+    /// The quote.
+    public let quote: PriceQuote
+    /// When it was observed on `CLOCK_BOOTTIME`, milliseconds; `nil` where only the wall clock knows (after a reboot).
+    public let observedBoottime: Int64?
+    /// The newest mark accepted from each source, by the source's name.
+    public let marks: [String: VenueMark]
+
+    /// - Parameters:
+    ///   - quote: The quote.
+    ///   - observedBoottime: `CLOCK_BOOTTIME` of the observation in milliseconds, where this boot made it.
+    ///   - marks: The newest mark accepted from each source.
+    public init(quote: PriceQuote, observedBoottime: Int64?, marks: [String: VenueMark] = [:]) {
+        self.quote = quote
+        self.observedBoottime = observedBoottime
+        self.marks = marks
+    }
+}

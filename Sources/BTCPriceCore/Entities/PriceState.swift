@@ -1,0 +1,71 @@
+/// How current the price is.
+public enum Freshness: String, Sendable, Hashable, CaseIterable {
+    /// The last tick has a value, no older than two intervals at the moment of the reply.
+    case fresh
+    /// The last tick failed, or the ticks are paused: the last valid value is shown.
+    case stale
+    /// There never was a value.
+    case none
+}
+
+/// How many sources stand behind the price.
+public enum Confirmation: String, Sendable, Hashable, CaseIterable {
+    /// One source.
+    case single
+    /// A second source agrees.
+    case confirmed
+    /// A jump that no second source could confirm.
+    case unconfirmed
+}
+
+/// What the last tick left: all that a client is told of the price.
+public struct PriceState: Sendable, Hashable {
+    /// The number of the last finished tick, from 1; 0 before the first.
+    public var tick: Int64
+    /// How current ``quote`` is.
+    public var freshness: Freshness
+    /// The last valid quote; `nil` exactly when ``freshness`` is `none`.
+    public var quote: PriceQuote?
+    /// `CLOCK_BOOTTIME` of the observation, milliseconds; `nil` where only the wall clock knows.
+    public var observedBoottime: Int64?
+    /// What stands behind ``quote``.
+    public var confirmation: Confirmation?
+    /// Why the last tick failed, in one line; `paused` while paused.
+    public var failure: String?
+    /// Until when a fresh state may be called fresh, `CLOCK_BOOTTIME` in milliseconds; `nil` where it is not fresh.
+    public var freshUntil: Int64?
+
+    /// A state of which every part is given.
+    public init(
+        tick: Int64, freshness: Freshness, quote: PriceQuote?, observedBoottime: Int64?,
+        confirmation: Confirmation?, failure: String?, freshUntil: Int64? = nil
+    ) {
+        self.tick = tick
+        self.freshness = freshness
+        self.quote = quote
+        self.observedBoottime = observedBoottime
+        self.confirmation = confirmation
+        self.failure = failure
+        self.freshUntil = freshUntil
+    }
+
+    /// Before the first price.
+    public static let empty = PriceState(
+        tick: 0, freshness: .none, quote: nil, observedBoottime: nil, confirmation: nil, failure: nil)
+
+    /// What ``PriceState/failure`` says while the ticks are paused.
+    public static let pausedFailure = "paused"
+
+    /// The state as it must be told at `boottime`: one that was fresh and has grown too old is stale, and says so.
+    ///
+    /// This is what keeps a wedged ticker from showing an old price as current.
+    /// - Parameter boottime: `CLOCK_BOOTTIME` of the reply, milliseconds.
+    public func told(at boottime: Int64) -> PriceState {
+        guard freshness == .fresh, let freshUntil, boottime > freshUntil else { return self }
+        var aged = self
+        aged.freshness = .stale
+        aged.failure = "no tick has finished in time since this price"
+        aged.freshUntil = nil
+        return aged
+    }
+}

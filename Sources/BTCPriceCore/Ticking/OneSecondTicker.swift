@@ -1,0 +1,99 @@
+/// One tick.
+public struct Tick<Instant: InstantProtocol>: Sendable where Instant.Duration == Duration {
+    /// From when its budget counts: the instant it was due, or, where it comes much too late (after a suspend), now.
+    public let start: Instant
+    /// How late it began.
+    public let lateness: Duration
+    /// How many ticks before it were missed.
+    public let skipped: Int64
+}
+
+/// What a ticker drives.
+public protocol TickTarget<Instant>: Sendable {
+    /// The clock's instant.
+    associatedtype Instant: InstantProtocol where Instant.Duration == Duration
+
+    /// One tick. The next one waits for its end. Cancelled by a pause and by a stop.
+    func tick(_ tick: Tick<Instant>) async
+
+    /// The ticks stand still from now on, until the next ``tick(_:)``.
+    func paused() async
+}
+
+/// Ticks once an interval, one second unless told otherwise.
+///
+/// No drift, no queue, never two at a time. `start`, `stop`, `pause` and `resume` work at once: a tick under way is
+/// cancelled, and a resume ticks without waiting for the old grid.
+public actor OneSecondTicker<C: Clock> where C.Duration == Duration {
+    private enum Phase { case stopped, running, paused }
+
+    private let clock: C
+    private let interval: Duration
+    private let target: any TickTarget<C.Instant>
+    private var phase = Phase.stopped
+    private var loop: Task<Void, Never>?
+
+    /// - Parameters:
+    ///   - interval: From one tick to the next; above zero.
+    ///   - clock: A monotonic clock. One that counts suspended time, so that a machine that wakes up ticks at once.
+    ///   - target: What is ticked.
+    public init(interval: Duration = .seconds(1), clock: C, target: any TickTarget<C.Instant>) {
+        precondition(interval > .zero, "an interval is above zero")
+        self.interval = interval
+        self.clock = clock
+        self.target = target
+    }
+
+    /// Whether the ticks stand still by ``pause()``.
+    public var isPaused: Bool { phase == .paused }
+
+    /// Starts ticking, the first tick at once. Without effect unless stopped.
+    public func start() {
+        guard phase == .stopped else { return }
+        begin()
+    }
+
+    /// Ends the ticks. Returns when the last one has ended.
+    public func stop() async {
+        phase = .stopped
+        loop?.cancel()
+        await loop?.value
+    }
+
+    /// Halts the ticks at once. Without effect unless running.
+    public func pause() async {
+        guard phase == .running else { return }
+        phase = .paused
+        loop?.cancel()
+        await loop?.value
+        // A resume or a stop may have come in while the last tick ended.
+        if phase == .paused { await target.paused() }
+    }
+
+    /// Ticks again, at once. Without effect unless paused.
+    public func resume() {
+        guard phase == .paused else { return }
+        begin()
+    }
+
+    private func begin() {
+        phase = .running
+        let previous = loop
+        loop = Task {
+            await previous?.value
+            await run()
+        }
+    }
+
+    private func run() async {
+        var schedule = TickSchedule(start: clock.now, interval: interval)
+        while !Task.isCancelled {
+            let (due, skipped) = schedule.advance(now: clock.now)
+            do { try await clock.sleep(until: due, tolerance: .zero) } catch { return }
+            let now = clock.now
+            let lateness = max(.zero, due.duration(to: now))
+            await target.tick(
+                Tick(start: lateness > interval / 2 ? now : due, lateness: lateness, skipped: skipped))
+        }
+    }
+}

@@ -1,0 +1,16 @@
+/// Something worth telling an operator. Core returns events and logs nothing: what is said of them, and how often, is decided
+/// where the journal is.
+public enum PriceEvent: Sendable, Hashable {
+    /// There is a price where there was none, or a current one where there was an old one. `failedTicks` failed before it.
+    case becameFresh(PriceQuote, failedTicks: Int64)
+    /// No source gave a price. `quote` is the one shown meanwhile.
+    case becameStale(failure: String, quote: PriceQuote?)
+    /// A source was asked and gave nothing.
+    case sourceFailed(SourceFailure)
+    /// A source that had failed the last time gave a price.
+    case sourceRecovered(String)
+    /// The last valid price can't be kept. The price goes on.
+    case saveFailed(PriceStoreError)
+    /// It can be kept again.
+    case saveRecovered
+}

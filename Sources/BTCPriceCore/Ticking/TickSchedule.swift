@@ -1,0 +1,35 @@
+/// When the ticks are due: at `start + n · interval`, as a pure value.
+///
+/// Deadlines, not sleeps after work, so that nothing drifts. A tick that was missed is skipped, never queued.
+struct TickSchedule<Instant: InstantProtocol>: Sendable where Instant.Duration == Duration {
+    let start: Instant
+    let interval: Duration
+    private var next: Int64 = 0
+
+    init(start: Instant, interval: Duration) {
+        self.start = start
+        self.interval = interval
+    }
+
+    /// The next tick to wait for, and how many were missed before it.
+    ///
+    /// A deadline that has just passed is still kept: a fetch that uses up its whole budget ends right on the next
+    /// deadline, a hair late, and must not cost every second tick. From half an interval on it counts as missed.
+    mutating func advance(now: Instant) -> (due: Instant, skipped: Int64) {
+        var skipped: Int64 = 0
+        let late = instant(next).duration(to: now)
+        if late > interval / 2 {
+            let elapsed = start.duration(to: now).attoseconds
+            let step = interval.attoseconds
+            let following = Int64((elapsed + step - 1) / step)
+            skipped = following - next
+            next = following
+        }
+        defer { next += 1 }
+        return (instant(next), skipped)
+    }
+
+    private func instant(_ index: Int64) -> Instant {
+        start.advanced(by: interval * index)
+    }
+}

@@ -1,0 +1,73 @@
+/// A quote that passed ``QuoteCheck``, with what comes along with it.
+public struct FetchedPrice: Sendable, Hashable {
+    /// The quote.
+    public let quote: PriceQuote
+    /// When it was observed, on both clocks.
+    public let observed: ObservationTime
+    /// The mark to hold the source's next answer against; `nil` where the venue gave none that can be trusted.
+    public let mark: VenueMark?
+    /// The sources that were asked before it, and why each gave nothing.
+    public var failures: [SourceFailure]
+
+    /// A fetched price of which every part is given.
+    public init(quote: PriceQuote, observed: ObservationTime, mark: VenueMark?, failures: [SourceFailure] = []) {
+        self.quote = quote
+        self.observed = observed
+        self.mark = mark
+        self.failures = failures
+    }
+}
+
+/// Why one source gave no price.
+public struct SourceFailure: Sendable, Hashable {
+    /// The source's name.
+    public let source: String
+    /// Why.
+    public let error: PriceLoadingError
+
+    /// - Parameters:
+    ///   - source: The source's name.
+    ///   - error: Why it gave no price.
+    public init(source: String, error: PriceLoadingError) {
+        self.source = source
+        self.error = error
+    }
+}
+
+/// Asks one source for its latest price, dates the answer and judges it.
+public struct FetchLatestPrice: Sendable {
+    private let loader: any PriceLoader
+    private let now: TimeSource
+
+    /// - Parameters:
+    ///   - loader: The source.
+    ///   - now: Reads the clocks the quote is dated by.
+    public init(loader: any PriceLoader, now: @escaping TimeSource) {
+        self.loader = loader
+        self.now = now
+    }
+
+    /// What is asked.
+    public var source: PriceSource { loader.source }
+
+    /// - Parameter last: The newest mark accepted from this source, where there is one.
+    /// - Throws: ``PriceLoadingError/cancelled`` if the task is cancelled, else why the source gave no valid price.
+    public func execute(after last: VenueMark?) async throws(PriceLoadingError) -> FetchedPrice {
+        let loaded: LoadedPrice
+        do {
+            loaded = try await loader.load()
+        } catch {
+            // Whatever a loader makes of it: once we were cancelled, that is the reason and no failure of the source.
+            throw Task.isCancelled ? .cancelled : error
+        }
+        if Task.isCancelled { throw .cancelled }
+        let observed = now()
+        try QuoteCheck.judge(loaded, after: last)
+        let source = loader.source
+        return FetchedPrice(
+            quote: PriceQuote(
+                value: loaded.value, currency: source.currency, timestamp: observed.wall, source: source.name,
+                market: source.market),
+            observed: observed, mark: QuoteCheck.mark(of: loaded, acceptedAt: observed.wall))
+    }
+}

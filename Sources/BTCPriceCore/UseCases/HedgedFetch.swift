@@ -1,0 +1,166 @@
+/// One hedged fetch as a pure value: who is asked when, and whose answer counts.
+///
+/// - The sources are asked in order. The next one is asked when the one before fails, or after its `hedge` of silence.
+/// - A source that has not answered within its `timeout` has failed; a later answer of it is not looked at.
+/// - An earlier source goes before a later one: a later one's answer is held until every earlier source has failed or run
+///   out of time. So the primary still wins within its time, and the price does not hop between venues with every hedge.
+/// - At the budget's end the held answer is taken, or the fetch fails.
+///
+/// It returns what to do and does nothing itself. Every input takes the present instant, so it needs no clock.
+struct HedgedFetch<Instant: InstantProtocol, Answer: Sendable>: Sendable where Instant.Duration == Duration {
+    /// The waits that a source is granted.
+    struct Patience: Sendable {
+        /// From asking to giving up.
+        var timeout: Duration
+        /// From asking to asking the next one too.
+        var hedge: Duration
+    }
+
+    enum Action {
+        /// Ask the source of this index.
+        case ask(Int)
+        /// Call ``timerFired(now:)`` at this instant. A later one replaces it; one that fires in vain does no harm.
+        case wake(at: Instant)
+        /// It is over. No action follows.
+        case finish(Result)
+    }
+
+    enum Result {
+        case answered(Int, Answer, failures: [(index: Int, error: PriceLoadingError)])
+        case failed([(index: Int, error: PriceLoadingError)])
+        case cancelled
+    }
+
+    private enum Slot: Sendable {
+        case waiting
+        case asked(at: Instant)
+        case answered(Answer)
+        case failed(PriceLoadingError)
+    }
+
+    private let patience: [Patience]
+    private let deadline: Instant
+    private var slots: [Slot]
+    private var nextWake: Instant?
+    private var isOver = false
+
+    /// - Parameters:
+    ///   - patience: One for each source, in their order.
+    ///   - deadline: The end of the budget.
+    init(patience: [Patience], deadline: Instant) {
+        self.patience = patience
+        self.deadline = deadline
+        self.slots = patience.map { _ in .waiting }
+    }
+
+    mutating func start(now: Instant) -> [Action] {
+        advance(now: now)
+    }
+
+    mutating func answered(_ index: Int, _ answer: Answer, now: Instant) -> [Action] {
+        // An answer that comes with the last instant of the source's time still counts; later than that, it does not.
+        if case .asked(let at) = slots[index], at.advanced(by: patience[index].timeout) >= now, deadline >= now {
+            slots[index] = .answered(answer)
+        }
+        return advance(now: now)
+    }
+
+    mutating func failed(_ index: Int, _ error: PriceLoadingError, now: Instant) -> [Action] {
+        if error == .cancelled { return finish(.cancelled) }
+        if case .asked = slots[index] { slots[index] = .failed(error) }
+        return advance(now: now)
+    }
+
+    mutating func timerFired(now: Instant) -> [Action] {
+        advance(now: now)
+    }
+
+    mutating func cancelled() -> [Action] {
+        finish(.cancelled)
+    }
+
+    private mutating func finish(_ result: Result) -> [Action] {
+        guard !isOver else { return [] }
+        isOver = true
+        return [.finish(result)]
+    }
+
+    private mutating func advance(now: Instant) -> [Action] {
+        guard !isOver else { return [] }
+        giveUpOnTheSilent(now: now)
+
+        var failures: [(index: Int, error: PriceLoadingError)] = []
+        var someoneEarlierMayStillAnswer = false
+        for (index, slot) in slots.enumerated() {
+            switch slot {
+            case .failed(let error):
+                failures.append((index, error))
+            case .answered(let answer) where !someoneEarlierMayStillAnswer:
+                return finish(.answered(index, answer, failures: failures))
+            case .waiting, .asked, .answered:
+                someoneEarlierMayStillAnswer = true
+            }
+        }
+        if !someoneEarlierMayStillAnswer || now >= deadline {
+            return finish(.failed(failures))
+        }
+
+        var actions: [Action] = []
+        if let index = nextToAsk(now: now) {
+            slots[index] = .asked(at: now)
+            actions.append(.ask(index))
+        }
+        let wake = earliestWake()
+        if wake != nextWake {
+            nextWake = wake
+            actions.append(.wake(at: wake))
+        }
+        return actions
+    }
+
+    private mutating func giveUpOnTheSilent(now: Instant) {
+        for (index, slot) in slots.enumerated() {
+            guard case .asked(let at) = slot else { continue }
+            if now >= deadline {
+                slots[index] = .failed(.timedOut(after: at.duration(to: deadline)))
+            } else if now >= at.advanced(by: patience[index].timeout) {
+                slots[index] = .failed(.timedOut(after: patience[index].timeout))
+            }
+        }
+        // What was never asked does not stand in the way of a held answer once the time is over.
+        if now >= deadline {
+            for index in slots.indices {
+                if case .waiting = slots[index] { slots[index] = .failed(.timedOut(after: .zero)) }
+            }
+        }
+    }
+
+    /// The first source not asked yet, if it is its turn.
+    private func nextToAsk(now: Instant) -> Int? {
+        var turn = true
+        for (index, slot) in slots.enumerated() {
+            switch slot {
+            case .waiting: return turn ? index : nil
+            case .failed: turn = true
+            case .answered: return nil
+            case .asked(let at): turn = now >= at.advanced(by: patience[index].hedge)
+            }
+        }
+        return nil
+    }
+
+    /// The next instant at which silence alone changes something.
+    private func earliestWake() -> Instant {
+        var wake = deadline
+        var lastAsked: (index: Int, at: Instant)?
+        for (index, slot) in slots.enumerated() {
+            guard case .asked(let at) = slot else { continue }
+            wake = min(wake, at.advanced(by: patience[index].timeout))
+            lastAsked = (index, at)
+        }
+        if let last = lastAsked, last.index + 1 < slots.count, case .waiting = slots[last.index + 1] {
+            wake = min(wake, last.at.advanced(by: patience[last.index].hedge))
+        }
+        return wake
+    }
+}

@@ -1,0 +1,4 @@
+import AsyncHTTPClient
+import NIOCore
+import NIOPosix
+import NIOHTTP1

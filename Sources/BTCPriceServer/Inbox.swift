@@ -1,0 +1,126 @@
+import BTCPriceCore
+import CEpoll
+import Glibc
+import Synchronization
+import Varlink
+
+/// Brings publications, answers and orders from anywhere to the loop's thread.
+final class Inbox: Sendable {
+    /// What has come in since the loop looked last.
+    struct Delivery {
+        /// States for the watchers, in order.
+        var fanOut: [(state: PriceState, version: UInt64)] = []
+        /// Replies to fetches, by the connection that asked.
+        var answers: [(connection: UInt64, reply: Reply)] = []
+        var beat: UInt64 = 0
+        var stop = false
+    }
+
+    private struct Contents {
+        var delivery = Delivery()
+        var state = PriceState.empty
+        var version: UInt64 = 0
+        var watchers = 0
+        var isSignalled = false
+    }
+
+    /// Readable when the loop has something to look at.
+    let wakeDescriptor: Int32
+    private let contents = Mutex(Contents())
+    private let beaten = Atomic<UInt64>(0)
+
+    init() throws(SocketError) {
+        wakeDescriptor = cepoll_eventfd()
+        guard wakeDescriptor >= 0 else { throw SocketError("cannot make an eventfd: \(systemError(errno))") }
+    }
+
+    deinit {
+        close(wakeDescriptor)
+    }
+
+    /// Shows a state. Without watchers nobody is woken for it: the next call finds it.
+    func publish(_ state: PriceState, toWatchers: Bool) {
+        deliver { contents in
+            contents.state = state
+            contents.version += 1
+            guard toWatchers, contents.watchers > 0 else { return false }
+            contents.delivery.fanOut.append((state, contents.version))
+            return true
+        }
+    }
+
+    func answer(_ connection: UInt64, _ reply: Reply) {
+        deliver { contents in
+            contents.delivery.answers.append((connection, reply))
+            return true
+        }
+    }
+
+    func stop() {
+        deliver { contents in
+            contents.delivery.stop = true
+            return true
+        }
+    }
+
+    /// Asks the loop for a sign of life.
+    func ping(_ number: UInt64) {
+        deliver { contents in
+            contents.delivery.beat = number
+            return true
+        }
+    }
+
+    /// The number of the last ``ping(_:)`` that the loop has answered.
+    var lastBeat: UInt64 { beaten.load(ordering: .acquiring) }
+
+    // MARK: The loop's side
+
+    /// Brings `board` up to date.
+    func refresh(_ board: inout Board) {
+        let newer = contents.withLock { contents in
+            contents.version == board.version ? nil : (contents.state, contents.version)
+        }
+        if let (state, version) = newer { board.show(state, version: version) }
+    }
+
+    /// Counts one watcher more, and brings `board` up to date in the same moment: no state falls between the two.
+    func enterWatcher(_ board: inout Board) {
+        let (state, version) = contents.withLock { contents in
+            contents.watchers += 1
+            return (contents.state, contents.version)
+        }
+        if version != board.version { board.show(state, version: version) }
+    }
+
+    func leaveWatcher() {
+        contents.withLock { $0.watchers -= 1 }
+    }
+
+    func take() -> Delivery {
+        var count: UInt64 = 0
+        _ = read(wakeDescriptor, &count, MemoryLayout.size(ofValue: count))
+        return contents.withLock { contents in
+            defer {
+                contents.delivery = Delivery()
+                contents.isSignalled = false
+            }
+            return contents.delivery
+        }
+    }
+
+    func beat(_ number: UInt64) {
+        beaten.store(number, ordering: .releasing)
+    }
+
+    private func deliver(_ change: (inout Contents) -> Bool) {
+        let wake = contents.withLock { contents in
+            guard change(&contents), !contents.isSignalled else { return false }
+            contents.isSignalled = true
+            return true
+        }
+        guard wake else { return }
+        var one: UInt64 = 1
+        _ = write(wakeDescriptor, &one, MemoryLayout.size(ofValue: one))
+    }
+}

@@ -1,0 +1,91 @@
+import Glibc
+
+/// The socket can't be used.
+public struct SocketError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// What is wrong and what to do.
+    public let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}
+
+/// A Unix-domain socket that listens, of our own or handed over by systemd.
+public struct ListeningSocket: Sendable {
+    let descriptor: Int32
+    /// The file to remove at the end; `nil` where it is not ours.
+    let path: String?
+
+    /// Takes over a socket that listens already. Its file is never removed.
+    public init(inherited descriptor: Int32) {
+        self.descriptor = descriptor
+        path = nil
+        _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    }
+
+    /// Listens at `path`, for every local user. A socket file that a dead daemon left there is replaced in one step, so
+    /// that there is no moment in which a client finds none.
+    ///
+    /// The caller holds the state directory's lock: no other daemon of ours uses the path.
+    /// - Throws: ``SocketError`` if the path is too long, holds something else, or can't be written.
+    public init(path: String) throws(SocketError) {
+        let temporary = path + ".new"
+        // sun_path, with its NUL, holds 108 bytes (unix(7)).
+        guard temporary.utf8.count < 108 else {
+            throw SocketError("the socket's path is too long (\(path.utf8.count) bytes, at most 103): \(path)")
+        }
+        var status = stat()
+        if lstat(path, &status) == 0 {
+            guard status.st_mode & S_IFMT == S_IFSOCK else {
+                throw SocketError("\(path) exists and is not a socket: move it away, or set socket.path")
+            }
+            guard !Self.somebodyAnswers(at: path) else {
+                throw SocketError("another program listens at \(path): stop it, or set socket.path")
+            }
+        }
+        unlink(temporary)
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+        guard descriptor >= 0 else { throw SocketError("cannot make a socket: \(systemError(errno))") }
+        let isListening =
+            Self.withAddress(temporary) { bind(descriptor, $0, $1) } == 0
+            && chmod(temporary, 0o666) == 0 && listen(descriptor, 4096) == 0 && rename(temporary, path) == 0
+        guard isListening else {
+            let reason = systemError(errno)
+            close(descriptor)
+            unlink(temporary)
+            throw SocketError("cannot listen at \(path): \(reason)")
+        }
+        self.descriptor = descriptor
+        self.path = path
+    }
+
+    func shutDown() {
+        if let path { unlink(path) }
+        close(descriptor)
+    }
+
+    private static func somebodyAnswers(at path: String) -> Bool {
+        let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+        guard probe >= 0 else { return false }
+        defer { close(probe) }
+        // EAGAIN: its backlog is full, so it is alive.
+        return withAddress(path) { connect(probe, $0, $1) } == 0 || errno == EAGAIN
+    }
+
+    private static func withAddress(_ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        return withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+    }
+}
+
+/// The system's word for an error number.
+func systemError(_ number: Int32) -> String {
+    String(cString: strerror(number))
+}

@@ -1,0 +1,102 @@
+public import BTCPriceCore
+import BTCPriceVarlink
+import CEpoll
+import Glibc
+import Synchronization
+import Varlink
+
+/// Answers the socket: an epoll loop on a thread of its own.
+public final class PriceServer: Sendable {
+    /// Fetches a price for a client that does not want, or can't have, the held one.
+    public typealias Fetch = @Sendable (CachePolicy) async -> Result<PriceState, FetchFailure>
+
+    private enum Phase {
+        case new(EventLoop.Environment)
+        case running(pthread_t, ListeningSocket)
+        case stopped
+    }
+
+    private final class ThreadBody {
+        var loop: EventLoop
+        init(_ loop: consuming EventLoop) { self.loop = loop }
+    }
+
+    private let inbox: Inbox
+    private let phase: Mutex<Phase>
+
+    /// - Parameters:
+    ///   - listener: Where clients connect. The server closes it.
+    ///   - instance: Changes at every start of the daemon.
+    ///   - limits: What clients are granted.
+    ///   - now: Reads the clock that a reply's freshness is judged by.
+    ///   - fetch: Fetches a price for a client.
+    ///   - report: Tells the operator; called on the loop's thread, must not block.
+    /// - Throws: ``SocketError`` if the system grants no descriptor.
+    public init(
+        listener: ListeningSocket, instance: String, limits: ServerLimits = .fitting(), now: @escaping TimeSource,
+        fetch: @escaping Fetch, report: @escaping @Sendable (ServerEvent) -> Void
+    ) throws(SocketError) {
+        inbox = try Inbox()
+        let service = ServiceInterface(
+            info: Product.info, descriptions: [(PriceInterface.name, PriceInterface.description)])
+        phase = Mutex(
+            .new(
+                EventLoop.Environment(
+                    listener: listener, inbox: inbox, service: service, instance: instance, limits: limits, now: now,
+                    fetch: fetch, report: report)))
+    }
+
+    /// Starts the thread. Clients that connected before are answered now.
+    /// - Throws: ``SocketError`` if the system grants no descriptor or no thread.
+    public func start() throws(SocketError) {
+        try phase.withLock { phase throws(SocketError) in
+            guard case .new(let environment) = phase else { return }
+            let body = Unmanaged.passRetained(ThreadBody(try EventLoop(environment)))
+            var thread = pthread_t()
+            let result = pthread_create(&thread, nil, runLoop, body.toOpaque())
+            guard result == 0 else {
+                body.release()
+                throw SocketError("cannot start the socket's thread: \(systemError(result))")
+            }
+            phase = .running(thread, environment.listener)
+        }
+    }
+
+    /// Shows `state` to whoever asks from now on, and to the watchers where `toWatchers` is true.
+    public func publish(_ state: PriceState, toWatchers: Bool) {
+        inbox.publish(state, toWatchers: toWatchers)
+    }
+
+    /// Asks the loop for a sign of life; ``lastBeat`` becomes `number` once it has given it.
+    /// - Parameter number: Counts up from 1.
+    public func ping(_ number: UInt64) {
+        inbox.ping(number)
+    }
+
+    /// The number of the last ``ping(_:)`` that the loop has answered; 0 before.
+    public var lastBeat: UInt64 { inbox.lastBeat }
+
+    /// Ends every connection and the thread, and removes the socket's file where it is ours. Returns when that is done.
+    public func stop() {
+        let stopped: Phase = phase.withLock { phase in
+            defer { phase = .stopped }
+            return phase
+        }
+        switch stopped {
+        case .stopped: break
+        case .new(let environment): environment.listener.shutDown()
+        case .running(let thread, let listener):
+            inbox.stop()
+            pthread_join(thread, nil)
+            listener.shutDown()
+        }
+    }
+
+    private let runLoop: @convention(c) @Sendable (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { pointer in
+        guard let pointer else { return nil }
+        let body = Unmanaged<ThreadBody>.fromOpaque(pointer).takeRetainedValue()
+        cepoll_name_thread("varlink")
+        body.loop.run()
+        return nil
+    }
+}

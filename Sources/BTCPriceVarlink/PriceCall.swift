@@ -1,0 +1,70 @@
+public import BTCPriceCore
+public import Varlink
+
+/// A call to `io.btcpriced.Price`, read and checked.
+public enum PriceCall: Sendable, Hashable {
+    /// `GetPrice`
+    case getPrice(CachePolicy)
+    /// `WatchPrice`
+    case watchPrice
+
+    /// Reads a call to the interface.
+    /// - Parameters:
+    ///   - method: The method's own name.
+    ///   - call: The call.
+    /// - Returns: The call, or the error to reply with.
+    public static func read(_ method: some StringProtocol, _ call: Call) -> Result<PriceCall, Refusal> {
+        if call.upgrade { return .failure(Refusal(.methodNotImplemented(call.method))) }
+        switch method {
+        case "GetPrice":
+            var policy = CachePolicy.localFirst
+            for member in call.parameters.members {
+                switch (member.name, member.value) {
+                case ("cachePolicy", .null): break
+                case ("cachePolicy", .string(let name)):
+                    guard let named = CachePolicy(rawValue: name) else { fallthrough }
+                    policy = named
+                default: return .failure(Refusal(.invalidParameter(member.name)))
+                }
+            }
+            return .success(.getPrice(policy))
+        case "WatchPrice":
+            if let unknown = call.parameters.members.first { return .failure(Refusal(.invalidParameter(unknown.name))) }
+            return call.more ? .success(.watchPrice) : .failure(Refusal(.expectedMore))
+        default:
+            return .failure(Refusal(.methodNotFound(call.method)))
+        }
+    }
+
+    /// The call as a message.
+    public var call: Call {
+        switch self {
+        case .getPrice(.localFirst): Call(method: PriceInterface.getPrice)
+        case .getPrice(let policy):
+            Call(method: PriceInterface.getPrice, parameters: ["cachePolicy": .string(policy.rawValue)])
+        case .watchPrice: Call(method: PriceInterface.watchPrice, more: true)
+        }
+    }
+
+    /// A call that is answered with an error.
+    public struct Refusal: Error, Sendable, Hashable {
+        /// The error reply.
+        public let reply: Reply
+
+        init(_ reply: Reply) {
+            self.reply = reply
+        }
+    }
+}
+
+extension Reply {
+    /// The reply to `GetPrice` and `WatchPrice`.
+    public static func state(_ message: StateMessage, continues: Bool = false) -> Reply {
+        Reply(parameters: ["state": .object(message.json)], continues: continues)
+    }
+
+    /// `io.btcpriced.Price.FetchFailed`
+    public static func fetchFailed(_ failure: FetchFailure) -> Reply {
+        Reply(parameters: ["reason": .string(failure.description)], error: PriceInterface.fetchFailed)
+    }
+}

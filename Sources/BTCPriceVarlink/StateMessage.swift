@@ -1,0 +1,107 @@
+public import BTCPriceCore
+import FoundationEssentials
+public import Varlink
+
+/// The interface's `State`: Core's ``BTCPriceCore/PriceState`` with the daemon's instance. The one mapping between the two.
+public struct StateMessage: Sendable, Hashable {
+    /// Changes at every start of the daemon.
+    public var instance: String
+    /// The state.
+    public var state: PriceState
+
+    /// - Parameters:
+    ///   - instance: Changes at every start of the daemon.
+    ///   - state: The state.
+    public init(instance: String, state: PriceState) {
+        self.instance = instance
+        self.state = state
+    }
+
+    /// The message as JSON, every field of the definition in its order, absent values as null.
+    public var json: JSONObject {
+        [
+            "instance": .string(instance),
+            "tick": .integer(state.tick),
+            "freshness": .string(state.freshness.rawValue),
+            "quote": state.quote.map { .object($0.json) } ?? .null,
+            "observedBoottime": state.observedBoottime.map { .integer($0) } ?? .null,
+            "confirmation": state.confirmation.map { .string($0.rawValue) } ?? .null,
+            "failure": state.failure.map { .string($0) } ?? .null,
+        ]
+    }
+
+    /// Reads the message. Unknown fields are let pass: newer daemons may send them.
+    /// - Throws: ``StateMessageError`` where a field is missing or of the wrong type.
+    public init(json: JSONObject) throws(StateMessageError) {
+        let quote: PriceQuote? =
+            if let object = try json.optional("quote", \.objectValue) { try PriceQuote(json: object) } else { nil }
+        self.init(
+            instance: try json.required("instance", \.stringValue),
+            state: PriceState(
+                tick: try json.required("tick", \.integerValue),
+                freshness: try json.choice("freshness", required: Freshness.self),
+                quote: quote,
+                observedBoottime: try json.optional("observedBoottime", \.integerValue),
+                confirmation: try json.choice("confirmation", optional: Confirmation.self),
+                failure: try json.optional("failure", \.stringValue)))
+    }
+}
+
+/// A message that does not follow the interface's definition.
+public struct StateMessageError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The field that is missing or wrong.
+    public let field: String
+
+    /// `the field 'tick' is missing or of the wrong type`
+    public var description: String { "the field '\(field)' is missing or of the wrong type" }
+}
+
+extension PriceQuote {
+    /// The quote as the interface's `Quote`.
+    var json: JSONObject {
+        [
+            "value": .string(value.description),
+            "currency": .string(currency),
+            "timestamp": .integer(timestamp.milliseconds),
+            "source": .string(source),
+            "market": .string(market),
+        ]
+    }
+
+    init(json: JSONObject) throws(StateMessageError) {
+        guard let value = Decimal(exactly: try json.required("value", \.stringValue)) else {
+            throw StateMessageError(field: "value")
+        }
+        self.init(
+            value: value,
+            currency: try json.required("currency", \.stringValue),
+            timestamp: Timestamp(milliseconds: try json.required("timestamp", \.integerValue)),
+            source: try json.required("source", \.stringValue),
+            market: try json.required("market", \.stringValue))
+    }
+}
+
+extension JSONObject {
+    fileprivate func optional<Value>(_ field: String, _ value: (JSON) -> Value?) throws(StateMessageError) -> Value? {
+        guard let member = self[field], member != .null else { return nil }
+        guard let found = value(member) else { throw StateMessageError(field: field) }
+        return found
+    }
+
+    fileprivate func required<Value>(_ field: String, _ value: (JSON) -> Value?) throws(StateMessageError) -> Value {
+        guard let found = try optional(field, value) else { throw StateMessageError(field: field) }
+        return found
+    }
+
+    fileprivate func choice<Value: RawRepresentable<String>>(
+        _ field: String, optional: Value.Type
+    ) throws(StateMessageError) -> Value? {
+        try self.optional(field) { $0.stringValue.flatMap(Value.init(rawValue:)) }
+    }
+
+    fileprivate func choice<Value: RawRepresentable<String>>(
+        _ field: String, required: Value.Type
+    ) throws(StateMessageError) -> Value {
+        try self.required(field) { $0.stringValue.flatMap(Value.init(rawValue:)) }
+    }
+}

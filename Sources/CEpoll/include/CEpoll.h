@@ -1,0 +1,88 @@
+/* What Swift cannot import from the C library's headers: epoll's union and macros that are not plain numbers. */
+#ifndef CEPOLL_H
+#define CEPOLL_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+/* glibc shows these two with _GNU_SOURCE only, which would make this module's view of the system headers differ from
+   Glibc's own: accept4(2) and the credentials of unix(7). */
+extern int accept4(int fd, struct sockaddr *restrict address, socklen_t *restrict size, int flags);
+
+struct cepoll_credentials {
+    pid_t pid;
+    uid_t uid;
+    gid_t gid;
+};
+
+/* An event: which bits, and the number it was registered with. */
+struct cepoll_event {
+    uint32_t events;
+    uint64_t tag;
+};
+
+/* The bits of epoll(7) that are used, as typed constants. */
+static const uint32_t cepoll_in = EPOLLIN;
+static const uint32_t cepoll_out = EPOLLOUT;
+static const uint32_t cepoll_err = EPOLLERR;
+static const uint32_t cepoll_hup = EPOLLHUP;
+
+static inline int cepoll_create(void) {
+    return epoll_create1(EPOLL_CLOEXEC);
+}
+
+static inline int cepoll_eventfd(void) {
+    return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+static inline int cepoll_add(int epoll, int fd, uint32_t events, uint64_t tag) {
+    struct epoll_event event = {.events = events, .data.u64 = tag};
+    return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+static inline int cepoll_modify(int epoll, int fd, uint32_t events, uint64_t tag) {
+    struct epoll_event event = {.events = events, .data.u64 = tag};
+    return epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event);
+}
+
+static inline int cepoll_remove(int epoll, int fd) {
+    return epoll_ctl(epoll, EPOLL_CTL_DEL, fd, NULL);
+}
+
+/* epoll_wait(2) with at most 64 events; `timeout` in milliseconds, -1 for none. */
+static inline int cepoll_wait(int epoll, struct cepoll_event *events, int capacity, int timeout) {
+    struct epoll_event raw[64];
+    if (capacity > 64) capacity = 64;
+    int count = epoll_wait(epoll, raw, capacity, timeout);
+    for (int i = 0; i < count; i++) {
+        events[i].events = raw[i].events;
+        events[i].tag = raw[i].data.u64;
+    }
+    return count;
+}
+
+/* accept4(2) with SOCK_CLOEXEC and SOCK_NONBLOCK. */
+static inline int cepoll_accept(int listener) {
+    return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+
+/* The user id behind a connection (SO_PEERCRED, unix(7)); -1 with errno set where it is not known. */
+static inline int64_t cepoll_peer_uid(int fd) {
+    struct cepoll_credentials credentials;
+    socklen_t size = sizeof credentials;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0) return -1;
+    return (int64_t)credentials.uid;
+}
+
+/* Names the calling thread, as ps(1) shows it: 15 bytes at most (PR_SET_NAME, prctl(2)). */
+static inline void cepoll_name_thread(const char *name) {
+    prctl(PR_SET_NAME, name, 0, 0, 0);
+}
+
+#endif

@@ -1,0 +1,44 @@
+/// Cuts a stream of bytes into messages at their NULs.
+public struct MessageBuffer: Sendable {
+    private var bytes: [UInt8] = []
+    private var start = 0
+    private var scanned = 0
+    private let limit: Int
+
+    /// - Parameter limit: The longest message, in bytes without its NUL.
+    public init(limit: Int) {
+        self.limit = limit
+    }
+
+    /// Bytes received and not yet handed out.
+    public var count: Int { bytes.count - start }
+
+    /// Takes in what was received.
+    public mutating func append(_ received: some Collection<UInt8>) {
+        if start == bytes.count {
+            bytes.removeAll(keepingCapacity: true)
+            (start, scanned) = (0, 0)
+        } else if start > 4096, start > bytes.count / 2 {
+            bytes.removeFirst(start)
+            scanned -= start
+            start = 0
+        }
+        bytes.append(contentsOf: received)
+    }
+
+    /// The next whole message, without its NUL.
+    /// - Throws: ``MessageError`` once a message is longer than the limit; the stream can't be used after that.
+    public mutating func next() throws(MessageError) -> ArraySlice<UInt8>? {
+        guard let end = bytes[scanned...].firstIndex(of: 0) else {
+            scanned = bytes.count
+            guard count <= limit else { throw MessageError("a message longer than \(limit) bytes") }
+            return nil
+        }
+        guard end - start <= limit else { throw MessageError("a message longer than \(limit) bytes") }
+        defer {
+            start = end + 1
+            scanned = start
+        }
+        return bytes[start..<end]
+    }
+}

@@ -1,0 +1,135 @@
+/// `org.varlink.service`, which every Varlink service offers (varlink.org, Service): who it is and what it can do.
+public struct ServiceInterface: Sendable {
+    /// `org.varlink.service`
+    public static let name = "org.varlink.service"
+
+    /// The answer to `GetInfo`, its list of interfaces apart.
+    public struct Info: Sendable, Hashable {
+        /// Who makes it.
+        public var vendor: String
+        /// What it is.
+        public var product: String
+        /// Its version.
+        public var version: String
+        /// Where more is found.
+        public var url: String
+
+        /// An answer of which every part is given.
+        public init(vendor: String, product: String, version: String, url: String) {
+            self.vendor = vendor
+            self.product = product
+            self.version = version
+            self.url = url
+        }
+    }
+
+    private let info: Info
+    private let descriptions: [(name: String, text: String)]
+
+    /// - Parameters:
+    ///   - info: Who the service is.
+    ///   - descriptions: Its interfaces with their definitions, this one apart.
+    public init(info: Info, descriptions: [(name: String, text: String)]) {
+        self.info = info
+        self.descriptions = [(Self.name, Self.description)] + descriptions
+    }
+
+    /// Whether the service has this interface.
+    public func has(_ interface: some StringProtocol) -> Bool {
+        descriptions.contains { $0.name == interface }
+    }
+
+    /// Answers a call to this interface.
+    /// - Parameters:
+    ///   - method: The method's own name.
+    ///   - call: The call.
+    public func reply(to method: some StringProtocol, _ call: Call) -> Reply {
+        switch method {
+        case "GetInfo":
+            if let unknown = call.parameters.members.first { return .invalidParameter(unknown.name) }
+            return Reply(parameters: [
+                "vendor": .string(info.vendor), "product": .string(info.product), "version": .string(info.version),
+                "url": .string(info.url), "interfaces": .array(descriptions.map { .string($0.name) }),
+            ])
+        case "GetInterfaceDescription":
+            if let unknown = call.parameters.members.first(where: { $0.name != "interface" }) {
+                return .invalidParameter(unknown.name)
+            }
+            guard let interface = call.parameters["interface"]?.stringValue else { return .invalidParameter("interface") }
+            guard let found = descriptions.first(where: { $0.name == interface }) else {
+                return .interfaceNotFound(interface)
+            }
+            return Reply(parameters: ["description": .string(found.text)])
+        default: return .methodNotFound(call.method)
+        }
+    }
+
+    /// The interface's definition.
+    public static let description = """
+        # The Varlink Service Interface is provided by every varlink service. It
+        # describes the service and the interfaces it implements.
+        interface org.varlink.service
+
+        # Get a list of all the interfaces a service provides and information
+        # about the implementation.
+        method GetInfo() -> (
+          vendor: string,
+          product: string,
+          version: string,
+          url: string,
+          interfaces: []string
+        )
+
+        # Get the description of an interface that is implemented by this service.
+        method GetInterfaceDescription(interface: string) -> (description: string)
+
+        # The requested interface was not found.
+        error InterfaceNotFound (interface: string)
+
+        # The requested method was not found
+        error MethodNotFound (method: string)
+
+        # The interface defines the requested method, but the service does not
+        # implement it.
+        error MethodNotImplemented (method: string)
+
+        # One of the passed parameters is invalid.
+        error InvalidParameter (parameter: string)
+
+        # Client is denied access
+        error PermissionDenied ()
+
+        # Method is expected to be called with 'more' set to true, but wasn't
+        error ExpectedMore ()
+
+        """
+}
+
+extension Reply {
+    /// `org.varlink.service.InterfaceNotFound`
+    public static func interfaceNotFound(_ interface: String) -> Reply {
+        service("InterfaceNotFound", ["interface": .string(interface)])
+    }
+
+    /// `org.varlink.service.MethodNotFound`
+    public static func methodNotFound(_ method: String) -> Reply {
+        service("MethodNotFound", ["method": .string(method)])
+    }
+
+    /// `org.varlink.service.MethodNotImplemented`
+    public static func methodNotImplemented(_ method: String) -> Reply {
+        service("MethodNotImplemented", ["method": .string(method)])
+    }
+
+    /// `org.varlink.service.InvalidParameter`
+    public static func invalidParameter(_ parameter: String) -> Reply {
+        service("InvalidParameter", ["parameter": .string(parameter)])
+    }
+
+    /// `org.varlink.service.ExpectedMore`
+    public static let expectedMore = service("ExpectedMore", [:])
+
+    private static func service(_ name: String, _ parameters: JSONObject) -> Reply {
+        Reply(parameters: parameters, error: "\(ServiceInterface.name).\(name)")
+    }
+}
