@@ -28,9 +28,9 @@ let package = Package(
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: []),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -48,10 +48,10 @@ let package = Package(
             dependencies: [
                 "BTCPriceCore", "BTCPriceNetworking", "BTCPricePersistence", "BTCPriceServer", "BTCPriceVarlink",
                 "Systemd", "Varlink",
-                .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "TOMLKit", package: "TOMLKit"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             swiftSettings: ours),
         .target(
@@ -66,6 +66,7 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ],
             swiftSettings: ours),
         .target(name: "BTCPricePersistence", dependencies: ["BTCPriceCore"], swiftSettings: ours),
@@ -78,11 +79,12 @@ let package = Package(
         .target(
             name: "BTCCtl",
             dependencies: [
-                "BTCPriceClient", "BTCPriceFeature",
+                "BTCPriceClient", "BTCPriceCore", "BTCPriceFeature", "BTCPriceVarlink", "Varlink",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: ours),
-        .target(name: "BTCPriceClient", dependencies: ["BTCPriceVarlink", "Varlink"], swiftSettings: ours),
+        .target(
+            name: "BTCPriceClient", dependencies: ["BTCPriceCore", "BTCPriceVarlink", "Varlink"], swiftSettings: ours),
         .target(name: "BTCPriceFeature", dependencies: ["BTCPriceCore"], swiftSettings: ours),
 
         // What both speak.

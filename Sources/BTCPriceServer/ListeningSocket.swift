@@ -45,7 +45,8 @@ public struct ListeningSocket: Sendable {
             }
         }
         unlink(temporary)
-        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+        let descriptor = socket(
+            AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
         guard descriptor >= 0 else { throw SocketError("cannot make a socket: \(systemError(errno))") }
         let isListening =
             Self.withAddress(temporary) { bind(descriptor, $0, $1) } == 0

@@ -21,7 +21,8 @@ public struct ServerLimits: Sendable, Hashable {
     /// quarters, as in systemd's sd-varlink.
     public static func fitting() -> ServerLimits {
         var limit = rlimit()
-        let descriptors = getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 ? Int(clamping: limit.rlim_cur) : 1024
+        let descriptors =
+            getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 ? Int(clamping: limit.rlim_cur) : 1024
         let connections = max(16, min(descriptors, 1 << 20) / 4 * 3)
         return ServerLimits(
             connections: connections, connectionsPerUser: connections / 4 * 3, messageBytes: 64 * 1024,

@@ -1,2 +1,3 @@
+/* The parts of libsystemd that are used. */
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-journal.h>

@@ -55,7 +55,9 @@ public struct ServiceInterface: Sendable {
             if let unknown = call.parameters.members.first(where: { $0.name != "interface" }) {
                 return .invalidParameter(unknown.name)
             }
-            guard let interface = call.parameters["interface"]?.stringValue else { return .invalidParameter("interface") }
+            guard let interface = call.parameters["interface"]?.stringValue else {
+                return .invalidParameter("interface")
+            }
             guard let found = descriptions.first(where: { $0.name == interface }) else {
                 return .interfaceNotFound(interface)
             }

@@ -1,1 +1,4 @@
-print("x")
+import BTCCtl
+import Glibc
+
+exit(BTCCtl.main(arguments: Array(CommandLine.arguments.dropFirst())))

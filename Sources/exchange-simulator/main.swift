@@ -1,1 +1,3 @@
-print("x")
+import ExchangeSimulator
+
+await SimulatorProgram.main()

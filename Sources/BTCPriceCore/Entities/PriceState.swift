@@ -56,6 +56,18 @@ public struct PriceState: Sendable, Hashable {
     /// What ``PriceState/failure`` says while the ticks are paused.
     public static let pausedFailure = "paused"
 
+    /// How old the quote is.
+    /// - Parameter now: The reader's clocks, on the same machine.
+    /// - Returns: The age, never below zero; and whether it is an estimate, because only the wall clock knows it. `nil` without
+    ///   a quote.
+    public func age(at now: ObservationTime) -> (age: Duration, isEstimate: Bool)? {
+        guard let quote else { return nil }
+        guard let observedBoottime else {
+            return (.milliseconds(max(0, now.wall.milliseconds - quote.timestamp.milliseconds)), true)
+        }
+        return (.milliseconds(max(0, now.boottime - observedBoottime)), false)
+    }
+
     /// The state as it must be told at `boottime`: one that was fresh and has grown too old is stale, and says so.
     ///
     /// This is what keeps a wedged ticker from showing an old price as current.

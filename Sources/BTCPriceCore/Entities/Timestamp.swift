@@ -1,3 +1,5 @@
+import FoundationEssentials
+
 /// A point in wall-clock time: whole milliseconds since 1970-01-01T00:00:00Z.
 ///
 /// An integer, because a date kept as a floating-point number of seconds loses milliseconds on its way through text.
@@ -35,5 +37,15 @@ public struct ObservationTime: Sendable, Hashable {
     }
 }
 
-/// Reads both clocks at once. Handed in from the edge, since Core does no I/O.
+/// Reads both clocks at once. Handed in, so that tests have a time of their own.
 public typealias TimeSource = @Sendable () -> ObservationTime
+
+extension ObservationTime {
+    /// Reads the machine's clocks. On Linux Swift's `ContinuousClock` is `CLOCK_BOOTTIME`, and its epoch the boot.
+    public static func now() -> ObservationTime {
+        let clock = ContinuousClock()
+        return ObservationTime(
+            wall: Timestamp(milliseconds: Int64((Date.now.timeIntervalSince1970 * 1000).rounded(.down))),
+            boottime: clock.systemEpoch.duration(to: clock.now).wholeMilliseconds)
+    }
+}

@@ -1,6 +1,8 @@
 /// Something worth telling an operator. Core returns events and logs nothing: what is said of them, and how often, is decided
 /// where the journal is.
 public enum PriceEvent: Sendable, Hashable {
+    /// A tick has ended: its number, how late it began, and how many before it were skipped.
+    case ticked(Int64, lateness: Duration, skipped: Int64)
     /// There is a price where there was none, or a current one where there was an old one. `failedTicks` failed before it.
     case becameFresh(PriceQuote, failedTicks: Int64)
     /// No source gave a price. `quote` is the one shown meanwhile.

@@ -56,6 +56,7 @@ public actor PriceKeeper<C: Clock>: TickTarget where C.Duration == Duration {
     public func tick(_ tick: Tick<C.Instant>) async {
         let result = await sharedFetch(deadline: tick.start.advanced(by: budget))
         perform(machine.fetched(result, isTick: true))
+        report(.ticked(machine.state.tick, lateness: tick.lateness, skipped: tick.skipped))
     }
 
     /// The ticks stand still.

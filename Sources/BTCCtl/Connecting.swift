@@ -1,0 +1,28 @@
+import BTCPriceClient
+import Glibc
+
+/// Finds a daemon that answers.
+enum Connecting {
+    /// Tries the sockets in order and does `body` with the first that answers.
+    /// - Throws: The complaint that names every path and what was wrong with it.
+    static func withDaemon<Result>(
+        socket: String?, _ body: (inout PriceConnection) throws(ClientError) -> Result
+    ) throws(Complaint) -> Result {
+        let paths = SocketSearch.paths(
+            named: socket, environment: { name in getenv(name).map { String(cString: $0) } }, uid: getuid())
+        var tried: [String] = []
+        for path in paths {
+            do throws(ClientError) {
+                var connection = try PriceConnection(path: path)
+                return try body(&connection)
+            } catch {
+                switch error {
+                case .unreachable, .timedOut, .closed: tried.append("\(error)")
+                case .refused(_, let reason?): throw .fetchFailed(reason)
+                case .refused, .unintelligible, .interrupted: throw .unexpected("\(error)")
+                }
+            }
+        }
+        throw .unreachable(tried)
+    }
+}

@@ -1,0 +1,38 @@
+/// The statuses of btcctl (sysexits.h where there is one that fits).
+enum ExitStatus {
+    static let success: Int32 = 0
+    /// There is no price.
+    static let noPrice: Int32 = 1
+    /// EX_USAGE
+    static let usage: Int32 = 64
+    /// EX_UNAVAILABLE: the daemon can't be reached.
+    static let unreachable: Int32 = 69
+    /// EX_IOERR: standard output can't be written.
+    static let outputFailed: Int32 = 74
+    /// EX_TEMPFAIL: the price is older than wanted.
+    static let tooOld: Int32 = 75
+}
+
+/// Something that ends a command: one word for programs, one line for people, one status for scripts.
+struct Complaint: Error, Equatable {
+    /// `unreachable`, `noPrice`, `tooOld`, `usage`, `internal`
+    let word: String
+    let message: String
+    let status: Int32
+
+    static func unreachable(_ tried: [String]) -> Complaint {
+        Complaint(
+            word: "unreachable",
+            message: "btc-priced can't be reached (\(tried.joined(separator: "; "))). "
+                + "Start it with 'systemctl start btc-priced', or name its socket with --socket.",
+            status: ExitStatus.unreachable)
+    }
+
+    static func fetchFailed(_ reason: String) -> Complaint {
+        Complaint(word: "noPrice", message: "Failed to update value. \(reason)", status: ExitStatus.noPrice)
+    }
+
+    static func unexpected(_ what: String) -> Complaint {
+        Complaint(word: "internal", message: what, status: ExitStatus.unreachable)
+    }
+}

@@ -1,0 +1,59 @@
+import BTCPriceCore
+import BTCPriceVarlink
+import Glibc
+import Varlink
+
+/// Standard output and standard error, unbuffered: a reader of a pipe has each line at once.
+enum Output {
+    /// The version of the JSON that is printed; it changes when a field's meaning does.
+    static let jsonVersion: Int64 = 1
+
+    static func line(_ text: String) {
+        write("\(text)\n", to: STDOUT_FILENO)
+    }
+
+    static func complain(_ text: String) {
+        write("\(text)\n", to: STDERR_FILENO)
+    }
+
+    /// A state as one JSON object: the interface's `State` as it is, the version, and the age.
+    static func json(_ message: StateMessage, at now: ObservationTime) -> String {
+        var object: JSONObject = ["version": .integer(jsonVersion)]
+        for member in message.json.members { object[member.name] = member.value }
+        let age = message.state.age(at: now)
+        object["ageMs"] = age.map { .integer($0.age.wholeMilliseconds) } ?? .null
+        object["ageIsEstimate"] = age.map { .bool($0.isEstimate) } ?? .null
+        return JSON.object(object).text
+    }
+
+    /// An error as one JSON object.
+    static func json(_ complaint: Complaint) -> String {
+        let object: JSONObject = [
+            "version": .integer(jsonVersion), "error": .string(complaint.word), "message": .string(complaint.message),
+            "exitStatus": .integer(Int64(complaint.status)),
+        ]
+        return JSON.object(object).text
+    }
+
+    /// Tells the user of a complaint, as JSON on standard output or as text on standard error.
+    static func tell(_ complaint: Complaint, json: Bool) {
+        if json { line(Self.json(complaint)) } else { complain("btcctl: \(complaint.message)") }
+    }
+
+    static func write(_ text: String, to descriptor: Int32) {
+        let bytes = Array(text.utf8)
+        var written = 0
+        while written < bytes.count {
+            let count = bytes.withUnsafeBytes { buffer in
+                Glibc.write(descriptor, buffer.baseAddress?.advanced(by: written), buffer.count - written)
+            }
+            if count < 0, errno == EINTR { continue }
+            if count < 0 {
+                // A reader that is gone ends us by SIGPIPE; this is a full disk and its like.
+                if descriptor == STDOUT_FILENO { complain("btcctl: cannot write: \(String(cString: strerror(errno)))") }
+                exit(ExitStatus.outputFailed)
+            }
+            written += count
+        }
+    }
+}

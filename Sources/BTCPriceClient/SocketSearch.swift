@@ -1,0 +1,30 @@
+import BTCPriceVarlink
+import Glibc
+
+/// Where a client looks for the daemon's socket.
+public enum SocketSearch {
+    /// The environment variable that names the socket.
+    public static let variable = "BTC_PRICED_SOCKET"
+
+    /// The paths to try, in order. One that the user names is the only one: another daemon's price is not what was asked for.
+    /// - Parameters:
+    ///   - named: What the command line names.
+    ///   - environment: Looks a variable up.
+    ///   - uid: The user.
+    public static func paths(named: String?, environment: (String) -> String?, uid: UInt32) -> [String] {
+        if let named { return [named] }
+        if let named = environment(variable), !named.isEmpty { return [named] }
+        return [userSocket(environment: environment, uid: uid), Product.systemSocket].compactMap { $0 }
+    }
+
+    /// The socket of the user's own daemon: in `XDG_RUNTIME_DIR`, else in a folder in `/tmp` if that is the user's own.
+    private static func userSocket(environment: (String) -> String?, uid: UInt32) -> String? {
+        if let folder = environment("XDG_RUNTIME_DIR"), folder.hasPrefix("/") {
+            return "\(folder)/btc-priced/\(Product.socketName)"
+        }
+        let folder = "/tmp/btc-priced-\(uid)"
+        var status = stat()
+        let isOwn = lstat(folder, &status) == 0 && status.st_uid == uid && status.st_mode & S_IFMT == S_IFDIR
+        return isOwn ? "\(folder)/\(Product.socketName)" : nil
+    }
+}

@@ -1,0 +1,162 @@
+import BTCPriceCore
+import BTCPriceNetworking
+import BTCPricePersistence
+import BTCPriceServer
+import BTCPriceVarlink
+import Logging
+import ServiceLifecycle
+import Systemd
+import UnixSignals
+
+/// Puts the parts together, runs them, and ends them in the right order.
+struct Composition {
+    let settings: Settings
+    let environment: [String: String]
+    let logger: Logger
+
+    /// Runs until the daemon is told to stop.
+    func run() async throws {
+        let now: TimeSource = { .now() }
+        let manager = ServiceManager()
+        let reporter = Reporter(logger: logger, now: now)
+        let lock = try takeDirectories()
+        let store = FilePriceStore(
+            stateDirectory: settings.directories.state, runtimeDirectory: settings.directories.runtime, now: now)
+        let stored = store.load()
+        for problem in stored.problems { logger.error("\(problem)") }
+        let client = try exchangeClient()
+        let listener = try listeningSocket()
+
+        let heartbeat = Heartbeat(now().boottime)
+        let status = StatusLine(manager: manager)
+        let publication = Publication()
+        let keeper = PriceKeeper(
+            fetch: FetchWithFallback(candidates: try candidates(client, now: now), clock: ContinuousClock()),
+            persist: PersistLastValidPrice(store: store), clock: ContinuousClock(), interval: settings.interval,
+            budget: settings.budget,
+            publish: { state, toWatchers in
+                publication.publish(state, toWatchers: toWatchers)
+                status.show(state, at: now().boottime)
+            },
+            report: { event in
+                if case .ticked = event { heartbeat.beat(at: now().boottime) }
+                reporter.report(event)
+            })
+        let getPrice = GetPrice(keeper: keeper, now: now)
+        let server = try PriceServer(
+            listener: listener, instance: Self.newInstance(), now: now,
+            fetch: { policy in
+                do throws(FetchFailure) { return .success(try await getPrice.execute(policy)) } catch {
+                    return .failure(error)
+                }
+            },
+            report: { reporter.report($0) })
+        publication.connect(server)
+        if let price = stored.price { await keeper.restore(price) }
+        let ticker = OneSecondTicker(interval: settings.interval, clock: ContinuousClock(), target: keeper)
+        try server.start()
+        manager.ready(status: StatusLine.text(await keeper.state))
+        logger.info("Ready: answering at \(settings.socketPath).")
+
+        // Ended from the last to the first: no tick after the socket is gone, and the quote is saved behind the last tick.
+        let services: [any Service] = [
+            Part("client") { await client.shutdown() },
+            Part("store") {
+                do { try store.flush() } catch { logger.error("\(error)") }
+            },
+            Part("socket") { server.stop() },
+            Part("ticker", start: { await ticker.start() }) { await ticker.stop() },
+            WatchdogService(
+                manager: manager, server: server, heartbeat: heartbeat, isPaused: { await ticker.isPaused },
+                longestSilence: settings.interval * 2 + settings.budget + .seconds(1), now: now),
+            Part("systemd") { manager.stopping() },
+        ]
+        var groupLogger = logger
+        groupLogger.logLevel = max(.warning, logger.logLevel)
+        var group = ServiceGroupConfiguration(services: services, logger: groupLogger)
+        // A terminal that is closed ends the daemon started in it as a stop does.
+        group.gracefulShutdownSignals = [.sigterm, .sigint, .sighup]
+        group.maximumGracefulShutdownDuration = .seconds(5)
+        group.maximumCancellationDuration = .seconds(5)
+        try await ServiceGroup(configuration: group).run()
+        logger.info("Stopped.")
+        _ = consume lock
+    }
+
+    private func takeDirectories() throws -> StateLock? {
+        do {
+            if let problem = try settings.directories.make() {
+                logger.error("\(problem); the price goes on, but a reboot loses it")
+            }
+        } catch {
+            throw StartFailure(description: "\(error)")
+        }
+        do {
+            return try StateLock(directory: settings.directories.state)
+        } catch {
+            switch error {
+            case .alreadyRunning(let pid):
+                throw StartFailure(
+                    description: "already running, pid \(pid.map(String.init) ?? "unknown"): "
+                        + "it holds the lock on \(settings.directories.state)")
+            case .unusable(let path, let reason):
+                // The socket still tells whether another one runs.
+                logger.error("cannot lock \(path): \(reason); the price goes on")
+                return nil
+            }
+        }
+    }
+
+    private func exchangeClient() throws -> ExchangeClient {
+        do {
+            return try ExchangeClient(
+                ExchangeClientSettings(
+                    userAgent: "\(Product.name)/\(Product.version) (+\(Product.url))", caFile: settings.caFile,
+                    proxy: settings.proxy))
+        } catch {
+            throw StartFailure(description: "\(error)", isConfiguration: true)
+        }
+    }
+
+    private func listeningSocket() throws -> ListeningSocket {
+        do {
+            if let descriptor = try PassedSockets.listeningStream() { return ListeningSocket(inherited: descriptor) }
+            return try ListeningSocket(path: settings.socketPath)
+        } catch {
+            throw StartFailure(description: "\(error)")
+        }
+    }
+
+    private func candidates(
+        _ client: ExchangeClient, now: @escaping TimeSource
+    ) throws -> [FetchWithFallback<ContinuousClock>.Candidate] {
+        let credentials = Credentials(environment: environment)
+        return try settings.sources.compactMap { source in
+            var key: String?
+            if let credential = source.exchange.credential {
+                do {
+                    key = try credentials.secret(credential)
+                } catch {
+                    throw StartFailure(description: "\(error)", isConfiguration: true)
+                }
+                if key == nil {
+                    logger.notice(
+                        "\(source.exchange.source.name) is passed over: it needs a key, the credential \(credential).")
+                    return nil
+                }
+            }
+            if source.url != source.exchange.baseURL {
+                logger.notice("\(source.exchange.source.name) is asked at \(source.url), which is not its own address.")
+            }
+            return .init(
+                fetch: FetchLatestPrice(loader: source.exchange.loader(client, source.url, key), now: now),
+                timeout: source.timeout, hedge: source.hedge)
+        }
+    }
+
+    /// A name that no other start of a daemon has.
+    private static func newInstance() -> String {
+        let digits = String(UInt64.random(in: .min ... .max), radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
+    }
+}

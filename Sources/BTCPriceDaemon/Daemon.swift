@@ -1,0 +1,86 @@
+import BTCPriceVarlink
+import Glibc
+import Logging
+import Systemd
+
+/// The daemon as a program.
+public enum Daemon {
+    /// Exit statuses (sysexits.h).
+    private enum Exit {
+        static let failure: Int32 = 1
+        static let usage: Int32 = 64
+        static let configuration: Int32 = 78
+    }
+
+    /// Runs the program.
+    /// - Parameters:
+    ///   - arguments: The command line, without the program's name.
+    ///   - environment: The process's environment.
+    /// - Returns: The exit status.
+    public static func main(arguments: [String], environment: [String: String]) async -> Int32 {
+        let commandLine: DaemonCommandLine
+        do {
+            commandLine = try DaemonCommandLine(arguments)
+        } catch {
+            complain("\(error); 'btc-priced --help' shows what there is")
+            return Exit.usage
+        }
+        switch commandLine.action {
+        case .printVersion:
+            print("\(Product.name) \(Product.version)")
+            return 0
+        case .printHelp:
+            print(DaemonCommandLine.help, terminator: "")
+            return 0
+        case .run, .checkConfiguration, .printConfiguration: break
+        }
+        let settings: Settings
+        do {
+            settings = try Settings.read(commandLine: commandLine, environment: environment, uid: getuid())
+        } catch {
+            complain("\(error)")
+            return Exit.configuration
+        }
+        switch commandLine.action {
+        case .checkConfiguration:
+            print("The configuration is good.")
+            return 0
+        case .printConfiguration:
+            print(settings.listing, terminator: "")
+            return 0
+        default: break
+        }
+        let logger = logger(level: settings.logLevel, environment: environment)
+        do {
+            try await Composition(settings: settings, environment: environment, logger: logger).run()
+            return 0
+        } catch let failure as StartFailure {
+            logger.critical("\(failure.description)")
+            return failure.isConfiguration ? Exit.configuration : Exit.failure
+        } catch {
+            logger.critical("Ended by an error: \(error)")
+            return Exit.failure
+        }
+    }
+
+    private static func complain(_ text: String) {
+        Logger(label: Product.name, factory: StandardErrorLogHandler.init(identifier:)).error("\(text)")
+    }
+
+    private static func logger(level: Logger.Level, environment: [String: String]) -> Logger {
+        let isJournal = JournalLogHandler.isConnected(environment: environment)
+        var logger = Logger(label: Product.name) { label -> any LogHandler in
+            isJournal ? JournalLogHandler(identifier: label) : StandardErrorLogHandler(identifier: label)
+        }
+        logger.logLevel = level
+        return logger
+    }
+}
+
+/// The daemon can't start.
+struct StartFailure: Error, CustomStringConvertible {
+    /// What is wrong and what to do.
+    let description: String
+    /// Whether another start with the same configuration would fail the same way.
+    var isConfiguration = false
+}

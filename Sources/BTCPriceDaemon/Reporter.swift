@@ -1,0 +1,84 @@
+import BTCPriceCore
+import BTCPriceServer
+import Logging
+import Synchronization
+
+/// Turns events into log lines, few enough to be read: transitions only, one of a kind in ten minutes, with counts.
+final class Reporter: Sendable {
+    private let logger: Logger
+    private let now: TimeSource
+    private let throttle = Mutex(LineThrottle())
+
+    init(logger: Logger, now: @escaping TimeSource) {
+        self.logger = logger
+        self.now = now
+    }
+
+    func report(_ event: PriceEvent) {
+        switch event {
+        case .ticked(let tick, let lateness, let skipped):
+            logger.debug("tick \(tick) began \(lateness.microsecondsText) ms late, \(skipped) skipped before it")
+        case .becameFresh(let quote, 0):
+            say(
+                .info, "fresh", "The price is \(text(quote)).",
+                ["source": "\(quote.source)", "price": "\(quote.value)"])
+        case .becameFresh(let quote, let failed):
+            say(
+                .notice, "fresh", "The price is current again after \(failed) failed ticks: \(text(quote)).",
+                ["source": "\(quote.source)", "price": "\(quote.value)"])
+        case .becameStale(let failure, let quote?):
+            say(
+                .warning, "stale",
+                "Failed to update value. Displaying last updated value from \(quote.timestamp.utcText): \(failure)",
+                ["error": "\(failure)"])
+        case .becameStale(let failure, nil):
+            say(.warning, "stale", "Failed to update value. No value is held yet: \(failure)", ["error": "\(failure)"])
+        case .sourceFailed(let failure):
+            say(
+                .warning, "\(failure.source) \(failure.error.kind)",
+                "\(failure.source) gave no price: \(failure.error)",
+                ["source": "\(failure.source)", "error": "\(failure.error.kind)"])
+        case .sourceRecovered(let source):
+            say(.info, "\(source) recovered", "\(source) gives prices again.", ["source": "\(source)"])
+        case .saveFailed(let error):
+            say(
+                .error, "save failed", "The last price can't be kept: \(error). The price goes on.",
+                ["error": "\(error)"])
+        case .saveRecovered:
+            say(.notice, "save recovered", "The last price is kept again.", [:])
+        }
+    }
+
+    func report(_ event: ServerEvent) {
+        switch event {
+        case .tooManyConnections(let limit):
+            say(.warning, "connections", "A client was turned away: there are \(limit) connections already.", [:])
+        case .tooManyConnectionsOfUser(let uid, let limit):
+            say(
+                .warning, "connections of \(uid)",
+                "A client of user \(uid) was turned away: it has \(limit) connections already.", ["uid": "\(uid)"])
+        case .acceptFailed(let reason):
+            say(.error, "accept", "No client can connect for the moment: \(reason). The price goes on.", [:])
+        }
+    }
+
+    private func say(_ level: Logger.Level, _ kind: String, _ line: String, _ metadata: Logger.Metadata) {
+        let boottime = now().boottime
+        guard let leftOut = throttle.withLock({ $0.admit(kind, at: boottime) }) else { return }
+        let count = leftOut == 0 ? "" : " (\(leftOut) more lines of this kind were left out since the last one)"
+        logger.log(level: level, "\(line)\(count)", metadata: metadata)
+    }
+
+    private func text(_ quote: PriceQuote) -> String {
+        "\(quote.value) \(quote.currency), from \(quote.source) (\(quote.market))"
+    }
+}
+
+extension Duration {
+    /// Milliseconds with three digits after the point: `0.214`.
+    fileprivate var microsecondsText: String {
+        let microseconds = components.seconds * 1_000_000 + components.attoseconds / 1_000_000_000_000
+        let fraction = String(microseconds % 1000)
+        return "\(microseconds / 1000).\(String(repeating: "0", count: 3 - fraction.count))\(fraction)"
+    }
+}

@@ -1,0 +1,89 @@
+import Glibc
+
+/// Where the daemon keeps its files.
+struct Directories: Sendable, Hashable {
+    /// Outlives a reboot.
+    let state: String
+    /// Gone after a reboot: the socket and the newest quote.
+    let runtime: String
+
+    /// The default directories: those that systemd made, else the system's for root, else the user's own (XDG Base Directory
+    /// Specification). Without `XDG_RUNTIME_DIR` a user has `/tmp/btc-priced-<uid>`.
+    static func standard(environment: [String: String], uid: UInt32) -> (state: String?, runtime: String) {
+        func made(_ name: String) -> String? {
+            // systemd lists several, if the unit names several; the first is ours.
+            environment[name]?.split(separator: ":").first.map(String.init)
+        }
+        if uid == 0 {
+            return (made("STATE_DIRECTORY") ?? "/var/lib/btc-priced", made("RUNTIME_DIRECTORY") ?? "/run/btc-priced")
+        }
+        let state = folder("XDG_STATE_HOME", ".local/state", environment)
+        let runtime = absolute(environment["XDG_RUNTIME_DIR"]).map { "\($0)/btc-priced" }
+        return (made("STATE_DIRECTORY") ?? state, made("RUNTIME_DIRECTORY") ?? runtime ?? sharedFallback(uid: uid))
+    }
+
+    /// Where the configuration file is looked for.
+    static func configurationPath(environment: [String: String], uid: UInt32) -> String? {
+        // A service of systemd's is the system's, whichever user it runs as.
+        if uid == 0 || environment["STATE_DIRECTORY"] != nil { return ConfigurationFile.systemPath }
+        return folder("XDG_CONFIG_HOME", ".config", environment).map { "\($0)/config.toml" }
+    }
+
+    static func exists(_ path: String) -> Bool {
+        access(path, F_OK) == 0
+    }
+
+    /// Makes both. The runtime directory is needed, the state directory only to outlive a reboot.
+    /// - Returns: What is wrong with the state directory, if anything.
+    /// - Throws: What is wrong with the runtime directory.
+    func make() throws(DirectoryError) -> DirectoryError? {
+        try Self.make(runtime)
+        if runtime == Self.sharedFallback(uid: getuid()) { try Self.takeForOneself(runtime) }
+        do throws(DirectoryError) {
+            try Self.make(state)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private static func sharedFallback(uid: UInt32) -> String { "/tmp/btc-priced-\(uid)" }
+
+    /// Makes a directory and those above it, unless they are there already.
+    private static func make(_ path: String) throws(DirectoryError) {
+        if let parent = path.lastIndex(of: "/"), parent != path.startIndex, !exists(String(path[..<parent])) {
+            try make(String(path[..<parent]))
+        }
+        if mkdir(path, 0o755) != 0, errno != EEXIST {
+            throw DirectoryError(description: "cannot make \(path): \(String(cString: strerror(errno)))")
+        }
+    }
+
+    /// In a place that all may write to, somebody else may have taken the name, or put a link there.
+    private static func takeForOneself(_ path: String) throws(DirectoryError) {
+        var status = stat()
+        let isOurs = lstat(path, &status) == 0 && status.st_uid == getuid() && status.st_mode & S_IFMT == S_IFDIR
+        guard isOurs, chmod(path, 0o700) == 0 else {
+            throw DirectoryError(
+                description:
+                    "\(path) belongs to somebody else: set XDG_RUNTIME_DIR, or runtime.directory, to a place of your own"
+            )
+        }
+    }
+
+    private static func folder(_ variable: String, _ fallback: String, _ environment: [String: String]) -> String? {
+        if let folder = absolute(environment[variable]) { return "\(folder)/btc-priced" }
+        return absolute(environment["HOME"]).map { "\($0)/\(fallback)/btc-priced" }
+    }
+
+    /// The specification has relative paths ignored.
+    private static func absolute(_ path: String?) -> String? {
+        path.flatMap { $0.hasPrefix("/") ? $0 : nil }
+    }
+}
+
+/// A directory that can't be used.
+struct DirectoryError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// Which one, why, and what to do.
+    let description: String
+}

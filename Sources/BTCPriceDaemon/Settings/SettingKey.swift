@@ -1,0 +1,123 @@
+import BTCPriceCore
+import BTCPriceNetworking
+
+/// One setting: its name in the file, what it takes, and what it is without being set. The table of all of them is what the
+/// file, the environment and the command line are checked against.
+struct SettingKey: Sendable {
+    /// What a value must be.
+    enum Kind: Sendable {
+        case integer(ClosedRange<Int>)
+        case text(TextRule)
+        case sources
+    }
+
+    /// A rule for a text.
+    enum TextRule: Sendable {
+        case path
+        case exchangeURL
+        case proxyURL
+        case logLevel
+    }
+
+    /// `source.binance.timeout-ms`
+    let name: String
+    let kind: Kind
+    /// The value where none is set; `nil` where there is none or where it depends on the user.
+    let standard: RawValue?
+
+    /// `--source-binance-timeout-ms`
+    var flag: String { "--" + name.replacing(".", with: "-") }
+    /// `BTC_PRICED_SOURCE_BINANCE_TIMEOUT_MS`
+    var variable: String {
+        Self.variablePrefix + name.uppercased().replacing(".", with: "_").replacing("-", with: "_")
+    }
+
+    /// Begins the name of every environment variable of the daemon.
+    static let variablePrefix = "BTC_PRICED_"
+    /// Variables with that prefix that are not the daemon's: the client reads its socket's path from one.
+    static let foreignVariables: Set<String> = ["BTC_PRICED_SOCKET"]
+
+    /// A second to an hour, in a tenth of a second at the least: below that no exchange would have us.
+    private static let intervals = 100...3_600_000
+
+    /// Every setting, in the order in which they are shown.
+    static let all: [SettingKey] =
+        [
+            SettingKey(name: "sources", kind: .sources, standard: .list(Exchange.all.map(\.source.name))),
+            SettingKey(name: "tick.interval-ms", kind: .integer(intervals), standard: .integer(1000)),
+            SettingKey(name: "tick.budget-ms", kind: .integer(100...60_000), standard: .integer(1000)),
+        ]
+        + Exchange.all.flatMap { exchange in
+            let prefix = "source.\(exchange.source.name)"
+            return [
+                SettingKey(name: "\(prefix).url", kind: .text(.exchangeURL), standard: .text(exchange.baseURL)),
+                SettingKey(name: "\(prefix).timeout-ms", kind: .integer(50...60_000), standard: .integer(800)),
+                SettingKey(name: "\(prefix).hedge-ms", kind: .integer(10...60_000), standard: .integer(400)),
+            ]
+        } + [
+            SettingKey(name: "state.directory", kind: .text(.path), standard: nil),
+            SettingKey(name: "runtime.directory", kind: .text(.path), standard: nil),
+            SettingKey(name: "socket.path", kind: .text(.path), standard: nil),
+            SettingKey(name: "tls.ca-file", kind: .text(.path), standard: nil),
+            SettingKey(name: "proxy.url", kind: .text(.proxyURL), standard: nil),
+            SettingKey(name: "log.level", kind: .text(.logLevel), standard: .text("info")),
+        ]
+}
+
+/// A value as it was written, before it is checked.
+enum RawValue: Sendable, Hashable {
+    /// From the environment or the command line, where everything is text; and a string in the file.
+    case text(String)
+    case integer(Int)
+    case list([String])
+    /// Something in the file that no setting takes, by the name of its type.
+    case other(String)
+}
+
+extension RawValue: CustomStringConvertible {
+    /// The value as it would be written in the file.
+    var description: String {
+        switch self {
+        case .text(let text): Self.quoted(text)
+        case .integer(let number): "\(number)"
+        case .list(let elements): "[\(elements.map(Self.quoted).joined(separator: ", "))]"
+        case .other(let type): "a \(type)"
+        }
+    }
+
+    private static func quoted(_ text: String) -> String {
+        "\"\(text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))\""
+    }
+}
+
+/// Where a value comes from.
+enum Origin: Sendable, Hashable, CustomStringConvertible {
+    case commandLine(flag: String)
+    case environment(variable: String)
+    case file(path: String, line: Int?)
+    case standard
+
+    var description: String {
+        switch self {
+        case .commandLine(let flag): "the command line, \(flag)"
+        case .environment(let variable): "the environment, \(variable)"
+        case .file(let path, let line?): "\(path), line \(line)"
+        case .file(let path, nil): path
+        case .standard: "the default"
+        }
+    }
+}
+
+/// A setting that can't be used.
+struct SettingsError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// Where, which key, which value, and what is allowed.
+    let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+
+    init(_ origin: Origin, _ key: String, _ value: RawValue, allowed: String) {
+        self.init("\(origin): \(key) = \(value): must be \(allowed)")
+    }
+}

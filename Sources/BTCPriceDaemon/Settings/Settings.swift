@@ -1,0 +1,104 @@
+import BTCPriceCore
+import BTCPriceNetworking
+import BTCPriceVarlink
+import Logging
+
+/// Everything that can be set, read once, checked, and typed.
+struct Settings: Sendable {
+    /// A source in use.
+    struct Source: Sendable {
+        let exchange: Exchange
+        let url: String
+        let timeout: Duration
+        let hedge: Duration
+    }
+
+    /// A setting as it is in force, for `--print-config`.
+    struct Entry: Sendable {
+        let name: String
+        let value: RawValue?
+        let origin: Origin
+    }
+
+    let sources: [Source]
+    let interval: Duration
+    let budget: Duration
+    let directories: Directories
+    let socketPath: String
+    let caFile: String?
+    let proxy: ExchangeClientSettings.Proxy?
+    let logLevel: Logger.Level
+    let entries: [Entry]
+
+    /// Reads the settings from all their places.
+    /// - Parameters:
+    ///   - commandLine: The command line.
+    ///   - environment: The process's environment.
+    ///   - uid: The user it runs as.
+    /// - Throws: ``SettingsError`` for the first one that is unknown or wrong.
+    static func read(
+        commandLine: DaemonCommandLine, environment: [String: String], uid: UInt32
+    ) throws(SettingsError) -> Settings {
+        let file = try configurationFile(commandLine.configurationPath, environment, uid: uid)
+        return try Settings(
+            Layers(commandLine: commandLine, environment: environment, file: file), environment: environment, uid: uid)
+    }
+
+    init(_ layers: Layers, environment: [String: String], uid: UInt32) throws(SettingsError) {
+        let standardDirectories = Directories.standard(environment: environment, uid: uid)
+        sources = try Self.sources(layers)
+        interval = .milliseconds(try layers.integer("tick.interval-ms"))
+        budget = .milliseconds(try layers.integer("tick.budget-ms"))
+        guard let state = try layers.text("state.directory") ?? standardDirectories.state else {
+            throw SettingsError("state.directory is not set, and there is no HOME to put it into: set one of the two")
+        }
+        directories = Directories(
+            state: state, runtime: try layers.text("runtime.directory") ?? standardDirectories.runtime)
+        socketPath = try layers.text("socket.path") ?? "\(directories.runtime)/\(Product.socketName)"
+        caFile = try layers.text("tls.ca-file")
+        proxy = try layers.text("proxy.url").flatMap(URLRule.proxy)
+        logLevel = try layers.text("log.level").flatMap(Logger.Level.init(rawValue:)) ?? .info
+
+        let depending = [
+            "state.directory": directories.state, "runtime.directory": directories.runtime, "socket.path": socketPath,
+        ]
+        entries = SettingKey.all.map { key in
+            guard let (value, origin) = layers.value(key.name) else {
+                return Entry(name: key.name, value: depending[key.name].map { .text($0) }, origin: .standard)
+            }
+            return Entry(name: key.name, value: value, origin: origin)
+        }
+    }
+
+    /// Every setting with where it came from, as a file that would set the same.
+    var listing: String {
+        entries.map { entry in
+            guard let value = entry.value else { return "# \(entry.name) is not set\n" }
+            return "\(entry.name) = \(value)  # \(entry.origin)\n"
+        }.joined()
+    }
+
+    private static func sources(_ layers: Layers) throws(SettingsError) -> [Source] {
+        var sources: [Source] = []
+        for name in try layers.sources() {
+            guard let exchange = Exchange.all.first(where: { $0.source.name == name }) else { continue }
+            sources.append(
+                Source(
+                    exchange: exchange,
+                    url: URLRule.withoutTrailingSlash(try layers.text("source.\(name).url") ?? exchange.baseURL),
+                    timeout: .milliseconds(try layers.integer("source.\(name).timeout-ms")),
+                    hedge: .milliseconds(try layers.integer("source.\(name).hedge-ms"))))
+        }
+        return sources
+    }
+
+    private static func configurationFile(
+        _ given: String?, _ environment: [String: String], uid: UInt32
+    ) throws(SettingsError) -> (file: ConfigurationFile, path: String)? {
+        // A file that was asked for has to be there; the default one need not.
+        if let given { return (try ConfigurationFile(path: given), given) }
+        guard let path = Directories.configurationPath(environment: environment, uid: uid), Directories.exists(path)
+        else { return nil }
+        return (try ConfigurationFile(path: path), path)
+    }
+}

@@ -1,0 +1,40 @@
+import BTCPriceCore
+import Synchronization
+import Systemd
+
+/// Keeps `systemctl status` informed: at every change of freshness or source, else every ten seconds. It has no timer of its own.
+final class StatusLine: Sendable {
+    private struct Last {
+        var freshness: Freshness?
+        var source: String?
+        var saidAt: Int64 = 0
+    }
+
+    private static let period: Int64 = 10_000
+    private let manager: ServiceManager
+    private let last = Mutex(Last())
+
+    init(manager: ServiceManager) {
+        self.manager = manager
+    }
+
+    func show(_ state: PriceState, at boottime: Int64) {
+        let isDue = last.withLock { last in
+            let isChange = last.freshness != state.freshness || last.source != state.quote?.source
+            guard isChange || boottime - last.saidAt >= Self.period else { return false }
+            last = Last(freshness: state.freshness, source: state.quote?.source, saidAt: boottime)
+            return true
+        }
+        if isDue { manager.status(Self.text(state)) }
+    }
+
+    /// One line with the time of the observation, which stays true; an age would not.
+    static func text(_ state: PriceState) -> String {
+        guard let quote = state.quote else { return "No price yet: \(state.failure ?? "the first tick is under way")" }
+        let price = "\(quote.value) \(quote.currency) from \(quote.source) at \(quote.timestamp.utcText)"
+        switch state.freshness {
+        case .fresh: return price
+        case .stale, .none: return "Stale, last value \(price): \(state.failure ?? "no tick yet")"
+        }
+    }
+}

@@ -1,0 +1,52 @@
+import BTCPriceCore
+import BTCPriceServer
+import ServiceLifecycle
+import Synchronization
+import Systemd
+
+/// When the ticker last gave a sign of life, `CLOCK_BOOTTIME` in milliseconds.
+final class Heartbeat: Sendable {
+    private let last: Atomic<Int64>
+
+    init(_ boottime: Int64) {
+        last = Atomic(boottime)
+    }
+
+    func beat(at boottime: Int64) {
+        last.store(boottime, ordering: .relaxed)
+    }
+
+    var lastBeat: Int64 { last.load(ordering: .relaxed) }
+}
+
+/// Tells systemd's watchdog that the daemon lives: only while the ticker and the socket's loop both move on. That exchanges do
+/// not answer, and that the ticks are paused on purpose, is no reason to be killed.
+struct WatchdogService: Service {
+    let manager: ServiceManager
+    let server: PriceServer
+    let heartbeat: Heartbeat
+    let isPaused: @Sendable () async -> Bool
+    /// The longest that a healthy ticker is silent.
+    let longestSilence: Duration
+    let now: TimeSource
+
+    func run() async throws {
+        guard let interval = manager.watchdogInterval else {
+            try await gracefulShutdown()
+            return
+        }
+        await cancelWhenGracefulShutdown {
+            var pinged: UInt64 = 0
+            while !Task.isCancelled {
+                let loopMoves = server.lastBeat == pinged
+                let silence = now().boottime - heartbeat.lastBeat
+                let isTicking = silence <= longestSilence.wholeMilliseconds
+                if loopMoves, isTicking { manager.alive() } else if loopMoves, await isPaused() { manager.alive() }
+                pinged += 1
+                server.ping(pinged)
+                // A third of what systemd grants: one late wake-up does no harm.
+                do { try await Task.sleep(for: interval / 3) } catch { return }
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+import AsyncHTTPClient
+import BTCPriceCore
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+
+import func Glibc.strerror
+
+/// How exchanges are reached.
+public struct ExchangeClientSettings: Sendable, Hashable {
+    /// What a proxy speaks.
+    public enum Proxy: Sendable, Hashable {
+        /// An HTTP proxy that tunnels with CONNECT.
+        case http(host: String, port: Int)
+        /// A SOCKS5 proxy; names are resolved by it.
+        case socks5(host: String, port: Int)
+    }
+
+    /// The User-Agent header. Coinbase answers 400 without one, CoinGecko 403.
+    public var userAgent: String
+    /// A PEM file with trust anchors beside the system's.
+    public var caFile: String?
+    /// The proxy that every exchange is asked through.
+    public var proxy: Proxy?
+
+    /// Settings of which every part is given.
+    public init(userAgent: String, caFile: String? = nil, proxy: Proxy? = nil) {
+        self.userAgent = userAgent
+        self.caFile = caFile
+        self.proxy = proxy
+    }
+}
+
+/// An exchange's answer, whole.
+struct ExchangeAnswer: Sendable {
+    var status: Int
+    var retryAfter: String?
+    var body: [UInt8]
+}
+
+/// The one HTTP client that all loaders share: it keeps connections, speaks HTTP/1.1 only, and bounds what it reads.
+///
+/// HTTP/1.1, since with HTTP/2 a single connection that went dark took every following request with it.
+public final class ExchangeClient: Sendable {
+    /// The longest body that is read, bytes. The largest real one of an exchange we ask has under three thousand.
+    static let longestBody = 64 * 1024
+
+    private let client: HTTPClient
+    private let group: MultiThreadedEventLoopGroup
+    private let userAgent: String
+
+    /// - Parameter settings: How exchanges are reached.
+    /// - Throws: ``ExchangeClientError`` if the file with trust anchors can't be used.
+    public init(_ settings: ExchangeClientSettings) throws(ExchangeClientError) {
+        var configuration = HTTPClient.Configuration(
+            redirectConfiguration: .disallow,
+            timeout: .init(connect: .seconds(2), read: .seconds(10)),
+            connectionPool: .init(idleTimeout: .seconds(60)),
+            decompression: .disabled)
+        configuration.httpVersion = .http1Only
+        // A refused connection is an answer: the next source is asked at once instead of trying this one until the deadline.
+        configuration.connectionPool.retryConnectionEstablishment = false
+        if let file = settings.caFile {
+            do {
+                var tls = TLSConfiguration.makeClientConfiguration()
+                tls.additionalTrustRoots = [.certificates(try NIOSSLCertificate.fromPEMFile(file))]
+                configuration.tlsConfiguration = tls
+            } catch {
+                throw ExchangeClientError(description: "tls.ca-file: \(file) holds no certificates that can be read")
+            }
+        }
+        switch settings.proxy {
+        case .http(let host, let port): configuration.proxy = .server(host: host, port: port)
+        case .socks5(let host, let port): configuration.proxy = .socksServer(host: host, port: port)
+        case nil: break
+        }
+        // A request a second: one thread is more than enough.
+        group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        client = HTTPClient(eventLoopGroup: group, configuration: configuration)
+        userAgent = settings.userAgent
+    }
+
+    /// Ends every connection. The client can't be used after that.
+    public func shutdown() async {
+        // Both throw only if they were shut down before.
+        do { try await client.shutdown() } catch {}
+        do { try await group.shutdownGracefully() } catch {}
+    }
+
+    /// Asks once and reads the whole answer. The caller's cancellation ends head and body alike.
+    func get(_ url: String, headers: [(String, String)] = []) async throws(PriceLoadingError) -> ExchangeAnswer {
+        var request = HTTPClientRequest(url: url)
+        request.headers.add(name: "User-Agent", value: userAgent)
+        request.headers.add(name: "Accept", value: "application/json")
+        for (name, value) in headers { request.headers.add(name: name, value: value) }
+        do {
+            let response = try await client.execute(request, timeout: .seconds(30))
+            let body = try await response.body.collect(upTo: Self.longestBody)
+            return ExchangeAnswer(
+                status: Int(response.status.code), retryAfter: response.headers.first(name: "Retry-After"),
+                body: Array(body.readableBytesView))
+        } catch {
+            throw Self.loadingError(error)
+        }
+    }
+
+    private static func loadingError(_ error: any Error) -> PriceLoadingError {
+        if Task.isCancelled || error is CancellationError { return .cancelled }
+        switch error {
+        case is NIOTooManyBytesError: return .invalidData("more than \(longestBody) bytes")
+        case let error as HTTPClientError where error == .cancelled: return .cancelled
+        case let error as HTTPClientError where error == .connectTimeout: return .unreachable("no connection in time")
+        case let error as HTTPClientError where error == .readTimeout: return .unreachable("silence in the middle")
+        case let error as HTTPClientError where error == .remoteConnectionClosed:
+            return .unreachable("the connection was closed before the answer was whole")
+        case let error as HTTPClientError: return .unreachable(oneLine(error.shortDescription))
+        case let error as NIOConnectionError:
+            if error.dnsAError != nil || error.dnsAAAAError != nil {
+                return .unreachable("\(error.host) cannot be resolved")
+            }
+            let reason = (error.connectionErrors.first?.error as? IOError)?.errnoDescription
+            return .unreachable(reason ?? "no connection to \(error.host):\(error.port)")
+        case let error as IOError: return .unreachable(error.errnoDescription)
+        case let error as NIOSSLError: return .unreachable("TLS: \(oneLine("\(error)"))")
+        case let error as any NIOSSLErrorLike: return .unreachable("TLS: \(oneLine("\(error)"))")
+        default: return .unreachable(oneLine("\(error)"))
+        }
+    }
+}
+
+/// The client can't be made from these settings.
+public struct ExchangeClientError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The setting, what is wrong with it, and what to do.
+    public let description: String
+}
+
+/// TLS errors that are types of their own.
+private protocol NIOSSLErrorLike: Error {}
+extension NIOSSLExtraError: NIOSSLErrorLike {}
+extension BoringSSLError: NIOSSLErrorLike {}
+
+extension IOError {
+    /// The system's word for it, without the library's story around it.
+    fileprivate var errnoDescription: String {
+        String(cString: strerror(errnoCode))
+    }
+}
+
+/// A foreign text made safe for one line of a log: printable, and not long.
+func oneLine(_ text: String) -> String {
+    let printable = text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }
+    var line = String(String.UnicodeScalarView(printable)).split(separator: " ").joined(separator: " ")
+    if line.count > 160 { line = line.prefix(157) + "..." }
+    return line
+}

@@ -1,4 +1,0 @@
-import AsyncHTTPClient
-import NIOCore
-import NIOPosix
-import NIOHTTP1

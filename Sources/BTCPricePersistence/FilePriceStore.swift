@@ -1,0 +1,165 @@
+public import BTCPriceCore
+import Dispatch
+import Synchronization
+
+/// Keeps the last valid quote in two files of the same content.
+///
+/// - In the runtime directory, a tmpfs, at every save: it outlives a kill and costs the disk nothing.
+/// - In the state directory, synchronised, at most once in `syncInterval` and at ``flush()``: it outlives a power cut.
+///
+/// At the start the copy with the higher sequence is taken. Only a runtime copy on a tmpfs proves that this boot wrote it,
+/// so only with that one the age is exact.
+public final class FilePriceStore: PriceStore {
+    /// The file's name in both directories.
+    public static let fileName = "last-quote.json"
+
+    private struct State {
+        var sequence: Int64 = 0
+        /// What the disk does not have yet.
+        var unsynced: [UInt8]?
+        /// When the disk last got a copy, `CLOCK_BOOTTIME` in milliseconds.
+        var lastSync: Int64?
+        var isSyncing = false
+        var syncFailure: PriceStoreError?
+    }
+
+    private let runtimePath: String
+    private let statePath: String
+    private let runtimeIsVolatile: Bool
+    private let syncInterval: Duration
+    private let now: TimeSource
+    private let state = Mutex(State())
+    /// A disk may take seconds over a sync: that is nothing for a thread that others wait for.
+    private let disk = DispatchQueue(label: "io.btcpriced.disk")
+
+    /// - Parameters:
+    ///   - stateDirectory: Outlives a reboot. Must exist.
+    ///   - runtimeDirectory: Gone after a reboot. Must exist.
+    ///   - syncInterval: The least time between two syncs of the disk.
+    ///   - now: Reads the clocks.
+    public init(
+        stateDirectory: String, runtimeDirectory: String, syncInterval: Duration = .seconds(30),
+        now: @escaping TimeSource
+    ) {
+        statePath = "\(stateDirectory)/\(Self.fileName)"
+        runtimePath = "\(runtimeDirectory)/\(Self.fileName)"
+        runtimeIsVolatile = FileSystem.isVolatile(runtimeDirectory)
+        self.syncInterval = syncInterval
+        self.now = now
+    }
+
+    /// Reads both copies and takes the newer one.
+    public func load() -> StoredPrice {
+        var problems: [PriceStoreError] = []
+        let fromRuntime = read(runtimePath, &problems)
+        let fromDisk = read(statePath, &problems)
+        let present = now()
+        state.withLock { state in
+            state.sequence = max(fromRuntime?.sequence ?? 0, fromDisk?.sequence ?? 0)
+            guard let fromDisk else { return }
+            // A copy that the disk got just before the restart need not be written again at once.
+            let age = present.wall.milliseconds - fromDisk.price.quote.timestamp.milliseconds
+            if (0..<syncInterval.wholeMilliseconds).contains(age) { state.lastSync = present.boottime - age }
+        }
+        if let fromRuntime, fromRuntime.sequence >= fromDisk?.sequence ?? 0 {
+            let price = fromRuntime.price
+            let isOfThisBoot = runtimeIsVolatile && (price.observedBoottime ?? .max) <= present.boottime
+            return StoredPrice(price: isOfThisBoot ? price : price.withoutBoottime, problems: problems)
+        }
+        return StoredPrice(price: fromDisk?.price.withoutBoottime, problems: problems)
+    }
+
+    /// Writes the runtime copy, and has the disk's written where that is due.
+    ///
+    /// Where the runtime directory can't be written, the state directory gets every copy, without a sync: a kill still loses
+    /// nothing.
+    /// - Throws: The runtime copy's failure, or else that of the last copy to the disk.
+    public func save(_ price: CachedPrice) throws(PriceStoreError) {
+        let bytes = try nextCopy(of: price)
+        defer { startSyncIfDue() }
+        do {
+            try FileSystem.replace(runtimePath, with: bytes, sync: false)
+        } catch {
+            // On the disk's queue, so that no older copy is on its way there behind it.
+            disk.sync {
+                // If this fails too there is nothing left to try, and the caller learns of the first failure.
+                do { try FileSystem.replace(statePath, with: bytes, sync: false) } catch {}
+            }
+            throw error
+        }
+        if let failure = state.withLock(\.syncFailure) { throw failure }
+    }
+
+    /// Writes what the disk does not have yet, now.
+    public func flush() throws(PriceStoreError) {
+        disk.sync { self.sync() }
+        if let failure = state.withLock(\.syncFailure) { throw failure }
+    }
+
+    private func nextCopy(of price: CachedPrice) throws(PriceStoreError) -> [UInt8] {
+        try state.withLock { state throws(PriceStoreError) in
+            do {
+                let bytes = try QuoteFile(sequence: state.sequence + 1, price: price).encoded()
+                state.sequence += 1
+                state.unsynced = bytes
+                return bytes
+            } catch {
+                throw .unwritable(path: runtimePath, reason: "the quote can't be encoded: \(error)")
+            }
+        }
+    }
+
+    private func startSyncIfDue() {
+        let boottime = now().boottime
+        let isDue = state.withLock { state in
+            let isDue = !state.isSyncing && boottime - (state.lastSync ?? .min / 2) >= syncInterval.wholeMilliseconds
+            if isDue { state.isSyncing = true }
+            return isDue
+        }
+        if isDue { disk.async { self.sync() } }
+    }
+
+    /// Runs on the disk's queue.
+    private func sync() {
+        let bytes = state.withLock { state in
+            defer { state.unsynced = nil }
+            return state.unsynced
+        }
+        var failure: PriceStoreError?
+        if let bytes {
+            do {
+                try FileSystem.replace(statePath, with: bytes, sync: true)
+            } catch {
+                failure = error
+            }
+        }
+        let boottime = now().boottime
+        state.withLock { state in
+            state.isSyncing = false
+            guard bytes != nil else { return }
+            state.lastSync = boottime
+            state.syncFailure = failure
+        }
+    }
+
+    private func read(_ path: String, _ problems: inout [PriceStoreError]) -> QuoteFile? {
+        do throws(PriceStoreError) {
+            guard let bytes = try FileSystem.read(path) else { return nil }
+            do throws(QuoteFile.Damage) {
+                return try QuoteFile(decoding: bytes)
+            } catch {
+                throw .corrupt(path: path, reason: error.reason, setAside: FileSystem.setAside(path))
+            }
+        } catch {
+            problems.append(error)
+            return nil
+        }
+    }
+}
+
+extension CachedPrice {
+    /// The price as far as another boot may know it.
+    fileprivate var withoutBoottime: CachedPrice {
+        CachedPrice(quote: quote, observedBoottime: nil, marks: marks)
+    }
+}

@@ -1,0 +1,122 @@
+import BTCPriceCore
+import FoundationEssentials
+
+/// The content of `last-quote.json`: readable JSON with a schema version, a save sequence and a checksum over the whole file.
+struct QuoteFile: Equatable {
+    /// Why a file's content is not one of ours.
+    struct Damage: Error, Equatable {
+        let reason: String
+
+        init(_ reason: String) {
+            self.reason = reason
+        }
+    }
+
+    /// The schema that is written, and the newest that is read.
+    static let schemaVersion = 1
+
+    /// Counts the saves, over restarts: of two copies the higher one is newer, whatever the wall clock did in between.
+    var sequence: Int64
+    var price: CachedPrice
+
+    /// The file's bytes.
+    func encoded() throws -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        var bytes = Array(try encoder.encode(Document(self)))
+        bytes.append(UInt8(ascii: "\n"))
+        guard let place = Self.checksumPlace(in: bytes) else { throw Damage("no place for the checksum") }
+        bytes.replaceSubrange(place, with: Self.hexadecimal(CRC32.checksum(bytes)).utf8)
+        return bytes
+    }
+
+    /// - Throws: ``Damage`` for whatever was not written by ``encoded()``, to the last byte.
+    init(decoding bytes: [UInt8]) throws(Damage) {
+        guard let place = Self.checksumPlace(in: bytes) else { throw Damage("no checksum") }
+        let found = String(decoding: bytes[place], as: UTF8.self)
+        var blanked = bytes
+        blanked.replaceSubrange(place, with: Document.blankChecksum.utf8)
+        guard found == Self.hexadecimal(CRC32.checksum(blanked)) else { throw Damage("the checksum does not fit") }
+        let document: Document
+        do {
+            let schema = try JSONDecoder().decode(Schema.self, from: Data(bytes)).schemaVersion
+            guard schema == Self.schemaVersion else { throw Damage("schema version \(schema) is not known here") }
+            document = try JSONDecoder().decode(Document.self, from: Data(bytes))
+        } catch let damage as Damage {
+            throw damage
+        } catch {
+            throw Damage("not the expected JSON")
+        }
+        sequence = document.sequence
+        price = try document.price()
+    }
+
+    init(sequence: Int64, price: CachedPrice) {
+        self.sequence = sequence
+        self.price = price
+    }
+
+    private static func hexadecimal(_ value: UInt32) -> String {
+        let digits = String(value, radix: 16)
+        return String(repeating: "0", count: 8 - digits.count) + digits
+    }
+
+    /// Where the eight digits of the checksum stand. The key sorts first, so that it is found near the start.
+    private static func checksumPlace(in bytes: [UInt8]) -> Range<Int>? {
+        let opening = Array("{\n  \"checksum\" : \"".utf8)
+        let end = opening.count + Document.blankChecksum.utf8.count
+        guard bytes.count > end, bytes.starts(with: opening), bytes[end] == UInt8(ascii: "\"") else { return nil }
+        return opening.count..<end
+    }
+}
+
+private struct Schema: Decodable {
+    var schemaVersion: Int
+}
+
+/// The file as JSON. `checksum` stands first in the order of keys, and no other key may come before it.
+private struct Document: Codable {
+    static let blankChecksum = "00000000"
+
+    struct Quote: Codable {
+        var value: String
+        var currency: String
+        var timestamp: Int64
+        var source: String
+        var market: String
+    }
+
+    struct Mark: Codable {
+        var time: Int64?
+        var trade: Int64?
+    }
+
+    var checksum = Self.blankChecksum
+    var observedBoottime: Int64?
+    var quote: Quote
+    var schemaVersion = QuoteFile.schemaVersion
+    var sequence: Int64
+    var venues: [String: Mark]
+
+    init(_ file: QuoteFile) {
+        let quote = file.price.quote
+        self.quote = Quote(
+            value: quote.value.description, currency: quote.currency, timestamp: quote.timestamp.milliseconds,
+            source: quote.source, market: quote.market)
+        observedBoottime = file.price.observedBoottime
+        sequence = file.sequence
+        venues = file.price.marks.mapValues { Mark(time: $0.time?.milliseconds, trade: $0.trade) }
+    }
+
+    func price() throws(QuoteFile.Damage) -> CachedPrice {
+        guard let value = Decimal(exactly: quote.value) else { throw QuoteFile.Damage("the price is not a number") }
+        return CachedPrice(
+            quote: PriceQuote(
+                value: value, currency: quote.currency, timestamp: Timestamp(milliseconds: quote.timestamp),
+                source: quote.source, market: quote.market),
+            observedBoottime: observedBoottime,
+            marks: venues.mapValues { mark in
+                VenueMark(time: mark.time.map { Timestamp(milliseconds: $0) }, trade: mark.trade)
+            })
+    }
+}

@@ -1,0 +1,45 @@
+import Glibc
+
+/// The lock on the state directory: one daemon a directory.
+///
+/// It ends with the process, however that ends, so that it is never left behind.
+public struct StateLock: ~Copyable, Sendable {
+    /// The lock can't be had.
+    public enum Failure: Error, Sendable, Hashable {
+        /// Another daemon holds it. `pid` is what it wrote into it.
+        case alreadyRunning(pid: Int32?)
+        /// The file can't be opened or written: a full or read-only disk, another owner.
+        case unusable(path: String, reason: String)
+    }
+
+    private let descriptor: Int32
+
+    /// - Parameter directory: The state directory. Must exist.
+    /// - Throws: ``Failure``.
+    public init(directory: String) throws(Failure) {
+        let path = "\(directory)/lock"
+        descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else {
+            throw .unusable(path: path, reason: FileSystem.systemError(errno))
+        }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            let number = errno
+            var text = [UInt8](repeating: 0, count: 16)
+            let count = Glibc.read(descriptor, &text, text.count)
+            close(descriptor)
+            guard number == EWOULDBLOCK else {
+                throw .unusable(path: path, reason: FileSystem.systemError(number))
+            }
+            let digits = text.prefix(max(0, count)).prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+            throw .alreadyRunning(pid: Int32(String(decoding: digits, as: UTF8.self)))
+        }
+        // For whoever finds it taken. On a full disk the number is missing, the lock is not.
+        let text = Array("\(getpid())\n".utf8)
+        ftruncate(descriptor, 0)
+        _ = Glibc.write(descriptor, text, text.count)
+    }
+
+    deinit {
+        close(descriptor)
+    }
+}

@@ -1,0 +1,49 @@
+import NIOCore
+import NIOHTTP1
+
+/// The control port: `POST /faults` sets a new fault script, `GET /requests` tells what each venue has seen.
+final class ControlHandler: ChannelInboundHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    private let world: World
+    private var head: HTTPRequestHead?
+    private var body = ByteBuffer()
+
+    init(world: World) {
+        self.world = world
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch unwrapInboundIn(data) {
+        case .head(let head):
+            self.head = head
+            body.clear()
+        case .body(var part): body.writeBuffer(&part)
+        case .end:
+            guard let head else { return }
+            let (status, text) = answer(head)
+            let headers = HTTPHeaders([("Content-Length", "\(text.utf8.count)")])
+            context.write(
+                wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: status, headers: headers))),
+                promise: nil)
+            context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: text)))), promise: nil)
+            context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        }
+    }
+
+    private func answer(_ head: HTTPRequestHead) -> (HTTPResponseStatus, String) {
+        switch (head.method, head.uri) {
+        case (.POST, "/faults"):
+            do {
+                world.set(try FaultScript(String(buffer: body)))
+                return (.ok, "")
+            } catch {
+                return (.badRequest, "\(error)\n")
+            }
+        case (.GET, "/requests"):
+            return (.ok, VenueName.allCases.map { "\($0.rawValue) \(world.requests(of: $0))\n" }.joined())
+        default: return (.notFound, "POST /faults or GET /requests\n")
+        }
+    }
+}

@@ -1,0 +1,82 @@
+import ArgumentParser
+import Dispatch
+import Glibc
+
+/// The command line.
+struct SimulatorCommand: AsyncParsableCommand {
+    /// Name and help.
+    static let configuration = CommandConfiguration(
+        commandName: "exchange-simulator",
+        abstract: "Real HTTP endpoints shaped like the exchanges, on loopback, with scripted faults.",
+        discussion: """
+            Prints a line for each venue with its address, one for the control port, and 'ready'. The daemon is pointed at \
+            them with source.<name>.url. POST a fault script to <control>/faults at any time; GET <control>/requests counts.
+            """)
+
+    @Option(help: ArgumentHelp("Replay this CSV file, a row a request.", valueName: "file"))
+    var replay: String?
+
+    @Option(help: ArgumentHelp("The column of the prices.", valueName: "name"))
+    var column = "close"
+
+    @Option(
+        help: ArgumentHelp(
+            "Without a replay: the seed of a random walk. Any, and printed, unless given.", valueName: "number"))
+    var seed: UInt64?
+
+    @Option(help: ArgumentHelp("A fault script to begin with.", valueName: "file"))
+    var faults: String?
+
+    @Option(help: ArgumentHelp("The first port; 0 for any that are free.", valueName: "port"))
+    var port = 0
+
+    init() {}
+
+    /// Refuses what can't be meant.
+    func validate() throws {
+        guard replay == nil || seed == nil else { throw ValidationError("--replay and --seed exclude each other") }
+        guard port == 0 || (1024...65_000).contains(port) else { throw ValidationError("--port is 0 or 1024 to 65000") }
+    }
+
+    /// Runs until SIGTERM or SIGINT.
+    func run() async throws {
+        let script = try faults.map { try FaultScript(try text($0)) } ?? .none
+        let feed: PriceFeed
+        if let replay {
+            feed = try PriceFeed(replaying: try text(replay), column: column)
+        } else {
+            let seed = seed ?? .random(in: 0..<1_000_000)
+            print("seed \(seed)")
+            feed = PriceFeed(walkSeed: seed)
+        }
+        let simulator = try await Simulator.start(feed: feed, script: script, firstPort: port)
+        for venue in VenueName.allCases { print("\(venue.rawValue) \(simulator.url(of: venue))") }
+        print("control \(simulator.controlURL)")
+        print("ready")
+        // Whoever reads this through a pipe waits for it.
+        fflush(nil)
+        await terminated()
+        await simulator.stop()
+    }
+
+    private func text(_ path: String) throws -> String {
+        guard let bytes = readFile(path), let text = String(validating: bytes, as: UTF8.self) else {
+            throw ValidationError("cannot read \(path) as text")
+        }
+        return text
+    }
+
+    private func terminated() async {
+        let signals = [SIGTERM, SIGINT].map { number in
+            signal(number, SIG_IGN)
+            return DispatchSource.makeSignalSource(signal: number)
+        }
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
+        for source in signals {
+            source.setEventHandler { continuation.finish() }
+            source.resume()
+        }
+        for await _ in stream {}
+        for source in signals { source.cancel() }
+    }
+}

@@ -1,0 +1,43 @@
+import Glibc
+
+/// Secrets that systemd hands to the service as files (systemd.exec(5), LoadCredential=).
+public struct Credentials: Sendable {
+    /// A credential that is there but can't be read.
+    public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
+        /// What is wrong.
+        public let description: String
+    }
+
+    /// The longest secret that is taken, bytes.
+    private static let longest = 4096
+    private let directory: String?
+
+    /// - Parameter environment: The process's environment; `CREDENTIALS_DIRECTORY` is looked at.
+    public init(environment: [String: String]) {
+        directory = environment["CREDENTIALS_DIRECTORY"]
+    }
+
+    /// The secret of this name without the white space around it; `nil` where there is none, or an empty one.
+    /// - Throws: ``Failure`` where it can't be read, or is too long.
+    public func secret(_ name: String) throws(Failure) -> String? {
+        guard let directory else { return nil }
+        let path = "\(directory)/\(name)"
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        if descriptor < 0 {
+            let number = errno
+            if number == ENOENT { return nil }
+            throw Failure(description: "cannot read the credential \(path): \(String(cString: strerror(number)))")
+        }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: Self.longest + 1)
+        let count = read(descriptor, &bytes, bytes.count)
+        guard count >= 0 else {
+            throw Failure(description: "cannot read the credential \(path): \(String(cString: strerror(errno)))")
+        }
+        guard count <= Self.longest, let text = String(validating: bytes[..<count], as: UTF8.self) else {
+            throw Failure(description: "the credential \(path) is not a text of at most \(Self.longest) bytes")
+        }
+        let secret = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        return secret.isEmpty ? nil : secret
+    }
+}

@@ -1,0 +1,78 @@
+import CSystemd
+import Glibc
+public import Logging
+
+/// Writes log entries to the journal, natively (sd_journal_sendv(3)): priority, message, and each metadata value as a field of
+/// its own, so that `journalctl BTC_SOURCE=binance` works.
+public struct JournalLogHandler: LogHandler {
+    /// The lowest level that is written.
+    public var logLevel: Logger.Level = .info
+    /// Fields of every entry.
+    public var metadata: Logger.Metadata = [:]
+
+    private let identifier: String
+
+    /// - Parameter identifier: `SYSLOG_IDENTIFIER`.
+    public init(identifier: String) {
+        self.identifier = identifier
+    }
+
+    /// Whether standard error is the journal (systemd.exec(5), `$JOURNAL_STREAM`): it names the stream's device and inode, so that
+    /// a redirection is noticed.
+    public static func isConnected(environment: [String: String]) -> Bool {
+        guard let stream = environment["JOURNAL_STREAM"] else { return false }
+        var status = stat()
+        guard fstat(STDERR_FILENO, &status) == 0 else { return false }
+        return stream == "\(status.st_dev):\(status.st_ino)"
+    }
+
+    /// One field of every entry.
+    public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    /// Writes one entry.
+    public func log(event: LogEvent) {
+        var fields = [
+            "MESSAGE=\(event.message)", "PRIORITY=\(event.level.journalPriority)", "SYSLOG_IDENTIFIER=\(identifier)",
+        ]
+        for (key, value) in metadata.merging(event.metadata ?? [:], uniquingKeysWith: { $1 }) {
+            fields.append("\(Self.fieldName(key))=\(value)")
+        }
+        var bytes = fields.map { Array($0.utf8) }
+        withVectors(&bytes[...], []) { vectors in
+            // A full journal or none at all: there is nowhere left to say so.
+            _ = sd_journal_sendv(vectors, Int32(vectors.count))
+        }
+    }
+
+    /// Fields are upper-case letters, digits and underscores; those of the daemon begin with `BTC_`.
+    private static func fieldName(_ key: String) -> String {
+        let name = String(key.uppercased().map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
+        return name == "MESSAGE_ID" ? name : "BTC_\(name)"
+    }
+
+    private func withVectors(
+        _ fields: inout ArraySlice<[UInt8]>, _ vectors: [iovec], _ body: ([iovec]) -> Void
+    ) {
+        guard var field = fields.popFirst() else { return body(vectors) }
+        field.withUnsafeMutableBytes { buffer in
+            withVectors(&fields, vectors + [iovec(iov_base: buffer.baseAddress, iov_len: buffer.count)], body)
+        }
+    }
+}
+
+extension Logger.Level {
+    /// syslog(3)'s number. The journal has no finer level than debug.
+    public var journalPriority: Int {
+        switch self {
+        case .trace, .debug: 7
+        case .info: 6
+        case .notice: 5
+        case .warning: 4
+        case .error: 3
+        case .critical: 2
+        }
+    }
+}

@@ -1,0 +1,32 @@
+import CSystemd
+import Glibc
+
+/// Sockets that systemd has opened for the service (sd_listen_fds(3)).
+public enum PassedSockets {
+    /// What was passed can't be used.
+    public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
+        /// What is wrong and what to do.
+        public let description: String
+    }
+
+    /// The listening Unix-domain stream socket that systemd passed; `nil` where it passed none.
+    /// - Throws: ``Failure`` where it passed something else, or more than one.
+    public static func listeningStream() throws(Failure) -> Int32? {
+        // The variables stay: a child does not inherit the descriptors, and nothing else reads them.
+        let count = sd_listen_fds(0)
+        guard count != 0 else { return nil }
+        guard count > 0 else {
+            throw Failure(
+                description: "the sockets passed by systemd can't be read: \(String(cString: strerror(-count)))")
+        }
+        guard count == 1 else {
+            throw Failure(description: "systemd passed \(count) sockets; the socket unit must have one ListenStream=")
+        }
+        // SD_LISTEN_FDS_START, a macro that Swift does not import as this type.
+        let descriptor: Int32 = 3
+        guard sd_is_socket_unix(descriptor, Int32(SOCK_STREAM.rawValue), 1, nil, 0) > 0 else {
+            throw Failure(description: "systemd passed a socket that is no listening Unix stream; see ListenStream=")
+        }
+        return descriptor
+    }
+}

@@ -1,0 +1,43 @@
+import CSystemd
+import Glibc
+
+/// Tells systemd how the service is (sd_notify(3)). Without systemd every call is without effect.
+public struct ServiceManager: Sendable {
+    /// How often systemd expects a sign of life; `nil` where it expects none (sd_watchdog_enabled(3)).
+    public let watchdogInterval: Duration?
+
+    /// Reads what systemd asks for from the environment.
+    public init() {
+        var microseconds: UInt64 = 0
+        watchdogInterval = sd_watchdog_enabled(0, &microseconds) > 0 ? .microseconds(microseconds) : nil
+    }
+
+    /// The service is up, and this is how it is.
+    public func ready(status: String) {
+        notify("READY=1\nSTATUS=\(Self.oneLine(status))")
+    }
+
+    /// How it is, for `systemctl status`.
+    public func status(_ text: String) {
+        notify("STATUS=\(Self.oneLine(text))")
+    }
+
+    /// A sign of life.
+    public func alive() {
+        notify("WATCHDOG=1")
+    }
+
+    /// The service is going down. Final.
+    public func stopping() {
+        notify("STOPPING=1")
+    }
+
+    private func notify(_ state: String) {
+        _ = sd_notify(0, state)
+    }
+
+    /// A status is one line; a second one would be taken for another field.
+    private static func oneLine(_ text: String) -> String {
+        String(text.map { $0.isNewline ? " " : $0 })
+    }
+}
