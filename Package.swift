@@ -102,6 +102,26 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: ours),
+
+        // Tests. Those on the built binaries are in Tests/System.
+        .target(name: "TestSupport", dependencies: ["BTCPriceCore"], path: "Tests/TestSupport", swiftSettings: ours),
+        test("BTCPriceCore", ["TestSupport"]),
+        test("Varlink"),
+        test("BTCPriceVarlink", ["BTCPriceCore", "Varlink"]),
+        test("BTCPriceServer", ["BTCPriceClient", "BTCPriceCore", "BTCPriceVarlink", "TestSupport", "Varlink"]),
+        test("BTCPriceNetworking", ["BTCPriceCore", "ExchangeSimulator", "TestSupport"]),
+        test("BTCPricePersistence", ["BTCPriceCore", "TestSupport"]),
+        test("BTCPriceFeature", ["BTCPriceCore"]),
+        test("BTCPriceDaemon", ["BTCPriceCore", "TestSupport"]),
+        test("BTCCtl", ["BTCPriceCore", "BTCPriceVarlink", "Varlink"]),
+        test("ExchangeSimulator"),
+        test("Systemd", ["TestSupport"]),
     ],
     swiftLanguageModes: [.v6]
 )
+
+/// A target's tests.
+func test(_ target: String, _ others: [Target.Dependency] = []) -> Target {
+    .testTarget(
+        name: "\(target)Tests", dependencies: [.target(name: target)] + others, swiftSettings: ours)
+}

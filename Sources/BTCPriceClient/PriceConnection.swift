@@ -119,7 +119,7 @@ public struct PriceConnection: ~Copyable {
             return true
         }
         guard isFitting else { throw .unreachable(path: path, reason: "longer than a socket's path can be") }
-        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { throw .unreachable(path: path, reason: systemError(errno)) }
         // Where the backlog is full, connect(2) on a Unix socket waits as long as sending may take.
         var patience = timeval(tv_sec: Int(timeout.components.seconds), tv_usec: 0)

@@ -1,3 +1,4 @@
+import CEpoll
 import Glibc
 
 /// The socket can't be used.
@@ -45,8 +46,7 @@ public struct ListeningSocket: Sendable {
             }
         }
         unlink(temporary)
-        let descriptor = socket(
-            AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+        let descriptor = cepoll_unix_socket()
         guard descriptor >= 0 else { throw SocketError("cannot make a socket: \(systemError(errno))") }
         let isListening =
             Self.withAddress(temporary) { bind(descriptor, $0, $1) } == 0
@@ -67,7 +67,7 @@ public struct ListeningSocket: Sendable {
     }
 
     private static func somebodyAnswers(at path: String) -> Bool {
-        let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+        let probe = cepoll_unix_socket()
         guard probe >= 0 else { return false }
         defer { close(probe) }
         // EAGAIN: its backlog is full, so it is alive.

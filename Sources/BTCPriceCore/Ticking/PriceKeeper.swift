@@ -47,6 +47,9 @@ public actor PriceKeeper<C: Clock>: TickTarget where C.Duration == Duration {
     /// What is told of the price now.
     public var state: PriceState { machine.state }
 
+    /// How many wait for the fetch that is under way, the tick among them; 0 where none is.
+    var callersWaiting: Int { shared?.waiting ?? 0 }
+
     /// Takes over the price that an earlier run kept.
     public func restore(_ cached: CachedPrice) {
         perform(machine.restored(cached))

@@ -67,6 +67,11 @@ static inline int cepoll_wait(int epoll, struct cepoll_event *events, int capaci
     return count;
 }
 
+/* A Unix-domain stream socket with SOCK_CLOEXEC and SOCK_NONBLOCK. */
+static inline int cepoll_unix_socket(void) {
+    return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
 /* accept4(2) with SOCK_CLOEXEC and SOCK_NONBLOCK. */
 static inline int cepoll_accept(int listener) {
     return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);

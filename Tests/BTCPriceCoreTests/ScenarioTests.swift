@@ -1,0 +1,193 @@
+import TestSupport
+import Testing
+
+@testable import BTCPriceCore
+
+/// The scenarios of the main job, under the shipped ticker, fallback and state machine. Tests/System shows the same on the
+/// built binaries.
+@Suite(.timeLimit(.minutes(1))) struct ScenarioTests {
+    @Test func `primary succeeds`() async {
+        let world = World()
+        await world.ticker.start()
+        await world.primary.isAsked()
+        world.primary.answer("68901.23")
+        let state = await world.nextTick()
+        #expect(state.freshness == .fresh)
+        #expect(state.tick == 1)
+        #expect(state.quote?.value == price("68901.23"))
+        #expect(state.quote?.source == "binance")
+        #expect(state.quote?.market == "BTC/USDT")
+        #expect(state.quote?.timestamp == World.start.wall)
+        #expect(state.observedBoottime == World.start.boottime)
+        #expect(state.confirmation == .single)
+        #expect(state.failure == nil)
+        #expect(world.fallback.asks == 0)
+        #expect(world.store.price?.quote == state.quote)
+        await world.ticker.stop()
+    }
+
+    @Test func `primary fails and the fallback succeeds in the same tick`() async {
+        let world = World()
+        await world.ticker.start()
+        await world.primary.isAsked()
+        world.primary.fail()
+        await world.fallback.isAsked()
+        world.fallback.answer("68900.00")
+        let state = await world.nextTick()
+        #expect(state.tick == 1)
+        #expect(state.freshness == .fresh)
+        #expect(state.quote?.source == "coinbase")
+        #expect(world.events.all.contains(.sourceFailed(SourceFailure(source: "binance", error: .unavailable("HTTP 503")))))
+        await world.ticker.stop()
+    }
+
+    @Test func `primary slower than 800 ms and the fallback succeeds`() async {
+        let world = World()
+        await world.ticker.start()
+        await world.primary.isAsked()
+        await world.clock.run(to: .milliseconds(400))
+        await world.fallback.isAsked()
+        world.fallback.answer("68900.00")
+        await world.answerIsDated()
+        await world.clock.run(to: .milliseconds(800))
+        let state = await world.nextTick()
+        #expect(state.freshness == .fresh)
+        #expect(state.quote?.source == "coinbase")
+        #expect(state.quote?.timestamp.milliseconds == World.start.wall.milliseconds + 400)
+        await world.ticker.stop()
+    }
+
+    @Test func `a body that stalls past the budget fails the tick`() async {
+        let world = World(cached: cached("68000"))
+        await world.keeper.restore(cached("68000"))
+        _ = await world.nextState()
+        await world.ticker.start()
+        await world.primary.isAsked()
+        await world.clock.run(to: .milliseconds(400))
+        await world.fallback.isAsked()
+        await world.clock.run(to: .milliseconds(800))
+        await world.clock.run(to: .milliseconds(1000))
+        let state = await world.nextTick()
+        #expect(state.freshness == .stale)
+        #expect(state.failure == "binance: no answer within 800 ms; coinbase: no answer within 600 ms")
+        // The next tick is due now, and begins.
+        await world.primary.isAsked()
+        #expect(world.primary.mostAtOnce == 1)
+        await world.ticker.stop()
+    }
+
+    @Test func `both fail with a cached value`() async {
+        let world = World(cached: cached("68000.5"))
+        await world.keeper.restore(cached("68000.5"))
+        _ = await world.nextState()
+        await world.ticker.start()
+        await world.primary.isAsked()
+        world.primary.fail()
+        await world.fallback.isAsked()
+        world.fallback.fail(.unreachable("Connection refused"))
+        let state = await world.nextTick()
+        #expect(state.freshness == .stale)
+        #expect(state.quote == cached("68000.5").quote)
+        #expect(state.observedBoottime == nil)
+        #expect(
+            state.failure == "binance: not available: HTTP 503; coinbase: not reached: Connection refused")
+        await world.ticker.stop()
+    }
+
+    @Test func `both fail and nothing is cached`() async {
+        let world = World()
+        await world.ticker.start()
+        await world.primary.isAsked()
+        world.primary.fail()
+        await world.fallback.isAsked()
+        world.fallback.fail()
+        let state = await world.nextTick()
+        #expect(state.freshness == .none)
+        #expect(state.quote == nil)
+        #expect(state.confirmation == nil)
+        #expect(state.failure != nil)
+        #expect(world.store.price == nil)
+        await world.ticker.stop()
+    }
+
+    @Test func `recovery hides the banner`() async {
+        let world = World()
+        await world.ticker.start()
+        await world.primary.isAsked()
+        world.primary.fail()
+        await world.fallback.isAsked()
+        world.fallback.fail()
+        #expect(await world.nextTick().freshness == .none)
+        await world.clock.run(to: .seconds(1))
+        await world.primary.isAsked()
+        world.primary.answer("68901.23")
+        let state = await world.nextTick()
+        #expect(state.freshness == .fresh)
+        #expect(state.failure == nil)
+        #expect(state.tick == 2)
+        let quote = state.quote
+        #expect(world.events.all.last == quote.map { .becameFresh($0, failedTicks: 1) })
+        await world.ticker.stop()
+    }
+
+    @Test func `one line a second`() async {
+        let world = World()
+        await world.ticker.start()
+        for second in 0..<60 {
+            if second > 0 { await world.clock.run(to: .seconds(second)) }
+            await world.primary.isAsked()
+            world.primary.answer("\(60_000 + second).01")
+            let state = await world.nextTick()
+            #expect(state.tick == Int64(second + 1))
+            #expect(state.quote?.timestamp.milliseconds == World.start.wall.milliseconds + Int64(second) * 1000)
+        }
+        #expect(world.primary.asks == 60)
+        #expect(world.primary.mostAtOnce == 1)
+        await world.ticker.stop()
+    }
+
+    @Test func `pause stops the ticks and resume ticks at once`() async {
+        let world = World()
+        await world.ticker.start()
+        await world.primary.isAsked()
+        world.primary.answer("68901.23")
+        _ = await world.nextTick()
+        await world.clock.timer(at: .seconds(1))
+        await world.ticker.pause()
+        let paused = await world.nextTick()
+        #expect(paused.freshness == .stale)
+        #expect(paused.failure == "paused")
+        #expect(paused.quote?.value == price("68901.23"))
+        world.clock.advance(to: .milliseconds(30_300))
+        #expect(world.primary.asks == 1)
+        await world.ticker.resume()
+        await world.primary.isAsked()
+        world.primary.answer("68950")
+        let resumed = await world.nextTick()
+        #expect(resumed.freshness == .fresh)
+        #expect(resumed.quote?.timestamp.milliseconds == World.start.wall.milliseconds + 30_300)
+        // From here on a new grid.
+        await world.clock.timer(at: .milliseconds(31_300))
+        await world.ticker.stop()
+    }
+
+    @Test func `a failed save is logged and the price goes on`() async {
+        let world = World()
+        let failure = PriceStoreError.unwritable(path: "/run/x", reason: "No space left on device")
+        world.store.fail(with: failure)
+        await world.ticker.start()
+        for second in 0..<3 {
+            if second > 0 { await world.clock.run(to: .seconds(second)) }
+            if second == 2 { world.store.fail(with: nil) }
+            await world.primary.isAsked()
+            world.primary.answer("6890\(second)")
+            #expect(await world.nextTick().freshness == .fresh)
+        }
+        await world.clock.timer(at: .seconds(3))
+        let events = world.events.all
+        #expect(events.filter { $0 == .saveFailed(failure) }.count == 2)
+        #expect(events.last == .saveRecovered)
+        #expect(world.store.price?.quote.value == price("68902"))
+        await world.ticker.stop()
+    }
+}

@@ -1,0 +1,157 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@testable import BTCPriceCore
+
+@Suite struct StateTests {
+    private func fetched(_ value: String, at milliseconds: Int64, mark: VenueMark? = nil) -> FetchedPrice {
+        let observed = ObservationTime(
+            wall: Timestamp(milliseconds: World.start.wall.milliseconds + milliseconds),
+            boottime: World.start.boottime + milliseconds)
+        return FetchedPrice(
+            quote: PriceQuote(
+                value: price(value), currency: "USD", timestamp: observed.wall, source: "coinbase", market: "BTC/USD"),
+            observed: observed, mark: mark)
+    }
+
+    @Test func `a fresh state is stale two intervals after its price, and says so`() {
+        var machine = PriceStateMachine(interval: .seconds(1))
+        let state = machine.fetched(.success(fetched("68901.23", at: 0)), isTick: true).publish
+        #expect(state?.told(at: World.start.boottime + 2000).freshness == .fresh)
+        let aged = state?.told(at: World.start.boottime + 2001)
+        #expect(aged?.freshness == .stale)
+        #expect(aged?.failure != nil)
+        #expect(aged?.quote == state?.quote)
+    }
+
+    @Test func `what is shown is saved before`() {
+        var machine = PriceStateMachine(interval: .seconds(1))
+        let actions = machine.fetched(.success(fetched("68901.23", at: 0)), isTick: true)
+        #expect(actions.save?.quote == actions.publish?.quote)
+        let failed = machine.fetched(.failure(FetchFailure(failures: [])), isTick: true)
+        #expect(failed.save == nil)
+        #expect(failed.publish?.quote == actions.publish?.quote)
+    }
+
+    @Test func `staleness is told once, recovery with the count`() {
+        var machine = PriceStateMachine(interval: .seconds(1))
+        let failure = FetchFailure(failures: [SourceFailure(source: "binance", error: .unavailable("HTTP 502"))])
+        var told: [PriceEvent] = []
+        for _ in 0..<100 { told += machine.fetched(.failure(failure), isTick: true).events }
+        #expect(told.filter { if case .becameStale = $0 { true } else { false } }.count == 1)
+        let back = machine.fetched(.success(fetched("68901.23", at: 0)), isTick: true).events
+        #expect(back == [.becameFresh(fetched("68901.23", at: 0).quote, failedTicks: 100)])
+    }
+
+    @Test func `a fetch that was given up changes nothing`() {
+        var machine = PriceStateMachine(interval: .seconds(1))
+        _ = machine.fetched(.success(fetched("68901.23", at: 0)), isTick: true)
+        let before = machine.state
+        #expect(machine.fetched(.failure(.cancelled), isTick: true) == PriceStateMachine.Actions())
+        #expect(machine.state == before)
+    }
+
+    @Test func `marks are kept with the price and taken over at a start`() {
+        let mark = VenueMark(time: Timestamp(milliseconds: 17), trade: 4)
+        var machine = PriceStateMachine(interval: .seconds(1))
+        let save = machine.fetched(.success(fetched("68901.23", at: 0, mark: mark)), isTick: true).save
+        #expect(save?.marks == ["coinbase": mark])
+        var restarted = PriceStateMachine(interval: .seconds(1))
+        guard let save else { return }
+        let shown = restarted.restored(save).publish
+        #expect(restarted.marks == ["coinbase": mark])
+        #expect(shown?.freshness == .stale)
+        #expect(shown?.quote == save.quote)
+    }
+
+    @Test func `an age is exact on the boot clock, an estimate on the wall clock, and never negative`() {
+        let now = ObservationTime(
+            wall: Timestamp(milliseconds: World.start.wall.milliseconds + 1500), boottime: World.start.boottime + 1500)
+        var machine = PriceStateMachine(interval: .seconds(1))
+        let fresh = machine.fetched(.success(fetched("68901.23", at: 0)), isTick: true).publish
+        #expect(fresh?.age(at: now)?.age == .milliseconds(1500))
+        #expect(fresh?.age(at: now)?.isEstimate == false)
+        let restored = machine.restored(cached("68000", age: .seconds(10))).publish
+        #expect(restored?.age(at: now)?.age == .milliseconds(11_500))
+        #expect(restored?.age(at: now)?.isEstimate == true)
+        // The wall clock was set back by a day since.
+        let past = ObservationTime(
+            wall: Timestamp(milliseconds: World.start.wall.milliseconds - 86_400_000), boottime: 0)
+        #expect(restored?.age(at: past)?.age == .zero)
+        #expect(PriceState.empty.age(at: now) == nil)
+    }
+}
+
+@Suite struct QuoteCheckTests {
+    @Test(arguments: ["0", "-1", "0.99", "100000000.01", "850867136053.72"])
+    func `what can't be a price is refused`(value: String) {
+        #expect(throws: PriceLoadingError.self) {
+            try QuoteCheck.judge(LoadedPrice(value: price(value)), after: nil)
+        }
+    }
+
+    @Test func `what is not a number is refused`() {
+        #expect(throws: PriceLoadingError.self) { try QuoteCheck.judge(LoadedPrice(value: .nan), after: nil) }
+    }
+
+    @Test(arguments: ["1", "611.78", "68901.23", "99999999.99999999"])
+    func `real prices pass`(value: String) {
+        #expect(throws: Never.self) { try QuoteCheck.judge(LoadedPrice(value: price(value)), after: nil) }
+    }
+
+    @Test func `an answer from before the last one is stale, by time first`() {
+        let last = VenueMark(time: Timestamp(milliseconds: 1000), trade: 50)
+        func judge(_ mark: VenueMark) -> PriceLoadingError? {
+            do {
+                try QuoteCheck.judge(LoadedPrice(value: 68901, mark: mark), after: last)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        #expect(judge(VenueMark(time: Timestamp(milliseconds: 999), trade: 51))?.kind == "stale-data")
+        #expect(judge(VenueMark(time: Timestamp(milliseconds: 1000), trade: 50)) == nil)
+        #expect(judge(VenueMark(time: Timestamp(milliseconds: 1001), trade: 1)) == nil, "the trade numbers began anew")
+        #expect(judge(VenueMark(trade: 49))?.kind == "stale-data")
+        #expect(judge(VenueMark()) == nil)
+    }
+
+    @Test func `a mark from the future is not remembered`() {
+        let now = Timestamp(milliseconds: 1_000_000)
+        func mark(_ time: Int64) -> VenueMark? {
+            QuoteCheck.mark(
+                of: LoadedPrice(value: 1, mark: VenueMark(time: Timestamp(milliseconds: time))), acceptedAt: now)
+        }
+        #expect(mark(1_001_273) != nil, "a venue's clock may be a little ahead of ours")
+        #expect(mark(1_060_001) == nil)
+        #expect(QuoteCheck.mark(of: LoadedPrice(value: 1), acceptedAt: now) == nil)
+    }
+}
+
+@Suite struct ExactDecimalTests {
+    @Test(arguments: [
+        ("75500.99", "75500.99"), ("66836.69000000", "66836.69"), ("1E-8", "0.00000001"), ("1e-08", "0.00000001"),
+        ("-0.5", "-0.5"), ("12345678901234567890.123456789012345678", "12345678901234567890.123456789012345678"),
+    ])
+    func `numbers are read exactly`(text: String, expected: String) {
+        #expect(Decimal(exactly: text)?.description == expected)
+    }
+
+    @Test(arguments: [
+        "", "-", ".", "12abc", "1.", ".5", "1e", "1e+", "0x10", "1,5", " 1", "1 ", "NaN", "inf", "--1", "1e9999",
+        "123456789012345678901234567890123456789", "٣",
+    ])
+    func `anything else is not read at all`(text: String) {
+        #expect(Decimal(exactly: text) == nil)
+    }
+}
+
+@Suite struct ClockTests {
+    @Test func `the machine's boot clock is the kernel's`() throws {
+        let uptime = try String(contentsOfFile: "/proc/uptime", encoding: .utf8).split(separator: " ").first
+        let seconds = try #require(uptime.flatMap { Double($0) })
+        let boottime = ObservationTime.now().boottime
+        #expect(abs(Double(boottime) / 1000 - seconds) < 1)
+    }
+}

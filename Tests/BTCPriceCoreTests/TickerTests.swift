@@ -1,0 +1,139 @@
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BTCPriceCore
+
+@Suite(.timeLimit(.minutes(1))) struct TickerTests {
+    /// Counts ticks and lets the test hold them.
+    final class Target: TickTarget {
+        private let state = Mutex((running: 0, most: 0, ticks: [Tick<TestClock.Instant>](), pauses: 0))
+        private let stream: AsyncStream<Void>
+        private let began: AsyncStream<Void>.Continuation
+        let clock: TestClock
+        let work: Duration
+
+        init(clock: TestClock, work: Duration = .zero) {
+            self.clock = clock
+            self.work = work
+            (stream, began) = AsyncStream.makeStream()
+        }
+
+        var ticks: [Tick<TestClock.Instant>] { state.withLock { $0.ticks } }
+        var most: Int { state.withLock { $0.most } }
+        var pauses: Int { state.withLock { $0.pauses } }
+
+        func tick(_ tick: Tick<TestClock.Instant>) async {
+            state.withLock { state in
+                state.running += 1
+                state.most = max(state.most, state.running)
+                state.ticks.append(tick)
+            }
+            began.yield()
+            if work > .zero { do { try await clock.sleep(for: work) } catch {} }
+            state.withLock { $0.running -= 1 }
+        }
+
+        func paused() async { state.withLock { $0.pauses += 1 } }
+
+        func hasBegun() async { for await _ in stream { return } }
+    }
+
+    @Test func `a tick that takes too long has the missed ones skipped, and the grid stays`() async {
+        let clock = TestClock()
+        let target = Target(clock: clock, work: .milliseconds(2300))
+        let ticker = OneSecondTicker(clock: clock, target: target)
+        await ticker.start()
+        await target.hasBegun()
+        await clock.run(to: .milliseconds(2300))
+        // 1000 and 2000 were missed; 3000 is next, on the grid.
+        await clock.run(to: .milliseconds(3000))
+        await target.hasBegun()
+        #expect(target.ticks.map(\.skipped) == [0, 2])
+        #expect(target.ticks.map(\.start.offset) == [.zero, .seconds(3)])
+        #expect(target.most == 1)
+        await ticker.stop()
+    }
+
+    @Test func `a tick that uses its whole budget does not cost the next one`() async {
+        let clock = TestClock()
+        let target = Target(clock: clock, work: .milliseconds(1003))
+        let ticker = OneSecondTicker(clock: clock, target: target)
+        await ticker.start()
+        await target.hasBegun()
+        await clock.run(to: .milliseconds(1003))
+        await target.hasBegun()
+        #expect(target.ticks.map(\.skipped) == [0, 0])
+        #expect(target.ticks[1].lateness == .milliseconds(3))
+        #expect(target.ticks[1].start.offset == .seconds(1))
+        await ticker.stop()
+    }
+
+    @Test func `a machine that slept for hours ticks at once and once`() async {
+        let clock = TestClock()
+        let target = Target(clock: clock)
+        let ticker = OneSecondTicker(clock: clock, target: target)
+        await ticker.start()
+        await target.hasBegun()
+        await clock.timer(at: .seconds(1))
+        clock.advance(to: .seconds(7200) + .milliseconds(700))
+        await target.hasBegun()
+        #expect(target.ticks[1].start.offset == .seconds(7200) + .milliseconds(700), "the budget counts from now")
+        await clock.run(to: .seconds(7201))
+        await target.hasBegun()
+        #expect(target.ticks.map(\.skipped) == [0, 0, 7199])
+        await ticker.stop()
+    }
+
+    @Test func `pause cancels the tick that is under way, and resume never runs two at a time`() async {
+        let clock = TestClock()
+        let target = Target(clock: clock, work: .milliseconds(900))
+        let ticker = OneSecondTicker(clock: clock, target: target)
+        await ticker.start()
+        await target.hasBegun()
+        await ticker.pause()
+        #expect(await ticker.isPaused)
+        #expect(target.pauses == 1)
+        clock.advance(to: .seconds(10))
+        #expect(target.ticks.count == 1)
+        await ticker.resume()
+        await target.hasBegun()
+        #expect(target.ticks[1].start.offset == .seconds(10))
+        #expect(target.most == 1)
+        await ticker.stop()
+    }
+
+    @Test func `start, pause, resume and stop out of order do nothing`() async {
+        let clock = TestClock()
+        let target = Target(clock: clock)
+        let ticker = OneSecondTicker(clock: clock, target: target)
+        await ticker.resume()
+        await ticker.pause()
+        #expect(target.ticks.isEmpty)
+        await ticker.start()
+        await ticker.start()
+        await target.hasBegun()
+        await ticker.stop()
+        await ticker.stop()
+        await ticker.resume()
+        #expect(target.ticks.count == 1)
+        #expect(target.pauses == 0)
+        await ticker.start()
+        await target.hasBegun()
+        #expect(target.ticks.count == 2)
+        await ticker.stop()
+    }
+
+    @Test(arguments: [1, 7, 100, 1000, 86_400]) func `deadlines do not drift`(count: Int) {
+        let start = TestClock.Instant(offset: .nanoseconds(123_456_789))
+        var schedule = TickSchedule(start: start, interval: .milliseconds(1000))
+        var now = start
+        for index in 0..<count {
+            let (due, skipped) = schedule.advance(now: now)
+            #expect(skipped == 0)
+            #expect(due.offset == start.offset + .seconds(index))
+            // The work takes a while, and never the same.
+            now = due.advanced(by: .milliseconds(index * 37 % 999))
+        }
+    }
+}

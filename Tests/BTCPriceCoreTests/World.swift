@@ -1,0 +1,98 @@
+import FoundationEssentials
+import Synchronization
+import TestSupport
+
+@testable import BTCPriceCore
+
+/// A whole core on a clock of its own: ticker, keeper and state machine as shipped, with scripted loaders and a store in memory.
+final class World: Sendable {
+    /// Wall clock and boot clock at the test clock's zero.
+    static let start = ObservationTime(wall: Timestamp(milliseconds: 1_724_596_200_000), boottime: 5_000_000)
+
+    let clock = TestClock()
+    let primary = ScriptedLoader("binance", market: "BTC/USDT")
+    let fallback = ScriptedLoader("coinbase")
+    let store: MemoryStore
+    let keeper: PriceKeeper<TestClock>
+    let ticker: OneSecondTicker<TestClock>
+    let getPrice: GetPrice<TestClock>
+    let events: EventLog
+    private let states: AsyncStream<(PriceState, Bool)>
+    private let clockReadings = Counter()
+
+    init(cached: CachedPrice? = nil) {
+        let (states, published) = AsyncStream.makeStream(of: (PriceState, Bool).self)
+        self.states = states
+        let events = EventLog()
+        self.events = events
+        store = MemoryStore(cached)
+        let now: TimeSource = { [clock, clockReadings] in
+            clockReadings.add()
+            let passed = clock.now.offset.wholeMilliseconds
+            return ObservationTime(
+                wall: Timestamp(milliseconds: World.start.wall.milliseconds + passed),
+                boottime: World.start.boottime + passed)
+        }
+        let candidates = [primary, fallback].map { loader in
+            FetchWithFallback<TestClock>.Candidate(
+                fetch: FetchLatestPrice(loader: loader, now: now), timeout: .milliseconds(800), hedge: .milliseconds(400))
+        }
+        keeper = PriceKeeper(
+            fetch: FetchWithFallback(candidates: candidates, clock: clock),
+            persist: PersistLastValidPrice(store: store), clock: clock, interval: .seconds(1), budget: .seconds(1),
+            publish: { state, toWatchers in published.yield((state, toWatchers)) },
+            report: { events.add($0) })
+        ticker = OneSecondTicker(clock: clock, target: keeper)
+        getPrice = GetPrice(keeper: keeper, now: now)
+    }
+
+    /// Waits until an answer was dated.
+    func answerIsDated() async {
+        while clockReadings.count == 0 { await Task.yield() }
+    }
+
+    /// The next state that watchers get.
+    func nextTick() async -> PriceState {
+        for await (state, toWatchers) in states where toWatchers { return state }
+        return .empty
+    }
+
+    /// The next state that is shown at all.
+    func nextState() async -> PriceState {
+        for await (state, _) in states { return state }
+        return .empty
+    }
+}
+
+final class Counter: Sendable {
+    private let value = Atomic<Int>(0)
+
+    var count: Int { value.load(ordering: .acquiring) }
+    func add() { value.add(1, ordering: .acquiringAndReleasing) }
+}
+
+final class EventLog: Sendable {
+    private let events = Mutex<[PriceEvent]>([])
+
+    func add(_ event: PriceEvent) {
+        events.withLock { $0.append(event) }
+    }
+
+    /// What was told, the ticks apart.
+    var all: [PriceEvent] {
+        events.withLock { events in
+            events.filter { if case .ticked = $0 { false } else { true } }
+        }
+    }
+}
+
+func price(_ text: String) -> Decimal { Decimal(exactly: text) ?? .nan }
+
+func cached(_ value: String, age: Duration = .seconds(3600), marks: [String: VenueMark] = [:]) -> CachedPrice {
+    CachedPrice(
+        quote: PriceQuote(
+            value: price(value), currency: "USD",
+            timestamp: Timestamp(milliseconds: World.start.wall.milliseconds - age.wholeMilliseconds),
+            source: "binance", market: "BTC/USDT"),
+        observedBoottime: nil, marks: marks)
+}

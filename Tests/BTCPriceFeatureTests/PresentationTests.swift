@@ -1,0 +1,108 @@
+import BTCPriceCore
+import FoundationEssentials
+import Glibc
+import Observation
+import Synchronization
+import Testing
+
+@testable import BTCPriceFeature
+
+/// Run one after the other: they set the process's time zone.
+@Suite(.serialized) struct PresentationTests {
+    private func inZone<Result>(_ zone: String, _ body: () -> Result) -> Result {
+        let before = getenv("TZ").map { String(cString: $0) }
+        setenv("TZ", zone, 1)
+        tzset()
+        defer {
+            if let before { setenv("TZ", before, 1) } else { unsetenv("TZ") }
+            tzset()
+        }
+        return body()
+    }
+
+    @Test(arguments: [
+        ("68901.23", "$68,901.23"), ("68901.2", "$68,901.20"), ("68901", "$68,901.00"), ("0.5", "$0.50"),
+        ("999.999", "$1,000.00"), ("1234567.891", "$1,234,567.89"), ("99999999.995", "$100,000,000.00"),
+        // Half to even.
+        ("68901.225", "$68,901.22"), ("68901.235", "$68,901.24"), ("68901.2250001", "$68,901.23"),
+        ("68901.2249999", "$68,901.22"), ("0.005", "$0.00"), ("0.015", "$0.02"), ("75500.99", "$75,500.99"),
+        ("-1234.5", "-$1,234.50"),
+    ])
+    func `prices are shown with cents, rounded half to even`(value: String, expected: String) {
+        #expect(DollarFormatter().string(from: Decimal(exactly: value) ?? .nan, currency: "USD") == expected)
+    }
+
+    @Test func `another currency is named`() {
+        #expect(DollarFormatter().string(from: 61234, currency: "EUR") == "EUR 61,234.00")
+    }
+
+    @Test(arguments: [
+        ("UTC", 1_724_596_200_000, "Aug 25, 14:30"), ("Europe/Berlin", 1_724_596_200_000, "Aug 25, 16:30"),
+        ("America/New_York", 1_724_596_200_000, "Aug 25, 10:30"), ("Asia/Kolkata", 1_724_596_200_000, "Aug 25, 20:00"),
+        ("<+0330>-3:30", 1_724_596_200_000, "Aug 25, 18:00"), ("UTC", 1_767_225_599_999, "Dec 31, 23:59"),
+        ("UTC", 1_767_225_600_000, "Jan 1, 00:00"), ("UTC", 1_709_164_800_000, "Feb 29, 00:00"),
+        ("UTC", 0, "Jan 1, 00:00"), ("UTC", -1, "Dec 31, 23:59"),
+        // The two sides of the end of summer time.
+        ("Europe/Berlin", 1_729_990_799_000, "Oct 27, 02:59"), ("Europe/Berlin", 1_729_990_800_000, "Oct 27, 02:00"),
+    ])
+    func `times are the reader's`(zone: String, milliseconds: Int64, expected: String) {
+        let text = inZone(zone) { LocalTimestampFormatter().string(from: Timestamp(milliseconds: milliseconds)) }
+        #expect(text == expected)
+    }
+
+    private func state(_ freshness: Freshness, _ value: String = "68901.23") -> PriceState {
+        PriceState(
+            tick: 1, freshness: freshness,
+            quote: freshness == .none
+                ? nil
+                : PriceQuote(
+                    value: Decimal(exactly: value) ?? .nan, currency: "USD",
+                    timestamp: Timestamp(milliseconds: 1_724_596_200_000), source: "binance", market: "BTC/USDT"),
+            observedBoottime: nil, confirmation: nil, failure: nil)
+    }
+
+    @Test func `the fixed texts`() {
+        inZone("UTC") {
+            let model = PriceViewModel()
+            #expect(model.line == "-")
+            model.show(state(.none))
+            #expect(model.line == "-")
+            #expect(model.banner == "Failed to update value.")
+            model.show(state(.fresh))
+            #expect(model.line == "Aug 25, 14:30 - $68,901.23")
+            #expect(model.price == "$68,901.23")
+            #expect(model.timestamp == "Aug 25, 14:30")
+            #expect(model.banner == nil)
+            model.show(state(.stale))
+            #expect(model.line == "Aug 25, 14:30 - $68,901.23")
+            #expect(model.banner == "Failed to update value. Displaying last updated value from Aug 25, 14:30")
+            model.show(state(.fresh, "68902"))
+            #expect(model.banner == nil, "recovery hides the banner")
+        }
+    }
+
+    @Test func `a front end is told of a change`() {
+        let model = PriceViewModel()
+        let told = Told()
+        withObservationTracking {
+            _ = model.price
+        } onChange: {
+            told.yes.store(true, ordering: .relaxed)
+        }
+        model.show(state(.fresh))
+        #expect(told.yes.load(ordering: .relaxed))
+    }
+
+    final class Told: Sendable { let yes = Atomic<Bool>(false) }
+
+    @Test func `price and time are rendered together`() {
+        struct Fixed: PriceFormatter, TimestampFormatter {
+            func string(from value: Decimal, currency: String) -> String { "\(value) \(currency)" }
+            func string(from timestamp: Timestamp) -> String { "\(timestamp.milliseconds)" }
+        }
+        let render = RenderPriceAndTimestamp(priceFormatter: Fixed(), timestampFormatter: Fixed())
+        let quote = PriceQuote(
+            value: 7, currency: "USD", timestamp: Timestamp(milliseconds: 9), source: "s", market: "m")
+        #expect(render.execute(quote) == FormattedPrice(price: "7 USD", timestamp: "9"))
+    }
+}

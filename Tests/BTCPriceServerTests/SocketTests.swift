@@ -1,0 +1,179 @@
+import BTCPriceClient
+import BTCPriceCore
+import BTCPriceVarlink
+import Glibc
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BTCPriceServer
+
+/// The loop on a real socket, with the real client.
+@Suite(.timeLimit(.minutes(1))) struct SocketTests {
+    final class Service {
+        let directory = TemporaryDirectory()
+        let server: PriceServer
+        let path: String
+        let box: EventBox
+
+        init(limits: ServerLimits = .fitting()) throws {
+            path = "\(directory.path)/io.btcpriced.Price"
+            let log = EventBox()
+            box = log
+            server = try PriceServer(
+                listener: ListeningSocket(path: path), instance: "i", limits: limits,
+                now: { ObservationTime(wall: Timestamp(milliseconds: 0), boottime: 0) },
+                fetch: { policy in
+                    policy == .noCache
+                        ? .failure(FetchFailure(failures: [SourceFailure(source: "binance", error: .refused("HTTP 451"))]))
+                        : .success(ConnectionTests.sample(99))
+                },
+                report: { log.add($0) })
+            try server.start()
+        }
+
+        deinit { server.stop() }
+
+        func publish(_ tick: Int64) { server.publish(ConnectionTests.sample(tick), toWatchers: true) }
+    }
+
+    final class EventBox: Sendable {
+        private let events = Mutex<[ServerEvent]>([])
+        func add(_ event: ServerEvent) { events.withLock { $0.append(event) } }
+        var all: [ServerEvent] { events.withLock { $0 } }
+    }
+
+    @Test func `the client asks, fetches, and learns why there is nothing`() throws {
+        let service = try Service()
+        var connection = try PriceConnection(path: service.path)
+        #expect(try connection.getPrice().state.tick == 99, "nothing is held: it is fetched")
+        service.publish(3)
+        #expect(try connection.getPrice().state.tick == 3)
+        #expect(try connection.getPrice(.remoteFirst).state.tick == 99)
+        #expect(throws: ClientError.refused(error: "io.btcpriced.Price.FetchFailed", reason: "binance: refused: HTTP 451")) {
+            try connection.getPrice(.noCache)
+        }
+        #expect(try connection.getPrice().instance == "i")
+    }
+
+    @Test func `five hundred watchers get every state in order, however thin the slices`() throws {
+        var limits = ServerLimits.fitting()
+        limits.watchersPerTurn = 7
+        let service = try Service(limits: limits)
+        service.publish(1)
+        var watchers: [Watcher] = []
+        for _ in 0..<500 { watchers.append(try Watcher(path: service.path)) }
+        for watcher in watchers { #expect(try watcher.next() == 1) }
+        for tick in 2...6 as ClosedRange<Int64> {
+            service.publish(tick)
+            // Some leave in the middle of it.
+            if tick == 4 { watchers.removeSubrange(100..<200) }
+            for watcher in watchers { #expect(try watcher.next() == tick) }
+        }
+    }
+
+    final class Watcher {
+        private var connection: PriceConnection
+
+        init(path: String) throws {
+            connection = try PriceConnection(path: path)
+            try connection.watch()
+        }
+
+        func next() throws -> Int64 { try connection.nextState(timeout: .seconds(10)).state.tick }
+    }
+
+    @Test func `a watcher that stopped reading sees few old states before the newest`() throws {
+        let service = try Service()
+        service.publish(1)
+        let watcher = try Watcher(path: service.path)
+        #expect(try watcher.next() == 1)
+        for tick in 2...2000 as ClosedRange<Int64> { service.publish(tick) }
+        // The loop has handed out all of them once it answers a call that came after.
+        var other = try PriceConnection(path: service.path)
+        _ = try other.getPrice()
+        var seen: [Int64] = []
+        while seen.last != 2000 { seen.append(try watcher.next()) }
+        #expect(seen == seen.sorted())
+        #expect(seen.count <= 20, "\(seen.count) states were queued")
+    }
+
+    @Test func `past the limit a client is turned away, and there is room again after one has left`() throws {
+        var limits = ServerLimits.fitting()
+        limits.connections = 3
+        let service = try Service(limits: limits)
+        service.publish(1)
+        var held: [Watcher] = []
+        for _ in 0..<3 { held.append(try Watcher(path: service.path)) }
+        for watcher in held { #expect(try watcher.next() == 1) }
+        #expect(throws: ClientError.self) { try PriceConnectionProbe.ask(service.path) }
+        #expect(service.box.all == [.tooManyConnections(limit: 3)])
+        held.removeLast()
+        var answered = false
+        // The loop learns of the end of a connection a moment later.
+        for _ in 0..<1000 where !answered { answered = (try? PriceConnectionProbe.ask(service.path)) != nil }
+        #expect(answered)
+    }
+
+    @Test func `one user's limit is a limit of its own`() throws {
+        var limits = ServerLimits.fitting()
+        limits.connectionsPerUser = 1
+        let service = try Service(limits: limits)
+        service.publish(1)
+        let held = try Watcher(path: service.path)
+        #expect(try held.next() == 1)
+        #expect(throws: ClientError.self) { try PriceConnectionProbe.ask(service.path) }
+        #expect(service.box.all == [.tooManyConnectionsOfUser(uid: getuid(), limit: 1)])
+    }
+
+    enum PriceConnectionProbe {
+        static func ask(_ path: String) throws -> Int64 {
+            var connection = try PriceConnection(path: path)
+            return try connection.getPrice().state.tick
+        }
+    }
+
+    @Test func `the loop gives signs of life`() throws {
+        let service = try Service()
+        service.server.ping(41)
+        while service.server.lastBeat != 41 { sched_yield() }
+    }
+
+    @Test func `a stop ends every connection and removes the file`() throws {
+        let service = try Service()
+        service.publish(1)
+        let watcher = try Watcher(path: service.path)
+        #expect(try watcher.next() == 1)
+        service.server.stop()
+        #expect(throws: ClientError.closed(path: service.path)) { try watcher.next() }
+        #expect(access(service.path, F_OK) != 0)
+        #expect(throws: ClientError.unreachable(path: service.path, reason: "No such file or directory")) {
+            try PriceConnectionProbe.ask(service.path)
+        }
+    }
+
+    @Test func `a dead daemon's socket is replaced, a live one's and a file are not`() throws {
+        let directory = TemporaryDirectory()
+        let path = "\(directory.path)/socket"
+        let dead = try ListeningSocket(path: path)
+        close(dead.descriptor)
+        #expect(access(path, F_OK) == 0)
+        let live = try ListeningSocket(path: path)
+        #expect(throws: SocketError.self) { try ListeningSocket(path: path) }
+        live.shutDown()
+        #expect(access(path, F_OK) != 0)
+        close(open(path, O_CREAT | O_WRONLY, 0o600))
+        #expect(throws: SocketError.self) { try ListeningSocket(path: path) }
+        #expect(throws: SocketError.self) { try ListeningSocket(path: "/tmp/" + String(repeating: "x", count: 120)) }
+        #expect(throws: SocketError.self) { try ListeningSocket(path: "\(directory.path)/none/socket") }
+    }
+
+    @Test func `every user may connect`() throws {
+        let directory = TemporaryDirectory()
+        let listener = try ListeningSocket(path: "\(directory.path)/socket")
+        var status = stat()
+        #expect(stat("\(directory.path)/socket", &status) == 0)
+        #expect(status.st_mode & 0o777 == 0o666)
+        listener.shutDown()
+    }
+}

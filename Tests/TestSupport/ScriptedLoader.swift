@@ -1,0 +1,79 @@
+public import BTCPriceCore
+import FoundationEssentials
+import Synchronization
+
+/// A loader whose every answer the test gives, when it likes.
+public final class ScriptedLoader: PriceLoader {
+    private struct State {
+        var pending: [Int: CheckedContinuation<Result<LoadedPrice, PriceLoadingError>, Never>] = [:]
+        var order: [Int] = []
+        var cancelled: Set<Int> = []
+        var asks = 0
+        var most = 0
+    }
+
+    public let source: PriceSource
+    private let state = Mutex(State())
+    private let stream: AsyncStream<Void>
+    private let asked: AsyncStream<Void>.Continuation
+
+    public init(_ name: String, market: String = "BTC/USD") {
+        source = PriceSource(name: name, market: market)
+        (stream, asked) = AsyncStream.makeStream()
+    }
+
+    /// How often it was asked.
+    public var asks: Int { state.withLock { $0.asks } }
+    /// How many asks were open at once, at the most.
+    public var mostAtOnce: Int { state.withLock { $0.most } }
+
+    public func load() async throws(PriceLoadingError) -> LoadedPrice {
+        let id = state.withLock { state in
+            state.asks += 1
+            return state.asks
+        }
+        let result: Result<LoadedPrice, PriceLoadingError> = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isCancelled = state.withLock { state in
+                    if state.cancelled.remove(id) != nil { return true }
+                    state.pending[id] = continuation
+                    state.order.append(id)
+                    state.most = max(state.most, state.pending.count)
+                    return false
+                }
+                if isCancelled { continuation.resume(returning: .failure(.cancelled)) } else { asked.yield() }
+            }
+        } onCancel: {
+            let continuation = state.withLock { state in
+                state.order.removeAll { $0 == id }
+                if let pending = state.pending.removeValue(forKey: id) { return Optional(pending) }
+                state.cancelled.insert(id)
+                return nil
+            }
+            continuation?.resume(returning: .failure(.cancelled))
+        }
+        return try result.get()
+    }
+
+    /// Waits until it is asked once more.
+    public func isAsked() async {
+        for await _ in stream { return }
+    }
+
+    /// Answers the oldest open ask.
+    public func answer(_ price: String, mark: VenueMark = VenueMark()) {
+        give(.success(LoadedPrice(value: Decimal(string: price) ?? .nan, mark: mark)))
+    }
+
+    /// Fails the oldest open ask.
+    public func fail(_ error: PriceLoadingError = .unavailable("HTTP 503")) {
+        give(.failure(error))
+    }
+
+    private func give(_ result: Result<LoadedPrice, PriceLoadingError>) {
+        let continuation = state.withLock { state in
+            state.order.isEmpty ? nil : state.pending.removeValue(forKey: state.order.removeFirst())
+        }
+        continuation?.resume(returning: result)
+    }
+}

@@ -1,0 +1,94 @@
+import Synchronization
+
+/// A clock that stands still until it is moved. Its timers can be awaited, so that no test guesses when code has come to rest.
+public final class TestClock: Clock, Sendable {
+    /// A point on this clock: the time since its start.
+    public struct Instant: InstantProtocol, CustomStringConvertible {
+        public let offset: Duration
+
+        public init(offset: Duration) { self.offset = offset }
+
+        public func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
+        public func duration(to other: Instant) -> Duration { other.offset - offset }
+        public static func < (lhs: Instant, rhs: Instant) -> Bool { lhs.offset < rhs.offset }
+        public var description: String { "\(offset)" }
+    }
+
+    private struct Sleeper {
+        let deadline: Instant
+        let continuation: CheckedContinuation<Void, any Error>
+    }
+
+    private struct State {
+        var now = Instant(offset: .zero)
+        var sleepers: [Int: Sleeper] = [:]
+        var cancelled: Set<Int> = []
+        var watchers: [(deadline: Instant, continuation: CheckedContinuation<Void, Never>)] = []
+        var nextID = 0
+    }
+
+    private let state = Mutex(State())
+
+    public init() {}
+
+    public var now: Instant { state.withLock { $0.now } }
+    public var minimumResolution: Duration { .nanoseconds(1) }
+
+    public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
+        let id = state.withLock { state in
+            state.nextID += 1
+            return state.nextID
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let (outcome, watchers) = state.withLock { state -> (Result<Void, any Error>?, [CheckedContinuation<Void, Never>]) in
+                    if state.cancelled.remove(id) != nil { return (.failure(CancellationError()), []) }
+                    if deadline <= state.now { return (.success(()), []) }
+                    state.sleepers[id] = Sleeper(deadline: deadline, continuation: continuation)
+                    let found = state.watchers.filter { $0.deadline == deadline }
+                    state.watchers.removeAll { $0.deadline == deadline }
+                    return (nil, found.map(\.continuation))
+                }
+                for watcher in watchers { watcher.resume() }
+                if let outcome { continuation.resume(with: outcome) }
+            }
+        } onCancel: {
+            let sleeper = state.withLock { state in
+                if let sleeper = state.sleepers.removeValue(forKey: id) { return Optional(sleeper) }
+                state.cancelled.insert(id)
+                return nil
+            }
+            sleeper?.continuation.resume(throwing: CancellationError())
+        }
+    }
+
+    /// Waits until somebody sleeps until this time.
+    public func timer(at offset: Duration) async {
+        let deadline = Instant(offset: offset)
+        await withCheckedContinuation { continuation in
+            let isThere = state.withLock { state in
+                if state.sleepers.values.contains(where: { $0.deadline == deadline }) { return true }
+                state.watchers.append((deadline, continuation))
+                return false
+            }
+            if isThere { continuation.resume() }
+        }
+    }
+
+    /// Moves the clock and wakes whoever's time has come, in the order of their deadlines.
+    public func advance(to offset: Duration) {
+        let woken = state.withLock { state in
+            state.now = max(state.now, Instant(offset: offset))
+            let due = state.sleepers.filter { $0.value.deadline <= state.now }
+            for id in due.keys { state.sleepers[id] = nil }
+            return due.values.sorted { $0.deadline < $1.deadline }
+        }
+        for sleeper in woken { sleeper.continuation.resume() }
+    }
+
+    /// Waits for the timer at this time, then moves the clock there.
+    public func run(to offset: Duration) async {
+        await timer(at: offset)
+        advance(to: offset)
+    }
+}

@@ -1,0 +1,97 @@
+import Testing
+
+@testable import Varlink
+
+@Suite struct JSONTests {
+    private func parse(_ text: String) throws(JSONError) -> JSON {
+        try JSON(parsing: Array(text.utf8))
+    }
+
+    @Test(arguments: [
+        ("null", JSON.null), ("true", .bool(true)), ("false", .bool(false)), ("0", .integer(0)), ("-7", .integer(-7)),
+        ("9223372036854775807", .integer(.max)), ("-9223372036854775808", .integer(.min)),
+        ("9223372036854775808", .number("9223372036854775808")), ("75500.99", .number("75500.99")),
+        ("1e-08", .number("1e-08")), ("1E+2", .number("1E+2")), ("\"\"", .string("")),
+        (#""a\"\\\/\b\f\n\r\tz""#, .string("a\"\\/\u{8}\u{C}\n\r\tz")), (#""\u0041\u00e9\ud83d\ude00""#, .string("Aé😀")),
+        ("\"Ƀ\"", .string("Ƀ")), ("[]", .array([])), ("[1, [2]]", .array([.integer(1), .array([.integer(2)])])),
+        ("{}", .object([:])), (" \t\r\n{ \"a\" : 1 , \"b\" : null } ", .object(["a": .integer(1), "b": .null])),
+    ])
+    func `what is JSON is read`(text: String, expected: JSON) throws {
+        #expect(try parse(text) == expected)
+    }
+
+    @Test(arguments: [
+        "", " ", "nul", "truex", "TRUE", "01", "-", "1.", ".5", "1e", "1e+", "+1", "0x1", "NaN", "'a'", "\"a", "\"\\x\"",
+        "\"\\u12g4\"", "\"\\ud800\"", "\"\\ud800\\u0041\"", "\"\\udc00\"", "\"\u{1}\"", "[1,]", "[1 2]", "[", "]", "{\"a\"}",
+        "{\"a\":1,}", "{a:1}", "{\"a\":1 \"b\":2}", "{\"a\":1,\"a\":2}", "1 2", "{} {}", "\u{FEFF}1", "/*x*/1",
+    ])
+    func `what is not JSON is refused`(text: String) {
+        #expect(throws: JSONError.self) { try parse(text) }
+    }
+
+    @Test(arguments: [[0x22, 0xC3, 0x22], [0x22, 0xFF, 0x22], [0x22, 0xED, 0xA0, 0x80, 0x22], [0x22, 0xC0, 0x80, 0x22], [0x00]] as [[UInt8]])
+    func `invalid UTF-8 is refused`(bytes: [UInt8]) {
+        #expect(throws: JSONError.self) { try JSON(parsing: bytes) }
+    }
+
+    @Test func `nesting is bounded`() throws {
+        let deepest = JSON.deepestNesting
+        _ = try parse(String(repeating: "[", count: deepest) + String(repeating: "]", count: deepest))
+        #expect(throws: JSONError.self) { try parse(String(repeating: "[", count: 1_000_000)) }
+        #expect(throws: JSONError.self) { try parse(String(repeating: "{\"a\":", count: 1_000_000)) }
+    }
+
+    @Test func `members are bounded, and so is the time they take`() {
+        let members = (0..<100_000).map { "\"\($0)\":0" }.joined(separator: ",")
+        #expect(throws: JSONError.self) { try parse("{\(members)}") }
+    }
+
+    /// Any value that is written is read as itself. The seed is in the failure's message.
+    @Test(arguments: 0..<200) func `what is written is read back`(seed: Int) throws {
+        var random = LCG(state: UInt64(seed) &* 2_654_435_761 &+ 1)
+        let value = random.value(depth: 0)
+        #expect(try parse(value.text) == value, "seed \(seed)")
+    }
+
+    /// Random bytes never crash, and what parses is a fixed point of writing.
+    @Test(arguments: 0..<200) func `damaged text is refused or read, never worse`(seed: Int) throws {
+        var random = LCG(state: UInt64(seed) &* 6_364_136_223 &+ 7)
+        var bytes = Array(random.value(depth: 0).text.utf8)
+        for _ in 0..<Int.random(in: 1...4, using: &random) where !bytes.isEmpty {
+            bytes[Int.random(in: 0..<bytes.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
+        }
+        guard let value = try? JSON(parsing: bytes) else { return }
+        #expect(try parse(value.text) == value, "seed \(seed)")
+    }
+}
+
+struct LCG: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        return state ^ (state >> 33)
+    }
+
+    mutating func value(depth: Int) -> JSON {
+        switch Int.random(in: 0...(depth > 4 ? 4 : 6), using: &self) {
+        case 0: return .null
+        case 1: return .bool(.random(using: &self))
+        case 2: return .integer(.random(in: .min ... .max, using: &self))
+        case 3: return .number("\(Int.random(in: 0...999, using: &self)).\(Int.random(in: 0...999, using: &self))")
+        case 4: return .string(text())
+        case 5: return .array((0..<Int.random(in: 0...4, using: &self)).map { _ in value(depth: depth + 1) })
+        default:
+            var object = JSONObject()
+            for _ in 0..<Int.random(in: 0...4, using: &self) { object[text()] = value(depth: depth + 1) }
+            return .object(object)
+        }
+    }
+
+    private mutating func text() -> String {
+        let scalars: [Unicode.Scalar] = ["a", "\"", "\\", "\n", "\u{0}", "\u{1F}", "é", "Ƀ", "😀", "/", " "]
+        return String(
+            String.UnicodeScalarView(
+                (0..<Int.random(in: 0...6, using: &self)).map { _ in scalars[Int.random(in: 0..<scalars.count, using: &self)] }))
+    }
+}
