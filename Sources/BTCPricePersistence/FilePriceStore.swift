@@ -96,6 +96,11 @@ public final class FilePriceStore: PriceStore {
         if let failure = state.withLock(\.syncFailure) { throw failure }
     }
 
+    /// Waits for the copy that is on its way to the disk, if one is.
+    func waitForDisk() {
+        disk.sync {}
+    }
+
     private func nextCopy(of price: CachedPrice) throws(PriceStoreError) -> [UInt8] {
         try state.withLock { state throws(PriceStoreError) in
             do {

@@ -90,7 +90,8 @@ import Testing
             told.yes.store(true, ordering: .relaxed)
         }
         model.show(state(.fresh))
-        #expect(told.yes.load(ordering: .relaxed))
+        let isTold = told.yes.load(ordering: .relaxed)
+        #expect(isTold)
     }
 
     final class Told: Sendable { let yes = Atomic<Bool>(false) }

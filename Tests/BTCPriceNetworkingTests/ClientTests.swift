@@ -1,0 +1,147 @@
+import BTCPriceCore
+import ExchangeSimulator
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@testable import BTCPriceNetworking
+
+/// The shipped HTTP client and loaders against a real server.
+@Suite(.timeLimit(.minutes(1))) struct ClientTests {
+    struct Setup {
+        let simulator: Simulator
+        let client: ExchangeClient
+
+        init(faults: String = "") async throws {
+            simulator = try await Simulator.start(feed: PriceFeed(walkSeed: 1), script: FaultScript(faults))
+            client = try ExchangeClient(ExchangeClientSettings(userAgent: "btc-priced/test"))
+        }
+
+        func loader(_ name: String, key: String? = "k") throws -> any PriceLoader {
+            let exchange = try #require(Exchange.all.first { $0.source.name == name })
+            let venue = try #require(VenueName(rawValue: name))
+            return exchange.loader(client, simulator.url(of: venue), key)
+        }
+
+        func end() async {
+            await client.shutdown()
+            await simulator.stop()
+        }
+    }
+
+    private func error(of loader: any PriceLoader) async -> PriceLoadingError? {
+        do {
+            _ = try await loader.load()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test(arguments: Exchange.all.map(\.source.name))
+    func `every exchange is asked as it wants to be asked`(name: String) async throws {
+        let setup = try await Setup()
+        let loaded = try await setup.loader(name).load()
+        #expect(loaded.value > 1000)
+        #expect(loaded.mark.isEmpty == (name == "binance"))
+        await setup.end()
+    }
+
+    @Test func `recorded prices come through to the last digit`() async throws {
+        let simulator = try await Simulator.start(
+            feed: PriceFeed(replaying: "close\n61828.02000000\n75500.99\n0.10000001\n12345678.12345678\n"))
+        let client = try ExchangeClient(ExchangeClientSettings(userAgent: "btc-priced/test"))
+        let loader = BinancePriceLoader(client: client, baseURL: simulator.url(of: .binance))
+        var values: [String] = []
+        for _ in 0..<5 { values.append(try await loader.load().value.description) }
+        #expect(values == ["61828.02", "75500.99", "0.10000001", "12345678.12345678", "12345678.12345678"])
+        await client.shutdown()
+        await simulator.stop()
+    }
+
+    @Test func `without a key CryptoCompare refuses`() async throws {
+        let setup = try await Setup()
+        let loader = CryptoComparePriceLoader(
+            client: setup.client, baseURL: setup.simulator.url(of: .coinbase), key: "")
+        #expect(await error(of: loader)?.kind == "refused")
+        await setup.end()
+    }
+
+    @Test(arguments: [
+        ("binance always status 451 body {\"code\":0,\"msg\":\"restricted\"}", "refused: HTTP 451, restricted"),
+        ("binance always status 429 retry-after 30 body {}", "rate limited for 30 s: HTTP 429"),
+        ("binance always status 200 body <html>maintenance</html>", "invalid answer: a page of HTML instead of JSON"),
+        ("binance always status 200", "invalid answer: an empty body"),
+        ("binance always reset", "not reached: "),
+        ("binance always refuse", "not reached: "),
+    ])
+    func `what goes wrong on the way has its word`(faults: String, expected: String) async throws {
+        let setup = try await Setup(faults: faults)
+        if faults.hasSuffix("refuse") {
+            // The simulator closes its port a moment after the script is set.
+            while await error(of: try setup.loader("binance")) == nil {}
+        }
+        let text = await error(of: try setup.loader("binance")).map { "\($0)" }
+        #expect(text?.hasPrefix(expected) == true, "\(text ?? "no error")")
+        await setup.end()
+    }
+
+    @Test func `a host that does not exist is said not to`() async throws {
+        let setup = try await Setup()
+        let loader = BinancePriceLoader(client: setup.client, baseURL: "http://does-not-exist.invalid")
+        #expect(await error(of: loader) == .unreachable("does-not-exist.invalid cannot be resolved"))
+        await setup.end()
+    }
+
+    @Test func `a body without end is not read to its end`() async throws {
+        let long = String(repeating: "x", count: 100_000)
+        let setup = try await Setup(faults: "binance always status 200 body \(long)")
+        #expect(await error(of: try setup.loader("binance")) == .invalidData("more than 65536 bytes"))
+        await setup.end()
+    }
+
+    @Test(arguments: ["stall-body", "dark", "delay 60s"])
+    func `the caller's cancellation ends head and body alike, and is no failure`(fault: String) async throws {
+        let setup = try await Setup(faults: "binance always \(fault)")
+        let loader = try setup.loader("binance")
+        let task = Task { await error(of: loader) }
+        // Under way once the server has seen it.
+        while setup.simulator.requests(of: .binance) == 0 { await Task.yield() }
+        task.cancel()
+        #expect(await task.value == .cancelled)
+        await setup.end()
+    }
+
+    @Test func `one deadline holds around head and body`() async throws {
+        let setup = try await Setup(faults: "binance always stall-body")
+        let clock = ContinuousClock()
+        let fetch = FetchWithFallback(
+            candidates: [
+                .init(
+                    fetch: FetchLatestPrice(loader: try setup.loader("binance"), now: { .now() }),
+                    timeout: .milliseconds(150), hedge: .milliseconds(50))
+            ], clock: clock)
+        var failure: FetchFailure?
+        do { _ = try await fetch.execute(deadline: clock.now.advanced(by: .seconds(20))) } catch { failure = error }
+        #expect(failure?.failures == [SourceFailure(source: "binance", error: .timedOut(after: .milliseconds(150)))])
+        await setup.end()
+    }
+
+    @Test func `a connection that went dark costs one request, not the next`() async throws {
+        let setup = try await Setup(faults: "binance request 2 dark")
+        let loader = try setup.loader("binance")
+        _ = try await loader.load()
+        let task = Task { await error(of: loader) }
+        while setup.simulator.requests(of: .binance) < 2 { await Task.yield() }
+        task.cancel()
+        #expect(await task.value == .cancelled)
+        #expect(try await loader.load().value > 1000)
+        await setup.end()
+    }
+
+    @Test func `a file without certificates is said to be one`() {
+        #expect(throws: ExchangeClientError.self) {
+            try ExchangeClient(ExchangeClientSettings(userAgent: "x", caFile: "/etc/hostname"))
+        }
+    }
+}

@@ -1,0 +1,277 @@
+import BTCPriceCore
+import FoundationEssentials
+import Glibc
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BTCPricePersistence
+
+@Suite struct QuoteFileTests {
+    private let file = QuoteFile(sequence: 42, price: sample("68901.23"))
+
+    @Test func `it is readable JSON with schema, sequence and checksum`() throws {
+        let text = String(decoding: try file.encoded(), as: UTF8.self)
+        #expect(text.contains("\"value\" : \"68901.23\""))
+        #expect(text.contains("\"schemaVersion\" : 1"))
+        #expect(text.contains("\"sequence\" : 42"))
+        #expect(text.contains("\"market\" : \"BTC/USDT\""))
+        #expect(text.hasSuffix("}\n"))
+    }
+
+    @Test func `what is written is read back`() throws {
+        #expect(try QuoteFile(decoding: file.encoded()) == file)
+        let bare = QuoteFile(sequence: 1, price: CachedPrice(quote: sample("1").quote, observedBoottime: nil))
+        #expect(try QuoteFile(decoding: bare.encoded()) == bare)
+    }
+
+    @Test func `one damaged byte anywhere is found`() throws {
+        let bytes = try file.encoded()
+        for index in bytes.indices {
+            var damaged = bytes
+            damaged[index] ^= 1
+            #expect(throws: QuoteFile.Damage.self, "byte \(index)") { try QuoteFile(decoding: damaged) }
+        }
+    }
+
+    @Test func `a file that was cut off anywhere is found`() throws {
+        let bytes = try file.encoded()
+        for count in 0..<bytes.count {
+            #expect(throws: QuoteFile.Damage.self, "\(count) bytes") { try QuoteFile(decoding: Array(bytes[..<count])) }
+        }
+    }
+
+    @Test func `the checksum is CRC-32`() {
+        // The check value of the CRC catalogues.
+        #expect(CRC32.checksum(Array("123456789".utf8)) == 0xCBF4_3926)
+    }
+}
+
+@Suite struct StoreTests {
+    /// Two folders, one of them on a tmpfs, and a clock.
+    final class Setup {
+        let state = TemporaryDirectory()
+        let runtime: String
+        let time = TimeBox()
+
+        init() {
+            runtime = "/dev/shm/btc-priced-test-\(UInt64.random(in: 0 ... .max))"
+            mkdir(runtime, 0o700)
+        }
+
+        deinit { try? FileManager.default.removeItem(atPath: runtime) }
+
+        func store() -> FilePriceStore {
+            FilePriceStore(stateDirectory: state.path, runtimeDirectory: runtime) { [time] in time.now }
+        }
+
+        var runtimeFile: String { "\(runtime)/last-quote.json" }
+        var stateFile: String { "\(state.path)/last-quote.json" }
+    }
+
+    final class TimeBox: Sendable {
+        private let milliseconds = Atomic<Int64>(0)
+        var now: ObservationTime {
+            let passed = milliseconds.load(ordering: .relaxed)
+            return ObservationTime(wall: Timestamp(milliseconds: 1_724_596_200_000 + passed), boottime: 5_000_000 + passed)
+        }
+        func advance(_ duration: Duration) { milliseconds.add(duration.wholeMilliseconds, ordering: .relaxed) }
+    }
+
+    @Test func `nothing kept is nothing loaded`() {
+        #expect(Setup().store().load() == StoredPrice(price: nil))
+    }
+
+    @Test func `after a kill the runtime copy is served, its age exact`() throws {
+        let setup = Setup()
+        let store = setup.store()
+        _ = store.load()
+        try store.save(sample("68901.23"))
+        try store.save(sample("68902"))
+        // No flush: the process is gone.
+        let loaded = setup.store().load()
+        #expect(loaded.price == sample("68902"))
+        #expect(loaded.price?.observedBoottime != nil)
+        #expect(loaded.problems == [])
+    }
+
+    @Test func `after a reboot the disk's copy is served, its age an estimate`() throws {
+        let setup = Setup()
+        let store = setup.store()
+        _ = store.load()
+        try store.save(sample("68901.23"))
+        try store.flush()
+        unlink(setup.runtimeFile)
+        let loaded = setup.store().load()
+        #expect(loaded.price?.quote == sample("68901.23").quote)
+        #expect(loaded.price?.observedBoottime == nil)
+        #expect(loaded.price?.marks == sample("1").marks)
+    }
+
+    @Test func `a runtime directory that is no tmpfs proves no boot`() throws {
+        let setup = Setup()
+        let onDisk = TemporaryDirectory()
+        let isDisk = !FileSystem.isVolatile(onDisk.path)
+        let store = FilePriceStore(stateDirectory: setup.state.path, runtimeDirectory: onDisk.path) { [time = setup.time] in time.now }
+        try store.save(sample("68901.23"))
+        let again = FilePriceStore(stateDirectory: setup.state.path, runtimeDirectory: onDisk.path) { [time = setup.time] in time.now }
+        if isDisk { #expect(again.load().price?.observedBoottime == nil) }
+        #expect(FileSystem.isVolatile("/dev/shm"))
+        #expect(!FileSystem.isVolatile("/proc"))
+    }
+
+    @Test func `the higher sequence wins, whatever the clock says`() throws {
+        let setup = Setup()
+        let store = setup.store()
+        for value in ["1", "2", "3"] { try store.save(sample(value)) }
+        try store.flush()
+        // The runtime copy is older than the disk's, but its wall clock is a year ahead.
+        let late = CachedPrice(
+            quote: PriceQuote(
+                value: 9, currency: "USD", timestamp: Timestamp(milliseconds: 1_756_000_000_000), source: "binance",
+                market: "BTC/USDT"), observedBoottime: 1)
+        try FileSystem.replace(setup.runtimeFile, with: QuoteFile(sequence: 2, price: late).encoded(), sync: false)
+        #expect(setup.store().load().price?.quote.value == 3)
+    }
+
+    @Test func `the sequence goes on over a restart`() throws {
+        let setup = Setup()
+        for value in 1...3 {
+            let store = setup.store()
+            _ = store.load()
+            try store.save(sample("\(value)"))
+        }
+        let bytes = try #require(try FileSystem.read(setup.runtimeFile))
+        #expect(try QuoteFile(decoding: bytes).sequence == 3)
+    }
+
+    @Test func `the disk gets the first copy at once and then one in thirty seconds`() throws {
+        let setup = Setup()
+        let store = setup.store()
+        _ = store.load()
+        func onDisk() throws -> Int64? {
+            store.waitForDisk()
+            return try FileSystem.read(setup.stateFile).map { try QuoteFile(decoding: $0).sequence }
+        }
+        try store.save(sample("1"))
+        #expect(try onDisk() == 1)
+        for second in 1...29 {
+            setup.time.advance(.seconds(1))
+            try store.save(sample("\(second)"))
+        }
+        #expect(try onDisk() == 1)
+        setup.time.advance(.seconds(1))
+        try store.save(sample("30"))
+        #expect(try onDisk() == 31)
+        try store.save(sample("31"))
+        try store.flush()
+        #expect(try onDisk() == 32)
+    }
+
+    @Test func `quick restarts do not wear the disk`() throws {
+        let setup = Setup()
+        var written: Set<ino_t> = []
+        for _ in 0..<10 {
+            let store = setup.store()
+            _ = store.load()
+            let time = setup.time.now
+            try store.save(
+                CachedPrice(
+                    quote: PriceQuote(
+                        value: 5, currency: "USD", timestamp: time.wall, source: "binance", market: "BTC/USDT"),
+                    observedBoottime: time.boottime))
+            store.waitForDisk()
+            var status = stat()
+            #expect(stat(setup.stateFile, &status) == 0)
+            written.insert(status.st_ino)
+            setup.time.advance(.seconds(1))
+        }
+        #expect(written.count == 1)
+    }
+
+    @Test func `a damaged file is set aside and said, and the other copy is served`() throws {
+        let setup = Setup()
+        let store = setup.store()
+        try store.save(sample("68901.23"))
+        try store.flush()
+        try FileSystem.replace(setup.runtimeFile, with: Array("{\"half".utf8), sync: false)
+        let loaded = setup.store().load()
+        #expect(loaded.price?.quote == sample("68901.23").quote)
+        #expect(
+            loaded.problems == [
+                .corrupt(path: setup.runtimeFile, reason: "no checksum", setAside: setup.runtimeFile + ".corrupt")
+            ])
+        #expect(access(setup.runtimeFile, F_OK) != 0)
+        #expect(access(setup.runtimeFile + ".corrupt", F_OK) == 0)
+    }
+
+    @Test func `a runtime directory that can't be written has the state directory keep every copy`() throws {
+        let setup = Setup()
+        let store = setup.store()
+        try store.save(sample("1"))
+        store.waitForDisk()
+        try FileManager.default.removeItem(atPath: setup.runtime)
+        for value in ["2", "3"] {
+            #expect(throws: PriceStoreError.unwritable(path: setup.runtimeFile, reason: "No such file or directory")) {
+                try store.save(sample(value))
+            }
+        }
+        #expect(setup.store().load().price?.quote.value == 3)
+    }
+
+    @Test func `a disk that can't be written is said, and the runtime copy is kept`() throws {
+        let setup = Setup()
+        let missing = FilePriceStore(stateDirectory: "\(setup.state.path)/none", runtimeDirectory: setup.runtime) {
+            [time = setup.time] in time.now
+        }
+        try missing.save(sample("1"))
+        missing.waitForDisk()
+        let failure = PriceStoreError.unwritable(
+            path: "\(setup.state.path)/none/last-quote.json", reason: "No such file or directory")
+        #expect(throws: failure) { try missing.save(sample("2")) }
+        let loaded = FilePriceStore(stateDirectory: "\(setup.state.path)/none", runtimeDirectory: setup.runtime) {
+            [time = setup.time] in time.now
+        }.load()
+        #expect(loaded.price?.quote.value == 2)
+        mkdir("\(setup.state.path)/none", 0o700)
+        setup.time.advance(.seconds(31))
+        #expect(throws: failure) { try missing.save(sample("3")) }
+        missing.waitForDisk()
+        #expect(throws: Never.self) { try missing.save(sample("4")) }
+    }
+}
+
+@Suite struct StateLockTests {
+    @Test func `a directory has one daemon, and the second one learns which`() throws {
+        let directory = TemporaryDirectory()
+        do {
+            let lock = try StateLock(directory: directory.path)
+            do {
+                _ = try StateLock(directory: directory.path)
+                Issue.record("locked twice")
+            } catch {
+                #expect(error == .alreadyRunning(pid: getpid()))
+            }
+            _ = consume lock
+        }
+        _ = try StateLock(directory: directory.path)
+    }
+
+    @Test func `a directory that is not there is said`() {
+        do {
+            _ = try StateLock(directory: "/none")
+            Issue.record("locked")
+        } catch {
+            #expect(error == .unusable(path: "/none/lock", reason: "No such file or directory"))
+        }
+    }
+}
+
+func sample(_ value: String) -> CachedPrice {
+    CachedPrice(
+        quote: PriceQuote(
+            value: Decimal(exactly: value) ?? .nan, currency: "USD", timestamp: Timestamp(milliseconds: 1_724_000_000_123),
+            source: "binance", market: "BTC/USDT"),
+        observedBoottime: 4_000_000,
+        marks: ["coinbase": VenueMark(time: Timestamp(milliseconds: 17), trade: 4), "cryptocompare": VenueMark(time: Timestamp(milliseconds: 5))])
+}
