@@ -112,10 +112,17 @@ let package = Package(
         test("BTCPriceNetworking", ["BTCPriceCore", "ExchangeSimulator", "TestSupport"]),
         test("BTCPricePersistence", ["BTCPriceCore", "TestSupport"]),
         test("BTCPriceFeature", ["BTCPriceCore"]),
-        test("BTCPriceDaemon", ["BTCPriceCore", "TestSupport"]),
-        test("BTCCtl", ["BTCPriceCore", "BTCPriceVarlink", "Varlink"]),
+        test(
+            "BTCPriceDaemon",
+            ["BTCPriceCore", "BTCPriceNetworking", "TestSupport", .product(name: "Logging", package: "swift-log")]),
+        test(
+            "BTCCtl",
+            [
+                "BTCPriceCore", "BTCPriceVarlink", "Varlink",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ]),
         test("ExchangeSimulator"),
-        test("Systemd", ["TestSupport"]),
+        test("Systemd", ["TestSupport", .product(name: "Logging", package: "swift-log")]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -37,7 +37,8 @@ import Testing
         #expect(state.tick == 1)
         #expect(state.freshness == .fresh)
         #expect(state.quote?.source == "coinbase")
-        #expect(world.events.all.contains(.sourceFailed(SourceFailure(source: "binance", error: .unavailable("HTTP 503")))))
+        #expect(
+            world.events.all.contains(.sourceFailed(SourceFailure(source: "binance", error: .unavailable("HTTP 503")))))
         await world.ticker.stop()
     }
 

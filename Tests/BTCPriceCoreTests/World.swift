@@ -35,7 +35,8 @@ final class World: Sendable {
         }
         let candidates = [primary, fallback].map { loader in
             FetchWithFallback<TestClock>.Candidate(
-                fetch: FetchLatestPrice(loader: loader, now: now), timeout: .milliseconds(800), hedge: .milliseconds(400))
+                fetch: FetchLatestPrice(loader: loader, now: now), timeout: .milliseconds(800),
+                hedge: .milliseconds(400))
         }
         keeper = PriceKeeper(
             fetch: FetchWithFallback(candidates: candidates, clock: clock),

@@ -42,8 +42,10 @@ struct Case: Sendable, CustomTestStringConvertible {
 
 /// Every shape of answer, in small bodies of our own.
 @Suite struct AnswerTests {
-    static let coinbase = #"{"ask":"1","bid":"1","price":"63212.97","time":"2026-06-19T16:43:33.016274911Z","trade_id":7}"#
-    static let cryptocompare = #"{"RAW":{"FROMSYMBOL":"BTC","TOSYMBOL":"USD","PRICE":75500.99,"LASTUPDATE":1737685911}}"#
+    static let coinbase =
+        #"{"ask":"1","bid":"1","price":"63212.97","time":"2026-06-19T16:43:33.016274911Z","trade_id":7}"#
+    static let cryptocompare =
+        #"{"RAW":{"FROMSYMBOL":"BTC","TOSYMBOL":"USD","PRICE":75500.99,"LASTUPDATE":1737685911}}"#
     static let html = "<html><body>502 Bad Gateway</body></html>"
 
     static let cases: [Case] = [
@@ -75,7 +77,9 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case("binance", 403, html, "refused"),
         Case("binance", 404, html, "refused"),
         Case("binance", 408, #"{"code":-1007,"msg":"Timeout"}"#, "unavailable"),
-        Case("binance", 418, #"{"code":-1003,"msg":"Way too many requests; IP banned until 1514883415037."}"#, "rate-limited"),
+        Case(
+            "binance", 418, #"{"code":-1003,"msg":"Way too many requests; IP banned until 1514883415037."}"#,
+            "rate-limited"),
         Case("binance", 429, #"{"code":-1003,"msg":"Too much request weight used"}"#, "rate-limited"),
         Case("binance", 451, #"{"code":0,"msg":"Service unavailable from a restricted location"}"#, "refused"),
         Case("binance", 500, "", "unavailable"),
@@ -87,9 +91,15 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case("cryptocompare", 200, cryptocompare.replacing("1737685911", with: "9223372036854775807"), "invalid-data"),
         Case("cryptocompare", 200, cryptocompare.replacing("75500.99", with: "0"), "invalid-data"),
         Case("cryptocompare", 200, #"{"USD":75500.99}"#, "invalid-data"),
-        Case("cryptocompare", 200, #"{"Response":"Error","Message":"over your rate limit","Type":99,"Data":{}}"#, "rate-limited"),
-        Case("cryptocompare", 200, #"{"Response":"Error","Message":"fsym is a required param.","Type":2,"Data":{}}"#, "refused"),
-        Case("cryptocompare", 200, #"{"Response":"Error","Message":"","Type":1,"Data":[],"ErrorsSummary":"x"}"#, "unavailable"),
+        Case(
+            "cryptocompare", 200, #"{"Response":"Error","Message":"over your rate limit","Type":99,"Data":{}}"#,
+            "rate-limited"),
+        Case(
+            "cryptocompare", 200, #"{"Response":"Error","Message":"fsym is a required param.","Type":2,"Data":{}}"#,
+            "refused"),
+        Case(
+            "cryptocompare", 200, #"{"Response":"Error","Message":"","Type":1,"Data":[],"ErrorsSummary":"x"}"#,
+            "unavailable"),
         Case("cryptocompare", 200, #"{"Data":{},"Err":{"type":2,"message":"API key required"}}"#, "refused"),
         Case("cryptocompare", 200, html, "invalid-data"),
         Case("cryptocompare", 401, #"{"Data":{},"Err":{"type":2,"message":"API key required"}}"#, "refused"),
@@ -135,8 +145,10 @@ struct Case: Sendable, CustomTestStringConvertible {
     }
 
     @Test(arguments: [
-        "", "2026-06-19", "2026-06-19 16:43:33Z", "2026-06-19T16:43:33", "2026-06-19T16:43:33+02:00", "2026-13-19T16:43:33Z",
-        "2026-06-19T24:43:33Z", "2026-06-19T16:43:33.Z", "2026-06-19T16:43:33,5Z", "2026-06-19T16:43:3٣Z", "20x6-06-19T16:43:33Z",
+        "", "2026-06-19", "2026-06-19 16:43:33Z", "2026-06-19T16:43:33", "2026-06-19T16:43:33+02:00",
+        "2026-13-19T16:43:33Z",
+        "2026-06-19T24:43:33Z", "2026-06-19T16:43:33.Z", "2026-06-19T16:43:33,5Z", "2026-06-19T16:43:3٣Z",
+        "20x6-06-19T16:43:33Z",
     ])
     func `what is no venue time is not read`(text: String) {
         #expect(VenueTime.milliseconds(fromRFC3339: text) == nil)

@@ -26,7 +26,10 @@ import Testing
         ("binance", "binance/error_1001_disconnected.json", 500, "unavailable"),
         ("binance", "binance/error_1007_timeout.json", 408, "unavailable"),
         ("binance", "binance/exchangeInfo_rateLimits.json", 200, "invalid-data"),
-        ("cryptocompare", "cryptocompare/generateAvg_success_btcusd_coinbase_2025-01-24.json", 200, "103457.51 at 1737685911000"),
+        (
+            "cryptocompare", "cryptocompare/generateAvg_success_btcusd_coinbase_2025-01-24.json", 200,
+            "103457.51 at 1737685911000"
+        ),
         ("cryptocompare", "cryptocompare/price_success_usd_usdt.json", 200, "invalid-data"),
         ("cryptocompare", "cryptocompare/pricemulti_success_btc_usd_2025-07-21.json", 200, "invalid-data"),
         ("cryptocompare", "cryptocompare/error_401_api_key_required_2026.json", 401, "refused"),
@@ -39,8 +42,14 @@ import Testing
         ("cryptocompare", "cryptocompare/error_200_param_too_long.json", 200, "refused"),
         ("cryptocompare", "cryptocompare/error_200_market_not_for_pair.json", 200, "refused"),
         ("cryptocompare", "cryptocompare/error_not_implemented_2017.json", 200, "unavailable"),
-        ("coinbase", "coinbase_exchange/ticker_btcusd_2026-06-19.json", 200, "63212.97 at 1781887413016 trade 1040406588"),
-        ("coinbase", "coinbase_exchange/ticker_btcusd_2023-06-16.json", 200, "25499.81 at 1686882412037 trade 539894971"),
+        (
+            "coinbase", "coinbase_exchange/ticker_btcusd_2026-06-19.json", 200,
+            "63212.97 at 1781887413016 trade 1040406588"
+        ),
+        (
+            "coinbase", "coinbase_exchange/ticker_btcusd_2023-06-16.json", 200,
+            "25499.81 at 1686882412037 trade 539894971"
+        ),
         ("coinbase", "coinbase_exchange/error_404_notfound.json", 404, "refused"),
         ("coinbase", "coinbase_exchange/error_429_public_rate_limit.json", 429, "rate-limited"),
         ("coinbase", "coinbase_exchange/error_400_user_agent_required.json", 400, "refused"),
@@ -61,7 +70,9 @@ import Testing
     func `no fixture of the three is left out`() throws {
         let folders = ["binance", "cryptocompare", "coinbase_exchange"]
         let files = try folders.flatMap { folder in
-            try FileManager.default.contentsOfDirectory(atPath: "\(Shared.folder)/fixtures/\(folder)").map { "\(folder)/\($0)" }
+            try FileManager.default.contentsOfDirectory(atPath: "\(Shared.folder)/fixtures/\(folder)").map {
+                "\(folder)/\($0)"
+            }
         }
         // Of websockets, and the two sequences, which have tests of their own.
         let http = files.filter { !$0.contains("ws") && !$0.contains("/sequence_") }
@@ -83,7 +94,9 @@ import Testing
                     }
                     // Coinbase's stream has the fields of its ticker, and more.
                     let isSameShape = exchange == "coinbase" && file.hasPrefix("ws_ticker")
-                    #expect(!isPrice || isExpected || isSameShape, "\(exchange) read \(folder)/\(file) as \(answer.outcome)")
+                    #expect(
+                        !isPrice || isExpected || isSameShape, "\(exchange) read \(folder)/\(file) as \(answer.outcome)"
+                    )
                 }
             }
         }
@@ -91,8 +104,11 @@ import Testing
 
     @Test(.enabled(if: Shared.isPresent, "\(Shared.absence)"))
     func `the answer of a stale cache node is refused`() throws {
-        let lines = String(decoding: try Shared.bytes("fixtures/coinbase_exchange/sequence_stale_replay_2018-01-01.ndjson"), as: UTF8.self)
-            .split(separator: "\n")
+        let lines = String(
+            decoding: try Shared.bytes("fixtures/coinbase_exchange/sequence_stale_replay_2018-01-01.ndjson"),
+            as: UTF8.self
+        )
+        .split(separator: "\n")
         var last: VenueMark?
         var outcomes: [String] = []
         for line in lines {

@@ -73,7 +73,8 @@ import Testing
         private let milliseconds = Atomic<Int64>(0)
         var now: ObservationTime {
             let passed = milliseconds.load(ordering: .relaxed)
-            return ObservationTime(wall: Timestamp(milliseconds: 1_724_596_200_000 + passed), boottime: 5_000_000 + passed)
+            return ObservationTime(
+                wall: Timestamp(milliseconds: 1_724_596_200_000 + passed), boottime: 5_000_000 + passed)
         }
         func advance(_ duration: Duration) { milliseconds.add(duration.wholeMilliseconds, ordering: .relaxed) }
     }
@@ -112,9 +113,13 @@ import Testing
         let setup = Setup()
         let onDisk = TemporaryDirectory()
         let isDisk = !FileSystem.isVolatile(onDisk.path)
-        let store = FilePriceStore(stateDirectory: setup.state.path, runtimeDirectory: onDisk.path) { [time = setup.time] in time.now }
+        let store = FilePriceStore(stateDirectory: setup.state.path, runtimeDirectory: onDisk.path) {
+            [time = setup.time] in time.now
+        }
         try store.save(sample("68901.23"))
-        let again = FilePriceStore(stateDirectory: setup.state.path, runtimeDirectory: onDisk.path) { [time = setup.time] in time.now }
+        let again = FilePriceStore(stateDirectory: setup.state.path, runtimeDirectory: onDisk.path) {
+            [time = setup.time] in time.now
+        }
         if isDisk { #expect(again.load().price?.observedBoottime == nil) }
         #expect(FileSystem.isVolatile("/dev/shm"))
         #expect(!FileSystem.isVolatile("/proc"))
@@ -270,8 +275,12 @@ import Testing
 func sample(_ value: String) -> CachedPrice {
     CachedPrice(
         quote: PriceQuote(
-            value: Decimal(exactly: value) ?? .nan, currency: "USD", timestamp: Timestamp(milliseconds: 1_724_000_000_123),
+            value: Decimal(exactly: value) ?? .nan, currency: "USD",
+            timestamp: Timestamp(milliseconds: 1_724_000_000_123),
             source: "binance", market: "BTC/USDT"),
         observedBoottime: 4_000_000,
-        marks: ["coinbase": VenueMark(time: Timestamp(milliseconds: 17), trade: 4), "cryptocompare": VenueMark(time: Timestamp(milliseconds: 5))])
+        marks: [
+            "coinbase": VenueMark(time: Timestamp(milliseconds: 17), trade: 4),
+            "cryptocompare": VenueMark(time: Timestamp(milliseconds: 5)),
+        ])
 }

@@ -16,7 +16,8 @@ import Varlink
 
         init(holding state: PriceState? = sample(1), limits: ServerLimits = limits()) {
             connection = Connection(
-                service: ServiceInterface(info: Product.info, descriptions: [(PriceInterface.name, "")]), limits: limits)
+                service: ServiceInterface(info: Product.info, descriptions: [(PriceInterface.name, "")]), limits: limits
+            )
             board = Board(instance: "i")
             if let state { board.show(state, version: UInt64(state.tick)) }
         }
@@ -104,7 +105,8 @@ import Varlink
         let oneway = Self.getPrice.replacing("}\0", with: ",\"oneway\":true}\0")
         #expect(client.sends(oneway + Self.getPrice) == nil)
         #expect(ticks(client.reads()) == [1])
-        let fetch = #"{"method":"io.btcpriced.Price.GetPrice","parameters":{"cachePolicy":"noCache"},"oneway":true}"# + "\0"
+        let fetch =
+            #"{"method":"io.btcpriced.Price.GetPrice","parameters":{"cachePolicy":"noCache"},"oneway":true}"# + "\0"
         #expect(client.sends(fetch) == .fetch(.noCache))
         client.connection.fetched(.state(StateMessage(instance: "i", state: Self.sample(7))))
         #expect(client.reads().isEmpty)

@@ -25,7 +25,8 @@ import Testing
                 now: { ObservationTime(wall: Timestamp(milliseconds: 0), boottime: 0) },
                 fetch: { policy in
                     policy == .noCache
-                        ? .failure(FetchFailure(failures: [SourceFailure(source: "binance", error: .refused("HTTP 451"))]))
+                        ? .failure(
+                            FetchFailure(failures: [SourceFailure(source: "binance", error: .refused("HTTP 451"))]))
                         : .success(ConnectionTests.sample(99))
                 },
                 report: { log.add($0) })
@@ -50,7 +51,9 @@ import Testing
         service.publish(3)
         #expect(try connection.getPrice().state.tick == 3)
         #expect(try connection.getPrice(.remoteFirst).state.tick == 99)
-        #expect(throws: ClientError.refused(error: "io.btcpriced.Price.FetchFailed", reason: "binance: refused: HTTP 451")) {
+        #expect(
+            throws: ClientError.refused(error: "io.btcpriced.Price.FetchFailed", reason: "binance: refused: HTTP 451")
+        ) {
             try connection.getPrice(.noCache)
         }
         #expect(try connection.getPrice().instance == "i")

@@ -12,7 +12,8 @@ import Testing
         ("9223372036854775807", .integer(.max)), ("-9223372036854775808", .integer(.min)),
         ("9223372036854775808", .number("9223372036854775808")), ("75500.99", .number("75500.99")),
         ("1e-08", .number("1e-08")), ("1E+2", .number("1E+2")), ("\"\"", .string("")),
-        (#""a\"\\\/\b\f\n\r\tz""#, .string("a\"\\/\u{8}\u{C}\n\r\tz")), (#""\u0041\u00e9\ud83d\ude00""#, .string("Aé😀")),
+        (#""a\"\\\/\b\f\n\r\tz""#, .string("a\"\\/\u{8}\u{C}\n\r\tz")),
+        (#""\u0041\u00e9\ud83d\ude00""#, .string("Aé😀")),
         ("\"Ƀ\"", .string("Ƀ")), ("[]", .array([])), ("[1, [2]]", .array([.integer(1), .array([.integer(2)])])),
         ("{}", .object([:])), (" \t\r\n{ \"a\" : 1 , \"b\" : null } ", .object(["a": .integer(1), "b": .null])),
     ])
@@ -21,15 +22,20 @@ import Testing
     }
 
     @Test(arguments: [
-        "", " ", "nul", "truex", "TRUE", "01", "-", "1.", ".5", "1e", "1e+", "+1", "0x1", "NaN", "'a'", "\"a", "\"\\x\"",
-        "\"\\u12g4\"", "\"\\ud800\"", "\"\\ud800\\u0041\"", "\"\\udc00\"", "\"\u{1}\"", "[1,]", "[1 2]", "[", "]", "{\"a\"}",
+        "", " ", "nul", "truex", "TRUE", "01", "-", "1.", ".5", "1e", "1e+", "+1", "0x1", "NaN", "'a'", "\"a",
+        "\"\\x\"",
+        "\"\\u12g4\"", "\"\\ud800\"", "\"\\ud800\\u0041\"", "\"\\udc00\"", "\"\u{1}\"", "[1,]", "[1 2]", "[", "]",
+        "{\"a\"}",
         "{\"a\":1,}", "{a:1}", "{\"a\":1 \"b\":2}", "{\"a\":1,\"a\":2}", "1 2", "{} {}", "\u{FEFF}1", "/*x*/1",
     ])
     func `what is not JSON is refused`(text: String) {
         #expect(throws: JSONError.self) { try parse(text) }
     }
 
-    @Test(arguments: [[0x22, 0xC3, 0x22], [0x22, 0xFF, 0x22], [0x22, 0xED, 0xA0, 0x80, 0x22], [0x22, 0xC0, 0x80, 0x22], [0x00]] as [[UInt8]])
+    @Test(
+        arguments: [
+            [0x22, 0xC3, 0x22], [0x22, 0xFF, 0x22], [0x22, 0xED, 0xA0, 0x80, 0x22], [0x22, 0xC0, 0x80, 0x22], [0x00],
+        ] as [[UInt8]])
     func `invalid UTF-8 is refused`(bytes: [UInt8]) {
         #expect(throws: JSONError.self) { try JSON(parsing: bytes) }
     }
@@ -92,6 +98,8 @@ struct LCG: RandomNumberGenerator {
         let scalars: [Unicode.Scalar] = ["a", "\"", "\\", "\n", "\u{0}", "\u{1F}", "é", "Ƀ", "😀", "/", " "]
         return String(
             String.UnicodeScalarView(
-                (0..<Int.random(in: 0...6, using: &self)).map { _ in scalars[Int.random(in: 0..<scalars.count, using: &self)] }))
+                (0..<Int.random(in: 0...6, using: &self)).map { _ in
+                    scalars[Int.random(in: 0..<scalars.count, using: &self)]
+                }))
     }
 }

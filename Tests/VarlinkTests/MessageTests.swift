@@ -104,6 +104,8 @@ import Testing
         #expect(describe([:]).error == "org.varlink.service.InvalidParameter")
         #expect(describe(["interface": .integer(1)]).error == "org.varlink.service.InvalidParameter")
         #expect(describe(["interface": .string("a.b"), "x": .null]).parameters["parameter"] == .string("x"))
-        #expect(service.reply(to: "Other", Call(method: "org.varlink.service.Other")).error == "org.varlink.service.MethodNotFound")
+        #expect(
+            service.reply(to: "Other", Call(method: "org.varlink.service.Other")).error
+                == "org.varlink.service.MethodNotFound")
     }
 }

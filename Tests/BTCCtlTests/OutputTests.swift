@@ -1,0 +1,42 @@
+import BTCPriceCore
+import BTCPriceVarlink
+import FoundationEssentials
+import Testing
+
+@testable import BTCCtl
+
+@Suite struct OutputTests {
+    @Test func `a state as JSON is the interface's, with the version and the age`() {
+        let message = StateMessage(
+            instance: "i",
+            state: PriceState(
+                tick: 3, freshness: .fresh,
+                quote: PriceQuote(
+                    value: Decimal(exactly: "75500.99") ?? .nan, currency: "USD",
+                    timestamp: Timestamp(milliseconds: 1000), source: "coinbase", market: "BTC/USD"),
+                observedBoottime: 5000, confirmation: .single, failure: nil))
+        let now = ObservationTime(wall: Timestamp(milliseconds: 0), boottime: 5250)
+        #expect(
+            Output.json(message, at: now)
+                == #"{"version":1,"instance":"i","tick":3,"freshness":"fresh","quote":{"value":"75500.99","currency":"USD","timestamp":1000,"source":"coinbase","market":"BTC/USD"},"observedBoottime":5000,"confirmation":"single","failure":null,"ageMs":250,"ageIsEstimate":false}"#
+        )
+        #expect(
+            Output.json(StateMessage(instance: "i", state: .empty), at: now)
+                == #"{"version":1,"instance":"i","tick":0,"freshness":"none","quote":null,"observedBoottime":null,"confirmation":null,"failure":null,"ageMs":null,"ageIsEstimate":null}"#
+        )
+    }
+
+    @Test func `an error as JSON has a word, a line and the status`() {
+        #expect(
+            Output.json(Complaint(word: "tooOld", message: "a \"b\"", status: 75))
+                == #"{"version":1,"error":"tooOld","message":"a \"b\"","exitStatus":75}"#)
+    }
+
+    @Test func `a screen takes back what it drew`() {
+        var screen = Screen()
+        #expect(screen.draw(["one"], width: 80) == "\r\u{1B}[Jone")
+        #expect(screen.draw(["one", "two"], width: 80) == "\r\u{1B}[Jone\r\ntwo")
+        #expect(screen.draw(["one"], width: 80) == "\r\u{1B}[1A\u{1B}[Jone")
+        #expect(screen.draw(["0123456789"], width: 6) == "\r\u{1B}[J01234")
+    }
+}

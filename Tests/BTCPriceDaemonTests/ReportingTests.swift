@@ -1,0 +1,116 @@
+import BTCPriceCore
+import FoundationEssentials
+import Logging
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BTCPriceDaemon
+
+/// Keeps the lines.
+final class LineLog: Sendable {
+    private let lines = Mutex<[String]>([])
+    func add(_ line: String) { lines.withLock { $0.append(line) } }
+    var all: [String] { lines.withLock { $0 } }
+}
+
+struct LineLogHandler: LogHandler {
+    let log: LineLog
+    var logLevel: Logger.Level = .info
+    var metadata: Logger.Metadata = [:]
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) { log.add("\(event.level): \(event.message)") }
+}
+
+@Suite struct ReportingTests {
+    private let log = LineLog()
+    private let quote = PriceQuote(
+        value: Decimal(exactly: "68901.23") ?? .nan, currency: "USD",
+        timestamp: Timestamp(milliseconds: 1_724_596_200_000),
+        source: "binance", market: "BTC/USDT")
+
+    private func reporter(at time: TimeBox) -> Reporter {
+        let log = log
+        return Reporter(logger: Logger(label: "t") { _ in LineLogHandler(log: log) }) { time.now }
+    }
+
+    final class TimeBox: Sendable {
+        private let milliseconds = Atomic<Int64>(0)
+        var now: ObservationTime {
+            ObservationTime(wall: Timestamp(milliseconds: 0), boottime: milliseconds.load(ordering: .relaxed))
+        }
+        func advance(_ duration: Duration) { milliseconds.add(duration.wholeMilliseconds, ordering: .relaxed) }
+    }
+
+    @Test func `transitions are told in the fixed words`() {
+        let reporter = reporter(at: TimeBox())
+        reporter.report(.becameStale(failure: "binance: no answer within 800 ms", quote: nil))
+        reporter.report(.becameFresh(quote, failedTicks: 3))
+        #expect(
+            log.all == [
+                "warning: Failed to update value. No value is held yet: binance: no answer within 800 ms",
+                "notice: The price is current again after 3 failed ticks: 68901.23 USD, from binance (BTC/USDT).",
+            ])
+        let second = LineLog()
+        Reporter(logger: Logger(label: "t") { _ in LineLogHandler(log: second) }) { .now() }.report(
+            PriceEvent.becameStale(failure: "x", quote: quote))
+        #expect(
+            second.all == [
+                "warning: Failed to update value. Displaying last updated value from 2024-08-25 14:30:00 UTC: x"
+            ])
+    }
+
+    /// A source that fails once a second for a virtual day.
+    @Test func `a day of failures is a few lines with counts`() {
+        let time = TimeBox()
+        let reporter = reporter(at: time)
+        for _ in 0..<86_400 {
+            reporter.report(.sourceFailed(SourceFailure(source: "binance", error: .unavailable("HTTP 502"))))
+            time.advance(.seconds(1))
+        }
+        #expect(log.all.count == 144)
+        #expect(log.all[0] == "warning: binance gave no price: not available: HTTP 502")
+        #expect(
+            log.all[1]
+                == "warning: binance gave no price: not available: HTTP 502 (599 more lines of this kind were left out since the last one)"
+        )
+    }
+
+    @Test func `another source and another kind are not held back`() {
+        let reporter = reporter(at: TimeBox())
+        for (source, error) in [
+            ("binance", PriceLoadingError.unavailable("a")), ("coinbase", .unavailable("a")),
+            ("binance", .refused("b")), ("binance", .refused("c")),
+        ] {
+            reporter.report(.sourceFailed(SourceFailure(source: source, error: error)))
+        }
+        #expect(log.all.count == 3)
+    }
+
+    @Test func `ticks are told at debug level only`() {
+        reporter(at: TimeBox()).report(.ticked(5, lateness: .microseconds(1214), skipped: 0))
+        #expect(log.all.isEmpty)
+        var logger = Logger(label: "t") { [log] _ in LineLogHandler(log: log) }
+        logger.logLevel = .debug
+        Reporter(logger: logger) { .now() }.report(PriceEvent.ticked(5, lateness: .microseconds(1214), skipped: 0))
+        #expect(log.all == ["debug: tick 5 began 1.214 ms late, 0 skipped before it"])
+    }
+
+    @Test func `the status line gives the time of the observation`() {
+        var state = PriceState(
+            tick: 1, freshness: .fresh, quote: quote, observedBoottime: 0, confirmation: .single, failure: nil)
+        #expect(StatusLine.text(state) == "68901.23 USD from binance at 2024-08-25 14:30:00 UTC")
+        state.freshness = .stale
+        state.failure = "binance: no answer within 800 ms"
+        #expect(
+            StatusLine.text(state)
+                == "Stale, last value 68901.23 USD from binance at 2024-08-25 14:30:00 UTC: binance: no answer within 800 ms"
+        )
+        #expect(StatusLine.text(.empty) == "No price yet: the first tick is under way")
+    }
+}

@@ -1,0 +1,192 @@
+import BTCPriceCore
+import BTCPriceNetworking
+import Logging
+import TestSupport
+import Testing
+
+@testable import BTCPriceDaemon
+
+@Suite struct SettingsTests {
+    private func read(
+        _ arguments: [String] = [], environment: [String: String] = [:], file: String? = nil, uid: UInt32 = 0
+    ) throws -> Settings {
+        let commandLine = try DaemonCommandLine(arguments)
+        let parsed = try file.map { (file: try ConfigurationFile(text: $0, path: "c.toml"), path: "c.toml") }
+        return try Settings(
+            Layers(commandLine: commandLine, environment: environment, file: parsed), environment: environment, uid: uid
+        )
+    }
+
+    private func complaint(
+        _ arguments: [String] = [], environment: [String: String] = [:], file: String? = nil
+    ) -> String? {
+        do {
+            _ = try read(arguments, environment: environment, file: file)
+            return nil
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    @Test func `without a word everything is as the design has it`() throws {
+        let settings = try read()
+        #expect(settings.sources.map(\.exchange.source.name) == ["binance", "cryptocompare", "coinbase"])
+        #expect(settings.sources.allSatisfy { $0.timeout == .milliseconds(800) && $0.hedge == .milliseconds(400) })
+        #expect(settings.interval == .seconds(1))
+        #expect(settings.budget == .seconds(1))
+        #expect(settings.directories.state == "/var/lib/btc-priced")
+        #expect(settings.socketPath == "/run/btc-priced/io.btcpriced.Price")
+        #expect(settings.proxy == nil)
+        #expect(settings.logLevel == .info)
+    }
+
+    @Test func `the command line goes before the environment, that before the file, that before the defaults`() throws {
+        let file = "[tick]\ninterval-ms = 2000\nbudget-ms = 300\n[source.binance]\ntimeout-ms = 700\n"
+        let environment = ["BTC_PRICED_TICK_INTERVAL_MS": "3000", "BTC_PRICED_SOURCE_BINANCE_TIMEOUT_MS": "600"]
+        let settings = try read(["--tick-interval-ms", "4000"], environment: environment, file: file)
+        #expect(settings.interval == .seconds(4))
+        #expect(settings.sources[0].timeout == .milliseconds(600))
+        #expect(settings.budget == .milliseconds(300))
+        #expect(settings.sources[1].timeout == .milliseconds(800))
+        let listing = settings.listing
+        #expect(listing.contains("tick.interval-ms = 4000  # the command line, --tick-interval-ms\n"))
+        #expect(
+            listing.contains(
+                "source.binance.timeout-ms = 600  # the environment, BTC_PRICED_SOURCE_BINANCE_TIMEOUT_MS\n"))
+        #expect(listing.contains("tick.budget-ms = 300  # c.toml, line 3\n"))
+        #expect(listing.contains("source.coinbase.hedge-ms = 400  # the default\n"))
+        #expect(listing.contains("# proxy.url is not set\n"))
+    }
+
+    @Test func `what is listed can be read as a file`() throws {
+        let settings = try read(["--log-level=debug", "--proxy-url=socks5://[::1]:9050", "--sources=coinbase,binance"])
+        let again = try read(file: settings.listing)
+        #expect(again.entries.map(\.value) == settings.entries.map(\.value))
+        #expect(again.proxy == .socks5(host: "::1", port: 9050))
+        #expect(again.sources.map(\.exchange.source.name) == ["coinbase", "binance"])
+    }
+
+    @Test(arguments: [
+        (
+            "tick.interval-ms = \"abc\"",
+            "c.toml, line 1: tick.interval-ms = \"abc\": must be a whole number from 100 to 3600000"
+        ),
+        ("tick.interval-ms = 99", "c.toml, line 1: tick.interval-ms = 99: must be a whole number from 100 to 3600000"),
+        (
+            "# x\n[tick]\n\ninterval-ms = 1.5",
+            "c.toml, line 4: tick.interval-ms = a floating-point number: must be a whole number from 100 to 3600000"
+        ),
+        (
+            "tick.interval-ms = \"1000\"",
+            "c.toml, line 1: tick.interval-ms = \"1000\": must be a whole number from 100 to 3600000"
+        ),
+        (
+            "[tick]\nintervall-ms = 5",
+            "c.toml, line 2: unknown key tick.intervall-ms; --print-config shows every key there is"
+        ),
+        (
+            "source.bitfenix.url = \"https://x\"",
+            "c.toml, line 1: source.bitfenix.url: there is no source 'bitfenix'; there are binance, cryptocompare, coinbase"
+        ),
+        (
+            "sources = []",
+            "c.toml, line 1: sources = []: must be a list of one or more of binance, cryptocompare, coinbase, each once"
+        ),
+        (
+            "sources = [\"binance\", \"binance\"]",
+            "c.toml, line 1: sources = [\"binance\", \"binance\"]: must be a list of one or more of binance, cryptocompare, coinbase, each once"
+        ),
+        (
+            "sources = \"binance\"",
+            "c.toml, line 1: sources = \"binance\": must be a list of one or more of binance, cryptocompare, coinbase, each once"
+        ),
+        (
+            "sources = [1]",
+            "c.toml, line 1: sources = a list of other than strings: must be a list of one or more of binance, cryptocompare, coinbase, each once"
+        ),
+        ("state.directory = \"var\"", "c.toml, line 1: state.directory = \"var\": must be an absolute path"),
+        (
+            "log.level = \"loud\"",
+            "c.toml, line 1: log.level = \"loud\": must be one of trace, debug, info, notice, warning, error, critical"
+        ),
+        (
+            "proxy.url = \"ftp://x:1\"",
+            "c.toml, line 1: proxy.url = \"ftp://x:1\": must be http://host:port or socks5://host:port"
+        ),
+        (
+            "source.binance.url = \"https://user@host\"",
+            "c.toml, line 1: source.binance.url = \"https://user@host\": must be an address like https://host, without user, query and fragment"
+        ),
+    ])
+    func `a wrong line is named with file, line, key, value and what is allowed`(file: String, expected: String) {
+        #expect(complaint(file: file) == expected)
+    }
+
+    @Test func `what is no TOML is named with line and column`() {
+        #expect(complaint(file: "a = 1\nb = = 2\n")?.hasPrefix("c.toml, line 2, column ") == true)
+        #expect(complaint(file: "a = 1\na = 2\n")?.hasPrefix("c.toml, line 2, column ") == true)
+    }
+
+    @Test func `wrong words on the command line and in the environment are named too`() {
+        #expect(complaint(["--nonsense"]) == "unknown argument '--nonsense'")
+        #expect(complaint(["--tick-interval-ms"]) == "--tick-interval-ms needs a value")
+        #expect(
+            complaint(["--tick-interval-ms", "abc"])
+                == "the command line, --tick-interval-ms: tick.interval-ms = \"abc\": must be a whole number from 100 to 3600000"
+        )
+        #expect(
+            complaint(environment: ["BTC_PRICED_TICK_BUDGET_MS": "0"])
+                == "the environment, BTC_PRICED_TICK_BUDGET_MS: tick.budget-ms = \"0\": must be a whole number from 100 to 60000"
+        )
+        #expect(
+            complaint(environment: ["BTC_PRICED_TYPO": "0"])
+                == "the environment: BTC_PRICED_TYPO is no setting of btc-priced")
+        #expect(complaint(environment: ["BTC_PRICED_SOCKET": "/x"]) == nil, "that one is the client's")
+    }
+
+    @Test func `a wrong line is an error also where it is overridden`() {
+        #expect(complaint(["--tick-interval-ms", "1000"], file: "tick.interval-ms = 1") != nil)
+    }
+
+    @Test func `a file that was asked for must be there, the default one need not`() throws {
+        let asked = try DaemonCommandLine(["--config", "/none.toml"])
+        #expect(throws: SettingsError("/none.toml: No such file or directory")) {
+            try Settings.read(commandLine: asked, environment: [:], uid: 0)
+        }
+        let directory = TemporaryDirectory()
+        _ = try Settings.read(
+            commandLine: DaemonCommandLine([]),
+            environment: ["XDG_CONFIG_HOME": directory.path, "HOME": directory.path], uid: 1000)
+    }
+
+    @Test func `a user has directories of its own, a service those that systemd made`() throws {
+        let user = try read(
+            environment: ["HOME": "/home/a", "XDG_RUNTIME_DIR": "/run/user/1000"], uid: 1000)
+        #expect(
+            user.directories
+                == Directories(state: "/home/a/.local/state/btc-priced", runtime: "/run/user/1000/btc-priced"))
+        let bare = try read(environment: ["HOME": "/home/a", "XDG_STATE_HOME": "/s"], uid: 1000)
+        #expect(bare.directories == Directories(state: "/s/btc-priced", runtime: "/tmp/btc-priced-1000"))
+        let service = try read(
+            environment: ["STATE_DIRECTORY": "/var/lib/btc-priced", "RUNTIME_DIRECTORY": "/run/btc-priced:/run/x"],
+            uid: 990)
+        #expect(service.directories == Directories(state: "/var/lib/btc-priced", runtime: "/run/btc-priced"))
+        #expect(throws: SettingsError.self) { try read(uid: 1000) }
+        #expect(
+            Directories.configurationPath(environment: ["HOME": "/home/a"], uid: 1000)
+                == "/home/a/.config/btc-priced/config.toml")
+        #expect(
+            Directories.configurationPath(environment: ["STATE_DIRECTORY": "/x"], uid: 990)
+                == "/etc/btc-priced/config.toml")
+    }
+
+    @Test(arguments: [
+        ("https://api.binance.com", true), ("http://127.0.0.1:8080", true), ("https://[::1]:443/base", true),
+        ("https://", false), ("binance.com", false), ("https://a b", false), ("https://a?x=1", false),
+        ("https://a#x", false),
+        ("file:///etc/passwd", false), ("https://a:99999", false), ("https://a:x", false), ("https://ä.de", false),
+    ])
+    func `addresses are looked at`(text: String, expected: Bool) {
+        #expect(URLRule.isExchange(text) == expected)
+    }
+}

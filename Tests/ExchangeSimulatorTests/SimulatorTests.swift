@@ -1,0 +1,77 @@
+import Testing
+
+@testable import ExchangeSimulator
+
+@Suite struct FaultScriptTests {
+    @Test func `the first rule that fits counts`() throws {
+        let script = try FaultScript(
+            """
+            # a comment
+            binance  request 2-3      status 429 retry-after 7 body {"code":-1003, "msg":"x"}
+
+            binance  request 5-       reset
+            coinbase time 10s-20s     refuse
+            coinbase time 500ms-      delay 900ms
+            *        request 1        dark
+            cryptocompare always      stall-body
+            """)
+        func fault(_ venue: VenueName, _ request: Int, _ time: Int64 = 0) -> FaultScript.Fault? {
+            script.fault(for: venue, request: request, at: time)
+        }
+        #expect(fault(.binance, 1) == .dark)
+        #expect(
+            fault(.binance, 2) == .answer(status: 429, retryAfter: 7, body: Array(#"{"code":-1003, "msg":"x"}"#.utf8)))
+        #expect(fault(.binance, 4) == nil)
+        #expect(fault(.binance, 500) == .reset)
+        #expect(fault(.coinbase, 2, 499) == nil)
+        #expect(fault(.coinbase, 2, 500) == .delay(milliseconds: 900))
+        #expect(script.refuses(.coinbase, at: 10_000))
+        #expect(!script.refuses(.coinbase, at: 20_000))
+        #expect(fault(.cryptocompare, 9) == .stallBody)
+    }
+
+    @Test(arguments: [
+        ("kraken always reset", "line 1: unknown venue 'kraken'"),
+        ("\n* sometimes reset", "line 2: expected always, request or time, not 'sometimes'"),
+        ("* always explode", "line 1: unknown fault 'explode'"),
+        ("* request 0 reset", "line 1: requests are counted from 1"),
+        ("* request 5-3 reset", "line 1: requests are counted from 1"),
+        ("* request x reset", "line 1: 'x' is no range"),
+        ("* time 5-9 reset", "line 1: '5-9' is no range"),
+        ("* time 9s-5s reset", "line 1: a time that ends before it begins"),
+        ("* always status 42", "line 1: no status"), ("* always status 500 file /none", "line 1: cannot read /none"),
+        ("* always delay soon", "line 1: 'soon' is no time"),
+        ("* request 1 refuse", "line 1: 'refuse' has no requests to count; use 'always' or 'time'"),
+    ])
+    func `a wrong line is named`(text: String, expected: String) {
+        #expect(throws: FaultScript.Failure(description: expected)) { try FaultScript(text) }
+    }
+}
+
+@Suite struct PriceFeedTests {
+    private func take(_ count: Int, of feed: PriceFeed) -> [String] {
+        var feed = feed
+        return (0..<count).map { _ in feed.next() }
+    }
+
+    @Test func `a replay gives its rows as they are written, and stays at the last`() throws {
+        let csv = "time,close,volume\r\n1,61828.02000000,5\r\n2,61824.01,6\r\n"
+        #expect(take(4, of: try PriceFeed(replaying: csv)) == ["61828.02000000", "61824.01", "61824.01", "61824.01"])
+        #expect(take(1, of: try PriceFeed(replaying: csv, column: "volume")) == ["5"])
+    }
+
+    @Test(arguments: ["", "a,b\n1,2\n", "close\n", "close\nx\n", "a,close\n1\n", "close\n1.2.3\n"])
+    func `what can't be replayed is refused`(csv: String) {
+        #expect(throws: PriceFeed.Failure.self) { try PriceFeed(replaying: csv) }
+    }
+
+    @Test func `a walk is the same for the same seed, moves, and stays a price`() throws {
+        let walk = take(5000, of: PriceFeed(walkSeed: 7))
+        #expect(walk == take(5000, of: PriceFeed(walkSeed: 7)))
+        #expect(walk != take(5000, of: PriceFeed(walkSeed: 8)))
+        #expect(Set(walk).count > 1000)
+        let values = walk.compactMap(Double.init)
+        #expect(values.count == 5000)
+        for (before, after) in zip(values, values.dropFirst()) { #expect(abs(after - before) / before <= 0.00051) }
+    }
+}
