@@ -14,6 +14,9 @@ struct Composition {
     let environment: [String: String]
     let logger: Logger
 
+    /// The signals that end the daemon. A terminal that is closed ends the one started in it as a stop does.
+    static let endingSignals: [UnixSignal] = [.sigterm, .sigint, .sighup]
+
     /// Runs until the daemon is told to stop.
     func run() async throws {
         let now: TimeSource = { .now() }
@@ -74,8 +77,7 @@ struct Composition {
         var groupLogger = logger
         groupLogger.logLevel = max(.warning, logger.logLevel)
         var group = ServiceGroupConfiguration(services: services, logger: groupLogger)
-        // A terminal that is closed ends the daemon started in it as a stop does.
-        group.gracefulShutdownSignals = [.sigterm, .sigint, .sighup]
+        group.gracefulShutdownSignals = Self.endingSignals
         group.maximumGracefulShutdownDuration = .seconds(5)
         group.maximumCancellationDuration = .seconds(5)
         try await ServiceGroup(configuration: group).run()

@@ -2,6 +2,7 @@ import BTCPriceVarlink
 import Glibc
 import Logging
 import Systemd
+import UnixSignals
 
 /// The daemon as a program.
 public enum Daemon {
@@ -12,12 +13,20 @@ public enum Daemon {
         static let configuration: Int32 = 78
     }
 
-    /// Runs the program.
+    /// Runs the program to its end.
     /// - Parameters:
     ///   - arguments: The command line, without the program's name.
     ///   - environment: The process's environment.
-    /// - Returns: The exit status.
-    public static func main(arguments: [String], environment: [String: String]) async -> Int32 {
+    public static func main(arguments: [String], environment: [String: String]) -> Never {
+        holdSignals()
+        Task.detached {
+            exit(await run(arguments: arguments, environment: environment))
+        }
+        // Not `await`: the runtime would have this thread wait with every signal let through.
+        while true { pause() }
+    }
+
+    private static func run(arguments: [String], environment: [String: String]) async -> Int32 {
         let commandLine: DaemonCommandLine
         do {
             commandLine = try DaemonCommandLine(arguments)
@@ -61,6 +70,15 @@ public enum Daemon {
             logger.critical("Ended by an error: \(error)")
             return Exit.failure
         }
+    }
+
+    /// Holds back the signals that end the daemon until the service group takes them, in this thread and in those it starts:
+    /// one that comes during the start then stops it in good order, instead of ending it on the spot.
+    private static func holdSignals() {
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        for number in Composition.endingSignals { sigaddset(&signals, number.rawValue) }
+        pthread_sigmask(SIG_BLOCK, &signals, nil)
     }
 
     private static func complain(_ text: String) {

@@ -24,7 +24,7 @@ final class Reporter: Sendable {
                 ["source": "\(quote.source)", "price": "\(quote.value)"])
         case .becameFresh(let quote, let failed):
             say(
-                .notice, "fresh", "The price is current again after \(failed) failed ticks: \(text(quote)).",
+                .notice, "current again", "The price is current again after \(failed) failed ticks: \(text(quote)).",
                 ["source": "\(quote.source)", "price": "\(quote.value)"])
         case .becameStale(let failure, let quote?):
             say(

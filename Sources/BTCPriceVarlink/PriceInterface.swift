@@ -66,7 +66,7 @@ public enum Product {
     /// Semantic version of daemon and client.
     public static let version = "0.1.0"
     /// Where more is found.
-    public static let url = "https://github.com/btc-priced/btc-priced"
+    public static let url = "https://btcpriced.io"
     /// The socket's file name, in the runtime directory.
     public static let socketName = PriceInterface.name
     /// The system daemon's socket.

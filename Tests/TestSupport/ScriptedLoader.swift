@@ -1,9 +1,9 @@
-public import BTCPriceCore
+package import BTCPriceCore
 import FoundationEssentials
 import Synchronization
 
 /// A loader whose every answer the test gives, when it likes.
-public final class ScriptedLoader: PriceLoader {
+package final class ScriptedLoader: PriceLoader {
     private struct State {
         var pending: [Int: CheckedContinuation<Result<LoadedPrice, PriceLoadingError>, Never>] = [:]
         var order: [Int] = []
@@ -12,22 +12,22 @@ public final class ScriptedLoader: PriceLoader {
         var most = 0
     }
 
-    public let source: PriceSource
+    package let source: PriceSource
     private let state = Mutex(State())
     private let stream: AsyncStream<Void>
     private let asked: AsyncStream<Void>.Continuation
 
-    public init(_ name: String, market: String = "BTC/USD") {
+    package init(_ name: String, market: String = "BTC/USD") {
         source = PriceSource(name: name, market: market)
         (stream, asked) = AsyncStream.makeStream()
     }
 
     /// How often it was asked.
-    public var asks: Int { state.withLock { $0.asks } }
+    package var asks: Int { state.withLock { $0.asks } }
     /// How many asks were open at once, at the most.
-    public var mostAtOnce: Int { state.withLock { $0.most } }
+    package var mostAtOnce: Int { state.withLock { $0.most } }
 
-    public func load() async throws(PriceLoadingError) -> LoadedPrice {
+    package func load() async throws(PriceLoadingError) -> LoadedPrice {
         let id = state.withLock { state in
             state.asks += 1
             return state.asks
@@ -56,17 +56,17 @@ public final class ScriptedLoader: PriceLoader {
     }
 
     /// Waits until it is asked once more.
-    public func isAsked() async {
+    package func isAsked() async {
         for await _ in stream { return }
     }
 
     /// Answers the oldest open ask.
-    public func answer(_ price: String, mark: VenueMark = VenueMark()) {
+    package func answer(_ price: String, mark: VenueMark = VenueMark()) {
         give(.success(LoadedPrice(value: Decimal(string: price) ?? .nan, mark: mark)))
     }
 
     /// Fails the oldest open ask.
-    public func fail(_ error: PriceLoadingError = .unavailable("HTTP 503")) {
+    package func fail(_ error: PriceLoadingError = .unavailable("HTTP 503")) {
         give(.failure(error))
     }
 

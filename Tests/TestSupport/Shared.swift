@@ -3,9 +3,9 @@ import Glibc
 
 /// The folder with real bodies and real prices beside the repository. A test that needs it is skipped with a word where it is
 /// absent.
-public enum Shared {
+package enum Shared {
     /// `../shared`, seen from the repository.
-    public static let folder: String = {
+    package static let folder: String = {
         // Tests/TestSupport/Shared.swift, three levels below the repository.
         var parts = #filePath.split(separator: "/")
         parts.removeLast(4)
@@ -13,13 +13,13 @@ public enum Shared {
     }()
 
     /// Whether it is there.
-    public static let isPresent = access(folder + "/fixtures", R_OK) == 0
+    package static let isPresent = access(folder + "/fixtures", R_OK) == 0
 
     /// What a test that is skipped for it says.
-    public static let absence = "../shared is absent: its real bodies and prices are not tested here"
+    package static let absence = "../shared is absent: its real bodies and prices are not tested here"
 
     /// A file's bytes.
-    public static func bytes(_ path: String) throws -> [UInt8] {
+    package static func bytes(_ path: String) throws -> [UInt8] {
         Array(try Data(contentsOf: URL(filePath: "\(folder)/\(path)")))
     }
 }

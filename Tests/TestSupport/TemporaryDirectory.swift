@@ -2,10 +2,10 @@ import FoundationEssentials
 import Glibc
 
 /// A folder of a test's own, gone with it.
-public final class TemporaryDirectory: Sendable {
-    public let path: String
+package final class TemporaryDirectory: Sendable {
+    package let path: String
 
-    public init() {
+    package init() {
         var template = Array("/tmp/btc-priced-test-XXXXXX".utf8CString)
         path = mkdtemp(&template).map { String(cString: $0) } ?? "/tmp"
     }

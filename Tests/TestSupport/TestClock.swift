@@ -1,17 +1,17 @@
 import Synchronization
 
 /// A clock that stands still until it is moved. Its timers can be awaited, so that no test guesses when code has come to rest.
-public final class TestClock: Clock, Sendable {
+package final class TestClock: Clock, Sendable {
     /// A point on this clock: the time since its start.
-    public struct Instant: InstantProtocol, CustomStringConvertible {
-        public let offset: Duration
+    package struct Instant: InstantProtocol, CustomStringConvertible {
+        package let offset: Duration
 
-        public init(offset: Duration) { self.offset = offset }
+        package init(offset: Duration) { self.offset = offset }
 
-        public func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
-        public func duration(to other: Instant) -> Duration { other.offset - offset }
-        public static func < (lhs: Instant, rhs: Instant) -> Bool { lhs.offset < rhs.offset }
-        public var description: String { "\(offset)" }
+        package func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
+        package func duration(to other: Instant) -> Duration { other.offset - offset }
+        package static func < (lhs: Instant, rhs: Instant) -> Bool { lhs.offset < rhs.offset }
+        package var description: String { "\(offset)" }
     }
 
     private struct Sleeper {
@@ -29,12 +29,12 @@ public final class TestClock: Clock, Sendable {
 
     private let state = Mutex(State())
 
-    public init() {}
+    package init() {}
 
-    public var now: Instant { state.withLock { $0.now } }
-    public var minimumResolution: Duration { .nanoseconds(1) }
+    package var now: Instant { state.withLock { $0.now } }
+    package var minimumResolution: Duration { .nanoseconds(1) }
 
-    public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
+    package func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
         let id = state.withLock { state in
             state.nextID += 1
             return state.nextID
@@ -64,7 +64,7 @@ public final class TestClock: Clock, Sendable {
     }
 
     /// Waits until somebody sleeps until this time.
-    public func timer(at offset: Duration) async {
+    package func timer(at offset: Duration) async {
         let deadline = Instant(offset: offset)
         await withCheckedContinuation { continuation in
             let isThere = state.withLock { state in
@@ -77,7 +77,7 @@ public final class TestClock: Clock, Sendable {
     }
 
     /// Moves the clock and wakes whoever's time has come, in the order of their deadlines.
-    public func advance(to offset: Duration) {
+    package func advance(to offset: Duration) {
         let woken = state.withLock { state in
             state.now = max(state.now, Instant(offset: offset))
             let due = state.sleepers.filter { $0.value.deadline <= state.now }
@@ -88,7 +88,7 @@ public final class TestClock: Clock, Sendable {
     }
 
     /// Waits for the timer at this time, then moves the clock there.
-    public func run(to offset: Duration) async {
+    package func run(to offset: Duration) async {
         await timer(at: offset)
         advance(to: offset)
     }

@@ -52,8 +52,8 @@ public protocol PriceLoader: Sendable {
 public enum PriceLoadingError: Error, Sendable, Hashable {
     /// The caller gave up. Never a failure of the source: it counts nowhere and starts no fallback.
     case cancelled
-    /// No whole answer within this time.
-    case timedOut(after: Duration)
+    /// No whole answer within this time; `nil` where the budget was over before the source's own time.
+    case timedOut(after: Duration?)
     /// No connection, or one that broke: name resolution, refusal, reset, TLS.
     case unreachable(String)
     /// The exchange answered that it can't at the moment.
@@ -87,7 +87,8 @@ extension PriceLoadingError: CustomStringConvertible {
     public var description: String {
         switch self {
         case .cancelled: "cancelled"
-        case .timedOut(let after): "no answer within \(after.wholeMilliseconds) ms"
+        case .timedOut(let after?): "no answer within \(after.wholeMilliseconds) ms"
+        case .timedOut(nil): "no answer in the time that was left"
         case .unreachable(let what): "not reached: \(what)"
         case .unavailable(let what): "not available: \(what)"
         case .rateLimited(let what, nil): "rate limited: \(what)"

@@ -115,11 +115,7 @@ public struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration
     }
 
     private func named(_ failures: [(index: Int, error: PriceLoadingError)]) -> [SourceFailure] {
-        failures.compactMap { index, error in
-            // Not asked at all, since the budget was over: there is nothing to say of it.
-            if case .timedOut(after: .zero) = error { return nil }
-            return SourceFailure(source: candidates[index].fetch.source.name, error: error)
-        }
+        failures.map { SourceFailure(source: candidates[$0.index].fetch.source.name, error: $0.error) }
     }
 }
 

@@ -36,6 +36,8 @@ struct HedgedFetch<Instant: InstantProtocol, Answer: Sendable>: Sendable where I
         case asked(at: Instant)
         case answered(Answer)
         case failed(PriceLoadingError)
+        /// The budget was over before its turn came.
+        case passedOver
     }
 
     private let patience: [Patience]
@@ -95,6 +97,7 @@ struct HedgedFetch<Instant: InstantProtocol, Answer: Sendable>: Sendable where I
             switch slot {
             case .failed(let error):
                 failures.append((index, error))
+            case .passedOver: break
             case .answered(let answer) where !someoneEarlierMayStillAnswer:
                 return finish(.answered(index, answer, failures: failures))
             case .waiting, .asked, .answered:
@@ -121,16 +124,16 @@ struct HedgedFetch<Instant: InstantProtocol, Answer: Sendable>: Sendable where I
     private mutating func giveUpOnTheSilent(now: Instant) {
         for (index, slot) in slots.enumerated() {
             guard case .asked(let at) = slot else { continue }
-            if now >= deadline {
-                slots[index] = .failed(.timedOut(after: at.duration(to: deadline)))
-            } else if now >= at.advanced(by: patience[index].timeout) {
+            if now >= at.advanced(by: patience[index].timeout) {
                 slots[index] = .failed(.timedOut(after: patience[index].timeout))
+            } else if now >= deadline {
+                slots[index] = .failed(.timedOut(after: nil))
             }
         }
         // What was never asked does not stand in the way of a held answer once the time is over.
         if now >= deadline {
             for index in slots.indices {
-                if case .waiting = slots[index] { slots[index] = .failed(.timedOut(after: .zero)) }
+                if case .waiting = slots[index] { slots[index] = .passedOver }
             }
         }
     }
@@ -141,7 +144,7 @@ struct HedgedFetch<Instant: InstantProtocol, Answer: Sendable>: Sendable where I
         for (index, slot) in slots.enumerated() {
             switch slot {
             case .waiting: return turn ? index : nil
-            case .failed: turn = true
+            case .failed, .passedOver: turn = true
             case .answered: return nil
             case .asked(let at): turn = now >= at.advanced(by: patience[index].hedge)
             }

@@ -1,0 +1,37 @@
+# The two commands of a newcomer are `make run` and `make test`.
+
+# The client is linked as one static-pie: without --disable-local-rpath it would crash at its start.
+RELEASE = swift build -c release --static-swift-stdlib --disable-local-rpath
+
+.PHONY: build run demo test test-system format lint clean
+
+## Release binaries in .build/release.
+build:
+	@scripts/dependencies build
+	$(RELEASE)
+
+## Start the daemon as the present user and watch the price. Where no exchange answers: the simulator.
+run: build
+	@scripts/run
+
+## The same against the simulator at once.
+demo: build
+	@scripts/run --demo
+
+## Everything that must hold.
+test: build
+	@scripts/dependencies test
+	@scripts/test
+
+## The numbered scripts alone, on the binaries as they are: make test-system ONLY="010 050"
+test-system:
+	@Tests/System/run $(ONLY)
+
+format:
+	swift format --in-place --recursive --parallel Package.swift Sources Tests
+
+lint:
+	swift format lint --strict --recursive --parallel Package.swift Sources Tests
+
+clean:
+	rm -rf .build

@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""The scenarios of the main job, as a user sees them: simulator, daemon and client as built."""
+
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+
+FAILED = "Failed to update value."
+
+
+def fresh(place):
+    """The state once it is fresh."""
+    def look():
+        result = btcctl(place, "current", "--json")
+        return result.json if result.status == 0 and result.json["freshness"] == "fresh" else None
+    return wait_until(look, what="a fresh price")
+
+
+def stale(place):
+    def look():
+        result = btcctl(place, "current", "--json")
+        return result.json if result.out and result.json.get("freshness") == "stale" else None
+    return wait_until(look, what="a stale price")
+
+
+def local(state):
+    moment = time.localtime(state["quote"]["timestamp"] / 1000)
+    return f"{time.strftime('%b', moment)} {moment.tm_mday}, {time.strftime('%H:%M', moment)}"
+
+
+def dollars(state):
+    return f"${Decimal(state['quote']['value']):,.2f}"
+
+
+@scenario("primary succeeds")
+def _():
+    place, simulator = Place(), Simulator("--seed", "1")
+    daemon = Daemon(place, simulator.urls)
+    state = fresh(place)
+    equal(state["quote"]["source"], "binance")
+    equal(state["quote"]["market"], "BTC/USDT")
+    result = btcctl(place, "current")
+    equal(result.status, 0)
+    equal(result.err, "")
+    state = btcctl(place, "current", "--json").json
+    assert result.out.rstrip("\n").split(" - $")[0] == local(state), result
+    equal(simulator.requests()["coinbase"], 0, "requests to the fallback")
+    daemon.stop()
+
+
+@scenario("primary fails and the fallback succeeds in the same tick")
+def _():
+    place, simulator = Place(), Simulator("--seed", "1", faults="binance always status 503")
+    daemon = Daemon(place, simulator.urls)
+    watch = Watch(place, "--json")
+    wait_until(lambda: len(watch.lines) >= 4, what="four lines")
+    ticks = [state for state in watch.states if state["tick"] > 0]
+    equal({state["quote"]["source"] for state in ticks}, {"coinbase"})
+    equal({state["freshness"] for state in ticks}, {"fresh"})
+    assert daemon.said("binance gave no price: not available: HTTP 503"), daemon.lines
+    daemon.stop()
+
+
+@scenario("primary slower than 800 ms and the fallback succeeds")
+def _():
+    place, simulator = Place(), Simulator("--seed", "1", faults="binance always delay 900ms")
+    daemon = Daemon(place, simulator.urls)
+    state = fresh(place)
+    equal(state["quote"]["source"], "coinbase")
+    watch = Watch(place, "--json")
+    wait_until(lambda: len(watch.lines) >= 4, what="four lines")
+    equal({state["freshness"] for state in watch.states}, {"fresh"})
+    equal({state["quote"]["source"] for state in watch.states}, {"coinbase"})
+    assert daemon.said("binance gave no price: no answer within 800 ms"), daemon.lines
+    daemon.stop()
+
+
+@scenario("primary slower than the hedge but within 800 ms still wins")
+def _():
+    place, simulator = Place(), Simulator("--seed", "1", faults="binance always delay 600ms")
+    daemon = Daemon(place, simulator.urls)
+    state = fresh(place)
+    equal(state["quote"]["source"], "binance")
+    assert simulator.requests()["coinbase"] > 0, "the fallback was asked too"
+    daemon.stop()
+
+
+@scenario("a body that stalls past the budget fails the tick")
+def _():
+    place, simulator = Place(), Simulator("--seed", "1")
+    daemon = Daemon(place, simulator.urls)
+    fresh(place)
+    simulator.faults("* always stall-body")
+    watch = Watch(place, "--json")
+    wait_until(lambda: len(watch.lines) >= 5, what="five lines")
+    last = watch.states[-1]
+    equal(last["freshness"], "stale")
+    equal(last["failure"], "binance: no answer within 800 ms; coinbase: no answer in the time that was left")
+    gaps = [after - before for before, after in zip(watch.times[2:], watch.times[3:])]
+    assert all(0.5 < gap < 1.6 for gap in gaps), f"still a line a second: {gaps}"
+    daemon.stop()
+
+
+@scenario("both fail with a cached value (banner, cached value, its timestamp)")
+def _():
+    place, simulator = Place(), Simulator("--seed", "1")
+    daemon = Daemon(place, simulator.urls)
+    fresh(place)
+    daemon.stop()
+    # A time of its own, so that it can't be mistaken for the present.
+    daemon = Daemon(place)
+    state = stale(place)
+    result = btcctl(place, "current")
+    equal(result.status, 0)
+    equal(result.out, f"{local(state)} - {dollars(state)}\n")
+    equal(result.err, f"{FAILED} Displaying last updated value from {local(state)}\n")
+    watch = Watch(place)
+    wait_until(lambda: len(watch.lines) >= 3, what="three lines")
+    equal(set(watch.lines), {f"{local(state)} - {dollars(state)}"})
+    equal(watch.errors, [f"{FAILED} Displaying last updated value from {local(state)}"])
+    daemon.stop()
+
+
+@scenario("both fail and nothing is cached (`-` and the message)")
+def _():
+    place = Place()
+    daemon = Daemon(place)
+    result = btcctl(place, "current")
+    equal((result.status, result.out, result.err), (1, "-\n", f"{FAILED}\n"))
+    watch = Watch(place)
+    wait_until(lambda: len(watch.lines) >= 3, what="three lines")
+    equal(set(watch.lines), {"-"})
+    equal(watch.errors, [FAILED])
+    result = btcctl(place, "current", "--json")
+    equal((result.status, result.json["freshness"], result.json["quote"]), (1, "none", None))
+    result = btcctl(place, "current", "--no-cache")
+    equal((result.status, result.out), (1, ""))
+    assert result.err.startswith(f"btcctl: {FAILED} binance: not reached: "), result
+    daemon.stop()
+
+
+@scenario("recovery hides the banner")
+def _():
+    place, simulator = Place(), Simulator("--seed", "1")
+    daemon = Daemon(place, simulator.urls)
+    fresh(place)
+    simulator.faults("* always refuse")
+    stale(place)
+    assert FAILED in btcctl(place, "current").err
+    simulator.faults("")
+    fresh(place)
+    result = btcctl(place, "current")
+    equal((result.status, result.err), (0, ""))
+    assert daemon.said("The price is current again after"), daemon.lines
+    daemon.stop()
+
+
+@scenario("one line a second")
+def _():
+    place, simulator = Place(), Simulator("--seed", "1")
+    daemon = Daemon(place, simulator.urls)
+    fresh(place)
+    watch = Watch(place)
+    wait_until(lambda: len(watch.lines) >= 6, what="six lines")
+    gaps = [after - before for before, after in zip(watch.times[1:], watch.times[2:])]
+    assert all(0.7 < gap < 1.3 for gap in gaps), gaps
+    daemon.stop()
+
+
+@scenario("a failed save is logged and the price goes on")
+def _():
+    place, simulator = Place(), Simulator("--seed", "1")
+    daemon = Daemon(place, simulator.urls)
+    before = fresh(place)
+    # The name is taken by a folder that can't be replaced: root can write everywhere else.
+    os.unlink(f"{place.runtime}/last-quote.json")
+    os.mkdir(f"{place.runtime}/last-quote.json")
+    os.mkdir(f"{place.runtime}/last-quote.json/full")
+    wait_until(lambda: daemon.said("The last price can't be kept"), what="the log line")
+    after = wait_until(
+        lambda: (lambda s: s if s["tick"] > before["tick"] + 3 else None)(btcctl(place, "current", "--json").json),
+        what="three more ticks")
+    equal(after["freshness"], "fresh")
+    equal(len([line for line in daemon.lines if "can't be kept" in line]), 1, "log lines")
+    # Meanwhile the state directory had every copy: a kill still loses nothing.
+    newest = btcctl(place, "current", "--json").json
+    daemon.kill()
+    daemon = Daemon(place)
+    assert btcctl(place, "current", "--json").json["quote"]["timestamp"] >= newest["quote"]["timestamp"]
+    daemon.stop()
+
+
+main()

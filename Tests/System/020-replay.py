@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Recorded prices come out as they went in."""
+
+import csv
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+
+RECORDING = "data/derived_binance_btcusdt_1s_20240808T235415Z_20240809T000505Z.csv"
+
+
+def replay(file, count):
+    place = Place()
+    with open(file) as recording:
+        expected = [Decimal(row["close"]) for row in csv.DictReader(recording)]
+    equal(len(expected), count, "recorded prices")
+    # The daemon waits at the first request until the watcher is there, so that it misses nothing.
+    simulator = Simulator("--replay", file, faults="binance always refuse")
+    daemon = Daemon(
+        place, simulator.urls, "--tick-interval-ms", "100", "--tick-budget-ms", "5000", "--source-binance-timeout-ms",
+        "5000", "--source-binance-hedge-ms", "5000", sources=["binance"])
+    watch = Watch(place, "--json")
+    wait_until(lambda: len(watch.lines) >= 2, what="the watcher")
+    simulator.faults("")
+    wait_until(lambda: simulator.requests()["binance"] >= count + 2, seconds=300, what="the end of the recording")
+    wait_until(lambda: len([s for s in watch.states if s["quote"]]) > count, what="the last line")
+    daemon.stop()
+    states = watch.states
+    ticks = [state["tick"] for state in states]
+    equal(ticks, list(range(ticks[0], ticks[0] + len(ticks))), "ticks without a gap")
+    found = [Decimal(state["quote"]["value"]) for state in states if state["quote"]][:count]
+    equal(found, expected, "prices")
+    equal({state["freshness"] for state in states if state["quote"]}, {"fresh"})
+    return f"{len(found)} of {count} prices in order, every decimal exact, {len(ticks)} ticks without a gap"
+
+
+@scenario("the 651 recorded seconds come out of btcctl watch --json in order, every decimal exact, with no gap in tick")
+def _():
+    return replay(shared(RECORDING), 651)
+
+
+@scenario("a recording of our own comes out the same way")
+def _():
+    with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+        prices = ["61828.02000000", "75500.99", "1.10000001", "12345678.12345678", "99999999.99999999", "68901.23"]
+        file.write("time,close\n" + "".join(f"{i},{price}\n" for i, price in enumerate(prices)))
+        file.flush()
+        return replay(file.name, len(prices))
+
+
+main()

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""What a client has seen, a kill does not lose."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+
+KILLS = 200
+
+
+@scenario(f"kill -9 at {KILLS} random instants, then a start with every source down")
+def _():
+    randomness = seeded()
+    place, simulator = Place(), Simulator("--seed", "1")
+    losses, received, exact = [], 0, 0
+    for number in range(KILLS):
+        daemon = Daemon(
+            place, simulator.urls, "--tick-interval-ms", "100", "--tick-budget-ms", "100", sources=["binance"])
+        watcher = Varlink(place.socket)
+        watcher.send({"method": "io.btcpriced.Price.WatchPrice", "more": True})
+        newest = None
+        instant = time.monotonic() + randomness.uniform(0, 0.35)
+        while (left := instant - time.monotonic()) > 0:
+            watcher.socket.settimeout(left)
+            try:
+                newest = watcher.receive()["parameters"]["state"]
+            except TimeoutError:
+                break
+        daemon.kill()
+        # What lies in the socket was received too: only reading it was left to do.
+        watcher.socket.settimeout(5)
+        try:
+            while True:
+                newest = watcher.receive()["parameters"]["state"]
+        except (EOFError, ConnectionError):
+            pass
+        watcher.close()
+        daemon = Daemon(place, sources=["binance"])
+        served = Varlink(place.socket).call("io.btcpriced.Price.GetPrice")["parameters"]["state"]
+        daemon.kill()
+        if newest and newest["quote"]:
+            received += 1
+            if not served["quote"] or served["quote"]["timestamp"] < newest["quote"]["timestamp"]:
+                losses.append((number, newest, served))
+            exact += served["observedBoottime"] is not None
+            equal(served["freshness"], "stale", "every source is down")
+    equal(losses, [], "quotes lost")
+    assert received > KILLS * 0.9, f"a watcher had something in only {received} of {KILLS} runs"
+    return f"{KILLS} kills, {received} with a quote received before, 0 lost, {exact} with an exact age"
+
+
+@scenario("a stop by SIGTERM ends within a second, the last quote saved")
+def _():
+    place, simulator = Place(), Simulator("--seed", "1")
+    times = []
+    for fault in ("", "* always stall-body", "* always dark"):
+        simulator.faults("")
+        daemon = Daemon(place, simulator.urls)
+        watch = Watch(place, "--json")
+        wait_until(lambda: [s for s in watch.states if s["freshness"] == "fresh"], what="a price")
+        simulator.faults(fault)
+        time.sleep(1.3)
+        status, seconds = daemon.stop()
+        equal(status, 0, "exit status")
+        assert seconds < 1, f"it took {seconds:.3f} s with fault '{fault}'"
+        times.append(f"{seconds * 1000:.0f}")
+        newest = [s for s in watch.states if s["quote"]][-1]["quote"]
+        with open(f"{place.state}/last-quote.json") as file:
+            equal(json.load(file)["quote"], newest, "the disk's copy")
+        assert not os.path.exists(place.socket), "the socket's file is gone"
+        watch.stop()
+    return f"{', '.join(times)} ms"
+
+
+main()

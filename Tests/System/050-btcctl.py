@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""btcctl current: texts, JSON, exit statuses, and how it finds its socket."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+
+FIELDS = ["version", "instance", "tick", "freshness", "quote", "observedBoottime", "confirmation", "failure", "ageMs",
+          "ageIsEstimate"]
+
+
+def running():
+    place, simulator = Place(), Simulator("--seed", "1")
+    daemon = Daemon(place, simulator.urls)
+    wait_until(lambda: "fresh" in btcctl(place, "current", "--json").out, what="a price")
+    return place, simulator, daemon
+
+
+@scenario("current in all its forms")
+def _():
+    place, simulator, daemon = running()
+    for form in ([], ["--refresh"], ["--no-cache"]):
+        result = btcctl(place, "current", *form)
+        equal((result.status, result.err), (0, ""), form)
+        assert " - $" in result.out and result.out.count("\n") == 1, result
+        state = btcctl(place, "current", "--json", *form).json
+        equal(list(state), FIELDS)
+        equal((state["version"], state["freshness"], state["confirmation"]), (1, "fresh", "single"))
+        equal(list(state["quote"]), ["value", "currency", "timestamp", "source", "market"])
+        assert 0 <= state["ageMs"] < 2500 and state["ageIsEstimate"] is False, state
+    daemon.stop()
+
+
+@scenario("a refresh asks the exchange, a plain call does not")
+def _():
+    place, simulator, daemon = running()
+    daemon.process.send_signal(signal.SIGTERM)
+    daemon.process.wait()
+    # So slow a tick that what is counted is the callers' alone.
+    daemon = Daemon(place, simulator.urls, "--tick-interval-ms", "3600000")
+    wait_until(lambda: "fresh" in btcctl(place, "current", "--json").out, what="a price")
+    before = simulator.requests()["binance"]
+    for _ in range(5):
+        btcctl(place, "current")
+    equal(simulator.requests()["binance"], before, "requests after plain calls")
+    old = btcctl(place, "current", "--json").json["quote"]
+    new = btcctl(place, "current", "--refresh", "--json").json["quote"]
+    equal(simulator.requests()["binance"], before + 1, "requests after a refresh")
+    assert new["timestamp"] > old["timestamp"]
+    equal(btcctl(place, "current", "--json").json["quote"], new, "what a refresh brought is what is held")
+    daemon.stop()
+
+
+@scenario("without a tick in time a fresh price is told as stale")
+def _():
+    place, simulator = Place(), Simulator("--seed", "1")
+    daemon = Daemon(place, simulator.urls, "--tick-interval-ms", "200")
+    wait_until(lambda: "fresh" in btcctl(place, "current", "--json").out, what="a price")
+    # Every exchange goes silent, and the budget is longer than two intervals: the tick under way has no end yet.
+    simulator.faults("* always dark")
+    state = wait_until(
+        lambda: (lambda s: s if s["freshness"] == "stale" else None)(btcctl(place, "current", "--json").json),
+        what="stale")
+    assert state["ageMs"] > 400, state
+    assert "Failed to update value." in btcctl(place, "current").err
+    daemon.stop()
+
+
+@scenario("--max-age is kept")
+def _():
+    place, simulator, daemon = running()
+    equal(btcctl(place, "current", "--max-age", "5").status, 0)
+    daemon.stop()
+    daemon = Daemon(place)
+    time.sleep(0.3)
+    result = btcctl(place, "current", "--max-age", "0.2")
+    equal((result.status, result.out), (75, ""))
+    assert result.err.startswith("btcctl: The price is "), result
+    result = btcctl(place, "current", "--max-age", "0.2", "--json")
+    equal((result.status, result.json["error"], result.json["exitStatus"], result.err), (75, "tooOld", 75, ""))
+    equal(btcctl(place, "current", "--max-age", "3600").status, 0)
+    # A reboot: the runtime directory is empty, and only the wall clock knows the age.
+    daemon.stop()
+    os.unlink(f"{place.runtime}/last-quote.json")
+    daemon = Daemon(place)
+    state = btcctl(place, "current", "--json").json
+    equal((state["ageIsEstimate"], state["observedBoottime"]), (True, None))
+    assert 0 < state["ageMs"] < 60_000, state
+    result = btcctl(place, "current", "--max-age", "0.1")
+    equal(result.status, 75)
+    daemon.stop()
+
+
+@scenario("a daemon that can't be reached is 69, with the socket and what to do")
+def _():
+    place = Place()
+    for verb in ("current", "watch"):
+        result = btcctl(place, verb)
+        equal((result.status, result.out), (69, ""))
+        assert place.socket in result.err and "systemctl start btc-priced" in result.err, result
+        result = btcctl(place, verb, "--json")
+        equal((result.status, result.json["error"], result.json["version"], result.err), (69, "unreachable", 1, ""))
+
+
+@scenario("a daemon that does not answer in 5 s is not reached")
+def _():
+    place, simulator, daemon = running()
+    daemon.process.send_signal(signal.SIGSTOP)
+    begun = time.monotonic()
+    result = btcctl(place, "current")
+    seconds = time.monotonic() - begun
+    daemon.process.send_signal(signal.SIGCONT)
+    equal(result.status, 69)
+    assert 4.5 < seconds < 8, seconds
+    daemon.stop()
+    return f"after {seconds:.1f} s"
+
+
+@scenario("a wrong command line is 64")
+def _():
+    place = Place()
+    for words in (["dance"], ["current", "--refresh", "--no-cache"], ["current", "--max-age", "x"], ["watch", "--refresh"]):
+        result = Result(subprocess.run([str(BINARIES / "btcctl"), *words], capture_output=True, text=True))
+        equal((result.status, result.out), (64, ""), words)
+        assert "Usage: btcctl" in result.err, result
+    result = Result(subprocess.run([str(BINARIES / "btcctl"), "current", "--json", "--dance"], capture_output=True, text=True))
+    equal((result.status, result.json["error"], result.err), (64, "usage", ""))
+    for words, text in ((["--version"], "btcctl 0.1.0\n"), (["--help"], "USAGE: btcctl"), (["help", "current"], "--max-age")):
+        result = Result(subprocess.run([str(BINARIES / "btcctl"), *words], capture_output=True, text=True))
+        equal(result.status, 0, words)
+        assert text in result.out, result
+
+
+@scenario("the socket is searched for in the designed order")
+def _():
+    place, simulator, daemon = running()
+    named = {"BTC_PRICED_SOCKET": place.socket}
+    equal(btcctl(None, "current", environment=named).status, 0, "named by the environment")
+    # A name goes before the user's own daemon, and is the only one that is tried.
+    home = tempfile.mkdtemp(prefix="btc-priced-home-")
+    os.mkdir(f"{home}/btc-priced")
+    own = {"XDG_RUNTIME_DIR": home}
+    os.symlink(place.socket, f"{home}/btc-priced/{SOCKET_NAME}")
+    equal(btcctl(None, "current", environment=own).status, 0, "the user's own")
+    result = btcctl(None, "current", environment={**own, "BTC_PRICED_SOCKET": "/none"})
+    equal(result.status, 69)
+    assert "/none" in result.err and home not in result.err, result
+    # A refused socket makes it try the next path: here the system's, which is not there.
+    daemon.stop()
+    os.unlink(f"{home}/btc-priced/{SOCKET_NAME}")
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(f"{home}/btc-priced/{SOCKET_NAME}")
+    result = btcctl(None, "current", environment=own)
+    shutil.rmtree(home)
+    if not os.path.exists("/run/btc-priced"):
+        equal(result.status, 69)
+        assert "Connection refused" in result.err and "/run/btc-priced/io.btcpriced.Price" in result.err, result
+
+
+main()

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""The socket, as programs see it that nobody here wrote; and as hostile ones do."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+
+PRICE = "io.btcpriced.Price"
+
+
+def running():
+    place, simulator = Place(), Simulator("--seed", "1")
+    daemon = Daemon(place, simulator.urls)
+    wait_until(lambda: "fresh" in btcctl(place, "current", "--json").out, what="a price")
+    return place, simulator, daemon
+
+
+@scenario("python3 -m varlink.cli (varlink 31.0.0) reads info, help and call GetPrice")
+def _():
+    python = os.environ.get("VARLINK_PYTHON")
+    if not python:
+        raise Skip("VARLINK_PYTHON names no Python with varlink 31.0.0")
+    place, simulator, daemon = running()
+
+    def cli(*arguments):
+        done = subprocess.run([python, "-m", "varlink.cli", *arguments], capture_output=True, text=True, timeout=30)
+        equal((done.returncode, done.stderr), (0, ""), arguments)
+        return done.stdout
+    version = subprocess.run([python, "-m", "pip", "show", "varlink"], capture_output=True, text=True).stdout
+    assert "Version: 31.0.0" in version, version
+    info = cli("info", f"unix:{place.socket}")
+    for text in ("Vendor: ", "Product: btc-priced", "Version: 0.1.0", "org.varlink.service", PRICE):
+        assert text in info, info
+    described = cli("help", f"unix:{place.socket}/{PRICE}")
+    for text in (f"interface {PRICE}", "method GetPrice(", "error FetchFailed"):
+        assert text in described, described
+    state = json.loads(cli("call", f"unix:{place.socket}/{PRICE}.GetPrice", "{}"))["state"]
+    equal((state["freshness"], state["quote"]["source"]), ("fresh", "binance"))
+    state = json.loads(cli("call", f"unix:{place.socket}/{PRICE}.GetPrice", '{"cachePolicy": "remoteFirst"}'))["state"]
+    equal(state["freshness"], "fresh")
+    assert "certification" not in cli("help", f"unix:{place.socket}/org.varlink.service")
+    daemon.stop()
+
+
+@scenario("the interface's definition is the design's, word for word")
+def _():
+    place, simulator, daemon = running()
+    found = Varlink(place.socket).call(
+        "org.varlink.service.GetInterfaceDescription", interface=PRICE)["parameters"]["description"]
+    daemon.stop()
+    design = shared("DESIGN.md").read_text()
+    block = design.split("```\n# The BTC/USD price that btc-priced keeps.")[1].split("```")[0]
+    equal(found, "# The BTC/USD price that btc-priced keeps." + block)
+
+
+@scenario("calls are answered in order, errors are the specification's")
+def _():
+    place, simulator, daemon = running()
+    connection = Varlink(place.socket)
+    calls = [
+        ({"method": f"{PRICE}.GetPrice"}, None),
+        ({"method": f"{PRICE}.GetPrice", "parameters": {"cachePolicy": "noCache"}}, None),
+        ({"method": f"{PRICE}.GetPrice", "parameters": {"cachePolicy": "x"}}, "org.varlink.service.InvalidParameter"),
+        ({"method": f"{PRICE}.WatchPrice"}, "org.varlink.service.ExpectedMore"),
+        ({"method": f"{PRICE}.Nope"}, "org.varlink.service.MethodNotFound"),
+        ({"method": "io.nothing.Here"}, "org.varlink.service.InterfaceNotFound"),
+        ({"method": f"{PRICE}.GetPrice", "oneway": True}, "no reply"),
+        ({"method": "org.varlink.service.GetInfo"}, None),
+    ]
+    connection.send(b"".join(json.dumps(call).encode() + b"\0" for call, _ in calls))
+    for call, error in calls:
+        if error != "no reply":
+            reply = connection.receive()
+            equal(reply.get("error"), error, call)
+            equal(set(reply) <= {"parameters", "error"}, True, reply)
+    assert "interfaces" in reply["parameters"], "the last reply is the last call's"
+    simulator.faults("* always status 500")
+    reply = connection.call(f"{PRICE}.GetPrice", cachePolicy="noCache")
+    equal(reply["error"], f"{PRICE}.FetchFailed")
+    assert "HTTP 500" in reply["parameters"]["reason"], reply
+    daemon.stop()
+
+
+@scenario("a watch begins with the current state and goes on with every tick")
+def _():
+    place, simulator, daemon = running()
+    connection = Varlink(place.socket)
+    connection.send({"method": f"{PRICE}.WatchPrice", "more": True})
+    replies = [connection.receive() for _ in range(4)]
+    assert all(reply["continues"] is True for reply in replies), replies
+    ticks = [reply["parameters"]["state"]["tick"] for reply in replies]
+    equal(ticks, list(range(ticks[0], ticks[0] + 4)))
+    daemon.stop()
+
+
+@scenario("hostile clients end, a well-behaved one beside them loses no tick")
+def _():
+    place, simulator, daemon = running()
+    good = Watch(place, "--json")
+    call = json.dumps({"method": f"{PRICE}.GetPrice"}).encode() + b"\0"
+    ended = [b"junk\0", b"[]\0", b"{}\0", b'{"method":1}\0', b'{"method":"a.B","x":1}\0', b"\xff\xfe\0",
+             b'{"method":"a.B","method":"a.B"}\0', b"[" * 60000 + b"\0", b"x" * 70000]
+    for junk in ended:
+        connection = Varlink(place.socket)
+        connection.send(junk)
+        try:
+            connection.receive()
+            raise AssertionError(f"an answer to {junk[:40]}")
+        except (EOFError, ConnectionError):
+            pass
+    # Half a message and silence; ten thousand calls without reading; a thousand that come and go.
+    silent = Varlink(place.socket)
+    silent.send(call[:10])
+    greedy = Varlink(place.socket)
+    greedy.socket.settimeout(0.3)
+    try:
+        greedy.send(call * 10000)
+    except TimeoutError:
+        pass
+    for _ in range(1000):
+        Varlink(place.socket).close()
+    threads = [threading.Thread(target=lambda: Varlink(place.socket).call(f"{PRICE}.GetPrice", cachePolicy="remoteFirst"))
+               for _ in range(200)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    greedy.socket.settimeout(10)
+    for _ in range(50):
+        equal(greedy.receive().get("error"), None)
+    silent.send(call[10:])
+    equal(silent.receive()["parameters"]["state"]["freshness"], "fresh")
+    count = len(good.lines)
+    wait_until(lambda: len(good.lines) >= count + 3, what="more lines")
+    ticks = [state["tick"] for state in good.states]
+    equal(ticks, list(range(ticks[0], ticks[0] + len(ticks))), "the good client's ticks")
+    equal(daemon.process.poll(), None)
+    with open(f"/proc/{daemon.process.pid}/status") as status:
+        memory = next(line.split()[1] for line in status if line.startswith("VmRSS"))
+    daemon.stop()
+    return f"{len(ticks)} ticks without a gap, {memory} KiB resident"
+
+
+@scenario("descriptors used up: the ticks go on, and clients come in again")
+def _():
+    place, simulator = Place(), Simulator("--seed", "1")
+    daemon = Daemon(place, simulator.urls, preexec_fn=lambda: __import__("resource").setrlimit(
+        __import__("resource").RLIMIT_NOFILE, (64, 64)))
+    watch = Watch(place, "--json")
+    wait_until(lambda: len(watch.lines) >= 2, what="lines")
+    crowd = []
+    for _ in range(200):
+        connection = socket.socket(socket.AF_UNIX)
+        connection.setblocking(False)
+        try:
+            connection.connect(place.socket)
+        except BlockingIOError:
+            break
+        crowd.append(connection)
+    count = len(watch.lines)
+    wait_until(lambda: len(watch.lines) >= count + 3, what="more lines")
+    [connection.close() for connection in crowd]
+    wait_until(lambda: btcctl(place, "current").status == 0, what="room again")
+    assert daemon.said("A client of user"), daemon.lines
+    equal({state["freshness"] for state in watch.states[1:]}, {"fresh"})
+    daemon.stop()
+
+
+main()

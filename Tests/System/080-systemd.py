@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""What systemd sees: notifications over its protocol, sockets it passes, the watchdog, credentials, the unit."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+
+
+class Manager:
+    """The end of systemd's notification socket."""
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="btc-priced-notify-")
+        self.path = f"{self.folder}/notify"
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(self.path)
+        self.messages = []
+        threading.Thread(target=self._read, daemon=True).start()
+        atexit.register(shutil.rmtree, self.folder, True)
+
+    def _read(self):
+        while True:
+            message = self.socket.recv(65536).decode()
+            self.messages.append((time.monotonic(), message))
+
+    def got(self, text):
+        return [message for _, message in list(self.messages) if text in message]
+
+
+@scenario("READY once the socket listens and the stored quote is loaded, without waiting for the network")
+def _():
+    place, simulator = Place(), Simulator("--seed", "1")
+    daemon = Daemon(place, simulator.urls)
+    wait_until(lambda: "fresh" in btcctl(place, "current", "--json").out, what="a price")
+    daemon.stop()
+    manager = Manager()
+    # Exchanges that accept and never answer.
+    simulator.faults("* always dark")
+    begun = time.monotonic()
+    daemon = Daemon(place, simulator.urls, environment={"NOTIFY_SOCKET": manager.path}, wait=False)
+    ready = wait_until(lambda: manager.got("READY=1"), what="READY=1")
+    seconds = manager.messages[0][0] - begun
+    assert "STATUS=Stale, last value " in ready[0], ready
+    equal(btcctl(place, "current").status, 0, "a client right after READY")
+    assert seconds < 0.4, f"before any source could have failed: {seconds:.3f} s"
+    equal(daemon.stop()[0], 0)
+    assert manager.got("STOPPING=1"), manager.messages
+    return f"READY=1 after {seconds * 1000:.0f} ms"
+
+
+@scenario("STATUS follows the price, and gives a time, not an age")
+def _():
+    place, simulator, manager = Place(), Simulator("--seed", "1"), Manager()
+    daemon = Daemon(place, simulator.urls, environment={"NOTIFY_SOCKET": manager.path})
+    wait_until(lambda: manager.got(" USD from binance at 20"), what="the price")
+    simulator.faults("binance always status 500")
+    wait_until(lambda: manager.got(" USD from coinbase at 20"), what="the fallback")
+    simulator.faults("* always status 500")
+    wait_until(lambda: manager.got("STATUS=Stale, last value "), what="stale")
+    simulator.faults("")
+    count = len(manager.messages)
+    wait_until(lambda: any(" USD from binance" in m for _, m in manager.messages[count:]), what="recovery")
+    assert not any("\n" in message for _, message in manager.messages if message.startswith("STATUS")), manager.messages
+    assert len(manager.messages) < 12, "a change, or ten seconds: not every tick"
+    daemon.stop()
+
+
+@scenario("WATCHDOG=1 comes while it lives, exchanges down or not, and stops when it is wedged")
+def _():
+    place, manager = Place(), Manager()
+    daemon = Daemon(place, environment={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "900000"})
+    wait_until(lambda: len(manager.got("WATCHDOG=1")) >= 5, what="five signs of life")
+    daemon.process.send_signal(signal.SIGSTOP)
+    time.sleep(0.2)
+    count = len(manager.got("WATCHDOG=1"))
+    time.sleep(1.5)
+    equal(len(manager.got("WATCHDOG=1")), count, "signs of life while stopped")
+    daemon.process.send_signal(signal.SIGCONT)
+    wait_until(lambda: len(manager.got("WATCHDOG=1")) > count, what="life again")
+    daemon.stop()
+
+
+@scenario("a socket passed by systemd is served and not removed")
+def _():
+    place, simulator = Place(), Simulator("--seed", "1")
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(place.socket)
+    listener.listen(16)
+
+    def pass_socket():
+        os.dup2(listener.fileno(), 3)
+        os.environ["LISTEN_PID"] = str(os.getpid())
+    # The shell takes the place of systemd's own exec: LISTEN_PID must be the daemon's.
+    command = f'LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"'
+    daemon = spawn(
+        ["/bin/sh", "-c", command, "sh", BINARIES / "btc-priced", "--state-directory", place.state,
+         "--runtime-directory", place.runtime, "--sources", "binance", "--source-binance-url", simulator.urls["binance"]],
+        preexec_fn=pass_socket, close_fds=False, stderr=subprocess.DEVNULL)
+    wait_until(lambda: "fresh" in btcctl(place, "current", "--json").out, what="a price")
+    daemon.terminate()
+    equal(daemon.wait(timeout=10), 0)
+    assert os.path.exists(place.socket), "the socket's file is systemd's"
+    listener.close()
+
+
+@scenario("CryptoCompare is asked with the credential, and passed over without, said once")
+def _():
+    place, simulator = Place(), Simulator("--seed", "1", faults="binance always status 500")
+    sources = ["binance", "cryptocompare"]
+    daemon = Daemon(place, simulator.urls, sources=sources)
+    time.sleep(2.5)
+    equal(len([l for l in daemon.lines if "cryptocompare is passed over: it needs a key" in l]), 1)
+    equal(simulator.requests()["cryptocompare"], 0)
+    daemon.stop()
+    with open(f"{place.state}/cryptocompare-api-key", "w") as file:
+        file.write("secret-of-a-test\n")
+    daemon = Daemon(place, simulator.urls, sources=sources, environment={"CREDENTIALS_DIRECTORY": place.state})
+    state = wait_until(
+        lambda: (lambda s: s if s["freshness"] == "fresh" else None)(btcctl(place, "current", "--json").json),
+        what="a price")
+    equal((state["quote"]["source"], state["quote"]["market"]), ("cryptocompare", "BTC/USD"))
+    with open(f"/proc/{daemon.process.pid}/cmdline") as file:
+        assert "secret" not in file.read()
+    assert not daemon.said("secret"), daemon.lines
+    daemon.stop()
+
+
+@scenario("the unit is one that systemd takes")
+def _():
+    if not shutil.which("systemd-analyze"):
+        return "systemd-analyze is not installed here: the unit was not looked at"
+    with tempfile.TemporaryDirectory() as folder:
+        unit = (ROOT / "systemd" / "btc-priced.service").read_text()
+        path = f"{folder}/btc-priced.service"
+        with open(path, "w") as file:
+            file.write(unit.replace("/usr/bin/btc-priced", str(BINARIES / "btc-priced")))
+        done = subprocess.run(["systemd-analyze", "verify", path], capture_output=True, text=True)
+        ours = [line for line in done.stderr.splitlines() if "btc-priced" in line]
+        equal(ours, [], "complaints")
+        done = subprocess.run(["systemd-analyze", "security", "--offline=true", path], capture_output=True, text=True)
+        exposure = next((line for line in done.stdout.splitlines() if "Overall exposure" in line), done.stderr)
+        return exposure.strip("→ ")
+
+
+main()

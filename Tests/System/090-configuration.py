@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""The daemon's configuration and its start."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+
+
+def btc_priced(*arguments, environment=None):
+    return Result(subprocess.run(
+        [str(BINARIES / "btc-priced"), *arguments], capture_output=True, text=True, timeout=20,
+        env={**os.environ, **(environment or {})}))
+
+
+def with_file(text, *arguments):
+    with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+        file.write(text)
+        file.flush()
+        result = btc_priced("--config", file.name, *arguments)
+        result.err = result.err.replace(file.name, "FILE")
+        result.out = result.out.replace(file.name, "FILE")
+        return result
+
+
+@scenario("--check-config, --print-config, --version and --help say what they should")
+def _():
+    equal(repr(with_file("tick.interval-ms = 2000\n", "--check-config")),
+          repr(Result(subprocess.CompletedProcess([], 0, "The configuration is good.\n", ""))))
+    result = with_file("[tick]\ninterval-ms = 2000\n", "--print-config", "--log-level", "debug")
+    equal((result.status, result.err), (0, ""))
+    for line in ("tick.interval-ms = 2000  # FILE, line 2", 'log.level = "debug"  # the command line, --log-level',
+                 'source.binance.url = "https://api.binance.com"  # the default'):
+        assert line in result.out.splitlines(), result.out
+    again = with_file(result.out.replace("FILE, line 2", "x"), "--check-config")
+    equal(again.status, 0, again)
+    equal(btc_priced("--version").out, "btc-priced 0.1.0\n")
+    assert "--print-config" in btc_priced("--help").out
+
+
+@scenario("a bad configuration is 78, with file, line, key, value and what is allowed")
+def _():
+    for text, expected in (
+            ("tick.interval-ms = 5\n", "FILE, line 1: tick.interval-ms = 5: must be a whole number from 100 to 3600000"),
+            ("[tick]\nintervall-ms = 5\n", "FILE, line 2: unknown key tick.intervall-ms"),
+            ("tick = = 5\n", "FILE, line 1, column ")):
+        for arguments in ([], ["--check-config"]):
+            result = with_file(text, *arguments)
+            equal((result.status, result.out), (78, ""), text)
+            assert expected in result.err and result.err.count("\n") == 1, result
+    equal(btc_priced("--config", "/none.toml").status, 78)
+    result = btc_priced(environment={"BTC_PRICED_TICK_INTERVAL_MS": "abc"})
+    equal(result.status, 78)
+    assert "BTC_PRICED_TICK_INTERVAL_MS" in result.err, result
+    equal(btc_priced("--no-such-flag").status, 64)
+    place = Place()
+    result = btc_priced("--state-directory", place.state, "--runtime-directory", place.runtime, "--tls-ca-file", "/etc/hostname")
+    equal(result.status, 78)
+
+
+@scenario("one daemon a state directory: the second says which one runs, and harms nothing")
+def _():
+    place, simulator = Place(), Simulator("--seed", "1")
+    daemon = Daemon(place, simulator.urls)
+    result = btc_priced("--state-directory", place.state, "--runtime-directory", place.runtime)
+    equal(result.status, 1)
+    assert f"already running, pid {daemon.process.pid}" in result.err, result
+    # Another state directory, the same socket: the one that answers there is not pushed aside.
+    other = Place()
+    result = btc_priced("--state-directory", other.state, "--runtime-directory", other.runtime, "--socket-path", place.socket)
+    equal(result.status, 1)
+    assert "another program listens at" in result.err, result
+    wait_until(lambda: btcctl(place, "current").status == 0, what="the first one's price")
+    daemon.stop()
+
+
+@scenario("a user's own daemon keeps to the user's directories, and btcctl finds it")
+def _():
+    simulator = Simulator("--seed", "1")
+    if os.geteuid() != 0:
+        raise Skip("becoming another user takes root")
+    uid = 54321
+    home = tempfile.mkdtemp(prefix="btc-priced-home-")
+    # Binaries below a folder that the other user may not enter would not start.
+    binaries = tempfile.mkdtemp(prefix="btc-priced-bin-")
+    for folder in (home, binaries):
+        os.chmod(folder, 0o755)
+        atexit.register(shutil.rmtree, folder, True)
+    for name in ("btc-priced", "btcctl"):
+        shutil.copy(BINARIES / name, binaries)
+    os.chown(home, uid, uid)
+    for runtime in (f"{home}/run", None):
+        environment = {"HOME": home, "TZ": "UTC", "PATH": os.environ["PATH"]}
+        if runtime:
+            os.mkdir(runtime, 0o700)
+            os.chown(runtime, uid, uid)
+            environment["XDG_RUNTIME_DIR"] = runtime
+        fallback = f"/tmp/btc-priced-{uid}"
+        daemon = spawn(
+            [f"{binaries}/btc-priced", "--source-binance-url", simulator.urls["binance"]], user=uid, group=uid,
+            env=environment, stderr=subprocess.PIPE, text=True)
+
+        def current():
+            return subprocess.run([f"{binaries}/btcctl", "current", "--json"], user=uid, group=uid, env=environment,
+                                  capture_output=True, text=True)
+        wait_until(lambda: '"fresh"' in current().stdout, what="a price")
+        folder = f"{runtime}/btc-priced" if runtime else fallback
+        assert os.path.exists(f"{folder}/{SOCKET_NAME}")
+        if not runtime:
+            equal(os.stat(fallback).st_mode & 0o777, 0o700)
+        daemon.terminate()
+        equal(daemon.wait(timeout=10), 0)
+        assert os.path.exists(f"{home}/.local/state/btc-priced/last-quote.json")
+    # Somebody else has taken the name in /tmp.
+    shutil.rmtree(fallback)
+    os.mkdir(fallback)
+    done = subprocess.run([f"{binaries}/btc-priced"], user=uid, group=uid, env=environment, capture_output=True, text=True)
+    os.rmdir(fallback)
+    equal(done.returncode, 1)
+    assert "belongs to somebody else" in done.stderr, done.stderr
+
+
+@scenario("a damaged quote is set aside and said, and never stops the start")
+def _():
+    place, simulator = Place(), Simulator("--seed", "1")
+    for folder in (place.state, place.runtime):
+        with open(f"{folder}/last-quote.json", "w") as file:
+            file.write('{"checksum": "half a fi')
+    daemon = Daemon(place, simulator.urls)
+    wait_until(lambda: "fresh" in btcctl(place, "current", "--json").out, what="a price")
+    equal(len([line for line in daemon.lines if "is damaged" in line and ".corrupt" in line]), 2, daemon.lines)
+    assert os.path.exists(f"{place.state}/last-quote.json.corrupt")
+    daemon.stop()
+
+
+@scenario("a state directory that can't be used is said, and the price goes on")
+def _():
+    place, simulator = Place(), Simulator("--seed", "1")
+    os.rmdir(place.state)
+    with open(place.state, "w"):
+        pass
+    daemon = Daemon(place, simulator.urls)
+    wait_until(lambda: "fresh" in btcctl(place, "current", "--json").out, what="a price")
+    assert daemon.said("cannot lock"), daemon.lines
+    wait_until(lambda: daemon.said("The last price can't be kept"), what="the word that it can't be kept")
+    daemon.stop()
+    os.unlink(place.state)
+
+
+@scenario("a stop during the start is a stop in good order")
+def _():
+    place, simulator = Place(), Simulator("--seed", "1")
+    for delay in range(0, 40, 2):
+        daemon = Daemon(place, simulator.urls, wait=False)
+        time.sleep(delay / 1000)
+        status, seconds = daemon.stop()
+        # Before it has looked at anything the default still ends it: then there is nothing to put in order.
+        assert status == 0 or (status == -signal.SIGTERM and not daemon.lines), (delay, status, daemon.lines)
+        assert not os.path.exists(place.socket), f"a socket was left after {delay} ms"
+
+
+@scenario("a stale socket of a killed daemon is replaced, a file is not")
+def _():
+    place, simulator = Place(), Simulator("--seed", "1")
+    daemon = Daemon(place, simulator.urls)
+    daemon.kill()
+    assert os.path.exists(place.socket)
+    daemon = Daemon(place, simulator.urls, wait=False)
+    wait_until(lambda: can_connect(place.socket), what="the socket")
+    daemon.stop()
+    with open(place.socket, "w") as file:
+        file.write("precious")
+    daemon = Daemon(place, simulator.urls, wait=False)
+    equal(daemon.process.wait(timeout=10), 1)
+    wait_until(lambda: daemon.said("exists and is not a socket"), what="the reason")
+    with open(place.socket) as file:
+        equal(file.read(), "precious")
+
+
+main()

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""What the release binaries are made of."""
+
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+
+
+def output(*command):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    return done.stdout + done.stderr
+
+
+def symbols(binary):
+    names = output("nm", "--defined-only", BINARIES / binary)
+    assert len(names) > 100_000, f"{binary} has its symbols: {names[:200]}"
+    return names
+
+
+def size(binary):
+    return f"{os.path.getsize(BINARIES / binary) / 1e6:.1f} MB with symbols"
+
+
+@scenario("the client shows neither full Foundation, NIO nor libsystemd")
+def _():
+    linked = output("ldd", BINARIES / "btcctl")
+    for library in ("Foundation", "libsystemd", "NIO"):
+        assert library not in linked, linked
+    names = symbols("btcctl")
+    for symbol in ("sd_notify", "NIOCore", "NIOPosix", "$s10Foundation", "AsyncHTTPClient"):
+        assert not re.search(rf" \S*{re.escape(symbol)}", names), symbol
+    return f"ldd: {linked.strip()}; {size('btcctl')}"
+
+
+@scenario("the client is a static-pie: its addresses are randomised")
+def _():
+    headers = output("readelf", "-hld", BINARIES / "btcctl")
+    assert re.search(r"Type:\s+DYN", headers) and "INTERP" not in headers, headers[:800]
+
+
+@scenario("the daemon's binary holds no ICU, and links libsystemd and no Swift library")
+def _():
+    # The library's own functions and its data; Foundation names a few of its own things after it.
+    found = re.findall(r" [TtDdRrBb] ((?:u_|ucnv_|ucol_|uloc_|unorm2?_|udat_|icudt)\w*)", symbols("btc-priced"))
+    equal(found, [], "symbols of ICU")
+    linked = output("ldd", BINARIES / "btc-priced")
+    assert "libsystemd.so" in linked, linked
+    for library in ("libFoundation", "libswift", "libicu"):
+        assert library not in linked, linked
+    return size("btc-priced")
+
+
+main()

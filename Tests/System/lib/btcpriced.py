@@ -1,0 +1,306 @@
+"""What the numbered scripts share: the built binaries as processes, their sockets, and a report of what held.
+
+Only Python's standard library, so that nothing has to be installed to run them.
+"""
+
+import atexit
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+import urllib.request
+from decimal import Decimal
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+BINARIES = Path(os.environ.get("BINARIES", ROOT / ".build" / "release"))
+SHARED = ROOT.parent / "shared"
+SOCKET_NAME = "io.btcpriced.Price"
+VENUES = ["binance", "cryptocompare", "coinbase"]
+
+# Nothing that the developer has set may reach the binaries.
+for name in list(os.environ):
+    if name.startswith("BTC_PRICED_"):
+        del os.environ[name]
+os.environ["TZ"] = "UTC"
+
+
+# --- Processes -------------------------------------------------------------------------------------------------------
+
+_children = []
+
+
+def _end_children():
+    for child in _children:
+        if child.poll() is None:
+            child.kill()
+            child.wait()
+
+
+atexit.register(_end_children)
+
+
+def spawn(arguments, **options):
+    """Starts a process that is gone when the script is."""
+    child = subprocess.Popen([str(a) for a in arguments], **options)
+    _children.append(child)
+    return child
+
+
+def wait_until(condition, seconds=10, what="it"):
+    """Waits for a condition; its value. The time is a bound for a broken program, not a measure of a sound one."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.005)
+    raise AssertionError(f"{what} did not happen within {seconds} s")
+
+
+class Simulator:
+    """exchange-simulator with all its venues."""
+
+    def __init__(self, *arguments, faults=""):
+        self.process = spawn(
+            [BINARIES / "exchange-simulator", *arguments], stdout=subprocess.PIPE, text=True)
+        self.urls = {}
+        for line in self.process.stdout:
+            if line == "ready\n":
+                break
+            name, value = line.split()
+            self.urls[name] = value
+        assert "control" in self.urls, "the simulator did not start"
+        if faults:
+            self.faults(faults)
+
+    def faults(self, script):
+        """Sets a fault script; requests and time count anew. An empty one: nothing goes wrong."""
+        urllib.request.urlopen(self.urls["control"] + "/faults", script.encode(), timeout=5).read()
+
+    def requests(self):
+        text = urllib.request.urlopen(self.urls["control"] + "/requests", timeout=5).read().decode()
+        return {name: int(count) for name, count in (line.split() for line in text.splitlines())}
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+def unused_url():
+    """An address where nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{probe.getsockname()[1]}"
+
+
+class Place:
+    """The directories of one daemon, over its restarts. The runtime directory is on a tmpfs, as /run is."""
+
+    def __init__(self):
+        self.state = tempfile.mkdtemp(prefix="btc-priced-state-")
+        volatile = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        self.runtime = tempfile.mkdtemp(prefix="btc-priced-run-", dir=volatile)
+        self.socket = f"{self.runtime}/{SOCKET_NAME}"
+        atexit.register(lambda: [shutil.rmtree(d, ignore_errors=True) for d in (self.state, self.runtime)])
+
+
+class Daemon:
+    """btc-priced, pointed at a simulator or at nothing."""
+
+    def __init__(self, place, urls=None, *arguments, sources=("binance", "coinbase"), environment=None, wait=True,
+                 level="info", **options):
+        self.place = place
+        command = [BINARIES / "btc-priced", "--state-directory", place.state, "--runtime-directory", place.runtime,
+                   "--log-level", level, "--sources", ",".join(sources)]
+        for venue in sources:
+            command += [f"--source-{venue}-url", urls[venue] if urls else unused_url()]
+        self.lines = []
+        self.process = spawn(
+            [*command, *arguments], stderr=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})},
+            **options)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        if wait:
+            wait_until(lambda: can_connect(place.socket) or self.process.poll() is not None, what="the socket")
+
+    def _read(self):
+        for line in self.process.stderr:
+            self.lines.append(line.rstrip("\n"))
+
+    def said(self, text):
+        return any(text in line for line in self.lines)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        """Stops it as systemd does; the exit status, and the seconds it took."""
+        begun = time.monotonic()
+        self.process.terminate()
+        status = self.process.wait(timeout=20)
+        self._reader.join(timeout=5)
+        return status, time.monotonic() - begun
+
+
+def can_connect(path):
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(path)
+            return True
+        except OSError:
+            return False
+
+
+class Result:
+    def __init__(self, done):
+        self.status = done.returncode
+        self.out = done.stdout
+        self.err = done.stderr
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+    def __repr__(self):
+        return f"status {self.status}, out {self.out!r}, err {self.err!r}"
+
+
+def btcctl(place, *arguments, timeout=20, environment=None):
+    """Runs btcctl to its end. `place` None: its own search for the socket."""
+    command = [str(BINARIES / "btcctl"), *arguments]
+    if place is not None:
+        command += ["--socket", place.socket]
+    return Result(subprocess.run(
+        command, capture_output=True, text=True, timeout=timeout, env={**os.environ, **(environment or {})}))
+
+
+class Watch:
+    """btcctl watch on pipes, its lines with the times they came in."""
+
+    def __init__(self, place, *arguments):
+        self.process = spawn(
+            [BINARIES / "btcctl", "watch", *arguments, "--socket", place.socket], stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True)
+        self.lines, self.times, self.errors = [], [], []
+        for stream, take in ((self.process.stdout, self._line), (self.process.stderr, self._error)):
+            threading.Thread(target=self._read, args=(stream, take), daemon=True).start()
+
+    def _read(self, stream, take):
+        for line in stream:
+            take(line.rstrip("\n"))
+
+    def _line(self, line):
+        self.times.append(time.monotonic())
+        self.lines.append(line)
+
+    def _error(self, line):
+        self.errors.append(line)
+
+    @property
+    def objects(self):
+        """With --json: every line."""
+        return [json.loads(line) for line in list(self.lines)]
+
+    @property
+    def states(self):
+        """With --json: every state, errors left out."""
+        return [line for line in self.objects if "error" not in line]
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+class Varlink:
+    """A raw connection to the socket."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(10)
+        self.socket.connect(path)
+        self.rest = b""
+
+    def send(self, message):
+        self.socket.sendall(message if isinstance(message, bytes) else json.dumps(message).encode() + b"\0")
+
+    def receive(self):
+        while b"\0" not in self.rest:
+            part = self.socket.recv(65536)
+            if not part:
+                raise EOFError
+            self.rest += part
+        message, self.rest = self.rest.split(b"\0", 1)
+        return json.loads(message)
+
+    def call(self, method, **parameters):
+        self.send({"method": method, "parameters": parameters})
+        return self.receive()
+
+    def close(self):
+        self.socket.close()
+
+
+# --- Report ----------------------------------------------------------------------------------------------------------
+
+class Skip(Exception):
+    """What a scenario needs is not there."""
+
+
+_scenarios = []
+
+
+def scenario(name):
+    """Names a function as a scenario."""
+    def note(function):
+        _scenarios.append((name, function))
+        return function
+    return note
+
+
+def main():
+    """Runs the script's scenarios in order and reports each; the exit status is 1 where one failed."""
+    only = sys.argv[1:]
+    failed = 0
+    for name, function in _scenarios:
+        if only and not any(word in name for word in only):
+            continue
+        begun = time.monotonic()
+        try:
+            figures = function()
+            word, detail = "ok", f": {figures}" if figures else ""
+        except Skip as reason:
+            word, detail = "skipped", f": {reason}"
+        except Exception as error:
+            word, detail = "FAILED", f": {error!r}\n{traceback.format_exc()}"
+            failed += 1
+        print(f"{word} {name} ({time.monotonic() - begun:.1f} s){detail}", flush=True)
+    sys.exit(1 if failed else 0)
+
+
+def equal(found, expected, what=""):
+    assert found == expected, f"{what}: found {found!r}, expected {expected!r}"
+
+
+def seeded():
+    """A random generator whose seed is printed; SEED in the environment repeats a run."""
+    seed = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 32)))
+    print(f"seed {seed}", flush=True)
+    return random.Random(seed)
+
+
+def shared(path):
+    """A file of ../shared; the scenario is skipped where it is absent."""
+    file = SHARED / path
+    if not file.exists():
+        raise Skip(f"../shared/{path} is absent")
+    return file
