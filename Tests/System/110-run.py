@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""What `make run` and `make demo` do once the binaries are built, in a terminal, ended by Ctrl-C."""
+
+import os
+import pty
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+
+
+def processes_of(home):
+    """Those with `home` in their command line."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if home in process.read_text():
+                found.append(process.parent.name)
+        except OSError:
+            pass
+    return found
+
+
+def in_terminal(*arguments):
+    home = tempfile.mkdtemp(prefix="btc-priced-home-")
+    atexit.register(shutil.rmtree, home, True)
+    environment = {**os.environ, "HOME": home, "XDG_RUNTIME_DIR": home, "TERM": "dumb"}
+    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+        environment.pop(name, None)
+    pid, master = pty.fork()
+    if pid == 0:
+        os.execve(ROOT / "scripts" / "run", ["run", *arguments], environment)
+    screen = b""
+    begun = time.monotonic()
+    try:
+        while screen.count(b" - $") < 3:
+            assert time.monotonic() - begun < 60, screen.decode()
+            screen += os.read(master, 4096)
+        os.write(master, b"\x03")
+        while True:
+            screen += os.read(master, 4096)
+    except OSError:
+        pass
+    _, status = os.waitpid(pid, 0)
+    text = screen.decode().replace("\r\n", "\n")
+    equal(processes_of(home), [], f"processes left; {text}")
+    equal(os.waitstatus_to_exitcode(status), 130, text)
+    return text, home
+
+
+@scenario("make run shows the price, offline too, and Ctrl-C ends both")
+def _():
+    text, home = in_terminal()
+    if "SIMULATED PRICES" in text:
+        assert "No exchange answers from here. Going on against the simulator." in text, text
+        assert text.index("SIMULATED PRICES") < text.index(" - $"), text
+        assert os.path.exists(f"{home}/.local/state/btc-priced-simulated/last-quote.json")
+        assert not os.path.exists(f"{home}/.local/state/btc-priced/last-quote.json"), "no simulated price among the real"
+        return "no exchange answered: simulated"
+    return "an exchange answered"
+
+
+@scenario("make demo goes to the simulator at once")
+def _():
+    text, home = in_terminal("--demo")
+    assert text.index("SIMULATED PRICES") < text.index(" - $"), text
+    assert "No exchange" not in text, text
+
+
+main()
