@@ -46,8 +46,8 @@ let package = Package(
         .target(
             name: "BTCPriceDaemon",
             dependencies: [
-                "BTCPriceCore", "BTCPriceNetworking", "BTCPricePersistence", "BTCPriceServer", "BTCPriceVarlink",
-                "Systemd", "Varlink",
+                "BTCPriceCore", "BTCPriceFeature", "BTCPriceNetworking", "BTCPricePersistence", "BTCPriceServer",
+                "BTCPriceVarlink", "Systemd",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "TOMLKit", package: "TOMLKit"),
@@ -106,7 +106,7 @@ let package = Package(
         // Tests. Those on the built binaries are in Tests/System.
         .target(name: "TestSupport", dependencies: ["BTCPriceCore"], path: "Tests/TestSupport", swiftSettings: ours),
         test("BTCPriceCore", ["TestSupport"]),
-        test("Varlink"),
+        test("Varlink", ["TestSupport"]),
         test("BTCPriceVarlink", ["BTCPriceCore", "Varlink"]),
         test("BTCPriceServer", ["BTCPriceClient", "BTCPriceCore", "BTCPriceVarlink", "TestSupport", "Varlink"]),
         test("BTCPriceNetworking", ["BTCPriceCore", "ExchangeSimulator", "TestSupport"]),

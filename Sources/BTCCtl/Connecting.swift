@@ -1,4 +1,5 @@
 import BTCPriceClient
+import BTCPriceVarlink
 import Glibc
 
 /// Finds a daemon that answers.
@@ -18,7 +19,7 @@ enum Connecting {
             } catch {
                 switch error {
                 case .unreachable, .timedOut, .closed: tried.append("\(error)")
-                case .refused(_, let reason?): throw .fetchFailed(reason)
+                case .refused(PriceInterface.fetchFailed, let reason?): throw .fetchFailed(reason)
                 case .refused, .unintelligible, .interrupted: throw .unexpected("\(error)")
                 }
             }

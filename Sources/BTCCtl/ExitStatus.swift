@@ -1,10 +1,10 @@
-/// The statuses of btcctl (sysexits.h where there is one that fits).
+import BTCPriceFeature
+
+/// The statuses of btcctl (sysexits.h where there is one that fits). A wrong command line is ArgumentParser's: 64, EX_USAGE.
 enum ExitStatus {
     static let success: Int32 = 0
     /// There is no price.
     static let noPrice: Int32 = 1
-    /// EX_USAGE
-    static let usage: Int32 = 64
     /// EX_UNAVAILABLE: the daemon can't be reached.
     static let unreachable: Int32 = 69
     /// EX_IOERR: standard output can't be written.
@@ -29,7 +29,7 @@ struct Complaint: Error, Equatable {
     }
 
     static func fetchFailed(_ reason: String) -> Complaint {
-        Complaint(word: "noPrice", message: "Failed to update value. \(reason)", status: ExitStatus.noPrice)
+        Complaint(word: "noPrice", message: "\(PriceTexts.failed) \(reason)", status: ExitStatus.noPrice)
     }
 
     static func unexpected(_ what: String) -> Complaint {

@@ -47,13 +47,24 @@ enum Output {
             let count = bytes.withUnsafeBytes { buffer in
                 Glibc.write(descriptor, buffer.baseAddress?.advanced(by: written), buffer.count - written)
             }
-            if count < 0, errno == EINTR { continue }
-            if count < 0 {
-                // A reader that is gone ends us by SIGPIPE; this is a full disk and its like.
-                if descriptor == STDOUT_FILENO { complain("btcctl: cannot write: \(String(cString: strerror(errno)))") }
+            if count >= 0 {
+                written += count
+                continue
+            }
+            switch errno {
+            case EINTR:
+                // A reader that stands still must not keep us from ending.
+                if let number = Signals.toEnd { Signals.end(by: number) }
+            case EAGAIN:
+                var poller = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                poll(&poller, 1, -1)
+            default:
+                // A reader that is gone ends us by SIGPIPE; this is a full disk and its like. What standard error says is lost
+                // where that is closed: the price counts.
+                guard descriptor == STDOUT_FILENO else { return }
+                complain("btcctl: cannot write: \(String(cString: strerror(errno)))")
                 exit(ExitStatus.outputFailed)
             }
-            written += count
         }
     }
 }

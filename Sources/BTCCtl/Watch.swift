@@ -6,13 +6,24 @@ import Glibc
 
 /// `btcctl watch`: a line a tick on a pipe, a line redrawn on a terminal. It survives a restart of the daemon.
 struct Watch {
+    /// Without a word for so long, the daemon is asked anew. With a longer tick that is no sign of trouble.
+    private static let longestSilence: Duration = .seconds(5)
+
+    private static let shortestPause: Duration = .milliseconds(50)
+
     private let options: WatchOptions
     private let isTerminal: Bool
     private let model = PriceViewModel()
     private var screen = Screen()
+    private var lastShown: StateMessage?
     private var lastBanner: String?
-    private var wasReached = false
+    /// The socket that answered. Another daemon's prices are not what this watch has begun with.
+    private var reached: String?
     private var isLost = false
+    /// Before the next attempt to reach a daemon that is gone.
+    private var pause = Self.shortestPause
+    /// Readable once a signal has come.
+    private var signals: Int32 = -1
 
     init(_ options: WatchOptions) {
         self.options = options
@@ -21,49 +32,58 @@ struct Watch {
 
     /// Runs until it is stopped, or until it can't reach a daemon at its start.
     mutating func run() -> Int32 {
-        Signals.catchThem()
-        var pause: Duration = .milliseconds(50)
+        signals = Signals.catchThem()
         while true {
             do throws(Complaint) {
                 try follow()
-                pause = .milliseconds(50)
             } catch {
                 endIfAsked()
-                guard wasReached else {
+                guard reached != nil else {
                     Output.tell(error, json: options.json)
                     return error.status
                 }
                 lost(error)
             }
-            sleep(pause)
+            wait(pause)
             endIfAsked()
             pause = min(pause * 2, .seconds(1))
         }
     }
 
     /// Shows states until the connection ends, or until we were stopped and continued: what lies in the socket by then is old,
-    /// and a new watch begins with the newest.
+    /// and a new watch begins with the newest. After a silence a new watch shows whether the daemon still lives.
     private mutating func follow() throws(Complaint) {
-        try Connecting.withDaemon(socket: options.socket) { connection throws(ClientError) in
+        try Connecting.withDaemon(socket: reached ?? options.socket) { connection throws(ClientError) in
             try connection.watch()
             var isFirst = true
             while true {
                 do throws(ClientError) {
-                    let message = try connection.nextState(timeout: isFirst ? .seconds(5) : nil)
+                    let message = try connection.nextState(
+                        timeout: Self.longestSilence, interruption: signals)
+                    reached = connection.path
                     isFirst = false
                     endIfAsked()
                     if Signals.takeContinued() { return }
                     show(message)
-                } catch .interrupted {
+                } catch {
+                    Signals.drain(signals)
                     endIfAsked()
-                    if Signals.takeContinued() { return }
+                    switch error {
+                    case .interrupted where !Signals.takeContinued(): continue
+                    case .interrupted: return
+                    case .timedOut where !isFirst: return
+                    default: throw error
+                    }
                 }
             }
         }
     }
 
     private mutating func show(_ message: StateMessage) {
-        wasReached = true
+        // A new watch begins with the current state, which may be the one that was shown last.
+        pause = Self.shortestPause
+        guard isLost || message != lastShown else { return }
+        lastShown = message
         isLost = false
         if options.json {
             Output.line(Output.json(message, at: .now()))
@@ -103,9 +123,9 @@ struct Watch {
         Signals.end(by: number)
     }
 
-    private func sleep(_ duration: Duration) {
-        let (seconds, attoseconds) = duration.components
-        var time = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
-        nanosleep(&time, nil)
+    /// Waits, unless a signal comes.
+    private func wait(_ duration: Duration) {
+        var poller = pollfd(fd: signals, events: Int16(POLLIN), revents: 0)
+        poll(&poller, 1, Int32(clamping: duration.wholeMilliseconds))
     }
 }

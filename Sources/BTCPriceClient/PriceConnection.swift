@@ -9,7 +9,9 @@ public struct PriceConnection: ~Copyable {
     private static let longestReply = 1 << 20
 
     private let descriptor: Int32
-    private let path: String
+    /// The socket's file.
+    public let path: String
+
     private var input = MessageBuffer(limit: PriceConnection.longestReply)
 
     /// Connects.
@@ -44,10 +46,12 @@ public struct PriceConnection: ~Copyable {
     }
 
     /// The next state of a watch.
-    /// - Parameter timeout: How long to wait for it; `nil` for ever.
-    /// - Throws: ``ClientError``; ``ClientError/interrupted`` when a signal comes in, after which it can be called again.
-    public mutating func nextState(timeout: Duration? = nil) throws(ClientError) -> StateMessage {
-        try receive(timeout: timeout)
+    /// - Parameters:
+    ///   - timeout: How long to wait for it.
+    ///   - interruption: A descriptor; when it becomes readable, the wait ends with ``ClientError/interrupted``. -1 for none.
+    /// - Throws: ``ClientError``. After ``ClientError/interrupted``, which a signal brings too, it can be called again.
+    public mutating func nextState(timeout: Duration, interruption: Int32 = -1) throws(ClientError) -> StateMessage {
+        try receive(timeout: timeout, interruption: interruption)
     }
 
     private func send(_ call: Call) throws(ClientError) {
@@ -63,12 +67,13 @@ public struct PriceConnection: ~Copyable {
         }
     }
 
-    private mutating func receive(timeout: Duration?) throws(ClientError) -> StateMessage {
+    private mutating func receive(timeout: Duration, interruption: Int32 = -1) throws(ClientError) -> StateMessage {
         let clock = ContinuousClock()
-        let deadline = timeout.map { clock.now.advanced(by: $0) }
+        let deadline = clock.now.advanced(by: timeout)
         while true {
             if let reply = try nextReply() { return try state(in: reply) }
-            try waitForInput(until: deadline, on: clock)
+            let left = max(0, clock.now.duration(to: deadline).wholeMilliseconds + 1)
+            try waitForInput(milliseconds: Int32(clamping: left), interruption: interruption)
             try readInput()
         }
     }
@@ -82,12 +87,16 @@ public struct PriceConnection: ~Copyable {
         }
     }
 
-    private func waitForInput(until deadline: ContinuousClock.Instant?, on clock: ContinuousClock) throws(ClientError) {
-        let left = deadline.map { max(0, clock.now.duration(to: $0).wholeMilliseconds + 1) }
-        var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        let ready = poll(&poller, 1, left.map { Int32(clamping: $0) } ?? -1)
+    private func waitForInput(milliseconds: Int32, interruption: Int32) throws(ClientError) {
+        // poll(2) passes over a negative descriptor.
+        var pollers = [
+            pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: interruption, events: Int16(POLLIN), revents: 0),
+        ]
+        let ready = poll(&pollers, 2, milliseconds)
         if ready < 0 { throw errno == EINTR ? .interrupted : .closed(path: path) }
         if ready == 0 { throw .timedOut(path: path) }
+        if pollers[1].revents != 0 { throw .interrupted }
     }
 
     private mutating func readInput() throws(ClientError) {
@@ -111,24 +120,16 @@ public struct PriceConnection: ~Copyable {
     }
 
     private static func connected(_ path: String, timeout: Duration) throws(ClientError) -> Int32 {
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        let isFitting = withUnsafeMutableBytes(of: &address.sun_path) { buffer in
-            guard path.utf8.count < buffer.count else { return false }
-            buffer.copyBytes(from: path.utf8)
-            return true
+        guard let address = UnixSocketAddress(path: path) else {
+            throw .unreachable(path: path, reason: "longer than a socket's path can be")
         }
-        guard isFitting else { throw .unreachable(path: path, reason: "longer than a socket's path can be") }
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { throw .unreachable(path: path, reason: systemError(errno)) }
         // Where the backlog is full, connect(2) on a Unix socket waits as long as sending may take.
-        var patience = timeval(tv_sec: Int(timeout.components.seconds), tv_usec: 0)
+        let (seconds, attoseconds) = timeout.components
+        var patience = timeval(tv_sec: Int(seconds), tv_usec: Int(attoseconds / 1_000_000_000_000))
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, socklen_t(MemoryLayout.size(ofValue: patience)))
-        let result = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-            }
-        }
+        let result = address.withSocketAddress { connect(descriptor, $0, $1) }
         if result == 0 { return descriptor }
         let number = errno
         close(descriptor)

@@ -3,6 +3,7 @@ import BTCPriceNetworking
 import BTCPricePersistence
 import BTCPriceServer
 import BTCPriceVarlink
+import Glibc
 import Logging
 import ServiceLifecycle
 import Systemd
@@ -14,8 +15,14 @@ struct Composition {
     let environment: [String: String]
     let logger: Logger
 
-    /// The signals that end the daemon. A terminal that is closed ends the one started in it as a stop does.
-    static let endingSignals: [UnixSignal] = [.sigterm, .sigint, .sighup]
+    /// The signals that end the daemon. A terminal that is closed ends the one started in it as a stop does, unless it was started
+    /// to ignore that (nohup(1)).
+    static let endingSignals: [UnixSignal] = [.sigterm, .sigint, .sighup].filter { number in
+        var action = sigaction()
+        sigaction(number.rawValue, nil, &action)
+        // SIG_IGN is the address 1, which can't be compared as a function.
+        return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) != 1
+    }
 
     /// Runs until the daemon is told to stop.
     func run() async throws {
@@ -63,16 +70,16 @@ struct Composition {
 
         // Ended from the last to the first: no tick after the socket is gone, and the quote is saved behind the last tick.
         let services: [any Service] = [
-            Part("client") { await client.shutdown() },
-            Part("store") {
+            Part { await client.shutdown() },
+            Part {
                 do { try store.flush() } catch { logger.error("\(error)") }
             },
-            Part("socket") { server.stop() },
-            Part("ticker", start: { await ticker.start() }) { await ticker.stop() },
+            Part { server.stop() },
+            Part(start: { await ticker.start() }) { await ticker.stop() },
             WatchdogService(
                 manager: manager, server: server, heartbeat: heartbeat, isPaused: { await ticker.isPaused },
                 longestSilence: settings.interval * 2 + settings.budget + .seconds(1), now: now),
-            Part("systemd") { manager.stopping() },
+            Part { manager.stopping() },
         ]
         var groupLogger = logger
         groupLogger.logLevel = max(.warning, logger.logLevel)
@@ -114,7 +121,7 @@ struct Composition {
             return try ExchangeClient(
                 ExchangeClientSettings(
                     userAgent: "\(Product.name)/\(Product.version) (+\(Product.url))", caFile: settings.caFile,
-                    proxy: settings.proxy))
+                    proxy: settings.proxy, longestWait: settings.sources.map(\.timeout).max() ?? settings.budget))
         } catch {
             throw StartFailure(description: "\(error)", isConfiguration: true)
         }

@@ -1,4 +1,5 @@
 import BTCPriceCore
+import BTCPriceFeature
 import BTCPriceServer
 import Logging
 import Synchronization
@@ -29,10 +30,10 @@ final class Reporter: Sendable {
         case .becameStale(let failure, let quote?):
             say(
                 .warning, "stale",
-                "Failed to update value. Displaying last updated value from \(quote.timestamp.utcText): \(failure)",
+                "\(PriceTexts.stale(from: quote.timestamp.utcText)): \(failure)",
                 ["error": "\(failure)"])
         case .becameStale(let failure, nil):
-            say(.warning, "stale", "Failed to update value. No value is held yet: \(failure)", ["error": "\(failure)"])
+            say(.warning, "stale", "\(PriceTexts.failed) No value is held yet: \(failure)", ["error": "\(failure)"])
         case .sourceFailed(let failure):
             say(
                 .warning, "\(failure.source) \(failure.error.kind)",

@@ -2,14 +2,12 @@ import ServiceLifecycle
 
 /// A part of the daemon that runs until the shutdown and is then ended.
 struct Part: Service {
-    let name: String
     let start: @Sendable () async -> Void
     let end: @Sendable () async -> Void
 
     init(
-        _ name: String, start: @escaping @Sendable () async -> Void = {}, end: @escaping @Sendable () async -> Void
+        start: @escaping @Sendable () async -> Void = {}, end: @escaping @Sendable () async -> Void
     ) {
-        self.name = name
         self.start = start
         self.end = end
     }

@@ -19,6 +19,21 @@ final class Heartbeat: Sendable {
     var lastBeat: Int64 { last.load(ordering: .relaxed) }
 }
 
+/// What the watchdog is told from: a pure value.
+struct SignsOfLife {
+    /// Whether the socket's loop has answered what it was asked last.
+    let loopHasAnswered: Bool
+    /// Since the ticker gave its last sign of life.
+    let tickerSilence: Duration
+    /// The longest that a healthy ticker is silent.
+    let longestSilence: Duration
+    /// Whether the ticks stand still on purpose.
+    let isPaused: Bool
+
+    /// Both have to move on; deliberately paused is alive.
+    var isAlive: Bool { loopHasAnswered && (isPaused || tickerSilence <= longestSilence) }
+}
+
 /// Tells systemd's watchdog that the daemon lives: only while the ticker and the socket's loop both move on. That exchanges do
 /// not answer, and that the ticks are paused on purpose, is no reason to be killed.
 struct WatchdogService: Service {
@@ -38,10 +53,11 @@ struct WatchdogService: Service {
         await cancelWhenGracefulShutdown {
             var pinged: UInt64 = 0
             while !Task.isCancelled {
-                let loopMoves = server.lastBeat == pinged
-                let silence = now().boottime - heartbeat.lastBeat
-                let isTicking = silence <= longestSilence.wholeMilliseconds
-                if loopMoves, isTicking { manager.alive() } else if loopMoves, await isPaused() { manager.alive() }
+                let signs = SignsOfLife(
+                    loopHasAnswered: server.lastBeat == pinged,
+                    tickerSilence: .milliseconds(now().boottime - heartbeat.lastBeat), longestSilence: longestSilence,
+                    isPaused: await isPaused())
+                if signs.isAlive { manager.alive() }
                 pinged += 1
                 server.ping(pinged)
                 // A third of what systemd grants: one late wake-up does no harm.

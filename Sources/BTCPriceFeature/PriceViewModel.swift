@@ -5,15 +5,10 @@ public import Observation
 /// terminal or a socket in it, so that any front end can drive it.
 @Observable
 public final class PriceViewModel {
-    /// Stands for a price and for a time that there never was.
-    public static let placeholder = "-"
-    /// The banner while nothing was ever held.
-    public static let failedMessage = "Failed to update value."
-
-    /// `$68,901.23`, or ``placeholder``.
-    public private(set) var price = PriceViewModel.placeholder
-    /// `Aug 25, 14:30`, or ``placeholder``.
-    public private(set) var timestamp = PriceViewModel.placeholder
+    /// `$68,901.23`, or ``PriceTexts/placeholder``.
+    public private(set) var price = PriceTexts.placeholder
+    /// `Aug 25, 14:30`, or ``PriceTexts/placeholder``.
+    public private(set) var timestamp = PriceTexts.placeholder
     /// What to say while the price is not current; `nil` while it is.
     public private(set) var banner: String?
 
@@ -27,24 +22,21 @@ public final class PriceViewModel {
         self.render = render
     }
 
-    /// The line of the price: `Aug 25, 14:30 - $68,901.23`, or ``placeholder``.
+    /// The line of the price: `Aug 25, 14:30 - $68,901.23`, or ``PriceTexts/placeholder``.
     public var line: String {
-        price == Self.placeholder ? Self.placeholder : "\(timestamp) - \(price)"
+        price == PriceTexts.placeholder ? PriceTexts.placeholder : "\(timestamp) - \(price)"
     }
 
     /// Shows a state.
     public func show(_ state: PriceState) {
-        guard let quote = state.quote else {
-            price = Self.placeholder
-            timestamp = Self.placeholder
-            banner = Self.failedMessage
-            return
-        }
-        let formatted = render.execute(quote)
-        price = formatted.price
-        timestamp = formatted.timestamp
-        banner =
-            state.freshness == .fresh
-            ? nil : "\(Self.failedMessage) Displaying last updated value from \(formatted.timestamp)"
+        let formatted = state.quote.map(render.execute)
+        price = formatted?.price ?? PriceTexts.placeholder
+        timestamp = formatted?.timestamp ?? PriceTexts.placeholder
+        if state.freshness == .fresh { banner = nil } else { updatesFailed() }
+    }
+
+    /// No newer state can be had: what is shown is the last one from now on.
+    public func updatesFailed() {
+        banner = timestamp == PriceTexts.placeholder ? PriceTexts.failed : PriceTexts.stale(from: timestamp)
     }
 }

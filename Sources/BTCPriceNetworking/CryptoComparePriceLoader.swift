@@ -34,13 +34,13 @@ public struct CryptoComparePriceLoader: PriceLoader {
     public static let exchange = Exchange(
         source: PriceSource(name: "cryptocompare", market: "BTC/USD"), baseURL: "https://min-api.cryptocompare.com",
         credential: "cryptocompare-api-key"
-    ) { client, baseURL, key in CryptoComparePriceLoader(client: client, baseURL: baseURL, key: key ?? "") }
+    ) { client, baseURL, key in CryptoComparePriceLoader(client: client, baseURL: baseURL, key: key) }
 
     private let client: ExchangeClient
     private let url: String
-    private let key: String
+    private let key: String?
 
-    init(client: ExchangeClient, baseURL: String, key: String) {
+    init(client: ExchangeClient, baseURL: String, key: String?) {
         self.client = client
         self.key = key
         url = "\(baseURL)/data/generateAvg?fsym=BTC&tsym=USD&e=coinbase"
@@ -51,7 +51,7 @@ public struct CryptoComparePriceLoader: PriceLoader {
 
     /// Asks for the average it makes of its markets.
     public func load() async throws(PriceLoadingError) -> LoadedPrice {
-        try Self.read(try await client.get(url, headers: [("Authorization", "Apikey \(key)")]))
+        try Self.read(try await client.get(url, headers: key.map { [("Authorization", "Apikey \($0)")] } ?? []))
     }
 
     static func read(_ answer: ExchangeAnswer) throws(PriceLoadingError) -> LoadedPrice {

@@ -23,12 +23,18 @@ public struct ExchangeClientSettings: Sendable, Hashable {
     public var caFile: String?
     /// The proxy that every exchange is asked through.
     public var proxy: Proxy?
+    /// The longest that any caller waits for an answer. A deadline is the caller's cancellation; this is what a connection may
+    /// take where nobody cancels.
+    public var longestWait: Duration
 
     /// Settings of which every part is given.
-    public init(userAgent: String, caFile: String? = nil, proxy: Proxy? = nil) {
+    public init(
+        userAgent: String, caFile: String? = nil, proxy: Proxy? = nil, longestWait: Duration = .seconds(1)
+    ) {
         self.userAgent = userAgent
         self.caFile = caFile
         self.proxy = proxy
+        self.longestWait = longestWait
     }
 }
 
@@ -49,13 +55,15 @@ public final class ExchangeClient: Sendable {
     private let client: HTTPClient
     private let group: MultiThreadedEventLoopGroup
     private let userAgent: String
+    private let longestWait: TimeAmount
 
     /// - Parameter settings: How exchanges are reached.
     /// - Throws: ``ExchangeClientError`` if the file with trust anchors can't be used.
     public init(_ settings: ExchangeClientSettings) throws(ExchangeClientError) {
+        longestWait = TimeAmount(settings.longestWait) + .seconds(1)
         var configuration = HTTPClient.Configuration(
             redirectConfiguration: .disallow,
-            timeout: .init(connect: .seconds(2), read: .seconds(10)),
+            timeout: .init(connect: longestWait, read: longestWait),
             connectionPool: .init(idleTimeout: .seconds(60)),
             decompression: .disabled)
         configuration.httpVersion = .http1Only
@@ -95,7 +103,7 @@ public final class ExchangeClient: Sendable {
         request.headers.add(name: "Accept", value: "application/json")
         for (name, value) in headers { request.headers.add(name: name, value: value) }
         do {
-            let response = try await client.execute(request, timeout: .seconds(30))
+            let response = try await client.execute(request, timeout: longestWait)
             let body = try await response.body.collect(upTo: Self.longestBody)
             return ExchangeAnswer(
                 status: Int(response.status.code), retryAfter: response.headers.first(name: "Retry-After"),

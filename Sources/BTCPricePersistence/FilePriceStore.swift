@@ -7,7 +7,10 @@ import Synchronization
 /// - In the runtime directory, a tmpfs, at every save: it outlives a kill and costs the disk nothing.
 /// - In the state directory, synchronised, at most once in `syncInterval` and at ``flush()``: it outlives a power cut.
 ///
-/// At the start the copy with the higher sequence is taken. Only a runtime copy on a tmpfs proves that this boot wrote it,
+/// Where the runtime directory can't be written, its copies go to the state directory under a name of their own: a power cut may
+/// leave an empty file of one that was not synchronised, and must not take the synchronised one with it.
+///
+/// At the start the copy with the highest sequence is taken. Only a runtime copy on a tmpfs proves that this boot wrote it,
 /// so only with that one the age is exact.
 public final class FilePriceStore: PriceStore {
     /// The file's name in both directories.
@@ -25,6 +28,7 @@ public final class FilePriceStore: PriceStore {
 
     private let runtimePath: String
     private let statePath: String
+    private let substitutePath: String
     private let runtimeIsVolatile: Bool
     private let syncInterval: Duration
     private let now: TimeSource
@@ -42,23 +46,25 @@ public final class FilePriceStore: PriceStore {
         now: @escaping TimeSource
     ) {
         statePath = "\(stateDirectory)/\(Self.fileName)"
+        substitutePath = "\(stateDirectory)/last-quote.unsynced.json"
         runtimePath = "\(runtimeDirectory)/\(Self.fileName)"
         runtimeIsVolatile = FileSystem.isVolatile(runtimeDirectory)
         self.syncInterval = syncInterval
         self.now = now
     }
 
-    /// Reads both copies and takes the newer one.
+    /// Reads the copies and takes the newest one.
     public func load() -> StoredPrice {
         var problems: [PriceStoreError] = []
         let fromRuntime = read(runtimePath, &problems)
-        let fromDisk = read(statePath, &problems)
+        let synced = read(statePath, &problems)
+        let fromDisk = [synced, read(substitutePath, &problems)].compactMap { $0 }.max { $0.sequence < $1.sequence }
         let present = now()
         state.withLock { state in
             state.sequence = max(fromRuntime?.sequence ?? 0, fromDisk?.sequence ?? 0)
-            guard let fromDisk else { return }
+            guard let synced else { return }
             // A copy that the disk got just before the restart need not be written again at once.
-            let age = present.wall.milliseconds - fromDisk.price.quote.timestamp.milliseconds
+            let age = present.wall.milliseconds - synced.price.quote.timestamp.milliseconds
             if (0..<syncInterval.wholeMilliseconds).contains(age) { state.lastSync = present.boottime - age }
         }
         if let fromRuntime, fromRuntime.sequence >= fromDisk?.sequence ?? 0 {
@@ -71,8 +77,7 @@ public final class FilePriceStore: PriceStore {
 
     /// Writes the runtime copy, and has the disk's written where that is due.
     ///
-    /// Where the runtime directory can't be written, the state directory gets every copy, without a sync: a kill still loses
-    /// nothing.
+    /// Where the runtime directory can't be written, the state directory gets the copy, without a sync: a kill still loses nothing.
     /// - Throws: The runtime copy's failure, or else that of the last copy to the disk.
     public func save(_ price: CachedPrice) throws(PriceStoreError) {
         let bytes = try nextCopy(of: price)
@@ -80,11 +85,8 @@ public final class FilePriceStore: PriceStore {
         do {
             try FileSystem.replace(runtimePath, with: bytes, sync: false)
         } catch {
-            // On the disk's queue, so that no older copy is on its way there behind it.
-            disk.sync {
-                // If this fails too there is nothing left to try, and the caller learns of the first failure.
-                do { try FileSystem.replace(statePath, with: bytes, sync: false) } catch {}
-            }
+            // If this fails too there is nothing left to try, and the caller learns of the first failure.
+            do { try FileSystem.replace(substitutePath, with: bytes, sync: false) } catch {}
             throw error
         }
         if let failure = state.withLock(\.syncFailure) { throw failure }
@@ -144,6 +146,8 @@ public final class FilePriceStore: PriceStore {
             guard bytes != nil else { return }
             state.lastSync = boottime
             state.syncFailure = failure
+            // What did not get there is still to be brought there, unless something newer is.
+            if failure != nil, state.unsynced == nil { state.unsynced = bytes }
         }
     }
 

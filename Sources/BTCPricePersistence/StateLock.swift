@@ -26,7 +26,7 @@ public struct StateLock: ~Copyable, Sendable {
             let number = errno
             var text = [UInt8](repeating: 0, count: 16)
             let count = Glibc.read(descriptor, &text, text.count)
-            close(descriptor)
+            // The deinitialiser closes it.
             guard number == EWOULDBLOCK else {
                 throw .unusable(path: path, reason: FileSystem.systemError(number))
             }

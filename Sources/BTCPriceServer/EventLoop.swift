@@ -18,38 +18,20 @@ struct EventLoop: ~Copyable {
         let report: @Sendable (ServerEvent) -> Void
     }
 
-    private struct Slot {
-        var connection: Connection
-        let generation: UInt32
-        let uid: UInt32
-        var interest: UInt32
-        /// Its place among the watchers.
-        var watcherIndex: Int?
-    }
-
-    /// A state on its way to the watchers, of which the first `next` have it.
-    private struct FanOut {
-        let bytes: [UInt8]
-        let version: UInt64
-        var next = 0
-    }
-
     private static let listenerTag = UInt64.max
     private static let inboxTag = UInt64.max - 1
     /// How long accepting pauses once the descriptors are used up, unless a connection ends before, milliseconds.
-    private static let acceptPause: Int32 = 1000
+    private static let acceptPause: Int64 = 1000
 
     private let environment: Environment
     private let epoll: Int32
     private var board: Board
-    /// By descriptor.
-    private var slots: [Slot?] = []
-    private var count = 0
-    private var countByUser: [UInt32: Int] = [:]
-    private var generation: UInt32 = 0
-    private var watchers: [Int32] = []
-    private var fanOut: FanOut?
-    private var acceptIsPaused = false
+    private var table = ConnectionTable()
+    private var watchers = Watchers()
+    /// The state that is on its way to the watchers.
+    private var fanOut: (bytes: [UInt8], version: UInt64)?
+    /// Until when accepting pauses, `CLOCK_BOOTTIME` in milliseconds.
+    private var acceptAgainAt: Int64?
     private var buffer = [UInt8](repeating: 0, count: 16 * 1024)
     private var mustStop = false
 
@@ -61,23 +43,22 @@ struct EventLoop: ~Copyable {
         guard cepoll_add(epoll, environment.listener.descriptor, cepoll_in, Self.listenerTag) == 0,
             cepoll_add(epoll, environment.inbox.wakeDescriptor, cepoll_in, Self.inboxTag) == 0
         else {
-            let reason = systemError(errno)
-            close(epoll)
-            throw SocketError("cannot watch the socket: \(reason)")
+            // The deinitialiser closes what is open by now.
+            throw SocketError("cannot watch the socket: \(systemError(errno))")
         }
     }
 
     deinit {
-        for descriptor in slots.indices where slots[descriptor] != nil { close(Int32(descriptor)) }
+        for descriptor in table.descriptors { close(descriptor) }
         close(epoll)
     }
 
     mutating func run() {
         var events = [cepoll_event](repeating: cepoll_event(), count: 64)
         while !mustStop {
-            let timeout: Int32 = fanOut != nil ? 0 : acceptIsPaused ? Self.acceptPause : -1
-            let ready = cepoll_wait(epoll, &events, Int32(events.count), timeout)
-            if ready <= 0, acceptIsPaused { resumeAccepting() }
+            let timeout = fanOut != nil ? 0 : acceptAgainAt != nil ? Self.acceptPause : -1
+            let ready = cepoll_wait(epoll, &events, Int32(events.count), Int32(timeout))
+            if let acceptAgainAt, boottime >= acceptAgainAt { resumeAccepting() }
             for event in events.prefix(Int(max(0, ready))) {
                 switch event.tag {
                 case Self.listenerTag: accept()
@@ -89,6 +70,8 @@ struct EventLoop: ~Copyable {
         }
     }
 
+    private var boottime: Int64 { environment.now().boottime }
+
     // MARK: Deliveries
 
     private mutating func takeDelivery() {
@@ -96,171 +79,141 @@ struct EventLoop: ~Copyable {
         if delivery.beat > 0 { environment.inbox.beat(delivery.beat) }
         if delivery.stop { mustStop = true }
         for (tag, reply) in delivery.answers {
-            guard let descriptor = descriptor(of: tag) else { continue }
-            slots[descriptor]?.connection.fetched(reply)
-            proceed(descriptor)
+            guard let descriptor = table.descriptor(of: tag) else { continue }
+            table[descriptor]?.fetch = nil
+            table[descriptor]?.connection.fetched(reply)
+            takeCallsReadBefore(descriptor)
+            flush(descriptor)
         }
         for (state, version) in delivery.fanOut {
             // A tick that comes before everybody has the last one: nobody may miss a tick over our slicing.
             continueFanOut(atMost: .max)
             let bytes = Board.reply(state.told(at: boottime), instance: environment.instance, continues: true)
-            fanOut = FanOut(bytes: bytes, version: version)
+            fanOut = (bytes, version)
+            watchers.beginFanOut()
         }
     }
 
     private mutating func continueFanOut(atMost limit: Int) {
-        var served = 0
-        while let current = fanOut {
-            guard current.next < watchers.count else {
+        guard let (bytes, version) = fanOut else { return }
+        var left = limit
+        while left > 0 {
+            guard let descriptor = watchers.nextToServe() else {
                 fanOut = nil
                 return
             }
-            guard served < limit else { return }
-            let descriptor = Int(watchers[current.next])
-            fanOut?.next += 1
-            served += 1
-            slots[descriptor]?.connection.publish(current.bytes, version: current.version)
+            table[descriptor]?.connection.publish(bytes, version: version)
             flush(descriptor)
+            left -= 1
         }
     }
 
-    private mutating func enterWatcher(_ descriptor: Int) {
-        slots[descriptor]?.watcherIndex = watchers.count
-        watchers.append(Int32(descriptor))
-    }
-
-    /// Takes a watcher out in one step. Where a fan-out is under way, those it has served stay in front of those it has not.
-    private mutating func leaveWatcher(_ index: Int) {
-        var hole = index
-        if let current = fanOut, index < current.next {
-            fanOut?.next -= 1
-            move(from: current.next - 1, to: hole)
-            hole = current.next - 1
-        }
-        move(from: watchers.count - 1, to: hole)
-        watchers.removeLast()
-        environment.inbox.leaveWatcher()
-    }
-
-    private mutating func move(from: Int, to: Int) {
-        watchers[to] = watchers[from]
-        slots[Int(watchers[to])]?.watcherIndex = to
-    }
-
-    // MARK: Connections
+    // MARK: Coming and going
 
     private mutating func accept() {
+        // A few at a time: whoever connects without end must not keep the others waiting.
         for _ in 0..<64 {
             let descriptor = cepoll_accept(environment.listener.descriptor)
-            if descriptor < 0 {
-                switch errno {
-                case EAGAIN, EINTR, ECONNABORTED: return
-                default:
-                    // EMFILE and its like: level-triggered, it would be reported without end.
-                    environment.report(.acceptFailed(reason: systemError(errno)))
-                    acceptIsPaused = true
-                    _ = cepoll_remove(epoll, environment.listener.descriptor)
-                    return
-                }
+            if descriptor >= 0 {
+                admit(descriptor)
+                continue
             }
-            admit(descriptor)
+            switch errno {
+            case EAGAIN, EINTR, ECONNABORTED: return
+            default:
+                // EMFILE and its like: level-triggered, it would be reported without end.
+                environment.report(.acceptFailed(reason: systemError(errno)))
+                acceptAgainAt = boottime + Self.acceptPause
+                _ = cepoll_remove(epoll, environment.listener.descriptor)
+                return
+            }
         }
     }
 
     private mutating func resumeAccepting() {
-        acceptIsPaused = false
-        _ = cepoll_add(epoll, environment.listener.descriptor, cepoll_in, Self.listenerTag)
+        let isBack = cepoll_add(epoll, environment.listener.descriptor, cepoll_in, Self.listenerTag) == 0
+        acceptAgainAt = isBack ? nil : boottime + Self.acceptPause
     }
 
     private mutating func admit(_ descriptor: Int32) {
-        let peer = cepoll_peer_uid(descriptor)
-        let uid = UInt32(truncatingIfNeeded: peer)
+        let uid = UInt32(truncatingIfNeeded: cepoll_peer_uid(descriptor))
         let limits = environment.limits
-        if count >= limits.connections {
+        guard table.count < limits.connections else {
             environment.report(.tooManyConnections(limit: limits.connections))
-        } else if countByUser[uid, default: 0] >= limits.connectionsPerUser {
-            environment.report(.tooManyConnectionsOfUser(uid: uid, limit: limits.connectionsPerUser))
-        } else {
-            var size = limits.sendBufferBytes
-            setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout.size(ofValue: size)))
-            generation &+= 1
-            if slots.count <= Int(descriptor) {
-                slots.append(contentsOf: repeatElement(nil, count: Int(descriptor) + 1 - slots.count))
-            }
-            if cepoll_add(epoll, descriptor, cepoll_in, tag(Int(descriptor), generation)) == 0 {
-                slots[Int(descriptor)] = Slot(
-                    connection: Connection(service: environment.service, limits: limits), generation: generation,
-                    uid: uid, interest: cepoll_in)
-                count += 1
-                countByUser[uid, default: 0] += 1
-                return
-            }
+            close(descriptor)
+            return
         }
-        close(descriptor)
+        guard table.count(of: uid) < limits.connectionsPerUser else {
+            environment.report(.tooManyConnectionsOfUser(uid: uid, limit: limits.connectionsPerUser))
+            close(descriptor)
+            return
+        }
+        var size = limits.sendBufferBytes
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout.size(ofValue: size)))
+        let tag = table.add(
+            Connection(service: environment.service, limits: limits), descriptor: descriptor, uid: uid,
+            interest: cepoll_in)
+        if cepoll_add(epoll, descriptor, cepoll_in, tag) != 0 { drop(descriptor) }
     }
 
-    private mutating func drop(_ descriptor: Int) {
-        guard let slot = slots[descriptor] else { return }
-        if let index = slot.watcherIndex { leaveWatcher(index) }
-        slots[descriptor] = nil
-        count -= 1
-        countByUser[slot.uid] = countByUser[slot.uid].flatMap { $0 > 1 ? $0 - 1 : nil }
-        close(Int32(descriptor))
-        if acceptIsPaused { resumeAccepting() }
+    private mutating func drop(_ descriptor: Int32) {
+        if watchers.leave(descriptor) { environment.inbox.leaveWatcher() }
+        // Nobody is left to tell: a fetch that no other client waits for ends here.
+        table[descriptor]?.fetch?.cancel()
+        table.remove(descriptor)
+        close(descriptor)
+        if acceptAgainAt != nil { resumeAccepting() }
     }
+
+    // MARK: Reading and writing
 
     private mutating func serve(_ event: cepoll_event) {
-        guard let descriptor = descriptor(of: event.tag) else { return }
-        if event.events & (cepoll_in | cepoll_hup | cepoll_err) != 0 { readInput(descriptor) }
+        guard let descriptor = table.descriptor(of: event.tag) else { return }
+        // Both directions are shut: whatever it still asked for, nobody is left to tell.
         if event.events & (cepoll_hup | cepoll_err) != 0 {
             drop(descriptor)
-        } else {
-            flush(descriptor)
+            return
         }
+        if event.events & cepoll_in != 0 { readInput(descriptor) }
+        flush(descriptor)
     }
 
-    private mutating func readInput(_ descriptor: Int) {
+    private mutating func readInput(_ descriptor: Int32) {
         // A few at a time: whoever sends without end gets its turns like everybody else.
         for _ in 0..<4 {
-            guard slots[descriptor]?.connection.wantsInput == true else { return }
-            let count = buffer.withUnsafeMutableBytes { recv(Int32(descriptor), $0.baseAddress, $0.count, 0) }
+            guard table[descriptor]?.connection.wantsInput == true else { return }
+            let count = buffer.withUnsafeMutableBytes { recv(descriptor, $0.baseAddress, $0.count, 0) }
             if count > 0 {
                 environment.inbox.refresh(&board)
                 let now = boottime
-                fulfil(slots[descriptor]?.connection.received(buffer[..<count], board: &board, at: now), descriptor)
+                fulfil(table[descriptor]?.connection.received(buffer[..<count], board: &board, at: now), descriptor)
                 // A short read has emptied the socket.
                 if count < buffer.count { return }
             } else if count == 0 {
-                slots[descriptor]?.connection.inputEnded()
+                table[descriptor]?.connection.inputEnded()
             } else if errno != EINTR {
                 return
             }
         }
     }
 
-    /// Looks at calls that were read before, and sends what there is to send.
-    private mutating func proceed(_ descriptor: Int) {
-        takeCallsReadBefore(descriptor)
-        flush(descriptor)
-    }
-
-    private mutating func takeCallsReadBefore(_ descriptor: Int) {
+    private mutating func takeCallsReadBefore(_ descriptor: Int32) {
         environment.inbox.refresh(&board)
         let now = boottime
-        fulfil(slots[descriptor]?.connection.proceed(board: &board, at: now), descriptor)
+        fulfil(table[descriptor]?.connection.proceed(board: &board, at: now), descriptor)
     }
 
-    private mutating func fulfil(_ request: Connection.Request?, _ descriptor: Int) {
-        guard let request, let slot = slots[descriptor] else { return }
+    private mutating func fulfil(_ request: Connection.Request?, _ descriptor: Int32) {
         switch request {
+        case nil: break
         case .watch:
             environment.inbox.enterWatcher(&board)
-            enterWatcher(descriptor)
+            watchers.enter(descriptor)
             let state = board.reply(continues: true, at: boottime)
-            slots[descriptor]?.connection.watch(state, version: board.version)
+            table[descriptor]?.connection.watch(state, version: board.version)
         case .fetch(let policy):
-            let tag = tag(descriptor, slot.generation)
-            Task { [environment] in
+            let tag = table.tag(of: descriptor)
+            table[descriptor]?.fetch = Task { [environment] in
                 let reply: Reply =
                     switch await environment.fetch(policy) {
                     case .success(let state): .state(StateMessage(instance: environment.instance, state: state))
@@ -272,48 +225,28 @@ struct EventLoop: ~Copyable {
     }
 
     /// Writes what can be written, and asks for the events that matter from here on.
-    private mutating func flush(_ descriptor: Int) {
-        while true {
-            guard let output = slots[descriptor]?.connection.output else {
-                guard let slot = slots[descriptor], !slot.connection.isFinished else { return drop(descriptor) }
-                // Room again: a client that pipelines may have calls waiting.
-                break
-            }
-            let count = output.withUnsafeBytes {
-                send(Int32(descriptor), $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-            }
+    private mutating func flush(_ descriptor: Int32) {
+        while let output = table[descriptor]?.connection.output {
+            let count = output.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
             if count >= 0 {
-                slots[descriptor]?.connection.wrote(count)
-                if slots[descriptor]?.connection.wantsOutput == false { takeCallsReadBefore(descriptor) }
+                table[descriptor]?.connection.wrote(count)
+                // Room again: a client that pipelines may have calls waiting.
+                if table[descriptor]?.connection.wantsOutput == false { takeCallsReadBefore(descriptor) }
             } else if errno == EAGAIN {
                 break
             } else if errno != EINTR {
-                return drop(descriptor)
+                drop(descriptor)
+                return
             }
         }
-        updateInterest(descriptor)
-    }
-
-    private mutating func updateInterest(_ descriptor: Int) {
-        guard let slot = slots[descriptor] else { return }
+        guard let slot = table[descriptor] else { return }
+        if slot.connection.isFinished {
+            drop(descriptor)
+            return
+        }
         let wanted = (slot.connection.wantsInput ? cepoll_in : 0) | (slot.connection.wantsOutput ? cepoll_out : 0)
         guard wanted != slot.interest else { return }
-        slots[descriptor]?.interest = wanted
-        _ = cepoll_modify(epoll, Int32(descriptor), wanted, tag(descriptor, slot.generation))
+        table[descriptor]?.interest = wanted
+        _ = cepoll_modify(epoll, descriptor, wanted, table.tag(of: descriptor))
     }
-
-    // MARK: Tags
-
-    private func tag(_ descriptor: Int, _ generation: UInt32) -> UInt64 {
-        UInt64(generation) << 32 | UInt64(UInt32(descriptor))
-    }
-
-    /// The descriptor that a tag stands for, unless its connection has ended since.
-    private func descriptor(of tag: UInt64) -> Int? {
-        let descriptor = Int(UInt32(truncatingIfNeeded: tag))
-        guard descriptor < slots.count, slots[descriptor]?.generation == UInt32(tag >> 32) else { return nil }
-        return descriptor
-    }
-
-    private var boottime: Int64 { environment.now().boottime }
 }

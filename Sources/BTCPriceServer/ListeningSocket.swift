@@ -1,5 +1,6 @@
 import CEpoll
 import Glibc
+import Varlink
 
 /// The socket can't be used.
 public struct SocketError: Error, Sendable, Hashable, CustomStringConvertible {
@@ -16,11 +17,14 @@ public struct ListeningSocket: Sendable {
     let descriptor: Int32
     /// The file to remove at the end; `nil` where it is not ours.
     let path: String?
+    /// Which file that was.
+    private let file: [UInt64]?
 
     /// Takes over a socket that listens already. Its file is never removed.
     public init(inherited descriptor: Int32) {
         self.descriptor = descriptor
         path = nil
+        file = nil
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
     }
@@ -31,17 +35,18 @@ public struct ListeningSocket: Sendable {
     /// The caller holds the state directory's lock: no other daemon of ours uses the path.
     /// - Throws: ``SocketError`` if the path is too long, holds something else, or can't be written.
     public init(path: String) throws(SocketError) {
-        let temporary = path + ".new"
-        // sun_path, with its NUL, holds 108 bytes (unix(7)).
-        guard temporary.utf8.count < 108 else {
-            throw SocketError("the socket's path is too long (\(path.utf8.count) bytes, at most 103): \(path)")
+        // By the process, so that two daemons that start at once don't take each other's.
+        let temporary = "\(path).\(getpid())"
+        guard let address = UnixSocketAddress(path: temporary), let final = UnixSocketAddress(path: path) else {
+            let most = UnixSocketAddress.longestPath - (temporary.utf8.count - path.utf8.count)
+            throw SocketError("the socket's path is too long (\(path.utf8.count) bytes, at most \(most)): \(path)")
         }
         var status = stat()
         if lstat(path, &status) == 0 {
             guard status.st_mode & S_IFMT == S_IFSOCK else {
                 throw SocketError("\(path) exists and is not a socket: move it away, or set socket.path")
             }
-            guard !Self.somebodyAnswers(at: path) else {
+            guard !Self.somebodyAnswers(at: final) else {
                 throw SocketError("another program listens at \(path): stop it, or set socket.path")
             }
         }
@@ -49,7 +54,7 @@ public struct ListeningSocket: Sendable {
         let descriptor = cepoll_unix_socket()
         guard descriptor >= 0 else { throw SocketError("cannot make a socket: \(systemError(errno))") }
         let isListening =
-            Self.withAddress(temporary) { bind(descriptor, $0, $1) } == 0
+            address.withSocketAddress { bind(descriptor, $0, $1) } == 0
             && chmod(temporary, 0o666) == 0 && listen(descriptor, 4096) == 0 && rename(temporary, path) == 0
         guard isListening else {
             let reason = systemError(errno)
@@ -59,30 +64,26 @@ public struct ListeningSocket: Sendable {
         }
         self.descriptor = descriptor
         self.path = path
+        file = Self.identity(of: path)
     }
 
     func shutDown() {
-        if let path { unlink(path) }
+        // Not one that somebody else has put there since.
+        if let path, file == Self.identity(of: path) { unlink(path) }
         close(descriptor)
     }
 
-    private static func somebodyAnswers(at path: String) -> Bool {
+    private static func identity(of path: String) -> [UInt64]? {
+        var status = stat()
+        return lstat(path, &status) == 0 ? [UInt64(status.st_dev), UInt64(status.st_ino)] : nil
+    }
+
+    private static func somebodyAnswers(at address: UnixSocketAddress) -> Bool {
         let probe = cepoll_unix_socket()
         guard probe >= 0 else { return false }
         defer { close(probe) }
         // EAGAIN: its backlog is full, so it is alive.
-        return withAddress(path) { connect(probe, $0, $1) } == 0 || errno == EAGAIN
-    }
-
-    private static func withAddress(_ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-        return withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
-            }
-        }
+        return address.withSocketAddress { connect(probe, $0, $1) } == 0 || errno == EAGAIN
     }
 }
 

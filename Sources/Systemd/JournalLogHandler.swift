@@ -49,8 +49,7 @@ public struct JournalLogHandler: LogHandler {
 
     /// Fields are upper-case letters, digits and underscores; those of the daemon begin with `BTC_`.
     private static func fieldName(_ key: String) -> String {
-        let name = String(key.uppercased().map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
-        return name == "MESSAGE_ID" ? name : "BTC_\(name)"
+        "BTC_" + String(key.uppercased().map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
     }
 
     private func withVectors(

@@ -34,11 +34,6 @@ public struct ServiceInterface: Sendable {
         self.descriptions = [(Self.name, Self.description)] + descriptions
     }
 
-    /// Whether the service has this interface.
-    public func has(_ interface: some StringProtocol) -> Bool {
-        descriptions.contains { $0.name == interface }
-    }
-
     /// Answers a call to this interface.
     /// - Parameters:
     ///   - method: The method's own name.

@@ -170,7 +170,7 @@ import Testing
 
     /// Whatever happens in whatever order: it finishes exactly once, by the deadline, asks nobody twice and keeps the order.
     @Test(arguments: 0..<400) func `random histories keep the rules`(seed: Int) {
-        var random = SeededGenerator(seed: UInt64(seed))
+        var random = SeededGenerator(seed: seed)
         let sources = Int.random(in: 1...5, using: &random)
         var run = Run(sources: sources)
         var open = Set(run.asked)
@@ -200,19 +200,4 @@ import Testing
 
 func at(_ milliseconds: Int) -> TestClock.Instant {
     TestClock.Instant(offset: .milliseconds(milliseconds))
-}
-
-/// SplitMix64, so that a seed gives the same history everywhere.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
 }

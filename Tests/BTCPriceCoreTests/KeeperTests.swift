@@ -18,6 +18,52 @@ import Testing
         await world.ticker.stop()
     }
 
+    @Test func `what a client can see was saved before`() async {
+        let world = World()
+        await world.ticker.start()
+        for second in 0..<5 {
+            if second > 0 { await world.clock.run(to: .seconds(second)) }
+            await world.primary.isAsked()
+            world.primary.answer("6890\(second)")
+            _ = await world.nextTick()
+        }
+        #expect(world.shownUnsaved.count == 0)
+        #expect(world.saves.count == 5)
+        await world.ticker.stop()
+    }
+
+    @Test func `pause and stop wait for nobody's fetch`() async throws {
+        let world = World()
+        await world.ticker.start()
+        await world.primary.isAsked()
+        async let client = world.getPrice.execute(.noCache)
+        while await world.keeper.callersWaiting < 2 { await Task.yield() }
+        // Returns although the exchange has not answered, and the client's fetch goes on.
+        await world.ticker.pause()
+        #expect(await world.nextTick().failure == "paused")
+        world.primary.answer("68901.23")
+        let state = try await client
+        #expect(state.quote?.value == price("68901.23"))
+        #expect(state.tick == 0, "it was the client's fetch, not the tick's")
+        #expect(state.freshness == .stale, "while the ticks stand still no price is current")
+        await world.ticker.stop()
+    }
+
+    @Test func `a tick that comes late has its whole budget`() async {
+        let world = World(interval: .seconds(3600))
+        await world.ticker.start()
+        await world.primary.isAsked()
+        world.primary.answer("68901.23")
+        _ = await world.nextTick()
+        await world.clock.timer(at: .seconds(3600))
+        // Asleep over the time it was due, for longer than the budget and less than the interval.
+        world.clock.advance(to: .seconds(4800))
+        await world.primary.isAsked()
+        world.primary.answer("68902")
+        #expect(await world.nextTick().freshness == .fresh)
+        await world.ticker.stop()
+    }
+
     @Test func `a thousand callers make one fetch`() async {
         let world = World()
         let callers = (0..<1000).map { _ in Task { try await world.getPrice.execute(.remoteFirst) } }
@@ -26,6 +72,7 @@ import Testing
         world.primary.answer("68901.23")
         for caller in callers { #expect(await caller.result.failure == nil) }
         #expect(world.primary.asks == 1)
+        #expect(world.saves.count == 1, "one answer is taken in once")
     }
 
     @Test func `localFirst asks nobody while something is held`() async throws {

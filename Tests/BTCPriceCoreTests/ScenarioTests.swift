@@ -159,6 +159,7 @@ import Testing
         #expect(paused.freshness == .stale)
         #expect(paused.failure == "paused")
         #expect(paused.quote?.value == price("68901.23"))
+        #expect(world.clock.timers == 0, "nothing waits for a time while paused")
         world.clock.advance(to: .milliseconds(30_300))
         #expect(world.primary.asks == 1)
         await world.ticker.resume()

@@ -17,15 +17,20 @@ final class World: Sendable {
     let ticker: OneSecondTicker<TestClock>
     let getPrice: GetPrice<TestClock>
     let events: EventLog
+    /// Whether each state that was shown with a fresh quote was saved before.
+    let shownUnsaved = Counter()
+    let saves: Counter
     private let states: AsyncStream<(PriceState, Bool)>
     private let clockReadings = Counter()
 
-    init(cached: CachedPrice? = nil) {
+    init(cached: CachedPrice? = nil, interval: Duration = .seconds(1)) {
         let (states, published) = AsyncStream.makeStream(of: (PriceState, Bool).self)
         self.states = states
         let events = EventLog()
         self.events = events
-        store = MemoryStore(cached)
+        let store = MemoryStore(cached)
+        self.store = store
+        saves = store.saves
         let now: TimeSource = { [clock, clockReadings] in
             clockReadings.add()
             let passed = clock.now.offset.wholeMilliseconds
@@ -40,10 +45,13 @@ final class World: Sendable {
         }
         keeper = PriceKeeper(
             fetch: FetchWithFallback(candidates: candidates, clock: clock),
-            persist: PersistLastValidPrice(store: store), clock: clock, interval: .seconds(1), budget: .seconds(1),
-            publish: { state, toWatchers in published.yield((state, toWatchers)) },
+            persist: PersistLastValidPrice(store: store), clock: clock, interval: interval, budget: .seconds(1),
+            publish: { [shownUnsaved] state, toWatchers in
+                if state.freshness == .fresh, store.price?.quote != state.quote { shownUnsaved.add() }
+                published.yield((state, toWatchers))
+            },
             report: { events.add($0) })
-        ticker = OneSecondTicker(clock: clock, target: keeper)
+        ticker = OneSecondTicker(interval: interval, clock: clock, target: keeper)
         getPrice = GetPrice(keeper: keeper, now: now)
     }
 
@@ -63,13 +71,6 @@ final class World: Sendable {
         for await (state, _) in states { return state }
         return .empty
     }
-}
-
-final class Counter: Sendable {
-    private let value = Atomic<Int>(0)
-
-    var count: Int { value.load(ordering: .acquiring) }
-    func add() { value.add(1, ordering: .acquiringAndReleasing) }
 }
 
 final class EventLog: Sendable {

@@ -113,4 +113,14 @@ struct LineLogHandler: LogHandler {
         )
         #expect(StatusLine.text(.empty) == "No price yet: the first tick is under way")
     }
+
+    @Test(arguments: [true, false], [true, false])
+    func `alive is who moves on or stands still on purpose`(loopHasAnswered: Bool, isPaused: Bool) {
+        for (silence, isTicking) in [(Duration.zero, true), (.seconds(3), true), (.milliseconds(3001), false)] {
+            let signs = SignsOfLife(
+                loopHasAnswered: loopHasAnswered, tickerSilence: silence, longestSilence: .seconds(3),
+                isPaused: isPaused)
+            #expect(signs.isAlive == (loopHasAnswered && (isPaused || isTicking)))
+        }
+    }
 }

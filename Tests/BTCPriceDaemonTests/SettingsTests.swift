@@ -82,7 +82,7 @@ import Testing
         ),
         (
             "[tick]\nintervall-ms = 5",
-            "c.toml, line 2: unknown key tick.intervall-ms; --print-config shows every key there is"
+            "c.toml, line 2: unknown key tick.intervall-ms (its value is 5); --print-config shows every key there is"
         ),
         (
             "source.bitfenix.url = \"https://x\"",
@@ -120,6 +120,11 @@ import Testing
     ])
     func `a wrong line is named with file, line, key, value and what is allowed`(file: String, expected: String) {
         #expect(complaint(file: file) == expected)
+    }
+
+    @Test func `an empty table of a known name is no harm`() {
+        #expect(complaint(file: "[tick]\n[source.binance]\n") == nil)
+        #expect(complaint(file: "[tcik]\n")?.contains("unknown key tcik") == true)
     }
 
     @Test func `what is no TOML is named with line and column`() {

@@ -28,7 +28,8 @@ struct Case: Sendable, CustomTestStringConvertible {
                 switch exchange {
                 case "binance": try BinancePriceLoader.read(answer)
                 case "cryptocompare": try CryptoComparePriceLoader.read(answer)
-                default: try CoinbasePriceLoader.read(answer)
+                case "coinbase": try CoinbasePriceLoader.read(answer)
+                default: throw .refused("no such exchange in this test: \(exchange)")
                 }
             try QuoteCheck.judge(loaded, after: nil)
             let time = loaded.mark.time.map { " at \($0.milliseconds)" } ?? ""

@@ -224,6 +224,34 @@ import Testing
         #expect(setup.store().load().price?.quote.value == 3)
     }
 
+    @Test func `a copy that did not get to the disk is brought there at the stop`() throws {
+        let setup = Setup()
+        let directory = "\(setup.state.path)/late"
+        let store = FilePriceStore(stateDirectory: directory, runtimeDirectory: setup.runtime) {
+            [time = setup.time] in time.now
+        }
+        try store.save(sample("7"))
+        store.waitForDisk()
+        mkdir(directory, 0o700)
+        try store.flush()
+        let bytes = try #require(try FileSystem.read("\(directory)/last-quote.json"))
+        #expect(try QuoteFile(decoding: bytes).price.quote.value == 7)
+    }
+
+    @Test func `copies that are not synchronised leave the synchronised one alone`() throws {
+        let setup = Setup()
+        let store = setup.store()
+        try store.save(sample("1"))
+        store.waitForDisk()
+        try FileManager.default.removeItem(atPath: setup.runtime)
+        #expect(throws: PriceStoreError.self) { try store.save(sample("2")) }
+        let synced = try #require(try FileSystem.read(setup.stateFile))
+        #expect(try QuoteFile(decoding: synced).price.quote.value == 1)
+        // A power cut may leave such a copy empty.
+        try FileSystem.replace("\(setup.state.path)/last-quote.unsynced.json", with: [], sync: false)
+        #expect(setup.store().load().price?.quote.value == 1)
+    }
+
     @Test func `a disk that can't be written is said, and the runtime copy is kept`() throws {
         let setup = Setup()
         let missing = FilePriceStore(stateDirectory: "\(setup.state.path)/none", runtimeDirectory: setup.runtime) {

@@ -59,18 +59,18 @@ import Testing
         #expect(try connection.getPrice().instance == "i")
     }
 
-    @Test func `five hundred watchers get every state in order, however thin the slices`() throws {
+    @Test func `two hundred watchers get every state in order, however thin the slices`() throws {
         var limits = ServerLimits.fitting()
         limits.watchersPerTurn = 7
         let service = try Service(limits: limits)
         service.publish(1)
         var watchers: [Watcher] = []
-        for _ in 0..<500 { watchers.append(try Watcher(path: service.path)) }
+        for _ in 0..<200 { watchers.append(try Watcher(path: service.path)) }
         for watcher in watchers { #expect(try watcher.next() == 1) }
         for tick in 2...6 as ClosedRange<Int64> {
             service.publish(tick)
             // Some leave in the middle of it.
-            if tick == 4 { watchers.removeSubrange(100..<200) }
+            if tick == 4 { watchers.removeSubrange(50..<100) }
             for watcher in watchers { #expect(try watcher.next() == tick) }
         }
     }
@@ -83,7 +83,7 @@ import Testing
             try connection.watch()
         }
 
-        func next() throws -> Int64 { try connection.nextState(timeout: .seconds(10)).state.tick }
+        func next() throws -> Int64 { try connection.nextState(timeout: .seconds(30)).state.tick }
     }
 
     @Test func `a watcher that stopped reading sees few old states before the newest`() throws {

@@ -11,14 +11,6 @@ from btcpriced import *  # noqa: E402, F403
 FAILED = "Failed to update value."
 
 
-def fresh(place):
-    """The state once it is fresh."""
-    def look():
-        result = btcctl(place, "current", "--json")
-        return result.json if result.status == 0 and result.json["freshness"] == "fresh" else None
-    return wait_until(look, what="a fresh price")
-
-
 def stale(place):
     def look():
         result = btcctl(place, "current", "--json")
@@ -90,9 +82,7 @@ def _():
 
 @scenario("a body that stalls past the budget fails the tick")
 def _():
-    place, simulator = Place(), Simulator("--seed", "1")
-    daemon = Daemon(place, simulator.urls)
-    fresh(place)
+    place, simulator, daemon = running()
     simulator.faults("* always stall-body")
     watch = Watch(place, "--json")
     wait_until(lambda: len(watch.lines) >= 5, what="five lines")
@@ -106,9 +96,7 @@ def _():
 
 @scenario("both fail with a cached value (banner, cached value, its timestamp)")
 def _():
-    place, simulator = Place(), Simulator("--seed", "1")
-    daemon = Daemon(place, simulator.urls)
-    fresh(place)
+    place, simulator, daemon = running()
     daemon.stop()
     # A time of its own, so that it can't be mistaken for the present.
     daemon = Daemon(place)
@@ -144,9 +132,7 @@ def _():
 
 @scenario("recovery hides the banner")
 def _():
-    place, simulator = Place(), Simulator("--seed", "1")
-    daemon = Daemon(place, simulator.urls)
-    fresh(place)
+    place, simulator, daemon = running()
     simulator.faults("* always refuse")
     stale(place)
     assert FAILED in btcctl(place, "current").err
@@ -160,9 +146,7 @@ def _():
 
 @scenario("one line a second")
 def _():
-    place, simulator = Place(), Simulator("--seed", "1")
-    daemon = Daemon(place, simulator.urls)
-    fresh(place)
+    place, simulator, daemon = running()
     watch = Watch(place)
     wait_until(lambda: len(watch.lines) >= 6, what="six lines")
     gaps = [after - before for before, after in zip(watch.times[1:], watch.times[2:])]

@@ -11,13 +11,6 @@ FIELDS = ["version", "instance", "tick", "freshness", "quote", "observedBoottime
           "ageIsEstimate"]
 
 
-def running():
-    place, simulator = Place(), Simulator("--seed", "1")
-    daemon = Daemon(place, simulator.urls)
-    wait_until(lambda: "fresh" in btcctl(place, "current", "--json").out, what="a price")
-    return place, simulator, daemon
-
-
 @scenario("current in all its forms")
 def _():
     place, simulator, daemon = running()
@@ -40,7 +33,7 @@ def _():
     daemon.process.wait()
     # So slow a tick that what is counted is the callers' alone.
     daemon = Daemon(place, simulator.urls, "--tick-interval-ms", "3600000")
-    wait_until(lambda: "fresh" in btcctl(place, "current", "--json").out, what="a price")
+    fresh(place)
     before = simulator.requests()["binance"]
     for _ in range(5):
         btcctl(place, "current")
@@ -57,7 +50,7 @@ def _():
 def _():
     place, simulator = Place(), Simulator("--seed", "1")
     daemon = Daemon(place, simulator.urls, "--tick-interval-ms", "200")
-    wait_until(lambda: "fresh" in btcctl(place, "current", "--json").out, what="a price")
+    fresh(place)
     # Every exchange goes silent, and the budget is longer than two intervals: the tick under way has no end yet.
     simulator.faults("* always dark")
     state = wait_until(

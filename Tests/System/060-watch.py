@@ -101,11 +101,51 @@ def _():
     return f"newest {newest}, shown {following[:3]}"
 
 
-@scenario("on a terminal one line is redrawn, and the banner comes and goes")
+@scenario("a frozen daemon is told as such, and its return too")
+def _():
+    place, simulator, daemon = running()
+    watch = Watch(place, "--json")
+    wait_until(lambda: len(watch.lines) >= 2, what="lines")
+    daemon.process.send_signal(signal.SIGSTOP)
+    wait_until(lambda: watch.objects[-1].get("error") == "unreachable", seconds=20, what="the word that it is silent")
+    daemon.process.send_signal(signal.SIGCONT)
+    wait_until(lambda: watch.objects[-1].get("freshness") == "fresh", what="its return")
+    daemon.stop()
+
+
+@scenario("with a tick slower than the client's patience nothing is said twice, and nothing is wrong")
 def _():
     place, simulator = Place(), Simulator("--seed", "1")
-    daemon = Daemon(place, simulator.urls)
-    wait_until(lambda: "fresh" in btcctl(place, "current", "--json").out, what="a price")
+    daemon = Daemon(place, simulator.urls, "--tick-interval-ms", "7000")
+    fresh(place)
+    watch = Watch(place, "--json")
+    wait_until(lambda: len(watch.lines) >= 2, seconds=20, what="two ticks")
+    ticks = [line.get("tick") for line in watch.objects]
+    equal(ticks, list(range(ticks[0], ticks[0] + len(ticks))), "a line a tick")
+    daemon.stop()
+
+
+@scenario("a watch stays with the daemon it began with")
+def _():
+    place, simulator, daemon = running()
+    home = tempfile.mkdtemp(prefix="btc-priced-home-")
+    atexit.register(shutil.rmtree, home, True)
+    os.mkdir(f"{home}/btc-priced")
+    os.symlink(place.socket, f"{home}/btc-priced/{SOCKET_NAME}")
+    watch = spawn([BINARIES / "btcctl", "watch", "--json"], stdout=subprocess.PIPE, text=True,
+                  env={**os.environ, "XDG_RUNTIME_DIR": home})
+    watch.stdout.readline()
+    daemon.stop()
+    # Only the one path is named; before it had begun, the system's was tried too.
+    complaint = ""
+    while "error" not in complaint:
+        complaint = watch.stdout.readline()
+    assert home in complaint and "/run/btc-priced" not in complaint, complaint
+
+
+@scenario("on a terminal one line is redrawn, and the banner comes and goes")
+def _():
+    place, simulator, daemon = running()
     terminal = Terminal(place)
     wait_until(lambda: terminal.screen.count(b"\x1b[J") >= 3, what="three drawings")
     equal(len(terminal.lines()), 1, terminal.lines())
@@ -116,8 +156,9 @@ def _():
     simulator.faults("")
     wait_until(lambda: len(terminal.lines()) == 1, what="the banner's end")
     daemon.stop()
-    wait_until(lambda: len(terminal.lines()) == 2, what="the word that the daemon is gone")
-    assert terminal.lines()[1].startswith("btc-priced is gone; waiting for it."), terminal.lines()
+    wait_until(lambda: len(terminal.lines()) == 3, what="the word that the daemon is gone")
+    assert terminal.lines()[1].startswith("Failed to update value. Displaying last updated value from"), terminal.lines()
+    equal(terminal.lines()[2], "btc-priced can't be reached; waiting for it.")
     daemon = Daemon(place, simulator.urls)
     wait_until(lambda: len(terminal.lines()) == 1, what="its return")
     terminal.process.send_signal(signal.SIGINT)
@@ -128,9 +169,7 @@ def _():
 
 @scenario("a narrow terminal cuts lines, a dumb one gets plain lines")
 def _():
-    place, simulator = Place(), Simulator("--seed", "1")
-    daemon = Daemon(place, simulator.urls)
-    wait_until(lambda: "fresh" in btcctl(place, "current", "--json").out, what="a price")
+    place, simulator, daemon = running()
     narrow, dumb = Terminal(place, columns=20), Terminal(place, TERM="dumb")
     wait_until(lambda: narrow.screen.count(b"\x1b[J") >= 2 and dumb.screen.count(b"\n") >= 3, what="lines")
     assert all(len(line) < 20 for line in narrow.lines()), narrow.lines()
@@ -140,9 +179,7 @@ def _():
 
 @scenario("a reader that is gone ends watch quietly")
 def _():
-    place, simulator = Place(), Simulator("--seed", "1")
-    daemon = Daemon(place, simulator.urls)
-    wait_until(lambda: "fresh" in btcctl(place, "current", "--json").out, what="a price")
+    place, simulator, daemon = running()
     watch = spawn([BINARIES / "btcctl", "watch", "--socket", place.socket], stdout=subprocess.PIPE,
                   stderr=subprocess.PIPE, text=True)
     watch.stdout.readline()

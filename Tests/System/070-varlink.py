@@ -10,13 +10,6 @@ from btcpriced import *  # noqa: E402, F403
 PRICE = "io.btcpriced.Price"
 
 
-def running():
-    place, simulator = Place(), Simulator("--seed", "1")
-    daemon = Daemon(place, simulator.urls)
-    wait_until(lambda: "fresh" in btcctl(place, "current", "--json").out, what="a price")
-    return place, simulator, daemon
-
-
 @scenario("python3 -m varlink.cli (varlink 31.0.0) reads info, help and call GetPrice")
 def _():
     python = os.environ.get("VARLINK_PYTHON")

@@ -31,9 +31,7 @@ class Manager:
 
 @scenario("READY once the socket listens and the stored quote is loaded, without waiting for the network")
 def _():
-    place, simulator = Place(), Simulator("--seed", "1")
-    daemon = Daemon(place, simulator.urls)
-    wait_until(lambda: "fresh" in btcctl(place, "current", "--json").out, what="a price")
+    place, simulator, daemon = running()
     daemon.stop()
     manager = Manager()
     # Exchanges that accept and never answer.
@@ -98,7 +96,7 @@ def _():
         ["/bin/sh", "-c", command, "sh", BINARIES / "btc-priced", "--state-directory", place.state,
          "--runtime-directory", place.runtime, "--sources", "binance", "--source-binance-url", simulator.urls["binance"]],
         preexec_fn=pass_socket, close_fds=False, stderr=subprocess.DEVNULL)
-    wait_until(lambda: "fresh" in btcctl(place, "current", "--json").out, what="a price")
+    fresh(place)
     daemon.terminate()
     equal(daemon.wait(timeout=10), 0)
     assert os.path.exists(place.socket), "the socket's file is systemd's"

@@ -128,7 +128,7 @@ def _():
         with open(f"{folder}/last-quote.json", "w") as file:
             file.write('{"checksum": "half a fi')
     daemon = Daemon(place, simulator.urls)
-    wait_until(lambda: "fresh" in btcctl(place, "current", "--json").out, what="a price")
+    fresh(place)
     equal(len([line for line in daemon.lines if "is damaged" in line and ".corrupt" in line]), 2, daemon.lines)
     assert os.path.exists(f"{place.state}/last-quote.json.corrupt")
     daemon.stop()
@@ -141,7 +141,7 @@ def _():
     with open(place.state, "w"):
         pass
     daemon = Daemon(place, simulator.urls)
-    wait_until(lambda: "fresh" in btcctl(place, "current", "--json").out, what="a price")
+    fresh(place)
     assert daemon.said("cannot lock"), daemon.lines
     wait_until(lambda: daemon.said("The last price can't be kept"), what="the word that it can't be kept")
     daemon.stop()

@@ -1,6 +1,16 @@
 package import BTCPriceCore
 import Synchronization
 
+/// Counts, from any thread.
+package final class Counter: Sendable {
+    private let value = Atomic<Int>(0)
+
+    package init() {}
+
+    package var count: Int { value.load(ordering: .acquiring) }
+    package func add() { value.add(1, ordering: .acquiringAndReleasing) }
+}
+
 /// A store in memory, that can be made to fail.
 package final class MemoryStore: PriceStore {
     private struct State {
@@ -13,6 +23,9 @@ package final class MemoryStore: PriceStore {
     package init(_ price: CachedPrice? = nil) {
         state = Mutex(State(price: price))
     }
+
+    /// How often a price was saved.
+    package let saves = Counter()
 
     package var price: CachedPrice? { state.withLock { $0.price } }
 
@@ -27,6 +40,7 @@ package final class MemoryStore: PriceStore {
             if let failure = state.failure { throw failure }
             state.price = price
         }
+        saves.add()
     }
 
     package func flush() throws(PriceStoreError) {}

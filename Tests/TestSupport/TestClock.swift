@@ -63,6 +63,9 @@ package final class TestClock: Clock, Sendable {
         }
     }
 
+    /// How many sleep at present.
+    package var timers: Int { state.withLock { $0.sleepers.count } }
+
     /// Waits until somebody sleeps until this time.
     package func timer(at offset: Duration) async {
         let deadline = Instant(offset: offset)

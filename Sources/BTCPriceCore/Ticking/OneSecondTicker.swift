@@ -1,7 +1,7 @@
 /// One tick.
 public struct Tick<Instant: InstantProtocol>: Sendable where Instant.Duration == Duration {
-    /// From when its budget counts: the instant it was due, or, where it comes much too late (after a suspend), now.
-    public let start: Instant
+    /// The instant it was due.
+    public let due: Instant
     /// How late it began.
     public let lateness: Duration
     /// How many ticks before it were missed.
@@ -43,6 +43,9 @@ public actor OneSecondTicker<C: Clock> where C.Duration == Duration {
         self.clock = clock
         self.target = target
     }
+
+    /// Whether it ticks.
+    public var isRunning: Bool { phase == .running }
 
     /// Whether the ticks stand still by ``pause()``.
     public var isPaused: Bool { phase == .paused }
@@ -90,10 +93,7 @@ public actor OneSecondTicker<C: Clock> where C.Duration == Duration {
         while !Task.isCancelled {
             let (due, skipped) = schedule.advance(now: clock.now)
             do { try await clock.sleep(until: due, tolerance: .zero) } catch { return }
-            let now = clock.now
-            let lateness = max(.zero, due.duration(to: now))
-            await target.tick(
-                Tick(start: lateness > interval / 2 ? now : due, lateness: lateness, skipped: skipped))
+            await target.tick(Tick(due: due, lateness: max(.zero, due.duration(to: clock.now)), skipped: skipped))
         }
     }
 }

@@ -7,10 +7,15 @@ public actor PriceKeeper<C: Clock>: TickTarget where C.Duration == Duration {
     /// Tells the operator.
     public typealias Report = @Sendable (PriceEvent) -> Void
 
+    private typealias Waiter = CheckedContinuation<Result<PriceState, FetchFailure>, Never>
+
+    /// A fetch that is under way, and who waits for it.
     private struct Shared {
         let id: Int
-        let task: Task<Result<FetchedPrice, FetchFailure>, Never>
-        var waiting: Int
+        let task: Task<Void, Never>
+        var waiters: [Int: Waiter] = [:]
+        /// The waiter that is the tick, if it is among them.
+        var tick: Int?
     }
 
     private let fetch: FetchWithFallback<C>
@@ -21,7 +26,7 @@ public actor PriceKeeper<C: Clock>: TickTarget where C.Duration == Duration {
     private let report: Report
     private var machine: PriceStateMachine
     private var shared: Shared?
-    private var fetches = 0
+    private var lastID = 0
 
     /// - Parameters:
     ///   - fetch: Fetches a price.
@@ -48,7 +53,7 @@ public actor PriceKeeper<C: Clock>: TickTarget where C.Duration == Duration {
     public var state: PriceState { machine.state }
 
     /// How many wait for the fetch that is under way, the tick among them; 0 where none is.
-    var callersWaiting: Int { shared?.waiting ?? 0 }
+    var callersWaiting: Int { shared?.waiters.count ?? 0 }
 
     /// Takes over the price that an earlier run kept.
     public func restore(_ cached: CachedPrice) {
@@ -57,8 +62,11 @@ public actor PriceKeeper<C: Clock>: TickTarget where C.Duration == Duration {
 
     /// One tick: fetches, keeps, shows.
     public func tick(_ tick: Tick<C.Instant>) async {
-        let result = await sharedFetch(deadline: tick.start.advanced(by: budget))
-        perform(machine.fetched(result, isTick: true))
+        // The budget counts from when the tick was due. One that comes much too late, after a suspend, has the whole of it.
+        let start = tick.lateness > budget / 2 ? clock.now : tick.due
+        let result = await join(deadline: start.advanced(by: budget), isTick: true)
+        // A tick that was given up by a pause is none.
+        if case .failure(let failure) = result, failure.isCancelled { return }
         report(.ticked(machine.state.tick, lateness: tick.lateness, skipped: tick.skipped))
     }
 
@@ -71,10 +79,7 @@ public actor PriceKeeper<C: Clock>: TickTarget where C.Duration == Duration {
     /// - Returns: The state with the new price in it.
     /// - Throws: Why no source gave one.
     public func refresh() async throws(FetchFailure) -> PriceState {
-        let result = await sharedFetch(deadline: clock.now.advanced(by: budget))
-        perform(machine.fetched(result, isTick: false))
-        _ = try result.get()
-        return machine.state
+        try await join(deadline: clock.now.advanced(by: budget), isTick: false).get()
     }
 
     /// Saving and publishing happen without a suspension in between: what a client has seen is never lost, and a newer
@@ -93,44 +98,56 @@ public actor PriceKeeper<C: Clock>: TickTarget where C.Duration == Duration {
         for event in events { report(event) }
     }
 
-    private func sharedFetch(deadline: C.Instant) async -> Result<FetchedPrice, FetchFailure> {
+    /// Waits for the fetch that is under way, or for a new one. A caller that is cancelled returns at once, and the fetch goes
+    /// on for the others.
+    private func join(deadline: C.Instant, isTick: Bool) async -> Result<PriceState, FetchFailure> {
         if Task.isCancelled { return .failure(.cancelled) }
-        let id: Int
-        let task: Task<Result<FetchedPrice, FetchFailure>, Never>
-        if var joined = shared {
-            joined.waiting += 1
-            shared = joined
-            (id, task) = (joined.id, joined.task)
-        } else {
-            fetches += 1
-            id = fetches
-            task = Task { [fetch, marks = machine.marks] in
-                do throws(FetchFailure) {
-                    return .success(try await fetch.execute(deadline: deadline, after: marks))
-                } catch {
-                    return .failure(error)
-                }
+        let id = shared?.id ?? start(deadline: deadline)
+        lastID += 1
+        let waiter = lastID
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                shared?.waiters[waiter] = continuation
+                if isTick { shared?.tick = waiter }
             }
-            shared = Shared(id: id, task: task, waiting: 1)
-        }
-        let result = await withTaskCancellationHandler {
-            await task.value
         } onCancel: {
-            // The fetch goes on for the others that wait for it.
-            Task { await self.leave(id) }
+            Task { await self.leave(id, waiter) }
         }
-        // The first to come back clears it; by then another fetch may already be under way.
-        if shared?.id == id { shared = nil }
-        return Task.isCancelled ? .failure(.cancelled) : result
     }
 
-    private func leave(_ id: Int) {
-        guard var left = shared, left.id == id else { return }
-        left.waiting -= 1
-        shared = left
-        guard left.waiting == 0 else { return }
-        left.task.cancel()
+    private func start(deadline: C.Instant) -> Int {
+        lastID += 1
+        let id = lastID
+        let task = Task { [fetch, marks = machine.marks] in
+            let result: Result<FetchedPrice, FetchFailure>
+            do throws(FetchFailure) {
+                result = .success(try await fetch.execute(deadline: deadline, after: marks))
+            } catch {
+                result = .failure(error)
+            }
+            finish(id, result)
+        }
+        shared = Shared(id: id, task: task)
+        return id
+    }
+
+    /// One answer is taken in once, however many waited for it.
+    private func finish(_ id: Int, _ result: Result<FetchedPrice, FetchFailure>) {
+        // It may have been given up meanwhile, and another one begun.
+        guard let finished = shared, finished.id == id else { return }
+        shared = nil
+        perform(machine.fetched(result, isTick: finished.tick != nil))
+        let state = machine.state
+        for waiter in finished.waiters.values { waiter.resume(returning: result.map { _ in state }) }
+    }
+
+    private func leave(_ id: Int, _ waiter: Int) {
+        guard shared?.id == id, let leaving = shared?.waiters.removeValue(forKey: waiter) else { return }
+        if shared?.tick == waiter { shared?.tick = nil }
+        leaving.resume(returning: .failure(.cancelled))
+        guard shared?.waiters.isEmpty == true else { return }
         // Whoever comes next must not join a fetch that was given up.
+        shared?.task.cancel()
         shared = nil
     }
 }

@@ -1,4 +1,3 @@
-import BTCPricePersistence
 import Glibc
 import TOMLKit
 
@@ -50,7 +49,8 @@ struct ConfigurationFile {
             let name = prefix + key
             switch value.type {
             case .table:
-                guard let inner = value.table, !inner.isEmpty else { return [] }
+                // An empty one sets nothing, but its name has to be right too.
+                guard let inner = value.table, !inner.isEmpty else { return [(name, .other("table"))] }
                 return leaves(of: inner, prefix: name + ".")
             case .string: return [(name, .text(value.string ?? ""))]
             case .int: return [(name, value.int.map { .integer($0) } ?? .other("integer"))]

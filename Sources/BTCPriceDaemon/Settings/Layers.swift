@@ -21,7 +21,10 @@ struct Layers {
         }
         for (name, value, line) in file?.file.values ?? [] {
             let origin = Origin.file(path: file?.path ?? "", line: line)
-            guard let key = keys[name] else { throw Self.unknown(name, origin) }
+            guard let key = keys[name] else {
+                if value == .other("table"), SettingKey.all.contains(where: { $0.name.hasPrefix("\(name).") }) { continue }
+                throw Self.unknown(name, value, origin)
+            }
             try set(key, value, origin)
         }
         let variables = Dictionary(uniqueKeysWithValues: SettingKey.all.map { ($0.variable, $0) })
@@ -55,14 +58,14 @@ struct Layers {
         return names
     }
 
-    private static func unknown(_ name: String, _ origin: Origin) -> SettingsError {
+    private static func unknown(_ name: String, _ value: RawValue, _ origin: Origin) -> SettingsError {
         let sources = Exchange.all.map(\.source.name)
         let parts = name.split(separator: ".")
         if parts.first == "source", parts.count == 3, !sources.contains(String(parts[1])) {
             return SettingsError(
                 "\(origin): \(name): there is no source '\(parts[1])'; there are \(sources.joined(separator: ", "))")
         }
-        return SettingsError("\(origin): unknown key \(name); --print-config shows every key there is")
+        return SettingsError("\(origin): unknown key \(name) (its value is \(value)); --print-config shows every key there is")
     }
 }
 

@@ -37,7 +37,7 @@ struct SettingKey: Sendable {
     /// Variables with that prefix that are not the daemon's: the client reads its socket's path from one.
     static let foreignVariables: Set<String> = ["BTC_PRICED_SOCKET"]
 
-    /// A second to an hour, in a tenth of a second at the least: below that no exchange would have us.
+    /// From a tenth of a second, below which no exchange would have us, to an hour.
     private static let intervals = 100...3_600_000
 
     /// Every setting, in the order in which they are shown.

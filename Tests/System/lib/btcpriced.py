@@ -24,7 +24,6 @@ ROOT = Path(__file__).resolve().parents[3]
 BINARIES = Path(os.environ.get("BINARIES", ROOT / ".build" / "release"))
 SHARED = ROOT.parent / "shared"
 SOCKET_NAME = "io.btcpriced.Price"
-VENUES = ["binance", "cryptocompare", "coinbase"]
 
 # Nothing that the developer has set may reach the binaries.
 for name in list(os.environ):
@@ -182,6 +181,22 @@ def btcctl(place, *arguments, timeout=20, environment=None):
         command += ["--socket", place.socket]
     return Result(subprocess.run(
         command, capture_output=True, text=True, timeout=timeout, env={**os.environ, **(environment or {})}))
+
+
+def fresh(place):
+    """The state as btcctl shows it, once it is fresh."""
+    def look():
+        result = btcctl(place, "current", "--json")
+        return result.json if result.status == 0 and result.json["freshness"] == "fresh" else None
+    return wait_until(look, what="a fresh price")
+
+
+def running():
+    """A place, a simulator and a daemon that has a price."""
+    place, simulator = Place(), Simulator("--seed", "1")
+    daemon = Daemon(place, simulator.urls)
+    fresh(place)
+    return place, simulator, daemon
 
 
 class Watch:

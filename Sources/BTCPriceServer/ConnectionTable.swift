@@ -1,0 +1,75 @@
+/// The connections by their descriptors, with the counts that the limits are about.
+struct ConnectionTable {
+    /// A connection with what the loop keeps beside it.
+    struct Slot {
+        var connection: Connection
+        /// The events it is registered for.
+        var interest: UInt32
+        /// The fetch it waits for.
+        var fetch: Task<Void, Never>?
+        let uid: UInt32
+        /// Tells connections apart that had the same descriptor one after the other.
+        let generation: UInt32
+    }
+
+    private var slots: [Slot?] = []
+    private var countByUser: [UInt32: Int] = [:]
+    private var generation: UInt32 = 0
+
+    /// How many there are.
+    private(set) var count = 0
+
+    /// How many a user has.
+    func count(of uid: UInt32) -> Int {
+        countByUser[uid, default: 0]
+    }
+
+    /// The descriptors of all.
+    var descriptors: [Int32] { slots.indices.filter { slots[$0] != nil }.map { Int32($0) } }
+
+    subscript(descriptor: Int32) -> Slot? {
+        get { Int(descriptor) < slots.count ? slots[Int(descriptor)] : nil }
+        _modify {
+            precondition(Int(descriptor) < slots.count, "only what was added is changed")
+            yield &slots[Int(descriptor)]
+        }
+    }
+
+    /// Adds a connection.
+    /// - Returns: Its tag, which no other connection has while this one lives.
+    mutating func add(_ connection: Connection, descriptor: Int32, uid: UInt32, interest: UInt32) -> UInt64 {
+        let missing = Int(descriptor) + 1 - slots.count
+        if missing > 0 { slots.append(contentsOf: repeatElement(nil, count: missing)) }
+        generation &+= 1
+        slots[Int(descriptor)] = Slot(
+            connection: connection, interest: interest, fetch: nil, uid: uid, generation: generation)
+        count += 1
+        countByUser[uid, default: 0] += 1
+        return Self.tag(descriptor, generation)
+    }
+
+    /// Removes a connection.
+    mutating func remove(_ descriptor: Int32) {
+        guard let slot = self[descriptor] else { return }
+        slots[Int(descriptor)] = nil
+        count -= 1
+        let left = countByUser[slot.uid, default: 1] - 1
+        countByUser[slot.uid] = left > 0 ? left : nil
+    }
+
+    /// The tag of a connection that is there.
+    func tag(of descriptor: Int32) -> UInt64 {
+        Self.tag(descriptor, self[descriptor]?.generation ?? 0)
+    }
+
+    /// The descriptor that a tag stands for; `nil` if its connection has ended since.
+    func descriptor(of tag: UInt64) -> Int32? {
+        let descriptor = Int32(truncatingIfNeeded: tag)
+        guard descriptor >= 0, self[descriptor]?.generation == UInt32(tag >> 32) else { return nil }
+        return descriptor
+    }
+
+    private static func tag(_ descriptor: Int32, _ generation: UInt32) -> UInt64 {
+        UInt64(generation) << 32 | UInt64(UInt32(descriptor))
+    }
+}
