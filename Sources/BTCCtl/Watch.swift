@@ -71,7 +71,8 @@ struct Watch {
                     switch error {
                     case .interrupted where !Signals.takeContinued(): continue
                     case .interrupted: return
-                    case .timedOut where !isFirst: return
+                    // Only before it has answered another path is a way: after that, this one is asked anew.
+                    case .timedOut where !isFirst, .closed where !isFirst: return
                     default: throw error
                     }
                 }
@@ -105,9 +106,8 @@ struct Watch {
         isLost = true
         lastBanner = nil
         if isTerminal {
-            draw([
-                model.line, "btc-priced is gone; waiting for it. Displaying last updated value from \(model.timestamp)",
-            ])
+            model.updatesFailed()
+            draw([model.line] + [model.banner].compactMap { $0 } + ["btc-priced can't be reached; waiting for it."])
         } else {
             Output.tell(complaint, json: options.json)
         }

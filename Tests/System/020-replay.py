@@ -24,8 +24,8 @@ def replay(file, count):
     watch = Watch(place, "--json")
     wait_until(lambda: len(watch.lines) >= 2, what="the watcher")
     simulator.faults("")
-    wait_until(lambda: simulator.requests()["binance"] >= count + 2, seconds=300, what="the end of the recording")
-    wait_until(lambda: len([s for s in watch.states if s["quote"]]) > count, what="the last line")
+    wait_until(lambda: simulator.requests()["binance"] >= count + 2, seconds=300, what="the end of the recording", every=0.2)
+    wait_until(lambda: len([s for s in watch.states if s["quote"]]) > count, what="the last line", every=0.2)
     daemon.stop()
     states = watch.states
     ticks = [state["tick"] for state in states]

@@ -49,13 +49,16 @@ def _():
 @scenario("without a tick in time a fresh price is told as stale")
 def _():
     place, simulator = Place(), Simulator("--seed", "1")
-    daemon = Daemon(place, simulator.urls, "--tick-interval-ms", "200")
+    # So patient that the tick that went dark has no end while we look.
+    daemon = Daemon(
+        place, simulator.urls, "--tick-interval-ms", "200", "--tick-budget-ms", "60000",
+        "--source-binance-timeout-ms", "60000", sources=["binance"])
     fresh(place)
-    # Every exchange goes silent, and the budget is longer than two intervals: the tick under way has no end yet.
     simulator.faults("* always dark")
     state = wait_until(
         lambda: (lambda s: s if s["freshness"] == "stale" else None)(btcctl(place, "current", "--json").json),
         what="stale")
+    equal(state["failure"], "no tick has finished in time since this price")
     assert state["ageMs"] > 400, state
     assert "Failed to update value." in btcctl(place, "current").err
     daemon.stop()

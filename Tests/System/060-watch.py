@@ -156,7 +156,7 @@ def _():
     simulator.faults("")
     wait_until(lambda: len(terminal.lines()) == 1, what="the banner's end")
     daemon.stop()
-    wait_until(lambda: len(terminal.lines()) == 3, what="the word that the daemon is gone")
+    wait_until(lambda: len(terminal.lines()) == 3, what=lambda: f"the word that the daemon is gone; {terminal.lines()}")
     assert terminal.lines()[1].startswith("Failed to update value. Displaying last updated value from"), terminal.lines()
     equal(terminal.lines()[2], "btc-priced can't be reached; waiting for it.")
     daemon = Daemon(place, simulator.urls)

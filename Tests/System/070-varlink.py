@@ -2,6 +2,7 @@
 """The socket, as programs see it that nobody here wrote; and as hostile ones do."""
 
 import os
+import resource
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
@@ -114,10 +115,12 @@ def _():
         pass
     for _ in range(1000):
         Varlink(place.socket).close()
-    threads = [threading.Thread(target=lambda: Varlink(place.socket).call(f"{PRICE}.GetPrice", cachePolicy="remoteFirst"))
-               for _ in range(200)]
+    replies = []
+    threads = [threading.Thread(target=lambda: replies.append(
+        Varlink(place.socket).call(f"{PRICE}.GetPrice", cachePolicy="remoteFirst"))) for _ in range(200)]
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
+    equal([reply["parameters"]["state"]["freshness"] for reply in replies], ["fresh"] * 200)
     greedy.socket.settimeout(10)
     for _ in range(50):
         equal(greedy.receive().get("error"), None)
@@ -134,11 +137,10 @@ def _():
     return f"{len(ticks)} ticks without a gap, {memory} KiB resident"
 
 
-@scenario("descriptors used up: the ticks go on, and clients come in again")
+@scenario("too many connections of one user: the others are served, the ticks go on")
 def _():
     place, simulator = Place(), Simulator("--seed", "1")
-    daemon = Daemon(place, simulator.urls, preexec_fn=lambda: __import__("resource").setrlimit(
-        __import__("resource").RLIMIT_NOFILE, (64, 64)))
+    daemon = Daemon(place, simulator.urls, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))
     watch = Watch(place, "--json")
     wait_until(lambda: len(watch.lines) >= 2, what="lines")
     crowd = []
@@ -156,6 +158,26 @@ def _():
     wait_until(lambda: btcctl(place, "current").status == 0, what="room again")
     assert daemon.said("A client of user"), daemon.lines
     equal({state["freshness"] for state in watch.states[1:]}, {"fresh"})
+    daemon.stop()
+
+
+@scenario("descriptors used up: the ticks go on, and clients come in again while a watch runs")
+def _():
+    place, simulator, daemon = running()
+    watch = Watch(place, "--json")
+    wait_until(lambda: len(watch.lines) >= 2, what="lines")
+    pid = daemon.process.pid
+    limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    used = len(os.listdir(f"/proc/{pid}/fd"))
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (used, limits[1]))
+    waiting = Varlink(place.socket)
+    waiting.send({"method": f"{PRICE}.GetPrice"})
+    wait_until(lambda: daemon.said("No client can connect for the moment"), what="the word of it")
+    count = len(watch.lines)
+    wait_until(lambda: len(watch.lines) >= count + 3, what="more lines")
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+    equal(waiting.receive()["parameters"]["state"]["freshness"], "fresh", "the client that had to wait")
+    equal(len([line for line in daemon.lines if "No client can connect" in line]), 1)
     daemon.stop()
 
 

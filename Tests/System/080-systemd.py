@@ -37,12 +37,16 @@ def _():
     # Exchanges that accept and never answer.
     simulator.faults("* always dark")
     begun = time.monotonic()
-    daemon = Daemon(place, simulator.urls, environment={"NOTIFY_SOCKET": manager.path}, wait=False)
+    # And so patient a tick that no source has failed by then.
+    patience = [f"--{key}-ms" for key in ("tick-budget", "source-binance-timeout", "source-binance-hedge")]
+    daemon = Daemon(
+        place, simulator.urls, *[word for key in patience for word in (key, "60000")],
+        environment={"NOTIFY_SOCKET": manager.path}, wait=False)
     ready = wait_until(lambda: manager.got("READY=1"), what="READY=1")
-    seconds = manager.messages[0][0] - begun
+    seconds = next(moment for moment, message in manager.messages if "READY=1" in message) - begun
     assert "STATUS=Stale, last value " in ready[0], ready
     equal(btcctl(place, "current").status, 0, "a client right after READY")
-    assert seconds < 0.4, f"before any source could have failed: {seconds:.3f} s"
+    assert not daemon.said("gave no price"), daemon.lines
     equal(daemon.stop()[0], 0)
     assert manager.got("STOPPING=1"), manager.messages
     return f"READY=1 after {seconds * 1000:.0f} ms"
@@ -65,7 +69,7 @@ def _():
     daemon.stop()
 
 
-@scenario("WATCHDOG=1 comes while it lives, exchanges down or not, and stops when it is wedged")
+@scenario("WATCHDOG=1 comes while it lives, exchanges down or not, and not while it is stopped")
 def _():
     place, manager = Place(), Manager()
     daemon = Daemon(place, environment={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "900000"})
@@ -128,7 +132,7 @@ def _():
 @scenario("the unit is one that systemd takes")
 def _():
     if not shutil.which("systemd-analyze"):
-        return "systemd-analyze is not installed here: the unit was not looked at"
+        raise Skip("systemd-analyze is not installed: the unit is not looked at")
     with tempfile.TemporaryDirectory() as folder:
         unit = (ROOT / "systemd" / "btc-priced.service").read_text()
         path = f"{folder}/btc-priced.service"

@@ -43,7 +43,7 @@ def _():
 def _():
     for text, expected in (
             ("tick.interval-ms = 5\n", "FILE, line 1: tick.interval-ms = 5: must be a whole number from 100 to 3600000"),
-            ("[tick]\nintervall-ms = 5\n", "FILE, line 2: unknown key tick.intervall-ms"),
+            ("[tick]\nintervall-ms = 5\n", "FILE, line 2: unknown key tick.intervall-ms (its value is 5)"),
             ("tick = = 5\n", "FILE, line 1, column ")):
         for arguments in ([], ["--check-config"]):
             result = with_file(text, *arguments)

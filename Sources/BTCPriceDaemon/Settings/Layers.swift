@@ -22,7 +22,9 @@ struct Layers {
         for (name, value, line) in file?.file.values ?? [] {
             let origin = Origin.file(path: file?.path ?? "", line: line)
             guard let key = keys[name] else {
-                if value == .other("table"), SettingKey.all.contains(where: { $0.name.hasPrefix("\(name).") }) { continue }
+                if value == .other("table"), SettingKey.all.contains(where: { $0.name.hasPrefix("\(name).") }) {
+                    continue
+                }
                 throw Self.unknown(name, value, origin)
             }
             try set(key, value, origin)
@@ -65,7 +67,8 @@ struct Layers {
             return SettingsError(
                 "\(origin): \(name): there is no source '\(parts[1])'; there are \(sources.joined(separator: ", "))")
         }
-        return SettingsError("\(origin): unknown key \(name) (its value is \(value)); --print-config shows every key there is")
+        return SettingsError(
+            "\(origin): unknown key \(name) (its value is \(value)); --print-config shows every key there is")
     }
 }
 

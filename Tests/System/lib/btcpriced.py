@@ -54,15 +54,15 @@ def spawn(arguments, **options):
     return child
 
 
-def wait_until(condition, seconds=10, what="it"):
+def wait_until(condition, seconds=10, what="it", every=0.005):
     """Waits for a condition; its value. The time is a bound for a broken program, not a measure of a sound one."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         value = condition()
         if value:
             return value
-        time.sleep(0.005)
-    raise AssertionError(f"{what} did not happen within {seconds} s")
+        time.sleep(every)
+    raise AssertionError(f"{what() if callable(what) else what} did not happen within {seconds} s")
 
 
 class Simulator:
