@@ -130,11 +130,22 @@ public final class ExchangeClient: Sendable {
             let reason = (error.connectionErrors.first?.error as? IOError)?.errnoDescription
             return .unreachable(reason ?? "no connection to \(error.host):\(error.port)")
         case let error as IOError: return .unreachable(error.errnoDescription)
-        case let error as NIOSSLError: return .unreachable("TLS: \(oneLine("\(error)"))")
-        case let error as any NIOSSLErrorLike: return .unreachable("TLS: \(oneLine("\(error)"))")
+        case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError: return .unreachable(tlsReason(error))
         default: return .unreachable(oneLine("\(error)"))
         }
     }
+}
+
+/// What went wrong with TLS, in a person's words where it is the certificate.
+private func tlsReason(_ error: any Error) -> String {
+    if let extra = error as? NIOSSLExtraError, extra == .failedToValidateHostname {
+        return "TLS: its certificate is for another host"
+    }
+    let text = "\(error)"
+    if text.contains("CERTIFICATE_VERIFY_FAILED") {
+        return "TLS: its certificate can't be verified: not valid now, or by an authority that is not trusted here"
+    }
+    return "TLS: \(oneLine(text))"
 }
 
 /// The client can't be made from these settings.
@@ -142,11 +153,6 @@ public struct ExchangeClientError: Error, Sendable, Hashable, CustomStringConver
     /// The setting, what is wrong with it, and what to do.
     public let description: String
 }
-
-/// TLS errors that are types of their own.
-private protocol NIOSSLErrorLike: Error {}
-extension NIOSSLExtraError: NIOSSLErrorLike {}
-extension BoringSSLError: NIOSSLErrorLike {}
 
 extension IOError {
     /// The system's word for it, without the library's story around it.
