@@ -63,13 +63,13 @@ struct Watch {
                     reached = connection.path
                     isFirst = false
                     endIfAsked()
-                    if Signals.takeContinued() { return }
+                    if wasContinued() { return }
                     show(message)
                 } catch {
                     Signals.drain(signals)
                     endIfAsked()
                     switch error {
-                    case .interrupted where !Signals.takeContinued(): continue
+                    case .interrupted where !wasContinued(): continue
                     case .interrupted: return
                     // Only before it has answered another path is a way: after that, this one is asked anew.
                     case .timedOut where !isFirst, .closed where !isFirst: return
@@ -78,6 +78,15 @@ struct Watch {
                 }
             }
         }
+    }
+
+    /// Whether we were stopped and continued. Others have written on the terminal meanwhile: nothing drawn before is taken back,
+    /// and the state is shown again even if it is the same.
+    private mutating func wasContinued() -> Bool {
+        guard Signals.takeContinued() else { return false }
+        screen = Screen()
+        lastShown = nil
+        return true
     }
 
     private mutating func show(_ message: StateMessage) {
@@ -126,6 +135,6 @@ struct Watch {
     /// Waits, unless a signal comes.
     private func wait(_ duration: Duration) {
         var poller = pollfd(fd: signals, events: Int16(POLLIN), revents: 0)
-        poll(&poller, 1, Int32(clamping: duration.wholeMilliseconds))
+        if poll(&poller, 1, Int32(clamping: duration.wholeMilliseconds)) > 0 { Signals.drain(signals) }
     }
 }

@@ -143,6 +143,21 @@ def _():
     assert home in complaint and "/run/btc-priced" not in complaint, complaint
 
 
+@scenario("continued on a terminal, it draws anew and takes nothing back that others wrote")
+def _():
+    place, simulator = Place(), Simulator("--seed", "1")
+    # So slow a tick that the state is the same when it comes back.
+    daemon = Daemon(place, simulator.urls, "--tick-interval-ms", "3600000")
+    fresh(place)
+    terminal = Terminal(place)
+    wait_until(lambda: b" - $" in terminal.screen, what="the first drawing")
+    terminal.process.send_signal(signal.SIGSTOP)
+    terminal.process.send_signal(signal.SIGCONT)
+    wait_until(lambda: terminal.screen.count(b" - $") == 2, what="the second drawing")
+    assert b"A\x1b[J" not in terminal.screen, terminal.screen
+    daemon.stop()
+
+
 @scenario("on a terminal one line is redrawn, and the banner comes and goes")
 def _():
     place, simulator, daemon = running()
