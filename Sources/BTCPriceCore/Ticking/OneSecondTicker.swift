@@ -45,7 +45,7 @@ public actor OneSecondTicker<C: Clock> where C.Duration == Duration {
     }
 
     /// Whether it ticks.
-    public var isRunning: Bool { phase == .running }
+    var isRunning: Bool { phase == .running }
 
     /// Whether the ticks stand still by ``pause()``.
     public var isPaused: Bool { phase == .paused }
