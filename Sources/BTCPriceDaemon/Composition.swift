@@ -40,8 +40,13 @@ struct Composition {
         let heartbeat = Heartbeat(now().boottime)
         let status = StatusLine(manager: manager)
         let publication = Publication()
+        let fetch = FetchWithFallback(
+            candidates: try candidates(client, now: now), interval: settings.interval, now: now,
+            clock: ContinuousClock())
+        fetch.sources.resume(stored.rests)
+        describe(fetch.sources, at: now().boottime)
         let keeper = PriceKeeper(
-            fetch: FetchWithFallback(candidates: try candidates(client, now: now), clock: ContinuousClock()),
+            fetch: fetch,
             persist: PersistLastValidPrice(store: store), clock: ContinuousClock(), interval: settings.interval,
             budget: settings.budget,
             publish: { state, toWatchers in
@@ -64,6 +69,7 @@ struct Composition {
         publication.connect(server)
         if let price = stored.price { await keeper.restore(price) }
         let ticker = OneSecondTicker(interval: settings.interval, clock: ContinuousClock(), target: keeper)
+        let observer = Observer(clock: ContinuousClock(), target: keeper, isPaused: { await ticker.isPaused })
         try server.start()
         manager.ready(status: StatusLine.text(await keeper.state))
         logger.info("Ready: answering at \(settings.socketPath).")
@@ -75,6 +81,7 @@ struct Composition {
                 do { try store.flush() } catch { logger.error("\(error)") }
             },
             Part { server.stop() },
+            ObserverService(observer: observer),
             Part(start: { await ticker.start() }) { await ticker.stop() },
             WatchdogService(
                 manager: manager, server: server, heartbeat: heartbeat, isPaused: { await ticker.isPaused },
@@ -157,9 +164,25 @@ struct Composition {
             if source.url != source.exchange.baseURL {
                 logger.notice("\(source.exchange.source.name) is asked at \(source.url), which is not its own address.")
             }
+            let access = Exchange.Access(client: client, baseURL: source.url, secondURL: source.secondURL, key: key)
             return .init(
-                fetch: FetchLatestPrice(loader: source.exchange.loader(client, source.url, key), now: now),
+                fetch: FetchLatestPrice(loader: source.exchange.loader(access), now: now), address: source.url,
                 timeout: source.timeout, hedge: source.hedge)
+        }
+    }
+
+    /// What an operator would wonder about: who can't be asked every time, and who is not asked yet.
+    private func describe(_ sources: Sources, at boottime: Int64) {
+        let board = sources.board
+        for entry in board.slow where board.entries.count > 1 {
+            logger.info(
+                "\(entry.source.name) can't be asked at every tick within its limit, only once in \(entry.health.pace.wholeMilliseconds) ms: it comes after those that can."
+            )
+        }
+        for entry in board.entries {
+            guard let rest = entry.health.rest, entry.health.breaker(at: boottime) == .open else { continue }
+            logger.notice(
+                "\(entry.source.name) still rests from before the start, until \(rest.until.wall.utcText): \(rest.reason)")
         }
     }
 

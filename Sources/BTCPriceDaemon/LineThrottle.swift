@@ -1,31 +1,76 @@
-/// Keeps a log short: of each kind of line at most one within a floor of time, and a count of those left out.
+import BTCPriceCore
+
+/// Keeps a log short: of each kind of line one, then the next ones ever more rarely, with a count of those left out.
+///
+/// After the first line of a kind the next may come after ten minutes, then forty, and so on up to a day. A kind that has been
+/// quiet for six hours starts anew.
 struct LineThrottle: Sendable {
+    /// What was left out before a line.
+    struct Summary: Sendable, Equatable {
+        /// How many lines of its kind.
+        var count = 0
+        /// Over how long.
+        var span = Duration.zero
+        /// How many of each detail, the most frequent first.
+        var details: [(name: String, count: Int)] = []
+
+        static func == (lhs: Summary, rhs: Summary) -> Bool {
+            lhs.count == rhs.count && lhs.span == rhs.span
+                && lhs.details.elementsEqual(rhs.details) { $0.name == $1.name && $0.count == $1.count }
+        }
+    }
+
     private struct Line {
         var lastSaid: Int64
-        var leftOut: Int
+        var lastSeen: Int64
+        var floor: Int64
+        var leftOut: [String: Int] = [:]
     }
 
-    private let floor: Int64
+    private static let firstFloor = Duration.seconds(600).wholeMilliseconds
+    private static let longestFloor = Duration.seconds(86_400).wholeMilliseconds
+    private static let growth: Int64 = 4
+    private static let quiet = Duration.seconds(6 * 3600).wholeMilliseconds
+
     private var lines: [String: Line] = [:]
-
-    /// - Parameter floor: The least time between two lines of one kind.
-    init(floor: Duration = .seconds(600)) {
-        self.floor = floor.components.seconds * 1000
-    }
 
     /// Asks whether a line may be said now.
     /// - Parameters:
     ///   - kind: What kind of line it is.
+    ///   - detail: What tells it from others of its kind.
+    ///   - daily: Whether it is known to go on: then the next one comes after a day.
     ///   - boottime: Now, `CLOCK_BOOTTIME` in milliseconds.
-    /// - Returns: How many of its kind were left out since the last one; `nil` if this one is left out too.
-    mutating func admit(_ kind: String, at boottime: Int64) -> Int? {
-        if var line = lines[kind], boottime - line.lastSaid < floor {
-            line.leftOut += 1
+    /// - Returns: What was left out of its kind since the last one; `nil` if this one is left out too.
+    mutating func admit(_ kind: String, detail: String = "", daily: Bool = false, at boottime: Int64) -> Summary? {
+        let first = daily ? Self.longestFloor : Self.firstFloor
+        guard var line = lines[kind] else {
+            lines[kind] = Line(lastSaid: boottime, lastSeen: boottime, floor: first)
+            return Summary()
+        }
+        let isAnew = boottime - line.lastSeen >= Self.quiet
+        line.lastSeen = boottime
+        guard boottime - line.lastSaid >= line.floor || (isAnew && !daily) else {
+            line.leftOut[detail, default: 0] += 1
             lines[kind] = line
             return nil
         }
-        let leftOut = lines[kind]?.leftOut ?? 0
-        lines[kind] = Line(lastSaid: boottime, leftOut: 0)
-        return leftOut
+        let details = line.leftOut.sorted { ($0.value, $1.key) > ($1.value, $0.key) }
+        let summary = Summary(
+            count: line.leftOut.values.reduce(0, +), span: .milliseconds(boottime - line.lastSaid),
+            details: details.filter { !$0.key.isEmpty }.map { ($0.key, $0.value) })
+        let floor = isAnew ? first : min(line.floor * Self.growth, Self.longestFloor)
+        lines[kind] = Line(lastSaid: boottime, lastSeen: boottime, floor: floor)
+        return summary
+    }
+}
+
+extension LineThrottle.Summary: CustomStringConvertible {
+    /// ` (599 more in 10 min: timed-out 400, unavailable 199)`; empty where nothing was left out.
+    var description: String {
+        guard count > 0 else { return "" }
+        let minutes = span.components.seconds / 60
+        let length = minutes < 120 ? "\(minutes) min" : "\(minutes / 60) h"
+        let list = details.count > 1 ? ": " + details.map { "\($0.name) \($0.count)" }.joined(separator: ", ") : ""
+        return " (\(count) more in \(length)\(list))"
     }
 }

@@ -4,7 +4,7 @@ import BTCPriceServer
 import Logging
 import Synchronization
 
-/// Turns events into log lines, few enough to be read: transitions only, one of a kind in ten minutes, with counts.
+/// Turns events into log lines, few enough to be read: transitions only, of each kind ever more rarely, with counts.
 final class Reporter: Sendable {
     private let logger: Logger
     private let now: TimeSource
@@ -34,11 +34,7 @@ final class Reporter: Sendable {
                 ["error": "\(failure)"])
         case .becameStale(let failure, nil):
             say(.warning, "stale", "\(PriceTexts.failed) No value is held yet: \(failure)", ["error": "\(failure)"])
-        case .sourceFailed(let failure):
-            say(
-                .warning, "\(failure.source) \(failure.error.kind)",
-                "\(failure.source) gave no price: \(failure.error)",
-                ["source": "\(failure.source)", "error": "\(failure.error.kind)"])
+        case .sourceFailed(let failure): report(failure)
         case .sourceRecovered(let source):
             say(.info, "\(source) recovered", "\(source) gives prices again.", ["source": "\(source)"])
         case .saveFailed(let error):
@@ -48,6 +44,19 @@ final class Reporter: Sendable {
         case .saveRecovered:
             say(.notice, "save recovered", "The last price is kept again.", [:])
         }
+    }
+
+    /// Failures that may pass are one kind of line, whatever they are: one of them follows the other. What a source is told to
+    /// wait for, and what it refuses for good, are kinds of their own.
+    private func report(_ failure: SourceFailure) {
+        let category = failure.error.category
+        let kind = category.isBinding ? failure.error.kind : "failed"
+        let rest = failure.rest.map { "; it is not asked until \($0.until.wall.utcText)" } ?? ""
+        say(
+            .warning, "\(failure.source) \(kind)",
+            "\(failure.source) gave no price: \(failure.error)\(category.isBinding ? rest : "")",
+            ["source": "\(failure.source)", "error": "\(failure.error.kind)"], detail: failure.error.kind,
+            daily: category == .refused)
     }
 
     func report(_ event: ServerEvent) {
@@ -63,11 +72,14 @@ final class Reporter: Sendable {
         }
     }
 
-    private func say(_ level: Logger.Level, _ kind: String, _ line: String, _ metadata: Logger.Metadata) {
+    private func say(
+        _ level: Logger.Level, _ kind: String, _ line: String, _ metadata: Logger.Metadata, detail: String = "",
+        daily: Bool = false
+    ) {
         let boottime = now().boottime
-        guard let leftOut = throttle.withLock({ $0.admit(kind, at: boottime) }) else { return }
-        let count = leftOut == 0 ? "" : " (\(leftOut) more lines of this kind were left out since the last one)"
-        logger.log(level: level, "\(line)\(count)", metadata: metadata)
+        let summary = throttle.withLock { $0.admit(kind, detail: detail, daily: daily, at: boottime) }
+        guard let summary else { return }
+        logger.log(level: level, "\(line)\(summary)", metadata: metadata)
     }
 
     private func text(_ quote: PriceQuote) -> String {

@@ -10,6 +10,8 @@ extension ExchangeAnswer {
         case 200: return self
         // 418 is Binance's: 429 was not heeded.
         case 418, 429: throw .rateLimited(reason(message), retryAfter: pause)
+        // Maintenance that says when it is over.
+        case 503 where pause != nil: throw .rateLimited(reason(message), retryAfter: pause)
         case 408, 500...: throw .unavailable(reason(message))
         case 300..<400: throw .unavailable("HTTP \(status): it redirects, which is not followed")
         // Asking again the same way brings the same answer: key, region, protocol, or an endpoint that is gone.
@@ -33,19 +35,25 @@ extension ExchangeAnswer {
         do { return try decoded(type) } catch { return nil }
     }
 
-    private func reason(_ message: (ExchangeAnswer) -> String?) -> String {
+    /// The status, and the exchange's own word where it has one.
+    func reason(_ message: (ExchangeAnswer) -> String?) -> String {
         guard let text = message(self), !text.isEmpty else { return "HTTP \(status)" }
         return "HTTP \(status), \(oneLine(text))"
     }
 
-    /// `Retry-After` in seconds (RFC 9110, section 10.2.3), at most thirty days.
-    private var pause: Duration? {
-        guard let retryAfter, let seconds = Int(retryAfter), (0...2_592_000).contains(seconds) else { return nil }
-        return .seconds(seconds)
+    /// What `Retry-After` asks for, in seconds or as a date (RFC 9110, section 10.2.3), at most thirty days. A date is held
+    /// against the exchange's own clock.
+    var pause: Duration? {
+        let longest: Int64 = 2_592_000
+        guard let retryAfter else { return nil }
+        if let seconds = Int64(retryAfter) { return seconds < 0 ? nil : .seconds(min(seconds, longest)) }
+        guard let end = VenueTime.milliseconds(fromHTTPDate: retryAfter), end > date.milliseconds else { return nil }
+        return .milliseconds(min(end - date.milliseconds, longest * 1000))
     }
 
     private var bodyShape: String {
-        switch body.first(where: { ![0x20, 0x0A, 0x0D, 0x09].contains($0) }) {
+        if let encoding, encoding.lowercased() != "identity" { return "a body encoded as \(oneLine(encoding))" }
+        return switch body.first(where: { ![0x20, 0x0A, 0x0D, 0x09].contains($0) }) {
         case nil: "an empty body"
         case UInt8(ascii: "<"): "a page of HTML instead of JSON"
         case UInt8(ascii: "{"), UInt8(ascii: "["): "JSON of another shape"
@@ -68,6 +76,23 @@ struct ExactDecimal: Decodable {
         } else {
             // JSONDecoder reads a Decimal from the number's digits, without a Double in between.
             value = try container.decode(Decimal.self)
+        }
+    }
+}
+
+/// A whole number in JSON, as a string or as a number.
+struct ExactInteger: Decodable {
+    let value: Int64
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if let text = try? container.decode(String.self) {
+            guard let value = Int64(text) else {
+                throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a whole number")
+            }
+            self.value = value
+        } else {
+            value = try container.decode(Int64.self)
         }
     }
 }

@@ -1,9 +1,12 @@
 public import BTCPriceCore
+import Synchronization
 
 /// Binance spot, `GET /api/v3/ticker/price?symbol=BTCUSDT` (developers.binance.com, REST API, Symbol price ticker).
 ///
-/// Weight 2 of 6,000 a minute. The body has no time and no trade number, so a frozen answer can't be told from one alone.
-public struct BinancePriceLoader: PriceLoader {
+/// Weight 2 of 6,000 a minute an address. The body has no time and no trade number, so a frozen answer can't be told from one
+/// alone. Whoever does not heed a 429 is banned with 418, for two minutes up to three days. Regions that it does not serve get 451
+/// from its first host; the second one, for market data only, serves them.
+public final class BinancePriceLoader: PriceLoader {
     private struct Body: Decodable {
         var symbol: String
         var price: ExactDecimal
@@ -16,15 +19,24 @@ public struct BinancePriceLoader: PriceLoader {
 
     /// Binance as a source.
     public static let exchange = Exchange(
-        source: PriceSource(name: "binance", market: "BTC/USDT"), baseURL: "https://api.binance.com", credential: nil
-    ) { client, baseURL, _ in BinancePriceLoader(client: client, baseURL: baseURL) }
+        source: PriceSource(
+            name: "binance", market: "BTC/USDT", limits: [RequestLimit(3000, per: .seconds(60))]),
+        baseURL: "https://api.binance.com", secondURL: "https://data-api.binance.vision"
+    ) { BinancePriceLoader(client: $0.client, baseURLs: [$0.baseURL] + ($0.secondURL.map { [$0] } ?? [])) }
+
+    /// The longest ban there is (REST API, IP limits).
+    private static let longestBan = Duration.seconds(3 * 86_400)
+    /// The shortest one, taken where a ban does not say how long it is.
+    private static let shortestBan = Duration.seconds(120)
 
     private let client: ExchangeClient
-    private let url: String
+    private let baseURLs: [String]
+    /// Which of the addresses is asked.
+    private let current = Atomic(0)
 
-    init(client: ExchangeClient, baseURL: String) {
+    init(client: ExchangeClient, baseURLs: [String]) {
         self.client = client
-        url = "\(baseURL)/api/v3/ticker/price?symbol=BTCUSDT"
+        self.baseURLs = baseURLs
     }
 
     /// What is asked.
@@ -32,13 +44,37 @@ public struct BinancePriceLoader: PriceLoader {
 
     /// Asks for the last trade's price.
     public func load() async throws(PriceLoadingError) -> LoadedPrice {
-        try Self.read(try await client.get(url))
+        let index = current.load(ordering: .relaxed)
+        let answer = try await client.get("\(baseURLs[index])/api/v3/ticker/price?symbol=BTCUSDT")
+        do {
+            return try Self.read(answer)
+        } catch {
+            guard answer.status == 451, index + 1 < baseURLs.count else { throw error }
+            // Within a tick a source is asked once: the second address has its turn at the next.
+            current.store(index + 1, ordering: .relaxed)
+            throw .unavailable("HTTP 451, not served in this region; \(baseURLs[index + 1]) is asked from now on")
+        }
     }
 
     static func read(_ answer: ExchangeAnswer) throws(PriceLoadingError) -> LoadedPrice {
+        if answer.status == 418 || answer.status == 429 {
+            let text = answer.decodedIfPossible(Failure.self)?.msg
+            let told = answer.pause ?? text.flatMap { ban($0, at: answer.date) }
+            throw .rateLimited(
+                answer.reason { _ in text }, retryAfter: told ?? (answer.status == 418 ? shortestBan : nil))
+        }
         let answer = try answer.success { $0.decodedIfPossible(Failure.self)?.msg }
         let body = try answer.decoded(Body.self)
         guard body.symbol == "BTCUSDT" else { throw .invalidData("the price of \(oneLine(body.symbol))") }
         return LoadedPrice(value: body.price.value)
+    }
+
+    /// What is left of a ban whose end stands in prose: `IP banned until 1785050129644.`
+    private static func ban(_ text: String, at now: Timestamp) -> Duration? {
+        guard let range = text.firstRange(of: "banned until ") else { return nil }
+        let digits = text[range.upperBound...].prefix { $0.isASCII && $0.isNumber }
+        guard let number = Int64(digits), let end = VenueTime.milliseconds(fromEpoch: number) else { return nil }
+        let left = Duration.milliseconds(end - now.milliseconds)
+        return left > .zero ? min(left, longestBan) : nil
     }
 }

@@ -17,9 +17,11 @@ public struct CoinbasePriceLoader: PriceLoader {
 
     /// Coinbase as a source.
     public static let exchange = Exchange(
-        source: PriceSource(name: "coinbase", market: "BTC/USD"), baseURL: "https://api.exchange.coinbase.com",
-        credential: nil
-    ) { client, baseURL, _ in CoinbasePriceLoader(client: client, baseURL: baseURL) }
+        source: PriceSource(
+            name: "coinbase", market: "BTC/USD", limits: [RequestLimit(10, per: .seconds(1))], cacheTime: .seconds(1),
+            tells: [.time, .trade]),
+        baseURL: "https://api.exchange.coinbase.com"
+    ) { CoinbasePriceLoader(client: $0.client, baseURL: $0.baseURL) }
 
     private let client: ExchangeClient
     private let url: String

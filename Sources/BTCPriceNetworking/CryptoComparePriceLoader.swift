@@ -2,8 +2,9 @@ public import BTCPriceCore
 
 /// CryptoCompare (CoinDesk Data), `GET /data/generateAvg?fsym=BTC&tsym=USD&e=coinbase` (min-api.cryptocompare.com/documentation).
 ///
-/// Needs a key since 21 May 2026; it goes into a header, since an address ends up in logs. Answers are cached for 10 s. Errors
-/// come with status 200 too, of two shapes: `{"Response":"Error",…}` and `{"Err":{…}}`.
+/// Needs a key since 21 May 2026; it goes into a header, since an address ends up in logs. Answers are cached for 10 s, so it is
+/// asked once in ten. What a key allows depends on its plan; the limits here are those of the free tier that was. Errors come with
+/// status 200 too, of two shapes: `{"Response":"Error",…}` and `{"Err":{…}}`.
 public struct CryptoComparePriceLoader: PriceLoader {
     private struct Body: Decodable {
         struct Raw: Decodable {
@@ -32,9 +33,12 @@ public struct CryptoComparePriceLoader: PriceLoader {
 
     /// CryptoCompare as a source.
     public static let exchange = Exchange(
-        source: PriceSource(name: "cryptocompare", market: "BTC/USD"), baseURL: "https://min-api.cryptocompare.com",
-        credential: "cryptocompare-api-key"
-    ) { client, baseURL, key in CryptoComparePriceLoader(client: client, baseURL: baseURL, key: key) }
+        source: PriceSource(
+            name: "cryptocompare", market: "BTC/USD",
+            limits: [RequestLimit(300, per: .seconds(60)), RequestLimit(7500, per: .seconds(86_400))],
+            cacheTime: .seconds(10), tells: .time),
+        baseURL: "https://min-api.cryptocompare.com", credential: "cryptocompare-api-key"
+    ) { CryptoComparePriceLoader(client: $0.client, baseURL: $0.baseURL, key: $0.key) }
 
     private let client: ExchangeClient
     private let url: String
@@ -59,22 +63,23 @@ public struct CryptoComparePriceLoader: PriceLoader {
         if let failure = answer.decodedIfPossible(Failure.self),
             failure.Response == "Error" || failure.Err?.message != nil
         {
-            throw error(failure)
+            throw error(failure, answer)
         }
         let raw = try answer.decoded(Body.self).RAW
         guard raw.FROMSYMBOL == "BTC", raw.TOSYMBOL == "USD" else {
             throw .invalidData("the price of \(oneLine(raw.FROMSYMBOL)) in \(oneLine(raw.TOSYMBOL))")
         }
-        guard (0...253_402_300_799).contains(raw.LASTUPDATE) else { throw .invalidData("a time that can't be") }
-        return LoadedPrice(
-            value: raw.PRICE.value, mark: VenueMark(time: Timestamp(milliseconds: raw.LASTUPDATE * 1000)))
+        guard let time = VenueTime.milliseconds(fromEpoch: raw.LASTUPDATE) else {
+            throw .invalidData("a time that can't be")
+        }
+        return LoadedPrice(value: raw.PRICE.value, mark: VenueMark(time: Timestamp(milliseconds: time)))
     }
 
     /// What an error with status 200 stands for. Type 99 is its rate limit, 1 its own trouble, 2 a wrong question.
-    private static func error(_ failure: Failure) -> PriceLoadingError {
+    private static func error(_ failure: Failure, _ answer: ExchangeAnswer) -> PriceLoadingError {
         let text = oneLine(failure.text ?? "an error without a message")
         return switch failure.Type {
-        case 99: .rateLimited(text, retryAfter: nil)
+        case 99: .rateLimited(text, retryAfter: answer.pause)
         case 1: .unavailable(text)
         default: .refused(text)
         }

@@ -5,6 +5,8 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 
+import Synchronization
+
 import func Glibc.strerror
 
 /// How exchanges are reached.
@@ -42,6 +44,10 @@ public struct ExchangeClientSettings: Sendable, Hashable {
 struct ExchangeAnswer: Sendable {
     var status: Int
     var retryAfter: String?
+    /// The exchange's clock, where it tells it; else ours.
+    var date: Timestamp
+    /// `Content-Encoding`, where there is one: none was asked for.
+    var encoding: String?
     var body: [UInt8]
 }
 
@@ -56,6 +62,10 @@ public final class ExchangeClient: Sendable {
     private let group: MultiThreadedEventLoopGroup
     private let userAgent: String
     private let longestWait: TimeAmount
+    private let proxy: ExchangeClientSettings.Proxy?
+    private let names = NameLookup()
+    /// The hosts whose last answer came: their names need no lookup before they are asked again.
+    private let answering = Mutex<Set<String>>([])
 
     /// - Parameter settings: How exchanges are reached.
     /// - Throws: ``ExchangeClientError`` if the file with trust anchors can't be used.
@@ -87,6 +97,7 @@ public final class ExchangeClient: Sendable {
         group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         client = HTTPClient(eventLoopGroup: group, configuration: configuration)
         userAgent = settings.userAgent
+        proxy = settings.proxy
     }
 
     /// Ends every connection. The client can't be used after that.
@@ -96,25 +107,43 @@ public final class ExchangeClient: Sendable {
         do { try await group.shutdownGracefully() } catch {}
     }
 
+    private static let proxyErrors: [HTTPClientError] = [
+        .invalidProxyResponse, .httpProxyHandshakeTimeout, .socksHandshakeTimeout,
+    ]
+
     /// Asks once and reads the whole answer. The caller's cancellation ends head and body alike.
     func get(_ url: String, headers: [(String, String)] = []) async throws(PriceLoadingError) -> ExchangeAnswer {
         var request = HTTPClientRequest(url: url)
         request.headers.add(name: "User-Agent", value: userAgent)
         request.headers.add(name: "Accept", value: "application/json")
         for (name, value) in headers { request.headers.add(name: name, value: value) }
+        let host = proxy?.host ?? Self.host(of: url)
+        if answering.withLock({ $0.remove(host) }) == nil { try await names.resolve(host) }
         do {
             let response = try await client.execute(request, timeout: longestWait)
             let body = try await response.body.collect(upTo: Self.longestBody)
+            answering.withLock { _ = $0.insert(host) }
+            let headers = response.headers
             return ExchangeAnswer(
-                status: Int(response.status.code), retryAfter: response.headers.first(name: "Retry-After"),
-                body: Array(body.readableBytesView))
+                status: Int(response.status.code), retryAfter: headers.first(name: "Retry-After"),
+                date: headers.first(name: "Date").flatMap(VenueTime.milliseconds(fromHTTPDate:))
+                    .map(Timestamp.init(milliseconds:)) ?? ObservationTime.now().wall,
+                encoding: headers.first(name: "Content-Encoding"), body: Array(body.readableBytesView))
         } catch {
-            throw Self.loadingError(error)
+            throw loadingError(error)
         }
     }
 
-    private static func loadingError(_ error: any Error) -> PriceLoadingError {
+    /// The host of an address, without port and brackets.
+    private static func host(of url: String) -> String {
+        let authority = url.split(separator: "://", maxSplits: 1).last?.prefix { $0 != "/" && $0 != "?" } ?? ""
+        if authority.hasPrefix("[") { return String(authority.dropFirst().prefix { $0 != "]" }) }
+        return String(authority.prefix { $0 != ":" })
+    }
+
+    private func loadingError(_ error: any Error) -> PriceLoadingError {
         if Task.isCancelled || error is CancellationError { return .cancelled }
+        let longestBody = Self.longestBody
         switch error {
         case is NIOTooManyBytesError: return .invalidData("more than \(longestBody) bytes")
         case let error as HTTPClientError where error == .cancelled: return .cancelled
@@ -122,19 +151,35 @@ public final class ExchangeClient: Sendable {
         case let error as HTTPClientError where error == .readTimeout: return .unreachable("silence in the middle")
         case let error as HTTPClientError where error == .remoteConnectionClosed:
             return .unreachable("the connection was closed before the answer was whole")
+        case let error as HTTPClientError where error == .proxyAuthenticationRequired:
+            return .unreachable("the proxy wants a user name and a password, which is not supported")
+        case let error as HTTPClientError where Self.proxyErrors.contains(error):
+            return .unreachable("the proxy does not let us through: \(oneLine(error.shortDescription))")
         case let error as HTTPClientError: return .unreachable(oneLine(error.shortDescription))
         case let error as NIOConnectionError:
             if error.dnsAError != nil || error.dnsAAAAError != nil {
                 return .unreachable("\(error.host) cannot be resolved")
             }
+            let whom = proxy == nil ? "" : "the proxy: "
             let reason = (error.connectionErrors.first?.error as? IOError)?.errnoDescription
-            return .unreachable(reason ?? "no connection to \(error.host):\(error.port)")
+            return .unreachable(whom + (reason ?? "no connection to \(error.host):\(error.port)"))
         case let error as IOError: return .unreachable(error.errnoDescription)
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError: return .unreachable(tlsReason(error))
         default: return .unreachable(oneLine("\(error)"))
         }
     }
 }
+
+extension ExchangeClientSettings.Proxy {
+    fileprivate var host: String {
+        switch self {
+        case .http(let host, _), .socks5(let host, _): host
+        }
+    }
+}
+
+/// No clock that is right shows an earlier time than this release: 2026-11-01 00:00:00 UTC.
+private let earliestRightTime = Timestamp(milliseconds: 1_793_491_200_000)
 
 /// What went wrong with TLS, in a person's words where it is the certificate.
 private func tlsReason(_ error: any Error) -> String {
@@ -143,6 +188,11 @@ private func tlsReason(_ error: any Error) -> String {
     }
     let text = "\(error)"
     if text.contains("CERTIFICATE_VERIFY_FAILED") {
+        let now = ObservationTime.now().wall
+        // The library does not say which of the two it is, but a clock that can't be right is reason enough.
+        if now < earliestRightTime {
+            return "TLS: its certificate is not valid yet by this machine's clock, which is wrong: it says \(now.utcText)"
+        }
         return "TLS: its certificate can't be verified: not valid now, or by an authority that is not trusted here"
     }
     return "TLS: \(oneLine(text))"

@@ -31,6 +31,43 @@ enum VenueTime {
         return seconds * 1000 + fraction
     }
 
+    /// Milliseconds since 1970 of a number of seconds, milliseconds, microseconds or nanoseconds since then: for every time from
+    /// 2001 to 5138 its size tells which. `nil` for anything else.
+    ///
+    /// An exchange may change its unit without notice, as Binance's public data did on 2025-01-01.
+    static func milliseconds(fromEpoch number: Int64) -> Int64? {
+        switch number {
+        case 1_000_000_000..<100_000_000_000: number * 1000
+        case 1_000_000_000_000..<100_000_000_000_000: number
+        case 1_000_000_000_000_000..<100_000_000_000_000_000: number / 1000
+        case 1_000_000_000_000_000_000...: number / 1_000_000
+        default: nil
+        }
+    }
+
+    /// Milliseconds since 1970 of a date in a header, in any of the three forms that a reader has to know (RFC 9110, section
+    /// 5.6.7): `Sat, 21 Nov 2026 14:30:05 GMT`, `Saturday, 21-Nov-26 14:30:05 GMT`, `Sat Nov 21 14:30:05 2026`.
+    static func milliseconds(fromHTTPDate text: String) -> Int64? {
+        var words = text.split { " ,-:".contains($0) }.map(String.init)[...]
+        guard words.popFirst() != nil else { return nil }
+        if words.last == "GMT" {
+            words.removeLast()
+        } else if words.count == 6 {
+            // Without a zone the month comes first and the year last.
+            words = [words[2], words[1], words[6], words[3], words[4], words[5]]
+        }
+        let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+        let parts = Array(words)
+        guard parts.count == 6, let month = months.firstIndex(of: parts[1]),
+            let day = Int64(parts[0]), let year = Int64(parts[2]), let hour = Int64(parts[3]),
+            let minute = Int64(parts[4]), let second = Int64(parts[5]), (1...31).contains(day),
+            (0...9999).contains(year), (0..<24).contains(hour), (0..<60).contains(minute), (0...60).contains(second)
+        else { return nil }
+        // Two digits are of the years from 1970 to 2069.
+        let days = days(year < 70 ? 2000 + year : year < 100 ? 1900 + year : year, Int64(month) + 1, day)
+        return (((days * 24 + hour) * 60 + minute) * 60 + second) * 1000
+    }
+
     /// Days since 1970-01-01 in the Gregorian calendar. Counts from March, so that a leap day is a year's last.
     private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
         let shifted = month > 2 ? year : year - 1

@@ -62,25 +62,32 @@ public final class FilePriceStore: PriceStore {
         let present = now()
         state.withLock { state in
             state.sequence = max(fromRuntime?.sequence ?? 0, fromDisk?.sequence ?? 0)
-            guard let synced else { return }
+            guard let quote = synced?.price?.quote else { return }
             // A copy that the disk got just before the restart need not be written again at once.
-            let age = present.wall.milliseconds - synced.price.quote.timestamp.milliseconds
+            let age = present.wall.milliseconds - quote.timestamp.milliseconds
             if (0..<syncInterval.wholeMilliseconds).contains(age) { state.lastSync = present.boottime - age }
         }
         if let fromRuntime, fromRuntime.sequence >= fromDisk?.sequence ?? 0 {
+            let isOfThisBoot: (Int64?) -> Bool = { [runtimeIsVolatile] boottime in
+                runtimeIsVolatile && (boottime ?? .max) <= present.boottime
+            }
             let price = fromRuntime.price
-            let isOfThisBoot = runtimeIsVolatile && (price.observedBoottime ?? .max) <= present.boottime
-            return StoredPrice(price: isOfThisBoot ? price : price.withoutBoottime, problems: problems)
+            return StoredPrice(
+                price: isOfThisBoot(price?.observedBoottime) ? price : price?.withoutBoottime,
+                rests: fromRuntime.rests.mapValues { isOfThisBoot($0.rest.since.boottime) ? $0 : $0.ofAnotherBoot },
+                problems: problems)
         }
-        return StoredPrice(price: fromDisk?.price.withoutBoottime, problems: problems)
+        return StoredPrice(
+            price: fromDisk?.price?.withoutBoottime, rests: (fromDisk?.rests ?? [:]).mapValues(\.ofAnotherBoot),
+            problems: problems)
     }
 
     /// Writes the runtime copy, and has the disk's written where that is due.
     ///
     /// Where the runtime directory can't be written, the state directory gets the copy, without a sync: a kill still loses nothing.
     /// - Throws: The runtime copy's failure, or else that of the last copy to the disk.
-    public func save(_ price: CachedPrice) throws(PriceStoreError) {
-        let bytes = try nextCopy(of: price)
+    public func save(_ price: CachedPrice?, rests: [String: KeptRest]) throws(PriceStoreError) {
+        let bytes = try nextCopy(of: price, rests)
         defer { startSyncIfDue() }
         do {
             try FileSystem.replace(runtimePath, with: bytes, sync: false)
@@ -103,10 +110,12 @@ public final class FilePriceStore: PriceStore {
         disk.sync {}
     }
 
-    private func nextCopy(of price: CachedPrice) throws(PriceStoreError) -> [UInt8] {
+    private func nextCopy(
+        of price: CachedPrice?, _ rests: [String: KeptRest]
+    ) throws(PriceStoreError) -> [UInt8] {
         try state.withLock { state throws(PriceStoreError) in
             do {
-                let bytes = try QuoteFile(sequence: state.sequence + 1, price: price).encoded()
+                let bytes = try QuoteFile(sequence: state.sequence + 1, price: price, rests: rests).encoded()
                 state.sequence += 1
                 state.unsynced = bytes
                 return bytes

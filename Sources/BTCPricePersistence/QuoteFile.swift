@@ -17,7 +17,10 @@ struct QuoteFile: Equatable {
 
     /// Counts the saves, over restarts: of two copies the higher one is newer, whatever the wall clock did in between.
     var sequence: Int64
-    var price: CachedPrice
+    /// `nil` where there never was one.
+    var price: CachedPrice?
+    /// The rests that a restart must not cut short, by the source's name.
+    var rests: [String: KeptRest] = [:]
 
     /// The file's bytes.
     func encoded() throws -> [UInt8] {
@@ -49,11 +52,13 @@ struct QuoteFile: Equatable {
         }
         sequence = document.sequence
         price = try document.price()
+        rests = document.rests.mapValues(\.kept)
     }
 
-    init(sequence: Int64, price: CachedPrice) {
+    init(sequence: Int64, price: CachedPrice?, rests: [String: KeptRest] = [:]) {
         self.sequence = sequence
         self.price = price
+        self.rests = rests
     }
 
     private static func hexadecimal(_ value: UInt32) -> String {
@@ -91,24 +96,50 @@ private struct Document: Codable {
         var trade: Int64?
     }
 
+    /// Times are milliseconds: since 1970, and of `CLOCK_BOOTTIME` where the name says so.
+    struct Rest: Codable {
+        var address: String
+        var kind: String
+        var reason: String
+        var since: Int64
+        var sinceBoottime: Int64
+        var strikes: Int
+        var until: Int64
+        var untilBoottime: Int64
+    }
+
     var checksum = Self.blankChecksum
     var observedBoottime: Int64?
-    var quote: Quote
+    var quote: Quote?
+    var rests: [String: Rest]
     var schemaVersion = QuoteFile.schemaVersion
     var sequence: Int64
     var venues: [String: Mark]
 
     init(_ file: QuoteFile) {
-        let quote = file.price.quote
-        self.quote = Quote(
-            value: quote.value.description, currency: quote.currency, timestamp: quote.timestamp.milliseconds,
-            source: quote.source, market: quote.market)
-        observedBoottime = file.price.observedBoottime
+        quote = file.price.map(\.quote).map { quote in
+            Quote(
+                value: quote.value.description, currency: quote.currency, timestamp: quote.timestamp.milliseconds,
+                source: quote.source, market: quote.market)
+        }
+        observedBoottime = file.price?.observedBoottime
+        rests = file.rests.compactMapValues(Rest.init)
         sequence = file.sequence
-        venues = file.price.marks.mapValues { Mark(time: $0.time?.milliseconds, trade: $0.trade) }
+        venues = (file.price?.marks ?? [:]).mapValues { Mark(time: $0.time?.milliseconds, trade: $0.trade) }
     }
 
-    func price() throws(QuoteFile.Damage) -> CachedPrice {
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        observedBoottime = try container.decodeIfPresent(Int64.self, forKey: .observedBoottime)
+        quote = try container.decodeIfPresent(Quote.self, forKey: .quote)
+        // Not in the files of the first release.
+        rests = try container.decodeIfPresent([String: Rest].self, forKey: .rests) ?? [:]
+        sequence = try container.decode(Int64.self, forKey: .sequence)
+        venues = try container.decode([String: Mark].self, forKey: .venues)
+    }
+
+    func price() throws(QuoteFile.Damage) -> CachedPrice? {
+        guard let quote else { return nil }
         guard let value = Decimal(exactly: quote.value) else { throw QuoteFile.Damage("the price is not a number") }
         return CachedPrice(
             quote: PriceQuote(
@@ -118,5 +149,33 @@ private struct Document: Codable {
             marks: venues.mapValues { mark in
                 VenueMark(time: mark.time.map { Timestamp(milliseconds: $0) }, trade: mark.trade)
             })
+    }
+}
+
+extension Document.Rest {
+    /// `nil` for a rest that a restart may cut short.
+    fileprivate init?(_ kept: KeptRest) {
+        switch kept.rest.reason {
+        case .rateLimited(let text, _): (kind, reason) = ("rateLimited", text)
+        case .refused(let text): (kind, reason) = ("refused", text)
+        default: return nil
+        }
+        address = kept.address
+        since = kept.rest.since.wall.milliseconds
+        sinceBoottime = kept.rest.since.boottime
+        strikes = kept.rest.strikes
+        until = kept.rest.until.wall.milliseconds
+        untilBoottime = kept.rest.until.boottime
+    }
+
+    fileprivate var kept: KeptRest {
+        KeptRest(
+            address: address,
+            rest: SourceRest(
+                reason: kind == "refused" ? .refused(reason) : .rateLimited(reason, retryAfter: nil),
+                since: ObservationTime(wall: Timestamp(milliseconds: since), boottime: sinceBoottime),
+                until: ObservationTime(wall: Timestamp(milliseconds: until), boottime: untilBoottime),
+                strikes: strikes),
+            isOfThisBoot: true)
     }
 }

@@ -41,40 +41,84 @@ final class ConnectionHandler: ChannelInboundHandler {
 
     private func perform(_ verdict: World.Verdict, _ context: ChannelHandlerContext) {
         switch verdict {
-        case .answer(let answer, 0): write(answer, of: answer.body.count, context)
-        case .answer(let answer, let delay):
-            let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-            context.eventLoop.scheduleTask(in: .milliseconds(delay)) {
-                let (handler, context) = bound.value
-                handler.write(answer, of: answer.body.count, context)
-            }
-        case .stallBody(let answer): write(answer, of: answer.body.count / 2, context)
+        case .reply(let answer, let manner): reply(answer, manner, context)
         case .dark: isDark = true
+        case .close: context.close(promise: nil)
         case .reset:
             // With a linger time of zero close(2) sends RST instead of FIN (socket(7)).
             guard let socket = context.channel as? any SocketOptionProvider else { return context.close(promise: nil) }
             let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
             socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).whenComplete { _ in
-                bound.value.close(promise: nil)
+                bound.value.channel.close(promise: nil)
             }
         }
     }
 
-    /// Writes the head and so many bytes of the body; the answer ends only where that is all of it.
-    private func write(_ answer: VenueShape.Answer, of count: Int, _ context: ChannelHandlerContext) {
-        var headers = HTTPHeaders([("Content-Length", "\(answer.body.count)")])
-        headers.add(
-            name: "Content-Type", value: answer.body.first == UInt8(ascii: "<") ? "text/html" : "application/json")
-        if let seconds = answer.retryAfter { headers.add(name: "Retry-After", value: "\(seconds)") }
+    private func reply(_ answer: VenueShape.Answer, _ manner: World.Manner, _ context: ChannelHandlerContext) {
+        let body = answer.body
+        switch manner {
+        case .whole(delay: 0):
+            write(answer, nil, context)
+            end(context)
+        case .whole(let delay):
+            later(delay, context) { handler, context in
+                handler.write(answer, nil, context)
+                handler.end(context)
+            }
+        case .stalled: write(answer, body.prefix(body.count / 2), context)
+        case .halved:
+            write(answer, body.prefix(body.count / 2), context)
+            context.close(promise: nil)
+        case .mislabelled(let difference):
+            write(answer, nil, length: body.count + difference, context)
+            end(context)
+        case .dripping(let milliseconds):
+            write(answer, [], context)
+            for (index, byte) in body.enumerated() {
+                later(milliseconds * Int64(index + 1), context) { handler, context in
+                    handler.writeBody([byte], context)
+                    if index + 1 == body.count { handler.end(context) }
+                }
+            }
+        }
+    }
+
+    private func later(
+        _ milliseconds: Int64, _ context: ChannelHandlerContext,
+        _ action: @escaping @Sendable (ConnectionHandler, ChannelHandlerContext) -> Void
+    ) {
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        context.eventLoop.scheduleTask(in: .milliseconds(milliseconds)) {
+            let (handler, context) = bound.value
+            if context.channel.isActive { action(handler, context) }
+        }
+    }
+
+    /// Writes the head and a part of the body, the whole one unless told otherwise.
+    private func write(
+        _ answer: VenueShape.Answer, _ part: ArraySlice<UInt8>?, length: Int? = nil,
+        _ context: ChannelHandlerContext
+    ) {
+        var headers = HTTPHeaders([
+            ("Date", VenueShape.httpDate(secondsFromNow: 0)), ("Content-Length", "\(length ?? answer.body.count)"),
+        ])
+        for (name, value) in answer.headers { headers.add(name: name, value: value) }
+        if !headers.contains(name: "Content-Type") {
+            headers.add(
+                name: "Content-Type",
+                value: answer.body.first == UInt8(ascii: "<") ? "text/html" : "application/json")
+        }
         let head = HTTPResponseHead(
             version: .http1_1, status: HTTPResponseStatus(statusCode: answer.status), headers: headers)
         context.write(wrapOutboundOut(.head(head)), promise: nil)
-        context.write(
-            wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: answer.body.prefix(count))))), promise: nil)
-        if count == answer.body.count {
-            context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
-        } else {
-            context.flush()
-        }
+        writeBody(part ?? answer.body[...], context)
+    }
+
+    private func writeBody(_ bytes: ArraySlice<UInt8>, _ context: ChannelHandlerContext) {
+        context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: bytes)))), promise: nil)
+    }
+
+    private func end(_ context: ChannelHandlerContext) {
+        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
     }
 }

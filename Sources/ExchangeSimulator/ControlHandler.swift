@@ -1,7 +1,8 @@
 import NIOCore
 import NIOHTTP1
 
-/// The control port: `POST /faults` sets a new fault script, `GET /requests` tells what each venue has seen.
+/// The control port: `POST /faults` sets a new fault script, `GET /requests` tells how many requests each venue has seen, and
+/// `GET /limits` the most of them in a span of each of its limits.
 final class ControlHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
@@ -43,7 +44,8 @@ final class ControlHandler: ChannelInboundHandler {
             }
         case (.GET, "/requests"):
             return (.ok, VenueName.allCases.map { "\($0.rawValue) \(world.requests(of: $0))\n" }.joined())
-        default: return (.notFound, "POST /faults or GET /requests\n")
+        case (.GET, "/limits"): return (.ok, world.limits)
+        default: return (.notFound, "POST /faults, GET /requests or GET /limits\n")
         }
     }
 }

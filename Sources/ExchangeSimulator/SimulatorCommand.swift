@@ -10,7 +10,8 @@ struct SimulatorCommand: AsyncParsableCommand {
         abstract: "Real HTTP endpoints shaped like the exchanges, on loopback, with scripted faults.",
         discussion: """
             Prints a line for each venue with its address, one for the control port, and 'ready'. The daemon is pointed at \
-            them with source.<name>.url. POST a fault script to <control>/faults at any time; GET <control>/requests counts.
+            them with source.<name>.url. POST a fault script to <control>/faults at any time; GET <control>/requests counts, and \
+            GET <control>/limits holds the counts against what the exchanges publish.
             """)
 
     @Option(help: ArgumentHelp("Replay this CSV file, a row a request.", valueName: "file"))
@@ -30,11 +31,23 @@ struct SimulatorCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The first port; 0 for any that are free.", valueName: "port"))
     var port = 0
 
+    @Option(help: ArgumentHelp("The address to listen on.", valueName: "address"))
+    var host = "127.0.0.1"
+
+    @Option(
+        help: ArgumentHelp(
+            "Speak HTTPS, and write the certificate of the authority to trust into this file.", valueName: "file"))
+    var tlsAuthority: String?
+
+    @Option(help: ArgumentHelp("How far away the exchanges are: a round trip in milliseconds.", valueName: "ms"))
+    var roundTrip = 0
+
     init() {}
 
     /// Refuses what can't be meant.
     func validate() throws {
         guard replay == nil || seed == nil else { throw ValidationError("--replay and --seed exclude each other") }
+        guard (0...10_000).contains(roundTrip) else { throw ValidationError("--round-trip is 0 to 10000") }
         guard port == 0 || (1024...65_000).contains(port) else { throw ValidationError("--port is 0 or 1024 to 65000") }
     }
 
@@ -49,7 +62,14 @@ struct SimulatorCommand: AsyncParsableCommand {
             print("seed \(seed)")
             feed = PriceFeed(walkSeed: seed)
         }
-        let simulator = try await Simulator.start(feed: feed, script: script, firstPort: port)
+        let simulator = try await Simulator.start(
+            feed: feed, script: script, firstPort: port, host: host, isSecure: tlsAuthority != nil,
+            roundTrip: .milliseconds(roundTrip))
+        if let tlsAuthority, let authority = try simulator.authority {
+            guard let file = fopen(tlsAuthority, "we"), fputs(authority, file) >= 0, fclose(file) == 0 else {
+                throw ValidationError("cannot write \(tlsAuthority)")
+            }
+        }
         for venue in VenueName.allCases { print("\(venue.rawValue) \(simulator.url(of: venue))") }
         print("control \(simulator.controlURL)")
         print("ready")

@@ -1,5 +1,46 @@
+import FoundationEssentials
 import NIOCore
+import NIOHTTP1
 import NIOPosix
+import NIOSSL
+
+/// How a venue's connections are made.
+struct Transport: Sendable {
+    /// The address that is listened on.
+    let host: String
+    /// Speaks TLS with certificates by this authority; `nil` for plain HTTP.
+    let authority: Authority?
+    /// The right certificate.
+    let context: NIOSSLContext?
+    /// How far away the venue is; `nil` for next door.
+    let roundTrip: TimeAmount?
+
+    init(host: String, authority: Authority?, roundTrip: TimeAmount?) throws {
+        self.host = host
+        self.authority = authority
+        self.roundTrip = roundTrip
+        context = try authority?.context(nil)
+    }
+
+    /// The handlers of a new connection, as the script has it now.
+    func configure(_ channel: any Channel, _ venue: VenueName, _ world: World) throws {
+        let pipeline = channel.pipeline.syncOperations
+        if let roundTrip { try pipeline.addHandler(DistanceHandler(roundTrip: roundTrip)) }
+        if let context {
+            let (fault, since) = world.connectionFault(of: venue)
+            switch fault {
+            case .tlsAlert: return try pipeline.addHandler(AlertHandler())
+            case .certificate(let wrong):
+                let begun = Date.now - Double(since.duration(to: .now).wholeMilliseconds) / 1000
+                try pipeline.addHandler(
+                    NIOSSLServerHandler(context: try authority?.context(wrong, since: begun) ?? context))
+            default: try pipeline.addHandler(NIOSSLServerHandler(context: context))
+            }
+        }
+        try pipeline.configureHTTPServerPipeline()
+        try pipeline.addHandler(ConnectionHandler(venue: venue, world: world))
+    }
+}
 
 /// A venue's port: closed while the script says that nobody listens, open otherwise.
 final class VenuePort: Sendable {
@@ -9,6 +50,7 @@ final class VenuePort: Sendable {
     let port: Int
     private let venue: VenueName
     private let world: World
+    private let transport: Transport
     private let group: MultiThreadedEventLoopGroup
     private let loop: any EventLoop
     private let state: NIOLoopBoundBox<State>
@@ -20,13 +62,14 @@ final class VenuePort: Sendable {
     }
 
     static func open(
-        _ venue: VenueName, world: World, group: MultiThreadedEventLoopGroup, port: Int
+        _ venue: VenueName, world: World, transport: Transport, group: MultiThreadedEventLoopGroup, port: Int
     ) async throws -> VenuePort {
         let loop = group.next()
         let state = NIOLoopBoundBox.makeBoxSendingValue(State(), eventLoop: loop)
-        let listener = try await Self.listener(venue, world, group, port, state)
+        let listener = try await Self.listener(venue, world, transport, group, port, state)
         let opened = VenuePort(
-            venue: venue, world: world, group: group, loop: loop, port: listener.localAddress?.port ?? 0, state: state)
+            venue: venue, world: world, transport: transport, group: group, loop: loop,
+            port: listener.localAddress?.port ?? 0, state: state)
         try await loop.submit { state.value.listener = listener }.get()
         loop.scheduleRepeatedTask(initialDelay: .zero, delay: period) { [weak opened] task in
             guard let opened else { return task.cancel() }
@@ -36,11 +79,12 @@ final class VenuePort: Sendable {
     }
 
     private init(
-        venue: VenueName, world: World, group: MultiThreadedEventLoopGroup, loop: any EventLoop, port: Int,
-        state: NIOLoopBoundBox<State>
+        venue: VenueName, world: World, transport: Transport, group: MultiThreadedEventLoopGroup,
+        loop: any EventLoop, port: Int, state: NIOLoopBoundBox<State>
     ) {
         self.venue = venue
         self.world = world
+        self.transport = transport
         self.group = group
         self.loop = loop
         self.port = port
@@ -48,23 +92,21 @@ final class VenuePort: Sendable {
     }
 
     private static func listener(
-        _ venue: VenueName, _ world: World, _ group: MultiThreadedEventLoopGroup, _ port: Int,
+        _ venue: VenueName, _ world: World, _ transport: Transport, _ group: MultiThreadedEventLoopGroup, _ port: Int,
         _ state: NIOLoopBoundBox<State>
     ) async throws -> any Channel {
         // One thread serves all, so a connection's loop is the box's.
-        try await listen(
-            group, port: port,
-            opened: { channel in
-                let id = ObjectIdentifier(channel)
-                state.value.connections[id] = channel
-                channel.closeFuture.whenComplete { _ in state.value.connections[id] = nil }
-            }
-        ) { ConnectionHandler(venue: venue, world: world) }
+        try await listen(group, host: transport.host, port: port) { channel in
+            let id = ObjectIdentifier(channel)
+            state.value.connections[id] = channel
+            channel.closeFuture.whenComplete { _ in state.value.connections[id] = nil }
+            try transport.configure(channel, venue, world)
+        }
     }
 
     /// Closes or opens the port, as the script has it now.
     private func follow() {
-        let refuses = world.refuses(venue)
+        let refuses = world.connectionFault(of: venue).fault == .refuse
         guard !state.value.isChanging, refuses == (state.value.listener != nil) else { return }
         if refuses {
             let open = [state.value.listener].compactMap { $0 } + Array(state.value.connections.values)
@@ -74,7 +116,7 @@ final class VenuePort: Sendable {
         }
         state.value.isChanging = true
         Task {
-            let listener = try? await Self.listener(venue, world, group, port, state)
+            let listener = try? await Self.listener(venue, world, transport, group, port, state)
             // Where the port is taken for the moment, the next look tries again.
             loop.execute { [state] in
                 state.value.listener = listener
@@ -82,4 +124,17 @@ final class VenuePort: Sendable {
             }
         }
     }
+}
+
+/// A server.
+func listen(
+    _ group: MultiThreadedEventLoopGroup, host: String, port: Int,
+    configure: @escaping @Sendable (any Channel) throws -> Void
+) async throws -> any Channel {
+    try await ServerBootstrap(group: group)
+        .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+        .childChannelInitializer { channel in
+            channel.eventLoop.makeCompletedFuture { try configure(channel) }
+        }
+        .bind(host: host, port: port).get()
 }

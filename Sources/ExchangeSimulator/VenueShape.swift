@@ -10,9 +10,9 @@ struct VenueShape {
     }
 
     /// An answer.
-    struct Answer: Equatable {
+    struct Answer {
         var status = 200
-        var retryAfter: Int?
+        var headers: [(name: String, value: String)] = []
         var body: [UInt8]
     }
 
@@ -40,6 +40,12 @@ struct VenueShape {
                 return json(400, #"{"message":"User-Agent header is required."}"#)
             }
             return path == "/products/BTC-USD/ticker" ? nil : json(404, #"{"message":"NotFound"}"#)
+        case .bitstamp:
+            return path == "/api/v2/ticker/btcusd/"
+                ? nil : json(404, #"{"status":"error","reason":"Not found","code":"404"}"#)
+        case .kraken:
+            guard path == "/0/public/Ticker" else { return json(200, #"{"error":["EGeneral:Unknown method"]}"#) }
+            return query.contains("pair=XBTUSD") ? nil : json(200, #"{"error":["EQuery:Unknown asset pair"]}"#)
         }
     }
 
@@ -47,15 +53,27 @@ struct VenueShape {
     /// - Parameters:
     ///   - price: A decimal text.
     ///   - number: The trade's number.
-    func answer(price: String, number: Int) -> Answer {
+    ///   - clockAhead: How many seconds the venue's clock is ahead of ours.
+    func answer(price: String, number: Int, clockAhead: Int) -> Answer {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
+        now.tv_sec += clockAhead
         switch venue {
         case .binance: return json(200, #"{"symbol":"BTCUSDT","price":"\#(price)"}"#)
         case .cryptocompare:
             return json(
                 200,
                 #"{"RAW":{"MARKET":"CUSTOMAGG","FROMSYMBOL":"BTC","TOSYMBOL":"USD","FLAGS":0,"PRICE":\#(price),"LASTUPDATE":\#(now.tv_sec),"LASTMARKET":"Coinbase"},"DISPLAY":{"PRICE":"$ \#(price)","LASTUPDATE":"Just now"}}"#
+            )
+        case .bitstamp:
+            return json(
+                200,
+                #"{"timestamp":"\#(now.tv_sec)","open":"\#(price)","last":"\#(price)","volume":"1903.95560640","bid":"\#(price)","ask":"\#(price)","side":"0"}"#
+            )
+        case .kraken:
+            return json(
+                200,
+                #"{"error":[],"result":{"XXBTZUSD":{"a":["\#(price)","1","1.000"],"b":["\#(price)","1","1.000"],"c":["\#(price)","0.00001606"],"o":"\#(price)"}}}"#
             )
         case .coinbase:
             return json(
@@ -65,20 +83,47 @@ struct VenueShape {
         }
     }
 
+    /// A body with `<now+5000>` replaced by the milliseconds since 1970 in five seconds.
+    static func filled(_ body: [UInt8]) -> [UInt8] {
+        let text = String(decoding: body, as: UTF8.self)
+        guard let start = text.firstRange(of: "<now+"), let end = text[start.upperBound...].firstIndex(of: ">"),
+            let milliseconds = Int64(text[start.upperBound..<end])
+        else { return body }
+        var now = timespec()
+        clock_gettime(CLOCK_REALTIME, &now)
+        let instant = Int64(now.tv_sec) * 1000 + Int64(now.tv_nsec) / 1_000_000 + milliseconds
+        return Array("\(text[..<start.lowerBound])\(instant)\(text[text.index(after: end)...])".utf8)
+    }
+
+    static func text(of retryAfter: FaultScript.RetryAfter) -> String {
+        switch retryAfter {
+        case .seconds(let seconds): "\(seconds)"
+        case .date(let seconds): httpDate(secondsFromNow: seconds)
+        }
+    }
+
+    /// `Sat, 21 Nov 2026 14:30:05 GMT`
+    static func httpDate(secondsFromNow: Int) -> String {
+        formatted(time(nil) + secondsFromNow, "%a, %d %b %Y %H:%M:%S GMT")
+    }
+
+    private static func formatted(_ seconds: time_t, _ format: String) -> String {
+        var seconds = seconds
+        var parts = tm()
+        gmtime_r(&seconds, &parts)
+        var text = [CChar](repeating: 0, count: 64)
+        let count = strftime(&text, text.count, format, &parts)
+        return String(decoding: text[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
     private func json(_ status: Int, _ body: String) -> Answer {
         Answer(status: status, body: Array(body.utf8))
     }
 
     /// `2026-06-19T16:43:33.016274911Z`
     private static func iso(_ time: timespec) -> String {
-        var seconds = time.tv_sec
-        var parts = tm()
-        gmtime_r(&seconds, &parts)
-        var text = [CChar](repeating: 0, count: 32)
-        let count = strftime(&text, text.count, "%Y-%m-%dT%H:%M:%S", &parts)
         let nanoseconds = String(time.tv_nsec)
         let zeros = String(repeating: "0", count: 9 - nanoseconds.count)
-        return
-            "\(String(decoding: text[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)).\(zeros)\(nanoseconds)Z"
+        return "\(formatted(time.tv_sec, "%Y-%m-%dT%H:%M:%S")).\(zeros)\(nanoseconds)Z"
     }
 }

@@ -1,13 +1,28 @@
+import Glibc
 import Synchronization
 
 /// What all connections share: the prices, the faults, and the counts.
 final class World: Sendable {
     /// What to do with a request.
     enum Verdict {
-        case answer(VenueShape.Answer, delayMilliseconds: Int64)
-        case stallBody(VenueShape.Answer)
+        case reply(VenueShape.Answer, Manner)
+        case close
         case reset
         case dark
+    }
+
+    /// How an answer is given.
+    enum Manner {
+        /// Whole, so many milliseconds late.
+        case whole(delay: Int64)
+        /// Half of the body, then silence.
+        case stalled
+        /// Half of the body, then the connection's end.
+        case halved
+        /// Whole, with a Content-Length that is so much off.
+        case mislabelled(by: Int)
+        /// A byte at a time, each so many milliseconds after the one before.
+        case dripping(milliseconds: Int64)
     }
 
     private struct State {
@@ -16,16 +31,14 @@ final class World: Sendable {
         var scriptSince: ContinuousClock.Instant
         /// Since the script was set.
         var numbers: [VenueName: Int] = [:]
-        var total: [VenueName: Int] = [:]
+        var counters = Dictionary(uniqueKeysWithValues: VenueName.allCases.map { ($0, RequestCounter($0)) })
 
         /// Since the script was set.
-        var milliseconds: Int64 {
-            let (seconds, attoseconds) = scriptSince.duration(to: .now).components
-            return seconds * 1000 + attoseconds / 1_000_000_000_000_000
-        }
+        var milliseconds: Int64 { scriptSince.duration(to: .now).wholeMilliseconds }
     }
 
     private let state: Mutex<State>
+    private let begun = ContinuousClock.now
 
     init(feed: PriceFeed, script: FaultScript) {
         state = Mutex(State(feed: feed, script: script, scriptSince: .now))
@@ -41,35 +54,70 @@ final class World: Sendable {
 
     /// Requests a venue has seen in all.
     func requests(of venue: VenueName) -> Int {
-        state.withLock { $0.total[venue, default: 0] }
+        state.withLock { $0.counters[venue]?.total ?? 0 }
     }
 
-    func refuses(_ venue: VenueName) -> Bool {
-        state.withLock { $0.script.refuses(venue, at: $0.milliseconds) }
+    /// What each venue has seen, beside its limits.
+    var limits: String {
+        state.withLock { state in
+            VenueName.allCases.map { "\($0.rawValue) \(state.counters[$0]?.text ?? "")\n" }.joined()
+        }
+    }
+
+    /// What happens to the connections of a venue now, and when that began.
+    func connectionFault(of venue: VenueName) -> (fault: FaultScript.Fault?, since: ContinuousClock.Instant) {
+        state.withLock { ($0.script.connectionFault(for: venue, at: $0.milliseconds), $0.scriptSince) }
     }
 
     func judge(_ request: VenueShape.Request, to venue: VenueName) -> Verdict {
         state.withLock { state in
             state.numbers[venue, default: 0] += 1
-            state.total[venue, default: 0] += 1
-            let number = state.numbers[venue, default: 0]
+            state.counters[venue]?.count(at: begun.duration(to: .now).wholeMilliseconds)
             let shape = VenueShape(venue: venue)
-            let fault = state.script.fault(for: venue, request: number, at: state.milliseconds)
+            let fault = state.script.fault(for: venue, request: state.numbers[venue, default: 0], at: state.milliseconds)
             switch fault {
             case .answer(let status, let retryAfter, let body):
-                return .answer(
-                    VenueShape.Answer(status: status, retryAfter: retryAfter, body: body), delayMilliseconds: 0)
-            case .reset, .refuse: return .reset
+                var answer = VenueShape.Answer(status: status, body: VenueShape.filled(body))
+                if let retryAfter { answer.headers.append(("Retry-After", VenueShape.text(of: retryAfter))) }
+                return .reply(answer, .whole(delay: 0))
+            case .hugeBody(let length):
+                return .reply(
+                    VenueShape.Answer(body: [UInt8](repeating: UInt8(ascii: " "), count: length)), .whole(delay: 0))
+            case .bomb:
+                return .reply(
+                    VenueShape.Answer(headers: [("Content-Encoding", "deflate")], body: Bomb.zlib(repeats: 38_000)),
+                    .whole(delay: 0))
+            case .redirect:
+                return .reply(
+                    VenueShape.Answer(status: 302, headers: [("Location", request.uri)], body: []), .whole(delay: 0))
+            case .close: return .close
+            case .reset, .refuse, .tlsAlert, .certificate: return .reset
             case .dark: return .dark
-            case .delay, .stallBody, nil: break
+            default: break
             }
-            if let refusal = shape.refusal(of: request) { return .answer(refusal, delayMilliseconds: 0) }
-            let answer = shape.answer(price: state.feed.next(), number: state.total[venue, default: 0])
+            if let refusal = shape.refusal(of: request) { return .reply(refusal, .whole(delay: 0)) }
+            var clock = 0
+            if case .venueClock(let seconds)? = fault { clock = seconds }
+            var answer = shape.answer(
+                price: state.feed.next(), number: state.counters[venue]?.total ?? 0, clockAhead: clock)
             switch fault {
-            case .stallBody: return .stallBody(answer)
-            case .delay(let milliseconds): return .answer(answer, delayMilliseconds: milliseconds)
-            default: return .answer(answer, delayMilliseconds: 0)
+            case .stallBody: return .reply(answer, .stalled)
+            case .halfBody: return .reply(answer, .halved)
+            case .wrongLength(let difference): return .reply(answer, .mislabelled(by: difference))
+            case .drip(let milliseconds): return .reply(answer, .dripping(milliseconds: milliseconds))
+            case .delay(let milliseconds): return .reply(answer, .whole(delay: milliseconds))
+            case .contentType(let type):
+                answer.headers.append(("Content-Type", type))
+                return .reply(answer, .whole(delay: 0))
+            default: return .reply(answer, .whole(delay: 0))
             }
         }
+    }
+}
+
+extension Duration {
+    /// The duration in milliseconds, rounded down.
+    var wholeMilliseconds: Int64 {
+        components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
     }
 }

@@ -10,7 +10,7 @@ final class World: Sendable {
     static let start = ObservationTime(wall: Timestamp(milliseconds: 1_724_596_200_000), boottime: 5_000_000)
 
     let clock = TestClock()
-    let primary = ScriptedLoader("binance", market: "BTC/USDT")
+    let primary: ScriptedLoader
     let fallback = ScriptedLoader("coinbase")
     let store: MemoryStore
     let keeper: PriceKeeper<TestClock>
@@ -21,9 +21,11 @@ final class World: Sendable {
     let shownUnsaved = Counter()
     let saves: Counter
     private let states: AsyncStream<(PriceState, Bool)>
-    private let clockReadings = Counter()
+    private let datings = Counter()
 
-    init(cached: CachedPrice? = nil, interval: Duration = .seconds(1)) {
+    /// - Parameter limits: Those of the primary.
+    init(cached: CachedPrice? = nil, interval: Duration = .seconds(1), limits: [RequestLimit] = []) {
+        primary = ScriptedLoader("binance", market: "BTC/USDT", limits: limits)
         let (states, published) = AsyncStream.makeStream(of: (PriceState, Bool).self)
         self.states = states
         let events = EventLog()
@@ -31,20 +33,26 @@ final class World: Sendable {
         let store = MemoryStore(cached)
         self.store = store
         saves = store.saves
-        let now: TimeSource = { [clock, clockReadings] in
-            clockReadings.add()
+        let now: TimeSource = { [clock] in
             let passed = clock.now.offset.wholeMilliseconds
             return ObservationTime(
                 wall: Timestamp(milliseconds: World.start.wall.milliseconds + passed),
                 boottime: World.start.boottime + passed)
         }
+        let datings = datings
         let candidates = [primary, fallback].map { loader in
             FetchWithFallback<TestClock>.Candidate(
-                fetch: FetchLatestPrice(loader: loader, now: now), timeout: .milliseconds(800),
+                fetch: FetchLatestPrice(
+                    loader: loader,
+                    now: {
+                        datings.add()
+                        return now()
+                    }), address: "https://\(loader.source.name)", timeout: .milliseconds(800),
                 hedge: .milliseconds(400))
         }
         keeper = PriceKeeper(
-            fetch: FetchWithFallback(candidates: candidates, clock: clock),
+            fetch: FetchWithFallback(
+                candidates: candidates, interval: interval, now: now, jitter: { 0.5 }, clock: clock),
             persist: PersistLastValidPrice(store: store), clock: clock, interval: interval, budget: .seconds(1),
             publish: { [shownUnsaved] state, toWatchers in
                 if state.freshness == .fresh, store.price?.quote != state.quote { shownUnsaved.add() }
@@ -57,7 +65,7 @@ final class World: Sendable {
 
     /// Waits until an answer was dated.
     func answerIsDated() async {
-        while clockReadings.count == 0 { await Task.yield() }
+        while datings.count == 0 { await Task.yield() }
     }
 
     /// The next state that watchers get.

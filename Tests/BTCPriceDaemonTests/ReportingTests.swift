@@ -65,31 +65,65 @@ struct LineLogHandler: LogHandler {
             ])
     }
 
-    /// A source that fails once a second for a virtual day.
+    /// A source that fails once a second for a virtual day, in two ways.
     @Test func `a day of failures is a few lines with counts`() {
         let time = TimeBox()
         let reporter = reporter(at: time)
-        for _ in 0..<86_400 {
-            reporter.report(.sourceFailed(SourceFailure(source: "binance", error: .unavailable("HTTP 502"))))
+        for second in 0..<86_400 {
+            let error = second % 3 == 0 ? PriceLoadingError.timedOut(after: .milliseconds(800)) : .unavailable("HTTP 502")
+            reporter.report(.sourceFailed(SourceFailure(source: "binance", error: error)))
             time.advance(.seconds(1))
         }
-        #expect(log.all.count == 144)
-        #expect(log.all[0] == "warning: binance gave no price: not available: HTTP 502")
+        // At once, and after 10, 40, 160 and 640 minutes more.
         #expect(
-            log.all[1]
-                == "warning: binance gave no price: not available: HTTP 502 (599 more lines of this kind were left out since the last one)"
-        )
+            log.all == [
+                "warning: binance gave no price: no answer within 800 ms",
+                "warning: binance gave no price: no answer within 800 ms (599 more in 10 min: unavailable 400, timed-out 199)",
+                "warning: binance gave no price: no answer within 800 ms (2399 more in 40 min: unavailable 1600, timed-out 799)",
+                "warning: binance gave no price: no answer within 800 ms (9599 more in 2 h: unavailable 6400, timed-out 3199)",
+                "warning: binance gave no price: no answer within 800 ms (38399 more in 10 h: unavailable 25600, timed-out 12799)",
+            ])
+    }
+
+    @Test func `a permanent refusal is said once, with a reminder a day`() {
+        let time = TimeBox()
+        let reporter = reporter(at: time)
+        let now = time.now
+        let rest = SourceRest(
+            reason: .refused("HTTP 451"), since: now,
+            until: ObservationTime(wall: Timestamp(milliseconds: 86_400_000), boottime: 86_400_000), strikes: 1)
+        for _ in 0..<(3 * 24) {
+            reporter.report(
+                .sourceFailed(SourceFailure(source: "binance", error: .refused("HTTP 451"), rest: rest)))
+            time.advance(.seconds(3600))
+        }
+        let line = "warning: binance gave no price: refused: HTTP 451; it is not asked until 1970-01-02 00:00:00 UTC"
+        #expect(log.all == [line, "\(line) (23 more in 24 h)", "\(line) (23 more in 24 h)"])
+    }
+
+    @Test func `what has been quiet for long is said at once again`() {
+        let time = TimeBox()
+        let reporter = reporter(at: time)
+        func fail() { reporter.report(.sourceFailed(SourceFailure(source: "binance", error: .unavailable("a")))) }
+        for _ in 0..<3 {
+            fail()
+            time.advance(.seconds(60))
+            fail()
+            time.advance(.seconds(6 * 3600))
+        }
+        let line = "warning: binance gave no price: not available: a"
+        #expect(log.all == [line, "\(line) (1 more in 6 h)", "\(line) (1 more in 6 h)"])
     }
 
     @Test func `another source and another kind are not held back`() {
         let reporter = reporter(at: TimeBox())
         for (source, error) in [
             ("binance", PriceLoadingError.unavailable("a")), ("coinbase", .unavailable("a")),
-            ("binance", .refused("b")), ("binance", .refused("c")),
+            ("binance", .refused("b")), ("binance", .refused("c")), ("binance", .rateLimited("d", retryAfter: nil)),
         ] {
             reporter.report(.sourceFailed(SourceFailure(source: source, error: error)))
         }
-        #expect(log.all.count == 3)
+        #expect(log.all.count == 4)
     }
 
     @Test func `ticks are told at debug level only`() {

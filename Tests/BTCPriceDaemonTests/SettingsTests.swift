@@ -30,7 +30,7 @@ import Testing
 
     @Test func `without a word everything is as the design has it`() throws {
         let settings = try read()
-        #expect(settings.sources.map(\.exchange.source.name) == ["binance", "cryptocompare", "coinbase"])
+        #expect(settings.sources.map(\.exchange.source.name) == ["binance", "cryptocompare", "coinbase", "bitstamp", "kraken"])
         #expect(settings.sources.allSatisfy { $0.timeout == .milliseconds(800) && $0.hedge == .milliseconds(400) })
         #expect(settings.interval == .seconds(1))
         #expect(settings.budget == .seconds(1))
@@ -86,23 +86,23 @@ import Testing
         ),
         (
             "source.bitfenix.url = \"https://x\"",
-            "c.toml, line 1: source.bitfenix.url: there is no source 'bitfenix'; there are binance, cryptocompare, coinbase"
+            "c.toml, line 1: source.bitfenix.url: there is no source 'bitfenix'; there are binance, cryptocompare, coinbase, bitstamp, kraken"
         ),
         (
             "sources = []",
-            "c.toml, line 1: sources = []: must be a list of one or more of binance, cryptocompare, coinbase, each once"
+            "c.toml, line 1: sources = []: must be a list of one or more of binance, cryptocompare, coinbase, bitstamp, kraken, each once"
         ),
         (
             "sources = [\"binance\", \"binance\"]",
-            "c.toml, line 1: sources = [\"binance\", \"binance\"]: must be a list of one or more of binance, cryptocompare, coinbase, each once"
+            "c.toml, line 1: sources = [\"binance\", \"binance\"]: must be a list of one or more of binance, cryptocompare, coinbase, bitstamp, kraken, each once"
         ),
         (
             "sources = \"binance\"",
-            "c.toml, line 1: sources = \"binance\": must be a list of one or more of binance, cryptocompare, coinbase, each once"
+            "c.toml, line 1: sources = \"binance\": must be a list of one or more of binance, cryptocompare, coinbase, bitstamp, kraken, each once"
         ),
         (
             "sources = [1]",
-            "c.toml, line 1: sources = a list of other than strings: must be a list of one or more of binance, cryptocompare, coinbase, each once"
+            "c.toml, line 1: sources = a list of other than strings: must be a list of one or more of binance, cryptocompare, coinbase, bitstamp, kraken, each once"
         ),
         ("state.directory = \"var\"", "c.toml, line 1: state.directory = \"var\": must be an absolute path"),
         (

@@ -12,23 +12,31 @@ struct Case: Sendable, CustomTestStringConvertible {
     let status: Int
     var body: [UInt8]
     let expected: String
+    var retryAfter: String?
 
     var testDescription: String { "\(exchange) \(status) \(name)" }
 
-    init(_ exchange: String, _ status: Int, _ body: String, _ expected: String) {
+    /// The exchange's clock in all cases: 2026-07-26 07:13:20 UTC.
+    static let date = Timestamp(milliseconds: 1_785_050_000_000)
+
+    init(_ exchange: String, _ status: Int, _ body: String, _ expected: String, retryAfter: String? = nil) {
         (self.exchange, self.status, self.body, self.expected) = (exchange, status, Array(body.utf8), expected)
+        self.retryAfter = retryAfter
         name = String(body.prefix(60))
     }
 
-    /// What the loader makes of it: `68901.23` with its mark, or the error's kind.
+    /// What the loader makes of it: `68901.23` with its mark, or the error's kind, with the seconds it is for where it tells them.
     var outcome: String {
-        let answer = ExchangeAnswer(status: status, retryAfter: nil, body: body)
+        let answer = ExchangeAnswer(
+            status: status, retryAfter: retryAfter, date: Self.date, encoding: nil, body: body)
         do throws(PriceLoadingError) {
             let loaded =
                 switch exchange {
                 case "binance": try BinancePriceLoader.read(answer)
                 case "cryptocompare": try CryptoComparePriceLoader.read(answer)
                 case "coinbase": try CoinbasePriceLoader.read(answer)
+                case "bitstamp": try BitstampPriceLoader.read(answer)
+                case "kraken": try KrakenPriceLoader.read(answer)
                 default: throw .refused("no such exchange in this test: \(exchange)")
                 }
             try QuoteCheck.judge(loaded, after: nil)
@@ -36,7 +44,8 @@ struct Case: Sendable, CustomTestStringConvertible {
             let trade = loaded.mark.trade.map { " trade \($0)" } ?? ""
             return "\(loaded.value)\(time)\(trade)"
         } catch {
-            return error.kind
+            guard case .rateLimited(_, let pause?) = error else { return error.kind }
+            return "\(error.kind) for \(pause.components.seconds) s"
         }
     }
 }
@@ -47,6 +56,11 @@ struct Case: Sendable, CustomTestStringConvertible {
         #"{"ask":"1","bid":"1","price":"63212.97","time":"2026-06-19T16:43:33.016274911Z","trade_id":7}"#
     static let cryptocompare =
         #"{"RAW":{"FROMSYMBOL":"BTC","TOSYMBOL":"USD","PRICE":75500.99,"LASTUPDATE":1737685911}}"#
+    static let bitstamp = #"{"timestamp":"1686600672","last":"25846","volume":"1903.9","pair":"BTC/USD"}"#
+    static let kraken = #"{"error":[],"result":{"XXBTZUSD":{"a":["1"],"c":["61027.50000","0.1"],"o":"62650.3"}}}"#
+    static func banned(_ until: String) -> String {
+        #"{"code":-1003,"msg":"Way too much request weight used; IP banned until \#(until). Please use …"}"#
+    }
     static let html = "<html><body>502 Bad Gateway</body></html>"
 
     static let cases: [Case] = [
@@ -78,9 +92,26 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case("binance", 403, html, "refused"),
         Case("binance", 404, html, "refused"),
         Case("binance", 408, #"{"code":-1007,"msg":"Timeout"}"#, "unavailable"),
-        Case(
-            "binance", 418, #"{"code":-1003,"msg":"Way too many requests; IP banned until 1514883415037."}"#,
-            "rate-limited"),
+        // A ban that is over by the exchange's own clock, one that is not, in each unit, and one that never ends.
+        Case("binance", 418, banned("1514883415037"), "rate-limited for 120 s"),
+        Case("binance", 418, banned("1785050129644"), "rate-limited for 129 s"),
+        Case("binance", 418, banned("1785050129"), "rate-limited for 129 s"),
+        Case("binance", 418, banned("1785050129644000"), "rate-limited for 129 s"),
+        Case("binance", 418, banned("9999999999999"), "rate-limited for 259200 s"),
+        Case("binance", 418, banned("99999999999999999999"), "rate-limited for 120 s"),
+        Case("binance", 418, html, "rate-limited for 120 s"),
+        Case("binance", 418, banned("1785050129644"), "rate-limited for 300 s", retryAfter: "300"),
+        Case("binance", 429, "{}", "rate-limited for 17 s", retryAfter: "17"),
+        Case("binance", 429, "{}", "rate-limited for 0 s", retryAfter: "0"),
+        Case("binance", 429, "{}", "rate-limited for 60 s", retryAfter: "Sun, 26 Jul 2026 07:14:20 GMT"),
+        Case("binance", 429, "{}", "rate-limited for 60 s", retryAfter: "Sunday, 26-Jul-26 07:14:20 GMT"),
+        Case("binance", 429, "{}", "rate-limited for 60 s", retryAfter: "Sun Jul 26 07:14:20 2026"),
+        Case("binance", 429, "{}", "rate-limited", retryAfter: "Sun, 26 Jul 2026 07:13:19 GMT"),
+        Case("binance", 429, "{}", "rate-limited", retryAfter: "-5"),
+        Case("binance", 429, "{}", "rate-limited", retryAfter: "soon"),
+        Case("binance", 429, "{}", "rate-limited for 2592000 s", retryAfter: "999999999999999"),
+        Case("binance", 503, html, "rate-limited for 3600 s", retryAfter: "3600"),
+        Case("binance", 503, html, "unavailable"),
         Case("binance", 429, #"{"code":-1003,"msg":"Too much request weight used"}"#, "rate-limited"),
         Case("binance", 451, #"{"code":0,"msg":"Service unavailable from a restricted location"}"#, "refused"),
         Case("binance", 500, "", "unavailable"),
@@ -89,7 +120,7 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case("cryptocompare", 200, cryptocompare.replacing("75500.99", with: "103457"), "103457 at 1737685911000"),
         Case("cryptocompare", 200, cryptocompare.replacing("BTC", with: "ETH"), "invalid-data"),
         Case("cryptocompare", 200, cryptocompare.replacing("USD", with: "EUR"), "invalid-data"),
-        Case("cryptocompare", 200, cryptocompare.replacing("1737685911", with: "9223372036854775807"), "invalid-data"),
+        Case("cryptocompare", 200, cryptocompare.replacing("1737685911", with: "99"), "invalid-data"),
         Case("cryptocompare", 200, cryptocompare.replacing("75500.99", with: "0"), "invalid-data"),
         Case("cryptocompare", 200, #"{"USD":75500.99}"#, "invalid-data"),
         Case(
@@ -105,6 +136,37 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case("cryptocompare", 200, html, "invalid-data"),
         Case("cryptocompare", 401, #"{"Data":{},"Err":{"type":2,"message":"API key required"}}"#, "refused"),
         Case("cryptocompare", 502, #"{"Response":"Error"}"#, "unavailable"),
+        Case("cryptocompare", 200, cryptocompare.replacing("1737685911", with: "1737685911250"), "75500.99 at 1737685911250"),
+        Case("bitstamp", 200, bitstamp, "25846 at 1686600672000"),
+        Case("bitstamp", 200, bitstamp.replacing("\"1686600672\"", with: "1686600672"), "25846 at 1686600672000"),
+        Case("bitstamp", 200, bitstamp.replacing("1686600672", with: "1686600672123456"), "25846 at 1686600672123"),
+        Case("bitstamp", 200, bitstamp.replacing("1686600672", with: "12"), "invalid-data"),
+        Case("bitstamp", 200, bitstamp.replacing("\"25846\"", with: "\"2.5846E4\""), "25846 at 1686600672000"),
+        Case("bitstamp", 200, bitstamp.replacing("25846", with: "-1"), "invalid-data"),
+        Case("bitstamp", 200, bitstamp.replacing("BTC/USD", with: "ETH/USD"), "invalid-data"),
+        Case("bitstamp", 200, "[\(bitstamp)]", "invalid-data"),
+        Case("bitstamp", 400, #"{"status":"error","reason":"exceeded","code":"400.002"}"#, "rate-limited"),
+        Case(
+            "bitstamp", 400, #"{"status":"error","reason":"exceeded","response_code":"400.002"}"#, "rate-limited for 9 s",
+            retryAfter: "9"),
+        Case("bitstamp", 400, #"{"status":"error","reason":"bad","code":"400.001"}"#, "refused"),
+        Case("bitstamp", 404, html, "refused"),
+        Case("bitstamp", 429, #"{"status":"error","reason":"exceeded","code":"400.002"}"#, "rate-limited"),
+        Case("kraken", 200, kraken, "61027.5"),
+        Case("kraken", 200, kraken.replacing("XXBTZUSD", with: "BTC/USD"), "61027.5"),
+        Case("kraken", 200, kraken.replacing("XXBTZUSD", with: "XETHZUSD"), "invalid-data"),
+        Case("kraken", 200, kraken.replacing("\"61027.50000\",\"0.1\"", with: ""), "invalid-data"),
+        Case("kraken", 200, #"{"error":[]}"#, "invalid-data"),
+        Case("kraken", 200, #"{"error":[],"result":null}"#, "invalid-data"),
+        Case("kraken", 200, #"{"error":["EQuery:Unknown asset pair"],"result":{}}"#, "refused"),
+        Case("kraken", 200, #"{"error":["EService:Unavailable"]}"#, "unavailable"),
+        Case("kraken", 200, #"{"error":["EService:Busy"]}"#, "unavailable"),
+        Case("kraken", 200, #"{"error":["EGeneral:Internal error"]}"#, "unavailable"),
+        Case("kraken", 200, #"{"error":["EAPI:Rate limit exceeded"]}"#, "rate-limited"),
+        Case("kraken", 200, #"{"error":["EGeneral:Too many requests"]}"#, "rate-limited"),
+        Case("kraken", 200, #"{"error":["EGeneral:Temporary lockout"]}"#, "rate-limited for 9 s", retryAfter: "9"),
+        Case("kraken", 200, #"{"error":["EGeneral:Permission denied"]}"#, "refused"),
+        Case("kraken", 520, html, "unavailable"),
         Case("coinbase", 200, coinbase, "63212.97 at 1781887413016 trade 7"),
         Case("coinbase", 200, coinbase.replacing(".016274911Z", with: "Z"), "63212.97 at 1781887413000 trade 7"),
         Case("coinbase", 200, coinbase.replacing("2026-06-19T16", with: "yesterday"), "invalid-data"),
@@ -124,16 +186,23 @@ struct Case: Sendable, CustomTestStringConvertible {
 
     @Test func `an error names the status and the exchange's own word, on one line`() {
         let answer = ExchangeAnswer(
-            status: 429, retryAfter: "17", body: Array("{\"code\":-1003,\"msg\":\"Too\\nmuch\\u001b[31m\"}".utf8))
+            status: 429, retryAfter: "17", date: Case.date, encoding: nil,
+            body: Array("{\"code\":-1003,\"msg\":\"Too\\nmuch\\u001b[31m\"}".utf8))
         #expect(throws: PriceLoadingError.rateLimited("HTTP 429, Too much [31m", retryAfter: .seconds(17))) {
             try BinancePriceLoader.read(answer)
         }
         let long = ExchangeAnswer(
-            status: 400, retryAfter: nil,
+            status: 400, retryAfter: nil, date: Case.date, encoding: nil,
             body: Array("{\"code\":1,\"msg\":\"\(String(repeating: "x", count: 5000))\"}".utf8))
         #expect(throws: PriceLoadingError.refused("HTTP 400, \(String(repeating: "x", count: 157))...")) {
             try BinancePriceLoader.read(long)
         }
+    }
+
+    @Test func `a body that came encoded is said to be, since none was asked for`() {
+        let answer = ExchangeAnswer(
+            status: 200, retryAfter: nil, date: Case.date, encoding: "gzip", body: [0x1F, 0x8B, 8, 0])
+        #expect(throws: PriceLoadingError.invalidData("a body encoded as gzip")) { try BinancePriceLoader.read(answer) }
     }
 
     @Test(arguments: [
@@ -143,6 +212,16 @@ struct Case: Sendable, CustomTestStringConvertible {
     ])
     func `venue times are read to the millisecond`(text: String, expected: Int64) {
         #expect(VenueTime.milliseconds(fromRFC3339: text) == expected)
+    }
+
+    @Test(arguments: [
+        ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777_000), ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777_000),
+        ("Sun Nov  6 08:49:37 1994", 784_111_777_000), ("Thu, 29 Feb 2024 23:59:60 GMT", 1_709_251_200_000),
+        ("Sun, 06 Nov 1994 08:49:37 CET", nil), ("Sun, 06 Nox 1994 08:49:37 GMT", nil), ("", nil), ("soon", nil),
+        ("Sun, 06 Nov 1994 25:49:37 GMT", nil), ("Sun, 06 Nov 1994 08:49 GMT", nil),
+    ])
+    func `a header's date is read in all three forms`(text: String, expected: Int64?) {
+        #expect(VenueTime.milliseconds(fromHTTPDate: text) == expected)
     }
 
     @Test(arguments: [

@@ -21,7 +21,8 @@ import Testing
         func loader(_ name: String, key: String? = "k") throws -> any PriceLoader {
             let exchange = try #require(Exchange.all.first { $0.source.name == name })
             let venue = try #require(VenueName(rawValue: name))
-            return exchange.loader(client, simulator.url(of: venue), key)
+            return exchange.loader(
+                Exchange.Access(client: client, baseURL: simulator.url(of: venue), key: key))
         }
 
         func end() async {
@@ -44,7 +45,7 @@ import Testing
         let setup = try await Setup()
         let loaded = try await setup.loader(name).load()
         #expect(loaded.value > 1000)
-        #expect(loaded.mark.isEmpty == (name == "binance"))
+        #expect(loaded.mark.isEmpty == ["binance", "kraken"].contains(name))
         await setup.end()
     }
 
@@ -52,7 +53,7 @@ import Testing
         let simulator = try await Simulator.start(
             feed: PriceFeed(replaying: "close\n61828.02000000\n75500.99\n0.10000001\n12345678.12345678\n"))
         let client = try ExchangeClient(ExchangeClientSettings(userAgent: "btc-priced/test"))
-        let loader = BinancePriceLoader(client: client, baseURL: simulator.url(of: .binance))
+        let loader = BinancePriceLoader(client: client, baseURLs: [simulator.url(of: .binance)])
         var values: [String] = []
         for _ in 0..<5 { values.append(try await loader.load().value.description) }
         #expect(values == ["61828.02", "75500.99", "0.10000001", "12345678.12345678", "12345678.12345678"])
@@ -89,7 +90,7 @@ import Testing
 
     @Test func `a host that does not exist is said not to`() async throws {
         let setup = try await Setup()
-        let loader = BinancePriceLoader(client: setup.client, baseURL: "http://does-not-exist.invalid")
+        let loader = BinancePriceLoader(client: setup.client, baseURLs: ["http://does-not-exist.invalid"])
         // Where the name server is silent, it is the connection that does not come.
         #expect(await error(of: loader)?.kind == "unreachable")
         await setup.end()
@@ -121,11 +122,15 @@ import Testing
         let fetch = FetchWithFallback(
             candidates: [
                 .init(
-                    fetch: FetchLatestPrice(loader: try setup.loader("binance"), now: { .now() }),
+                    fetch: FetchLatestPrice(loader: try setup.loader("binance"), now: { .now() }), address: "",
                     timeout: .milliseconds(150), hedge: .milliseconds(50))
-            ], clock: clock)
+            ], interval: .seconds(1), now: { .now() }, clock: clock)
         var failure: FetchFailure?
-        do { _ = try await fetch.execute(deadline: clock.now.advanced(by: .seconds(20))) } catch { failure = error }
+        do throws(FetchFailure) {
+            _ = try await fetch.execute(.tick, deadline: clock.now.advanced(by: .seconds(20)))
+        } catch {
+            failure = error
+        }
         #expect(failure?.failures == [SourceFailure(source: "binance", error: .timedOut(after: .milliseconds(150)))])
         await setup.end()
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import BTCPriceNetworking
 
-/// Every real body of the three exchanges that came over HTTP, with the status it came with (fixtures/INDEX.md).
+/// Every real body of the five sources that came over HTTP, with the status it came with (fixtures/INDEX.md).
 @Suite struct FixtureTests {
     static let table: [(exchange: String, file: String, status: Int, expected: String)] = [
         ("binance", "binance/ticker_price_success_2026.json", 200, "66836.69"),
@@ -17,8 +17,8 @@ import Testing
         ("binance", "binance/error_400_illegal_characters_2025.json", 400, "refused"),
         ("binance", "binance/error_429_too_much_weight_1200.json", 429, "rate-limited"),
         ("binance", "binance/error_429_too_much_weight_6000.json", 429, "rate-limited"),
-        ("binance", "binance/error_418_ip_banned_2026.json", 418, "rate-limited"),
-        ("binance", "binance/error_418_ip_banned_short.json", 418, "rate-limited"),
+        ("binance", "binance/error_418_ip_banned_2026.json", 418, "rate-limited for 129 s"),
+        ("binance", "binance/error_418_ip_banned_short.json", 418, "rate-limited for 120 s"),
         ("binance", "binance/error_451_restricted_location.json", 451, "refused"),
         ("binance", "binance/error_403_cloudfront_waf_2023.html", 403, "refused"),
         ("binance", "binance/error_502_nginx.html", 502, "unavailable"),
@@ -54,6 +54,18 @@ import Testing
         ("coinbase", "coinbase_exchange/error_429_public_rate_limit.json", 429, "rate-limited"),
         ("coinbase", "coinbase_exchange/error_400_user_agent_required.json", 400, "refused"),
         ("coinbase", "coinbase_exchange/time_success.json", 200, "invalid-data"),
+        // The USDT market's ticker has the shape of the one that is asked for, and does not say which it is.
+        ("bitstamp", "bitstamp/ticker_btcusdt_2024-03-13.json", 200, "73285 at 1710328241000"),
+        ("bitstamp", "bitstamp/ticker_all_item_btcusd_2023-06-12.json", 200, "invalid-data"),
+        ("bitstamp", "bitstamp/error_429_rate_limit.json", 429, "rate-limited"),
+        ("bitstamp", "bitstamp/error_429_rate_limit.json", 400, "rate-limited"),
+        ("kraken", "kraken/ticker_assetversion1_btcusd_btcusdt_usdtusd_2026-06-24.json", 200, "61027.5"),
+        ("kraken", "kraken/error_200_unknown_pair.json", 200, "refused"),
+        ("kraken", "kraken/error_200_service_unavailable.json", 200, "unavailable"),
+        ("kraken", "kraken/error_200_service_unavailable.json", 500, "unavailable"),
+        ("kraken", "kraken/error_200_service_unavailable.json", 503, "unavailable"),
+        ("kraken", "kraken/error_520_cloudflare_start_2016.html", 520, "unavailable"),
+        ("kraken", "kraken/system_status.json", 200, "invalid-data"),
     ]
 
     @Test(.enabled(if: Shared.isPresent, "\(Shared.absence)"), arguments: table.indices)
@@ -67,8 +79,8 @@ import Testing
 
     /// A fixture that somebody adds must not go untested.
     @Test(.enabled(if: Shared.isPresent, "\(Shared.absence)"))
-    func `no fixture of the three is left out`() throws {
-        let folders = ["binance", "cryptocompare", "coinbase_exchange"]
+    func `no fixture of the five is left out`() throws {
+        let folders = ["binance", "cryptocompare", "coinbase_exchange", "bitstamp", "kraken"]
         let files = try folders.flatMap { folder in
             try FileManager.default.contentsOfDirectory(atPath: "\(Shared.folder)/fixtures/\(folder)").map {
                 "\(folder)/\($0)"
@@ -85,7 +97,7 @@ import Testing
         let root = "\(Shared.folder)/fixtures"
         for folder in try FileManager.default.contentsOfDirectory(atPath: root) where !folder.hasSuffix(".md") {
             for file in try FileManager.default.contentsOfDirectory(atPath: "\(root)/\(folder)") {
-                for exchange in ["binance", "cryptocompare", "coinbase"] {
+                for exchange in Exchange.all.map(\.source.name) {
                     var answer = Case(exchange, 200, "", "")
                     answer.body = try Shared.bytes("fixtures/\(folder)/\(file)")
                     let isPrice = answer.outcome.first?.isNumber == true
@@ -113,7 +125,8 @@ import Testing
         var outcomes: [String] = []
         for line in lines {
             let loaded = try CoinbasePriceLoader.read(
-                ExchangeAnswer(status: 200, retryAfter: nil, body: Array(line.utf8)))
+                ExchangeAnswer(
+                    status: 200, retryAfter: nil, date: Case.date, encoding: nil, body: Array(line.utf8)))
             do throws(PriceLoadingError) {
                 try QuoteCheck.judge(loaded, after: last)
                 last = loaded.mark

@@ -1,3 +1,5 @@
+import Foundation
+import TestSupport
 import Testing
 
 @testable import ExchangeSimulator
@@ -20,18 +22,19 @@ import Testing
         }
         #expect(fault(.binance, 1) == .dark)
         #expect(
-            fault(.binance, 2) == .answer(status: 429, retryAfter: 7, body: Array(#"{"code":-1003, "msg":"x"}"#.utf8)))
+            fault(.binance, 2) == .answer(status: 429, retryAfter: .seconds(7), body: Array(#"{"code":-1003, "msg":"x"}"#.utf8)))
         #expect(fault(.binance, 4) == nil)
         #expect(fault(.binance, 500) == .reset)
         #expect(fault(.coinbase, 2, 499) == nil)
         #expect(fault(.coinbase, 2, 500) == .delay(milliseconds: 900))
-        #expect(script.refuses(.coinbase, at: 10_000))
-        #expect(!script.refuses(.coinbase, at: 20_000))
+        #expect(script.connectionFault(for: .coinbase, at: 10_000) == .refuse)
+        #expect(script.connectionFault(for: .coinbase, at: 20_000) == nil)
+        #expect(fault(.coinbase, 2, 15_000) == .delay(milliseconds: 900), "what is of requests is no rule for connections")
         #expect(fault(.cryptocompare, 9) == .stallBody)
     }
 
     @Test(arguments: [
-        ("kraken always reset", "line 1: unknown venue 'kraken'"),
+        ("gemini always reset", "line 1: unknown venue 'gemini'"),
         ("\n* sometimes reset", "line 2: expected always, request or time, not 'sometimes'"),
         ("* always explode", "line 1: unknown fault 'explode'"),
         ("* request 0 reset", "line 1: requests are counted from 1"),
@@ -42,9 +45,38 @@ import Testing
         ("* always status 42", "line 1: no status"), ("* always status 500 file /none", "line 1: cannot read /none"),
         ("* always delay soon", "line 1: 'soon' is no time"),
         ("* request 1 refuse", "line 1: 'refuse' has no requests to count; use 'always' or 'time'"),
+        ("* request 1 tls-alert", "line 1: 'tls-alert' has no requests to count; use 'always' or 'time'"),
+        ("* always certificate old", "line 1: unknown certificate 'old'"), ("* always huge-body 0", "line 1: no length"),
+        ("* always drip -5ms", "line 1: '-5ms' is no time"),
     ])
     func `a wrong line is named`(text: String, expected: String) {
         #expect(throws: FaultScript.Failure(description: expected)) { try FaultScript(text) }
+    }
+}
+
+@Suite struct BombTests {
+    @Test func `a small body becomes a large one, in a format that others read`() throws {
+        let bomb = Bomb.zlib(repeats: 38_000)
+        #expect(bomb.count < 64 * 1024)
+        // zlib's own reader, in Python.
+        let folder = TemporaryDirectory()
+        try Data(bomb).write(to: URL(filePath: "\(folder.path)/bomb"))
+        let script = "import sys, zlib; d = zlib.decompress(open(sys.argv[1], 'rb').read()); sys.exit(d != bytes(1 + 258 * 38000))"
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = ["python3", "-c", script, "\(folder.path)/bomb"]
+        try process.run()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+    }
+}
+
+@Suite struct RequestCounterTests {
+    @Test func `it holds the most requests of any span against the limit`() {
+        var counter = RequestCounter(.coinbase)
+        for time: Int64 in [0, 100, 999, 1000, 1001, 5000, 5001, 5002, 5003] { counter.count(at: time) }
+        // From 100 to 1001 ms, and from 5000 ms on.
+        #expect(counter.text == "total 9, most in 1 s 4 of 10")
     }
 }
 

@@ -15,6 +15,7 @@ package final class Counter: Sendable {
 package final class MemoryStore: PriceStore {
     private struct State {
         var price: CachedPrice?
+        var rests: [String: KeptRest] = [:]
         var failure: PriceStoreError?
     }
 
@@ -28,17 +29,19 @@ package final class MemoryStore: PriceStore {
     package let saves = Counter()
 
     package var price: CachedPrice? { state.withLock { $0.price } }
+    package var rests: [String: KeptRest] { state.withLock { $0.rests } }
 
     package func fail(with error: PriceStoreError?) {
         state.withLock { $0.failure = error }
     }
 
-    package func load() -> StoredPrice { StoredPrice(price: price) }
+    package func load() -> StoredPrice { StoredPrice(price: price, rests: rests) }
 
-    package func save(_ price: CachedPrice) throws(PriceStoreError) {
+    package func save(_ price: CachedPrice?, rests: [String: KeptRest]) throws(PriceStoreError) {
         try state.withLock { state throws(PriceStoreError) in
             if let failure = state.failure { throw failure }
             state.price = price
+            state.rests = rests
         }
         saves.add()
     }

@@ -17,8 +17,8 @@ package final class ScriptedLoader: PriceLoader {
     private let stream: AsyncStream<Void>
     private let asked: AsyncStream<Void>.Continuation
 
-    package init(_ name: String, market: String = "BTC/USD") {
-        source = PriceSource(name: name, market: market)
+    package init(_ name: String, market: String = "BTC/USD", limits: [RequestLimit] = []) {
+        source = PriceSource(name: name, market: market, limits: limits)
         (stream, asked) = AsyncStream.makeStream()
     }
 

@@ -8,15 +8,52 @@ public struct PriceSource: Sendable, Hashable {
     public let market: String
     /// ISO 4217 code of the currency its prices are given out in.
     public let currency: String
+    /// How often it may be asked, as it publishes it: all of these at once.
+    public let limits: [RequestLimit]
+    /// How long its servers give the same answer again; zero where each one is made anew.
+    public let cacheTime: Duration
+    /// What its answers tell of when their price was.
+    public let tells: Tells
+
+    /// What an answer tells of when its price was: by that an old one is known.
+    public struct Tells: OptionSet, Sendable, Hashable {
+        /// The bits.
+        public let rawValue: Int
+
+        /// - Parameter rawValue: The bits.
+        public init(rawValue: Int) {
+            self.rawValue = rawValue
+        }
+
+        /// The venue's own time.
+        public static let time = Tells(rawValue: 1)
+        /// The trade's number.
+        public static let trade = Tells(rawValue: 2)
+    }
 
     /// - Parameters:
     ///   - name: Its name: lower-case letters.
     ///   - market: The market it is read from.
     ///   - currency: ISO 4217.
-    public init(name: String, market: String, currency: String = "USD") {
+    ///   - limits: How often it may be asked, as it publishes it.
+    ///   - cacheTime: How long its servers give the same answer again.
+    ///   - tells: What its answers tell of when their price was.
+    public init(
+        name: String, market: String, currency: String = "USD", limits: [RequestLimit] = [],
+        cacheTime: Duration = .zero, tells: Tells = []
+    ) {
         self.name = name
         self.market = market
         self.currency = currency
+        self.limits = limits
+        self.cacheTime = cacheTime
+        self.tells = tells
+    }
+
+    /// The limits it is asked within: its own, and of an answer that its servers keep for more than a second no second one
+    /// before that time is over.
+    var allLimits: [RequestLimit] {
+        cacheTime > .seconds(1) ? limits + [RequestLimit(1, per: cacheTime)] : limits
     }
 }
 
@@ -78,6 +115,37 @@ public enum PriceLoadingError: Error, Sendable, Hashable {
         case .refused: "refused"
         case .invalidData: "invalid-data"
         case .staleData: "stale-data"
+        }
+    }
+
+    /// What a failure means for the next question.
+    public enum Category: Sendable, Hashable {
+        /// It may work the next time.
+        case transient
+        /// Not before some time has passed.
+        case rateLimited
+        /// Not until something changes.
+        case refused
+        /// The answer is no price.
+        case invalidData
+        /// The answer is an old one.
+        case staleData
+        /// Nothing is known.
+        case cancelled
+
+        /// Whether the source is not asked until its rest is over, whatever else fails.
+        public var isBinding: Bool { self == .rateLimited || self == .refused }
+    }
+
+    /// What it means for the next question.
+    public var category: Category {
+        switch self {
+        case .cancelled: .cancelled
+        case .timedOut, .unreachable, .unavailable: .transient
+        case .rateLimited: .rateLimited
+        case .refused: .refused
+        case .invalidData: .invalidData
+        case .staleData: .staleData
         }
     }
 }

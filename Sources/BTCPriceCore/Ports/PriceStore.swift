@@ -6,8 +6,11 @@ public protocol PriceStore: Sendable {
     /// Reads what was kept. Damage is reported, never fatal: the price goes on without it.
     func load() -> StoredPrice
 
-    /// Keeps `price` so that it outlives this process.
-    func save(_ price: CachedPrice) throws(PriceStoreError)
+    /// Keeps `price` so that it outlives this process, and the sources' rests with it.
+    /// - Parameters:
+    ///   - price: The last valid price; `nil` where there never was one.
+    ///   - rests: The rests that a restart must not cut short, by the source's name.
+    func save(_ price: CachedPrice?, rests: [String: KeptRest]) throws(PriceStoreError)
 
     /// Brings what was saved to where it outlives a power cut. May take as long as the disk does; called at the stop.
     func flush() throws(PriceStoreError)
@@ -17,14 +20,18 @@ public protocol PriceStore: Sendable {
 public struct StoredPrice: Sendable, Hashable {
     /// The last valid price; `nil` where there is none or none could be read.
     public let price: CachedPrice?
+    /// The rests of sources that were not over when it was saved, by the source's name.
+    public let rests: [String: KeptRest]
     /// What was found broken on the way.
     public let problems: [PriceStoreError]
 
     /// - Parameters:
     ///   - price: The last valid price.
+    ///   - rests: The rests of sources that were not over when it was saved.
     ///   - problems: What was found broken on the way.
-    public init(price: CachedPrice?, problems: [PriceStoreError] = []) {
+    public init(price: CachedPrice?, rests: [String: KeptRest] = [:], problems: [PriceStoreError] = []) {
         self.price = price
+        self.rests = rests
         self.problems = problems
     }
 }

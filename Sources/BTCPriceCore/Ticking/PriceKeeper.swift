@@ -1,7 +1,7 @@
 /// Holds the price: runs the fetches, feeds the state machine, and does what it says.
 ///
 /// A tick and any number of clients share one fetch: whoever comes while one is under way joins it.
-public actor PriceKeeper<C: Clock>: TickTarget where C.Duration == Duration {
+public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration == Duration {
     /// Shows a state. `toWatchers` is true once a tick.
     public typealias Publish = @Sendable (_ state: PriceState, _ toWatchers: Bool) -> Void
     /// Tells the operator.
@@ -12,6 +12,7 @@ public actor PriceKeeper<C: Clock>: TickTarget where C.Duration == Duration {
     /// A fetch that is under way, and who waits for it.
     private struct Shared {
         let id: Int
+        let asker: Asker
         let task: Task<Void, Never>
         var waiters: [Int: Waiter] = [:]
         /// The waiter that is the tick, if it is among them.
@@ -64,10 +65,27 @@ public actor PriceKeeper<C: Clock>: TickTarget where C.Duration == Duration {
     public func tick(_ tick: Tick<C.Instant>) async {
         // The budget counts from when the tick was due. One that comes much too late, after a suspend, has the whole of it.
         let start = tick.lateness > budget / 2 ? clock.now : tick.due
-        let result = await join(deadline: start.advanced(by: budget), isTick: true)
+        let deadline = start.advanced(by: budget)
+        var asker: Asker
+        var result: Result<PriceState, FetchFailure>
+        repeat {
+            asker = shared?.asker ?? .tick
+            result = await join(deadline: deadline, isTick: true)
+            // Once more where it joined a client's fetch that the limits let nobody be asked for: they leave the ticks more.
+        } while Self.askedNobody(asker, result)
         // A tick that was given up by a pause is none.
         if case .failure(let failure) = result, failure.isCancelled { return }
         report(.ticked(machine.state.tick, lateness: tick.lateness, skipped: tick.skipped))
+    }
+
+    /// Has the observer's source asked, within a budget. Without effect where there is none to ask.
+    public func observe() async {
+        do throws(FetchFailure) {
+            let price = try await fetch.execute(.observer, deadline: clock.now.advanced(by: budget), after: machine.marks)
+            perform(machine.observed(.success(price)))
+        } catch {
+            if !error.isCancelled { perform(machine.observed(.failure(error))) }
+        }
     }
 
     /// The ticks stand still.
@@ -79,16 +97,23 @@ public actor PriceKeeper<C: Clock>: TickTarget where C.Duration == Duration {
     /// - Returns: The state with the new price in it.
     /// - Throws: Why no source gave one.
     public func refresh() async throws(FetchFailure) -> PriceState {
-        try await join(deadline: clock.now.advanced(by: budget), isTick: false).get()
+        if shared == nil {
+            let plan = fetch.sources.plan(.client)
+            // Known at once, and no fetch that a tick could join.
+            if plan.order.isEmpty { throw FetchFailure(failures: [], passedOver: plan.passedOver) }
+        }
+        return try await join(deadline: clock.now.advanced(by: budget), isTick: false).get()
     }
 
     /// Saving and publishing happen without a suspension in between: what a client has seen is never lost, and a newer
     /// state is never followed by an older one.
     private func perform(_ actions: PriceStateMachine.Actions) {
         var events = actions.events
-        if let price = actions.save {
+        // Asked in any case, or it would be asked again at the next tick.
+        let restsChanged = fetch.sources.takeRestsChanged()
+        if actions.save != nil || restsChanged {
             do {
-                try persist.execute(price)
+                try persist.execute(machine.kept, rests: fetch.sources.rests)
                 events += machine.saved(nil)
             } catch {
                 events += machine.saved(error)
@@ -102,7 +127,7 @@ public actor PriceKeeper<C: Clock>: TickTarget where C.Duration == Duration {
     /// on for the others.
     private func join(deadline: C.Instant, isTick: Bool) async -> Result<PriceState, FetchFailure> {
         if Task.isCancelled { return .failure(.cancelled) }
-        let id = shared?.id ?? start(deadline: deadline)
+        let id = shared?.id ?? start(isTick ? .tick : .client, deadline: deadline)
         lastID += 1
         let waiter = lastID
         return await withTaskCancellationHandler {
@@ -115,19 +140,19 @@ public actor PriceKeeper<C: Clock>: TickTarget where C.Duration == Duration {
         }
     }
 
-    private func start(deadline: C.Instant) -> Int {
+    private func start(_ asker: Asker, deadline: C.Instant) -> Int {
         lastID += 1
         let id = lastID
         let task = Task { [fetch, marks = machine.marks] in
             let result: Result<FetchedPrice, FetchFailure>
             do throws(FetchFailure) {
-                result = .success(try await fetch.execute(deadline: deadline, after: marks))
+                result = .success(try await fetch.execute(asker, deadline: deadline, after: marks))
             } catch {
                 result = .failure(error)
             }
             finish(id, result)
         }
-        shared = Shared(id: id, task: task)
+        shared = Shared(id: id, asker: asker, task: task)
         return id
     }
 
@@ -136,9 +161,16 @@ public actor PriceKeeper<C: Clock>: TickTarget where C.Duration == Duration {
         // It may have been given up meanwhile, and another one begun.
         guard let finished = shared, finished.id == id else { return }
         shared = nil
-        perform(machine.fetched(result, isTick: finished.tick != nil))
+        let isTick = finished.tick != nil && !Self.askedNobody(finished.asker, result)
+        perform(machine.fetched(result, isTick: isTick))
         let state = machine.state
         for waiter in finished.waiters.values { waiter.resume(returning: result.map { _ in state }) }
+    }
+
+    /// Whether a client's fetch ended before any source was asked.
+    private static func askedNobody<Value>(_ asker: Asker, _ result: Result<Value, FetchFailure>) -> Bool {
+        guard asker == .client, case .failure(let failure) = result else { return false }
+        return failure.failures.isEmpty && !failure.isCancelled
     }
 
     private func leave(_ id: Int, _ waiter: Int) {

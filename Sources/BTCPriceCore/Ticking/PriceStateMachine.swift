@@ -22,6 +22,8 @@ public struct PriceStateMachine: Sendable {
     public private(set) var state = PriceState.empty
     /// The newest mark accepted from each source.
     public private(set) var marks: [String: VenueMark] = [:]
+    /// The last valid price, as it is to be kept.
+    public private(set) var kept: CachedPrice?
 
     /// - Parameter interval: The ticks' interval: a price is fresh for two of them.
     public init(interval: Duration) {
@@ -31,6 +33,7 @@ public struct PriceStateMachine: Sendable {
     /// The price kept by an earlier run: shown as stale, until a tick has a newer one.
     public mutating func restored(_ cached: CachedPrice) -> Actions {
         marks = cached.marks
+        kept = cached
         state = PriceState(
             tick: 0, freshness: .stale, quote: cached.quote, observedBoottime: cached.observedBoottime,
             confirmation: .single, failure: "no tick since the start")
@@ -58,6 +61,17 @@ public struct PriceStateMachine: Sendable {
         return actions
     }
 
+    /// The observer's question to a source has ended. It shows no price: that is the tick's.
+    public mutating func observed(_ result: Result<FetchedPrice, FetchFailure>) -> Actions {
+        var actions = Actions()
+        switch result {
+        case .success(let price):
+            note(price, &actions)
+        case .failure(let failure): note(failure.failures, &actions)
+        }
+        return actions
+    }
+
     /// The ticks stand still.
     public mutating func paused() -> Actions {
         isPaused = true
@@ -76,12 +90,11 @@ public struct PriceStateMachine: Sendable {
 
     private mutating func succeeded(_ price: FetchedPrice, _ actions: inout Actions) {
         note(price.failures, &actions)
-        if failing.remove(price.quote.source) != nil { actions.events.append(.sourceRecovered(price.quote.source)) }
+        note(price, &actions)
         if state.freshness != .fresh, !isPaused {
             actions.events.append(.becameFresh(price.quote, failedTicks: failedTicks))
         }
         failedTicks = 0
-        if let mark = price.mark { marks[price.quote.source] = mark }
         state.quote = price.quote
         state.observedBoottime = price.observed.boottime
         state.confirmation = .single
@@ -89,7 +102,8 @@ public struct PriceStateMachine: Sendable {
         state.freshness = isPaused ? .stale : .fresh
         state.freshUntil = isPaused ? nil : price.observed.boottime + freshFor
         state.failure = isPaused ? PriceState.pausedFailure : nil
-        actions.save = CachedPrice(quote: price.quote, observedBoottime: price.observed.boottime, marks: marks)
+        kept = CachedPrice(quote: price.quote, observedBoottime: price.observed.boottime, marks: marks)
+        actions.save = kept
     }
 
     private mutating func failed(_ failure: FetchFailure, isTick: Bool, _ actions: inout Actions) {
@@ -103,6 +117,11 @@ public struct PriceStateMachine: Sendable {
         state.freshness = state.quote == nil ? .none : .stale
         state.freshUntil = nil
         state.failure = failure.description
+    }
+
+    private mutating func note(_ price: FetchedPrice, _ actions: inout Actions) {
+        if failing.remove(price.quote.source) != nil { actions.events.append(.sourceRecovered(price.quote.source)) }
+        if let mark = price.mark { marks[price.quote.source] = mark }
     }
 
     private mutating func note(_ failures: [SourceFailure], _ actions: inout Actions) {

@@ -24,13 +24,17 @@ public struct SourceFailure: Sendable, Hashable {
     public let source: String
     /// Why.
     public let error: PriceLoadingError
+    /// The rest that this failure began, if it began one.
+    public let rest: SourceRest?
 
     /// - Parameters:
     ///   - source: The source's name.
     ///   - error: Why it gave no price.
-    public init(source: String, error: PriceLoadingError) {
+    ///   - rest: The rest that this failure began.
+    public init(source: String, error: PriceLoadingError, rest: SourceRest? = nil) {
         self.source = source
         self.error = error
+        self.rest = rest
     }
 }
 

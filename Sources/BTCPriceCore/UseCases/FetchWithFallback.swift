@@ -2,17 +2,21 @@
 public struct FetchFailure: Error, Sendable, Hashable, CustomStringConvertible {
     /// The sources that were asked, in their order, and why each gave nothing.
     public let failures: [SourceFailure]
+    /// The sources that were not asked, and why.
+    public let passedOver: [PassedOver]
     /// The caller gave up: nothing is known of any source.
     public let isCancelled: Bool
 
-    /// A fetch in which every source failed.
-    public init(failures: [SourceFailure]) {
+    /// A fetch in which every source failed or was passed over.
+    public init(failures: [SourceFailure], passedOver: [PassedOver] = []) {
         self.failures = failures
+        self.passedOver = passedOver
         self.isCancelled = false
     }
 
     private init() {
         failures = []
+        passedOver = []
         isCancelled = true
     }
 
@@ -22,26 +26,30 @@ public struct FetchFailure: Error, Sendable, Hashable, CustomStringConvertible {
     /// One line: `binance: no answer within 800 ms; coinbase: not reached: connection refused`.
     public var description: String {
         if isCancelled { return "cancelled" }
-        if failures.isEmpty { return "there is no source that can be asked" }
-        return failures.map { "\($0.source): \($0.error)" }.joined(separator: "; ")
+        let reasons = failures.map { "\($0.source): \($0.error)" } + passedOver.map(\.description)
+        return reasons.isEmpty ? "there is no source that can be asked" : reasons.joined(separator: "; ")
     }
 }
 
 /// Fetches the price from the first source that has one: any number of sources, hedged, within one budget.
 ///
-/// The rules are ``HedgedFetch``'s; this runs them on a clock and on real loaders.
+/// Who is asked is ``SourceBoard``'s to say, and in which order and for how long ``HedgedFetch``'s; this runs both on a clock and
+/// on real loaders, and tells the board how each question ended.
 public struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration {
     /// A source with the waits it is granted.
     public struct Candidate: Sendable {
         fileprivate let fetch: FetchLatestPrice
+        fileprivate let address: String
         fileprivate let patience: HedgedFetch<C.Instant, FetchedPrice>.Patience
 
         /// - Parameters:
         ///   - fetch: Asks the source.
+        ///   - address: The base address it is asked at.
         ///   - timeout: From asking it to giving it up.
         ///   - hedge: From asking it to asking the next one too.
-        public init(fetch: FetchLatestPrice, timeout: Duration, hedge: Duration) {
+        public init(fetch: FetchLatestPrice, address: String, timeout: Duration, hedge: Duration) {
             self.fetch = fetch
+            self.address = address
             self.patience = .init(timeout: timeout, hedge: hedge)
         }
     }
@@ -53,37 +61,80 @@ public struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration
 
     private typealias Machine = HedgedFetch<C.Instant, FetchedPrice>
 
+    /// The sources that are asked, shared by all who ask.
+    public let sources: Sources
     private let candidates: [Candidate]
     private let clock: C
 
     /// - Parameters:
     ///   - candidates: The sources, the primary first.
+    ///   - interval: The ticks' interval.
+    ///   - now: Reads the clocks that rests and limits are dated by.
+    ///   - jitter: From 0 to 1, another one at each call: by how much rests are spread.
     ///   - clock: What the waits are measured on.
-    public init(candidates: [Candidate], clock: C) {
+    public init(
+        candidates: [Candidate], interval: Duration, now: @escaping TimeSource,
+        jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) }, clock: C
+    ) {
         self.candidates = candidates
         self.clock = clock
+        sources = Sources(
+            candidates.map { ($0.fetch.source, $0.address) }, interval: interval, now: now, jitter: jitter)
     }
 
     /// - Parameters:
+    ///   - asker: Who asks.
     ///   - deadline: The end of the budget: by then it has returned or thrown.
     ///   - marks: The newest mark accepted from each source, by its name.
     /// - Returns: The price, and the failures of the sources that go before the one that gave it.
     /// - Throws: ``FetchFailure`` if no source gave a price, or if the task was cancelled.
     public func execute(
-        deadline: C.Instant, after marks: [String: VenueMark] = [:]
+        _ asker: Asker, deadline: C.Instant, after marks: [String: VenueMark] = [:]
     ) async throws(FetchFailure) -> FetchedPrice {
-        guard !candidates.isEmpty else { throw FetchFailure(failures: []) }
-        var machine = Machine(patience: candidates.map(\.patience), deadline: deadline)
-        let outcome: Machine.Result = await withTaskGroup(of: Event.self) { group in
+        let plan = sources.plan(asker)
+        guard !plan.order.isEmpty else { throw FetchFailure(failures: [], passedOver: plan.passedOver) }
+        var run = Run(fetch: self, asker: asker, plan: plan, deadline: deadline)
+        let outcome = await withTaskGroup(of: Event.self) { group in
+            await run.result(of: &group, after: marks)
+        }
+        let failures = run.close(outcome)
+        switch outcome {
+        case .answered(_, var price, _):
+            price.failures = failures
+            return price
+        case .failed: throw FetchFailure(failures: failures, passedOver: run.passedOver)
+        case .cancelled: throw .cancelled
+        }
+    }
+
+    /// One execution: the machine, and what the board has still to be told.
+    private struct Run {
+        let fetch: FetchWithFallback
+        let asker: Asker
+        let order: [Int]
+        var machine: Machine
+        var passedOver: [PassedOver]
+        /// When each was asked, and the rest that its failure began.
+        var asked: [Int: C.Instant] = [:]
+        var rests: [Int: SourceRest] = [:]
+
+        init(fetch: FetchWithFallback, asker: Asker, plan: SourceBoard.Plan, deadline: C.Instant) {
+            self.fetch = fetch
+            self.asker = asker
+            order = plan.order
+            passedOver = plan.passedOver
+            machine = Machine(patience: plan.order.map { fetch.candidates[$0].patience }, deadline: deadline)
+        }
+
+        mutating func result(of group: inout TaskGroup<Event>, after marks: [String: VenueMark]) async -> Machine.Result {
+            let clock = fetch.clock
             var actions = Task.isCancelled ? machine.cancelled() : machine.start(now: clock.now)
             while true {
-                for action in actions {
-                    switch action {
-                    case .ask(let index):
-                        let fetch = candidates[index].fetch
-                        group.addTask { .finished(index, await fetch.result(after: marks[fetch.source.name])) }
+                while !actions.isEmpty {
+                    switch actions.removeFirst() {
+                    case .ask(let place): actions += ask(place, in: &group, after: marks)
                     case .wake(let instant):
-                        group.addTask { [clock] in
+                        group.addTask {
                             // Cancelled when the fetch is over: then nobody looks at the event.
                             do { try await clock.sleep(until: instant, tolerance: nil) } catch {}
                             return .woke
@@ -98,24 +149,61 @@ public struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration
                 switch event {
                 case _ where Task.isCancelled: actions = machine.cancelled()
                 case .woke: actions = machine.timerFired(now: clock.now)
-                case .finished(let index, .success(let price)):
-                    actions = machine.answered(index, price, now: clock.now)
-                case .finished(let index, .failure(let error)):
-                    actions = machine.failed(index, error, now: clock.now)
+                case .finished(let place, let result): actions = finished(place, result)
                 }
             }
         }
-        switch outcome {
-        case .answered(_, var price, let failures):
-            price.failures = named(failures)
-            return price
-        case .failed(let failures): throw FetchFailure(failures: named(failures))
-        case .cancelled: throw .cancelled
-        }
-    }
 
-    private func named(_ failures: [(index: Int, error: PriceLoadingError)]) -> [SourceFailure] {
-        failures.map { SourceFailure(source: candidates[$0.index].fetch.source.name, error: $0.error) }
+        private mutating func ask(
+            _ place: Int, in group: inout TaskGroup<Event>, after marks: [String: VenueMark]
+        ) -> [Machine.Action] {
+            let fetch = fetch.candidates[order[place]].fetch
+            // Somebody else may have used up the limit since the plan was made.
+            guard self.fetch.sources.take(order[place], asker) else {
+                passedOver.append(PassedOver(source: fetch.source.name, reason: .limit))
+                return machine.passedOver(place, now: self.fetch.clock.now)
+            }
+            asked[place] = self.fetch.clock.now
+            group.addTask { .finished(place, await fetch.result(after: marks[fetch.source.name])) }
+            return []
+        }
+
+        private mutating func finished(
+            _ place: Int, _ result: Result<FetchedPrice, PriceLoadingError>
+        ) -> [Machine.Action] {
+            let now = fetch.clock.now
+            switch result {
+            case .success(let price):
+                let patience = fetch.candidates[order[place]].patience.timeout
+                // Of one that comes when its time is over nothing is known until it is taken or not.
+                if asked[place].map({ $0.duration(to: now) <= patience }) == true { ended(place, .success) }
+                return machine.answered(place, price, now: now)
+            case .failure(let error):
+                ended(place, .failure(error))
+                return machine.failed(place, error, now: now)
+            }
+        }
+
+        /// Tells the board of those that were given up, too.
+        mutating func close(_ result: Machine.Result) -> [SourceFailure] {
+            let failures: [(index: Int, error: PriceLoadingError)] =
+                switch result {
+                case .answered(_, _, let failures), .failed(let failures): failures
+                case .cancelled: []
+                }
+            if case .answered(let place, _, _) = result { ended(place, .success) }
+            for (place, error) in failures where asked[place] != nil { ended(place, .failure(error)) }
+            return failures.map { place, error in
+                SourceFailure(
+                    source: fetch.candidates[order[place]].fetch.source.name, error: error, rest: rests[place])
+            }
+        }
+
+        private mutating func ended(_ place: Int, _ outcome: SourceHealth.Outcome) {
+            guard let begun = asked.removeValue(forKey: place) else { return }
+            rests[place] = fetch.sources.ended(
+                order[place], outcome, latency: begun.duration(to: fetch.clock.now))
+        }
     }
 }
 

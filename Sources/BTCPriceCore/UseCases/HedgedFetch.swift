@@ -1,7 +1,8 @@
 /// One hedged fetch as a pure value: who is asked when, and whose answer counts.
 ///
 /// - The sources are asked in order. The next one is asked when the one before fails, or after its `hedge` of silence.
-/// - A source that has not answered within its `timeout` has failed; a later answer of it is not looked at.
+/// - A source that has not answered within its `timeout` has failed. What it answers later is taken where nobody else has an
+///   answer: a late price is better than none.
 /// - An earlier source goes before a later one: a later one's answer is held until every earlier source has failed or run
 ///   out of time. So the primary still wins within its time, and the price does not hop between venues with every hedge.
 /// - At the budget's end the held answer is taken, or the fetch fails.
@@ -36,7 +37,10 @@ struct HedgedFetch<Instant: InstantProtocol, Answer: Sendable>: Sendable where I
         case asked(at: Instant)
         case answered(Answer)
         case failed(PriceLoadingError)
-        /// The budget was over before its turn came.
+        /// Its time is over, and it may answer all the same.
+        case overdue
+        case late(Answer)
+        /// Its turn did not come before the budget was over, or it must not be asked after all.
         case passedOver
     }
 
@@ -60,16 +64,29 @@ struct HedgedFetch<Instant: InstantProtocol, Answer: Sendable>: Sendable where I
     }
 
     mutating func answered(_ index: Int, _ answer: Answer, now: Instant) -> [Action] {
-        // An answer that comes with the last instant of the source's time still counts; later than that, it does not.
-        if case .asked(let at) = slots[index], at.advanced(by: patience[index].timeout) >= now, deadline >= now {
-            slots[index] = .answered(answer)
+        guard deadline >= now else { return advance(now: now) }
+        switch slots[index] {
+        // An answer that comes with the last instant of the source's time is in time.
+        case .asked(let at) where at.advanced(by: patience[index].timeout) >= now: slots[index] = .answered(answer)
+        case .asked, .overdue: slots[index] = .late(answer)
+        default: break
         }
         return advance(now: now)
     }
 
     mutating func failed(_ index: Int, _ error: PriceLoadingError, now: Instant) -> [Action] {
         if error == .cancelled { return finish(.cancelled) }
-        if case .asked = slots[index] { slots[index] = .failed(error) }
+        switch slots[index] {
+        case .asked: slots[index] = .failed(error)
+        case .overdue: slots[index] = .failed(.timedOut(after: patience[index].timeout))
+        default: break
+        }
+        return advance(now: now)
+    }
+
+    /// A source that was to be asked is not: the next one's turn is now.
+    mutating func passedOver(_ index: Int, now: Instant) -> [Action] {
+        if case .asked = slots[index] { slots[index] = .passedOver }
         return advance(now: now)
     }
 
@@ -93,10 +110,18 @@ struct HedgedFetch<Instant: InstantProtocol, Answer: Sendable>: Sendable where I
 
         var failures: [(index: Int, error: PriceLoadingError)] = []
         var someoneEarlierMayStillAnswer = false
+        var late: (index: Int, answer: Answer)?
+        var someoneIsOverdue = false
         for (index, slot) in slots.enumerated() {
             switch slot {
             case .failed(let error):
                 failures.append((index, error))
+            case .overdue:
+                failures.append((index, .timedOut(after: patience[index].timeout)))
+                someoneIsOverdue = true
+            case .late(let answer):
+                failures.append((index, .timedOut(after: patience[index].timeout)))
+                late = late ?? (index, answer)
             case .passedOver: break
             case .answered(let answer) where !someoneEarlierMayStillAnswer:
                 return finish(.answered(index, answer, failures: failures))
@@ -105,7 +130,10 @@ struct HedgedFetch<Instant: InstantProtocol, Answer: Sendable>: Sendable where I
             }
         }
         if !someoneEarlierMayStillAnswer || now >= deadline {
-            return finish(.failed(failures))
+            if let late {
+                return finish(.answered(late.index, late.answer, failures: failures.filter { $0.index != late.index }))
+            }
+            if !someoneIsOverdue || now >= deadline { return finish(.failed(failures)) }
         }
 
         var actions: [Action] = []
@@ -125,7 +153,7 @@ struct HedgedFetch<Instant: InstantProtocol, Answer: Sendable>: Sendable where I
         for (index, slot) in slots.enumerated() {
             guard case .asked(let at) = slot else { continue }
             if now >= at.advanced(by: patience[index].timeout) {
-                slots[index] = .failed(.timedOut(after: patience[index].timeout))
+                slots[index] = .overdue
             } else if now >= deadline {
                 slots[index] = .failed(.timedOut(after: nil))
             }
@@ -144,7 +172,7 @@ struct HedgedFetch<Instant: InstantProtocol, Answer: Sendable>: Sendable where I
         for (index, slot) in slots.enumerated() {
             switch slot {
             case .waiting: return turn ? index : nil
-            case .failed, .passedOver: turn = true
+            case .failed, .passedOver, .overdue, .late: turn = true
             case .answered: return nil
             case .asked(let at): turn = now >= at.advanced(by: patience[index].hedge)
             }

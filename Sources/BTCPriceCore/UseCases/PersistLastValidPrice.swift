@@ -7,8 +7,10 @@ public struct PersistLastValidPrice: Sendable {
         self.store = store
     }
 
-    /// - Parameter price: The price to keep; the caller has checked it.
-    public func execute(_ price: CachedPrice) throws(PriceStoreError) {
-        try store.save(price)
+    /// - Parameters:
+    ///   - price: The price to keep; the caller has checked it. `nil` where there never was one.
+    ///   - rests: The rests that a restart must not cut short, by the source's name.
+    public func execute(_ price: CachedPrice?, rests: [String: KeptRest]) throws(PriceStoreError) {
+        try store.save(price, rests: rests)
     }
 }

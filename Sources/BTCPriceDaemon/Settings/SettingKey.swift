@@ -51,6 +51,9 @@ struct SettingKey: Sendable {
             let prefix = "source.\(exchange.source.name)"
             return [
                 SettingKey(name: "\(prefix).url", kind: .text(.exchangeURL), standard: .text(exchange.baseURL)),
+            ]
+                + (exchange.secondURL == nil
+                    ? [] : [SettingKey(name: "\(prefix).second-url", kind: .text(.exchangeURL), standard: nil)]) + [
                 SettingKey(name: "\(prefix).timeout-ms", kind: .integer(50...60_000), standard: .integer(800)),
                 SettingKey(name: "\(prefix).hedge-ms", kind: .integer(10...60_000), standard: .integer(400)),
             ]

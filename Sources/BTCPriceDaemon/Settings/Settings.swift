@@ -9,6 +9,8 @@ struct Settings: Sendable {
     struct Source: Sendable {
         let exchange: Exchange
         let url: String
+        /// Asked where the first address refuses this region.
+        let secondURL: String?
         let timeout: Duration
         let hedge: Duration
     }
@@ -59,9 +61,10 @@ struct Settings: Sendable {
         proxy = try layers.text("proxy.url").flatMap(URLRule.proxy)
         logLevel = try layers.text("log.level").flatMap(Logger.Level.init(rawValue:)) ?? .info
 
-        let depending = [
+        var depending = [
             "state.directory": directories.state, "runtime.directory": directories.runtime, "socket.path": socketPath,
         ]
+        for source in sources { depending["source.\(source.exchange.source.name).second-url"] = source.secondURL }
         entries = SettingKey.all.map { key in
             guard let (value, origin) = layers.value(key.name) else {
                 return Entry(name: key.name, value: depending[key.name].map { .text($0) }, origin: .standard)
@@ -82,10 +85,13 @@ struct Settings: Sendable {
         var sources: [Source] = []
         for name in try layers.sources() {
             guard let exchange = Exchange.all.first(where: { $0.source.name == name }) else { continue }
+            let url = URLRule.withoutTrailingSlash(try layers.text("source.\(name).url") ?? exchange.baseURL)
+            // Whoever names an address of his own means that one, and no second one of the exchange's.
+            let second = try layers.text("source.\(name).second-url")
+                ?? (url == exchange.baseURL ? exchange.secondURL : nil)
             sources.append(
                 Source(
-                    exchange: exchange,
-                    url: URLRule.withoutTrailingSlash(try layers.text("source.\(name).url") ?? exchange.baseURL),
+                    exchange: exchange, url: url, secondURL: second.map { URLRule.withoutTrailingSlash($0) },
                     timeout: .milliseconds(try layers.integer("source.\(name).timeout-ms")),
                     hedge: .milliseconds(try layers.integer("source.\(name).hedge-ms"))))
         }

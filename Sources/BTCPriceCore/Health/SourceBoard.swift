@@ -1,0 +1,148 @@
+/// A source that is not asked this time, and why.
+public struct PassedOver: Sendable, Hashable, CustomStringConvertible {
+    /// Why a source is not asked.
+    public enum Reason: Sendable, Hashable {
+        /// It rests.
+        case rests(SourceRest)
+        /// It was asked as often as its limits allow.
+        case limit
+    }
+
+    /// Its name.
+    public let source: String
+    /// Why.
+    public let reason: Reason
+
+    /// `binance: rests until 2026-11-21 14:32:10 UTC, rate limited: HTTP 418`
+    public var description: String {
+        switch reason {
+        case .rests(let rest): "\(source): rests until \(rest.until.wall.utcText), \(rest.reason)"
+        case .limit: "\(source): asked as often as its limit allows"
+        }
+    }
+}
+
+/// All sources in their order with their health, and the rules of who is asked: a pure value.
+public struct SourceBoard: Sendable {
+    /// A source as it is asked here.
+    public struct Entry: Sendable {
+        /// What is known of it.
+        public let source: PriceSource
+        /// The base address it is asked at.
+        public let address: String
+        /// How it is.
+        public fileprivate(set) var health: SourceHealth
+    }
+
+    /// Whom to ask, and whom not.
+    struct Plan: Sendable {
+        /// Indices of sources, in the order in which they are asked.
+        var order: [Int] = []
+        var passedOver: [PassedOver] = []
+    }
+
+    /// Within this time after a source was asked the observer leaves it alone: the ticks see to it. One whose rest is over may
+    /// have been asked shortly before, and is left alone only if the ticks ask it for want of others.
+    static let observerLeavesAlone = (well: Duration.seconds(10), probed: Duration.seconds(2))
+
+    /// The sources in the order of the configuration.
+    public private(set) var entries: [Entry]
+    private let interval: Duration
+
+    /// - Parameters:
+    ///   - sources: The sources with their addresses, the primary first.
+    ///   - interval: The ticks' interval.
+    init(_ sources: [(source: PriceSource, address: String)], interval: Duration) {
+        entries = sources.map { source, address in
+            Entry(source: source, address: address, health: SourceHealth(limits: source.allLimits))
+        }
+        self.interval = interval
+    }
+
+    /// Whom `asker` may ask now.
+    ///
+    /// - Sources with a closed breaker, in their order. One that can't be asked at every tick comes after those that can: the
+    ///   price would hop to it and back.
+    /// - Where there is none: those that rest because they failed, since a network that comes back is seen at once that way. One
+    ///   that was told to stay away is never asked before its time.
+    /// - A client does not get another source's price because it asks too often.
+    func plan(_ asker: Asker, at boottime: Int64) -> Plan {
+        var plan = Plan()
+        if asker == .observer {
+            plan.order = observerChoice(at: boottime).map { [$0] } ?? []
+            return plan
+        }
+        let ranked = entries.indices.filter { !isSlow($0) } + entries.indices.filter(isSlow)
+        let closed = ranked.filter { entries[$0].health.breaker(at: boottime) == .closed }
+        let able = closed.isEmpty ? ranked.filter { !entries[$0].health.isBound(at: boottime) } : closed
+        for index in able {
+            if entries[index].health.isWithinLimits(asker, at: boottime) {
+                plan.order.append(index)
+            } else {
+                plan.passedOver.append(PassedOver(source: entries[index].source.name, reason: .limit))
+                if asker == .client, plan.order.isEmpty { break }
+            }
+        }
+        for entry in entries where entry.health.breaker(at: boottime) == .open {
+            guard let rest = entry.health.rest, !plan.order.contains(where: { entries[$0].source == entry.source })
+            else { continue }
+            plan.passedOver.append(PassedOver(source: entry.source.name, reason: .rests(rest)))
+        }
+        return plan
+    }
+
+    /// Counts a request, if the limits allow it still.
+    mutating func take(_ index: Int, _ asker: Asker, at boottime: Int64) -> Bool {
+        guard entries[index].health.isWithinLimits(asker, at: boottime) else { return false }
+        entries[index].health.asked(at: boottime)
+        return true
+    }
+
+    /// A question has ended.
+    /// - Returns: The rest that it began, if it began one.
+    mutating func ended(
+        _ index: Int, _ outcome: SourceHealth.Outcome, latency: Duration, at now: ObservationTime, jitter: Double
+    ) -> SourceRest? {
+        entries[index].health.ended(outcome, latency: latency, at: now, jitter: jitter)
+    }
+
+    /// Goes on with the rests that an earlier run began, each at the address it was earned at.
+    mutating func resume(_ rests: [String: KeptRest], at now: ObservationTime) {
+        for index in entries.indices {
+            guard let kept = rests[entries[index].source.name], kept.address == entries[index].address else { continue }
+            entries[index].health.resume(kept, at: now)
+        }
+    }
+
+    /// The rests that a restart must not cut short.
+    func rests(at boottime: Int64) -> [String: KeptRest] {
+        var rests: [String: KeptRest] = [:]
+        for entry in entries where entry.health.isBound(at: boottime) {
+            guard let rest = entry.health.rest else { continue }
+            rests[entry.source.name] = KeptRest(address: entry.address, rest: rest, isOfThisBoot: true)
+        }
+        return rests
+    }
+
+    /// Sources that can't be asked at every tick within their limits.
+    public var slow: [Entry] { entries.indices.filter(isSlow).map { entries[$0] } }
+
+    private func isSlow(_ index: Int) -> Bool {
+        entries[index].health.pace > interval
+    }
+
+    /// Whom the observer asks: first whoever's rest is over, else whoever was not asked for the longest time.
+    private func observerChoice(at boottime: Int64) -> Int? {
+        let candidates = entries.indices.filter { index in
+            let health = entries[index].health
+            let isProbe = health.breaker(at: boottime) == .halfOpen
+            let alone = isProbe ? Self.observerLeavesAlone.probed : Self.observerLeavesAlone.well
+            return health.breaker(at: boottime) != .open && health.isWithinLimits(.observer, at: boottime)
+                && health.lastAsked ?? .min <= boottime - alone.wholeMilliseconds
+        }
+        let probes = candidates.filter { entries[$0].health.breaker(at: boottime) == .halfOpen }
+        return (probes.isEmpty ? candidates : probes).min { first, second in
+            entries[first].health.lastAsked ?? .min < entries[second].health.lastAsked ?? .min
+        }
+    }
+}

@@ -1,0 +1,162 @@
+/// How one source is: a pure value.
+///
+/// Its breaker is closed until it fails too often or is told to stay away; then it rests (open), and when the rest is over one
+/// probe decides (half-open). Everything is dated by the caller.
+public struct SourceHealth: Sendable {
+    /// Whether a source is asked.
+    public enum Breaker: Sendable, Hashable {
+        /// It is asked.
+        case closed
+        /// It rests.
+        case open
+        /// Its rest is over, and a probe decides.
+        case halfOpen
+    }
+
+    /// How a question to it ended.
+    public enum Outcome: Sendable, Hashable {
+        /// A valid price.
+        case success
+        /// No valid price, and why. Cancellation, and time that was too short to judge by, count nowhere.
+        case failure(PriceLoadingError)
+    }
+
+    /// So many failures in a row open the breaker.
+    static let failuresInARow = 3
+    /// So many failures among the last twenty open it too: one that fails every second time is of no use.
+    static let failuresOfTwenty = 10
+    /// So many successes in a row, and the next rest is a short one again.
+    static let successesToForget = 60
+
+    private var limiter: RequestLimiter
+    private var recent: UInt32 = 0
+    private var failuresRunning = 0
+    private var successesRunning = 0
+    private var strikes = 0
+    private var strikeCategory: PriceLoadingError.Category?
+
+    /// The rest it is in or came out of last without a success since; `nil` while the breaker is closed.
+    public private(set) var rest: SourceRest?
+    /// When it last gave a valid price.
+    public private(set) var lastSuccess: ObservationTime?
+    /// When it last gave none, and why.
+    public private(set) var lastFailure: (at: ObservationTime, error: PriceLoadingError)?
+    /// When it was last asked, `CLOCK_BOOTTIME` in milliseconds.
+    public private(set) var lastAsked: Int64?
+    /// How often it was asked since the start.
+    public private(set) var requests: Int64 = 0
+    /// How long its last answers took.
+    public private(set) var latencies = LatencyWindow()
+
+    /// - Parameter limits: All limits that it is asked within.
+    public init(limits: [RequestLimit]) {
+        limiter = RequestLimiter(limits)
+    }
+
+    /// The state of the breaker.
+    /// - Parameter boottime: Now, `CLOCK_BOOTTIME` in milliseconds.
+    public func breaker(at boottime: Int64) -> Breaker {
+        guard let rest else { return .closed }
+        return boottime < rest.until.boottime ? .open : .halfOpen
+    }
+
+    /// Whether asking it now would make things worse.
+    public func isBound(at boottime: Int64) -> Bool {
+        breaker(at: boottime) == .open && rest?.isBinding == true
+    }
+
+    /// The least time between two requests at the steady pace of its limits.
+    public var pace: Duration { limiter.pace }
+
+    /// Whether its limits allow a request now.
+    public func isWithinLimits(_ asker: Asker, at boottime: Int64) -> Bool {
+        limiter.admits(asker, at: boottime)
+    }
+
+    /// Counts a request.
+    public mutating func asked(at boottime: Int64) {
+        limiter.take(at: boottime)
+        requests += 1
+        lastAsked = boottime
+    }
+
+    /// A question has ended.
+    /// - Parameters:
+    ///   - outcome: How.
+    ///   - latency: From asking to the end of the answer.
+    ///   - now: When.
+    ///   - jitter: From 0 to 1, drawn anew each time.
+    /// - Returns: The rest that it began, if it began one.
+    public mutating func ended(
+        _ outcome: Outcome, latency: Duration, at now: ObservationTime, jitter: Double
+    ) -> SourceRest? {
+        switch outcome {
+        case .success:
+            succeeded(latency: latency, at: now)
+            return nil
+        case .failure(.cancelled), .failure(.timedOut(after: nil)): return nil
+        case .failure(let error): return failed(error, at: now, jitter: jitter)
+        }
+    }
+
+    /// Goes on with a rest that an earlier run began.
+    public mutating func resume(_ kept: KeptRest, at now: ObservationTime) {
+        var left = kept.remaining(at: now)
+        // A restart is how an operator says that a refusal was mended: it is not waited out to the end.
+        if kept.rest.reason.category == .refused { left = min(left, RestRule.bounds(.refused).first) }
+        guard left > .zero else { return }
+        strikes = kept.rest.strikes
+        strikeCategory = kept.rest.reason.category
+        rest = SourceRest(
+            reason: kept.rest.reason, since: kept.isOfThisBoot ? kept.rest.since : now, until: now.advanced(by: left),
+            strikes: strikes)
+    }
+
+    private mutating func succeeded(latency: Duration, at now: ObservationTime) {
+        lastSuccess = now
+        latencies.add(latency)
+        recent <<= 1
+        failuresRunning = 0
+        successesRunning += 1
+        if successesRunning >= Self.successesToForget { strikes = 0 }
+        if rest != nil {
+            rest = nil
+            // It starts with a clean slate, or the next failure would open the breaker again.
+            recent = 0
+        }
+    }
+
+    private mutating func failed(_ error: PriceLoadingError, at now: ObservationTime, jitter: Double) -> SourceRest? {
+        lastFailure = (now, error)
+        recent = recent << 1 | 1
+        failuresRunning += 1
+        successesRunning = 0
+        switch breaker(at: now.boottime) {
+        // Asked although it rests, because nobody else was left: that changes nothing unless it was told to stay away.
+        case .open where !error.category.isBinding: return nil
+        case .closed where !error.category.isBinding && !hasFailedTooOften: return nil
+        case .open, .halfOpen, .closed: break
+        }
+        if strikeCategory != error.category { strikes = 0 }
+        strikeCategory = error.category
+        strikes += 1
+        let length = RestRule.length(error, strikes: strikes, jitter: jitter)
+        let begun = SourceRest(reason: error, since: now, until: now.advanced(by: length), strikes: strikes)
+        rest = begun
+        return begun
+    }
+
+    private var hasFailedTooOften: Bool {
+        failuresRunning >= Self.failuresInARow
+            || (recent & 0xF_FFFF).nonzeroBitCount >= Self.failuresOfTwenty
+    }
+}
+
+extension ObservationTime {
+    /// The moment so much later, on both clocks.
+    func advanced(by duration: Duration) -> ObservationTime {
+        let milliseconds = duration.wholeMilliseconds
+        return ObservationTime(
+            wall: Timestamp(milliseconds: wall.milliseconds + milliseconds), boottime: boottime + milliseconds)
+    }
+}

@@ -1,0 +1,97 @@
+/// A time in which a source is not asked, and why.
+public struct SourceRest: Sendable, Hashable {
+    /// What began it.
+    public let reason: PriceLoadingError
+    /// When it began.
+    public let since: ObservationTime
+    /// When it is over, on both clocks as they stood at its beginning.
+    public let until: ObservationTime
+    /// How many rests of this kind came one after another, this one included.
+    public let strikes: Int
+
+    /// A rest of which every part is given.
+    public init(reason: PriceLoadingError, since: ObservationTime, until: ObservationTime, strikes: Int) {
+        self.reason = reason
+        self.since = since
+        self.until = until
+        self.strikes = strikes
+    }
+
+    /// Whether asking before it is over would make things worse: a ban, a limit, a refusal.
+    public var isBinding: Bool { reason.category.isBinding }
+}
+
+/// A rest as it is kept over a restart.
+public struct KeptRest: Sendable, Hashable {
+    /// The base address it was earned at: another address is another host.
+    public let address: String
+    /// The rest. After a reboot its boot clock is of another boot.
+    public let rest: SourceRest
+    /// Whether the boot clock is this boot's.
+    public let isOfThisBoot: Bool
+
+    /// - Parameters:
+    ///   - address: The base address it was earned at.
+    ///   - rest: The rest.
+    ///   - isOfThisBoot: Whether its boot clock is this boot's.
+    public init(address: String, rest: SourceRest, isOfThisBoot: Bool) {
+        self.address = address
+        self.rest = rest
+        self.isOfThisBoot = isOfThisBoot
+    }
+
+    /// The rest as far as another boot may know it.
+    public var ofAnotherBoot: KeptRest { KeptRest(address: address, rest: rest, isOfThisBoot: false) }
+
+    /// What is left of it.
+    ///
+    /// By the boot clock where it is this boot's. By the wall clock else, which may have been set meanwhile: never longer than
+    /// the whole rest.
+    func remaining(at now: ObservationTime) -> Duration {
+        if isOfThisBoot { return .milliseconds(rest.until.boottime - now.boottime) }
+        let whole = rest.until.wall.milliseconds - rest.since.wall.milliseconds
+        return .milliseconds(min(rest.until.wall.milliseconds - now.wall.milliseconds, whole))
+    }
+}
+
+/// How long a source rests, and how that grows.
+enum RestRule {
+    /// The first rest and the longest, without the exchange's word for it.
+    static func bounds(_ category: PriceLoadingError.Category) -> (first: Duration, longest: Duration) {
+        switch category {
+        // Binance counts by the minute, and its shortest ban has two.
+        case .rateLimited: (.seconds(60), .seconds(6 * 3600))
+        // What is refused for good is asked for about once a day in the end.
+        case .refused: (.seconds(600), .seconds(86_400))
+        case .transient, .invalidData, .staleData, .cancelled: (.seconds(5), .seconds(300))
+        }
+    }
+
+    /// The longest rest that an exchange's word is taken for: more than twice Binance's longest ban, which is three days.
+    static let longestTold = Duration.seconds(7 * 86_400)
+
+    /// The length of a rest.
+    /// - Parameters:
+    ///   - error: What begins it.
+    ///   - strikes: How many of its kind came one after another, this one included.
+    ///   - jitter: From 0 to 1: machines that failed together must not come back together.
+    static func length(_ error: PriceLoadingError, strikes: Int, jitter: Double) -> Duration {
+        let (first, longest) = bounds(error.category)
+        let doubled = min(first * Int(1 << min(20, max(0, strikes - 1))), longest)
+        guard error.category.isBinding else { return doubled.times(0.5 + jitter / 2) }
+        // Never before what was told, and a little later: our clock and theirs are two.
+        if case .rateLimited(_, let told?) = error {
+            // Whoever comes back as told and is turned away again waits longer of itself.
+            let grown = strikes > 1 ? doubled / 2 : .zero
+            return max(min(max(told, .seconds(1)), longestTold), grown).times(1 + jitter / 20) + .seconds(1)
+        }
+        return doubled.times(1 + jitter / 10)
+    }
+}
+
+extension Duration {
+    /// So many times the duration, to the millisecond.
+    fileprivate func times(_ factor: Double) -> Duration {
+        .milliseconds(Int64((Double(wholeMilliseconds) * factor).rounded()))
+    }
+}

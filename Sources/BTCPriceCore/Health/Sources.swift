@@ -1,0 +1,71 @@
+import Synchronization
+
+/// The sources of a daemon, shared by all who ask them: the tick, the observer, clients. The rules are ``SourceBoard``'s.
+public final class Sources: Sendable {
+    private struct State {
+        var board: SourceBoard
+        var restsChanged = false
+    }
+
+    private let state: Mutex<State>
+    private let now: TimeSource
+    private let jitter: @Sendable () -> Double
+
+    /// - Parameters:
+    ///   - sources: The sources with the base addresses they are asked at, the primary first.
+    ///   - interval: The ticks' interval.
+    ///   - now: Reads the clocks.
+    ///   - jitter: From 0 to 1, another one at each call.
+    public init(
+        _ sources: [(source: PriceSource, address: String)], interval: Duration, now: @escaping TimeSource,
+        jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) }
+    ) {
+        state = Mutex(State(board: SourceBoard(sources, interval: interval)))
+        self.now = now
+        self.jitter = jitter
+    }
+
+    /// All of them as they are now.
+    public var board: SourceBoard { state.withLock { $0.board } }
+
+    /// Goes on with the rests that an earlier run began.
+    public func resume(_ rests: [String: KeptRest]) {
+        let present = now()
+        state.withLock { $0.board.resume(rests, at: present) }
+    }
+
+    /// The rests that a restart must not cut short.
+    public var rests: [String: KeptRest] {
+        let boottime = now().boottime
+        return state.withLock { $0.board.rests(at: boottime) }
+    }
+
+    /// Whether a rest that a restart must not cut short has begun since this was asked last.
+    func takeRestsChanged() -> Bool {
+        state.withLock { state in
+            defer { state.restsChanged = false }
+            return state.restsChanged
+        }
+    }
+
+    func plan(_ asker: Asker) -> SourceBoard.Plan {
+        let boottime = now().boottime
+        return state.withLock { $0.board.plan(asker, at: boottime) }
+    }
+
+    func take(_ index: Int, _ asker: Asker) -> Bool {
+        let boottime = now().boottime
+        return state.withLock { $0.board.take(index, asker, at: boottime) }
+    }
+
+    /// A question has ended.
+    /// - Returns: The rest that it began, if it began one.
+    func ended(_ index: Int, _ outcome: SourceHealth.Outcome, latency: Duration) -> SourceRest? {
+        let (present, drawn) = (now(), jitter())
+        return state.withLock { state in
+            let rest = state.board.ended(index, outcome, latency: latency, at: present, jitter: drawn)
+            if rest?.isBinding == true { state.restsChanged = true }
+            return rest
+        }
+    }
+}

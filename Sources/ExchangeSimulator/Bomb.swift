@@ -1,0 +1,40 @@
+/// A small body that becomes a large one: zeros in the zlib format (RFC 1950, RFC 1951).
+enum Bomb {
+    /// - Parameter repeats: How often 258 zeros follow the first one: 13 bits each.
+    static func zlib(repeats: Int) -> [UInt8] {
+        var bits = BitWriter()
+        // The last block, with the fixed codes.
+        bits.append(0b1, count: 1)
+        bits.append(0b01, count: 2)
+        bits.appendCode(0x30, count: 8)  // the literal 0
+        for _ in 0..<repeats {
+            bits.appendCode(0b1100_0101, count: 8)  // 258 bytes more…
+            bits.appendCode(0, count: 5)  // …of what stands 1 byte before
+        }
+        bits.appendCode(0, count: 7)  // the end
+        // Adler-32 of zeros: their sum stays 1, and the sum of the sums is their number.
+        let sums = UInt32((1 + repeats * 258) % 65_521) << 16 | 1
+        return [0x78, 0x9C] + bits.bytes + (0..<4).map { UInt8(truncatingIfNeeded: sums >> (24 - 8 * $0)) }
+    }
+
+    private struct BitWriter {
+        var bytes: [UInt8] = []
+        private var used = 8
+
+        mutating func append(_ value: Int, count: Int) {
+            for place in 0..<count {
+                if used == 8 {
+                    bytes.append(0)
+                    used = 0
+                }
+                bytes[bytes.count - 1] |= UInt8((value >> place) & 1) << used
+                used += 1
+            }
+        }
+
+        /// A Huffman code, which stands in the stream with its first bit first.
+        mutating func appendCode(_ code: Int, count: Int) {
+            for place in (0..<count).reversed() { append((code >> place) & 1, count: 1) }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+import Glibc
+
+/// Reads one line of a fault script.
+struct FaultRuleParser {
+    struct Failure: Error {
+        let reason: String
+    }
+
+    private var rest: Substring
+
+    init(_ line: Substring) {
+        rest = line
+    }
+
+    mutating func rule() throws(Failure) -> FaultScript.Rule {
+        let name = word()
+        let venue = VenueName(rawValue: name)
+        guard venue != nil || name == "*" else { throw Failure(reason: "unknown venue '\(name)'") }
+        let moment = try moment()
+        let kind = word()
+        let fault = try fault(kind)
+        if fault.isOfConnections, case .requests = moment {
+            throw Failure(reason: "'\(kind)' has no requests to count; use 'always' or 'time'")
+        }
+        return FaultScript.Rule(venue: venue, moment: moment, fault: fault)
+    }
+
+    private mutating func word() -> String {
+        rest = rest.drop(while: \.isWhitespace)
+        let word = rest.prefix { !$0.isWhitespace }
+        rest = rest.dropFirst(word.count)
+        return String(word)
+    }
+
+    private mutating func moment() throws(Failure) -> FaultScript.Moment {
+        let kind = word()
+        switch kind {
+        case "always": return .always
+        case "request":
+            let (from, to) = try range(word()) { Int($0) }
+            guard from > 0, to ?? from >= from else { throw Failure(reason: "requests are counted from 1") }
+            return .requests(from...(to ?? .max))
+        case "time":
+            let (from, to) = try range(word(), Self.milliseconds)
+            guard to ?? from >= from else { throw Failure(reason: "a time that ends before it begins") }
+            return .time(from..<(to ?? .max))
+        default: throw Failure(reason: "expected always, request or time, not '\(kind)'")
+        }
+    }
+
+    /// `N`, `N-M` or `N-`, of which the last has no end.
+    private func range<Value>(_ text: String, _ value: (String) -> Value?) throws(Failure) -> (Value, Value?) {
+        let parts = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        guard let from = parts.first.flatMap(value) else { throw Failure(reason: "'\(text)' is no range") }
+        if parts.count == 1 { return (from, from) }
+        if parts[1].isEmpty { return (from, nil) }
+        guard let to = value(parts[1]) else { throw Failure(reason: "'\(text)' is no range") }
+        return (from, to)
+    }
+
+    private static func milliseconds(_ text: String) -> Int64? {
+        if text.hasSuffix("ms") { return Int64(text.dropLast(2)) }
+        if text.hasSuffix("s") { return Int64(text.dropLast(1)).map { $0 * 1000 } }
+        return nil
+    }
+
+    private mutating func fault(_ kind: String) throws(Failure) -> FaultScript.Fault {
+        switch kind {
+        case "status": return try answer(number(in: 100...599, what: "status"))
+        case "delay": return .delay(milliseconds: try time())
+        case "drip": return .drip(milliseconds: try time())
+        case "stall-body": return .stallBody
+        case "half-body": return .halfBody
+        case "wrong-length": return .wrongLength(try number(in: -1_000_000...1_000_000, what: "length"))
+        case "huge-body": return .hugeBody(try number(in: 1...1_000_000_000, what: "length"))
+        case "bomb": return .bomb
+        case "redirect": return .redirect
+        case "content-type": return .contentType(word())
+        case "venue-clock": return .venueClock(seconds: Int(try time(sign: true) / 1000))
+        case "close": return .close
+        case "reset": return .reset
+        case "dark": return .dark
+        case "refuse": return .refuse
+        case "tls-alert": return .tlsAlert
+        case "certificate": return .certificate(try certificate())
+        default: throw Failure(reason: "unknown fault '\(kind)'")
+        }
+    }
+
+    private mutating func number(in range: ClosedRange<Int>, what: String) throws(Failure) -> Int {
+        guard let number = Int(word()), range.contains(number) else { throw Failure(reason: "no \(what)") }
+        return number
+    }
+
+    private mutating func time(sign: Bool = false) throws(Failure) -> Int64 {
+        let text = word()
+        guard let time = Self.milliseconds(text), sign || time >= 0 else {
+            throw Failure(reason: "'\(text)' is no time")
+        }
+        return time
+    }
+
+    private mutating func certificate() throws(Failure) -> FaultScript.Certificate {
+        let kind = word()
+        switch kind {
+        case "expired": return .expired
+        case "not-yet-valid": return .notYetValid(seconds: try number(in: 1...1_000_000_000, what: "seconds"))
+        case "other-host": return .otherHost
+        case "forged": return .forged
+        default: throw Failure(reason: "unknown certificate '\(kind)'")
+        }
+    }
+
+    private mutating func answer(_ status: Int) throws(Failure) -> FaultScript.Fault {
+        var retryAfter: FaultScript.RetryAfter?
+        while true {
+            let key = word()
+            switch key {
+            case "": return .answer(status: status, retryAfter: retryAfter, body: [])
+            case "retry-after", "retry-after-date":
+                guard let seconds = Int(word()) else { throw Failure(reason: "no seconds behind \(key)") }
+                retryAfter = key == "retry-after" ? .seconds(seconds) : .date(inSeconds: seconds)
+            case "body":
+                let text = rest.drop(while: \.isWhitespace)
+                return .answer(status: status, retryAfter: retryAfter, body: Array(text.utf8))
+            case "file":
+                let path = String(rest.drop(while: \.isWhitespace))
+                guard let body = readFile(path) else { throw Failure(reason: "cannot read \(path)") }
+                return .answer(status: status, retryAfter: retryAfter, body: body)
+            default: throw Failure(reason: "unknown word '\(key)'")
+            }
+        }
+    }
+}
+
+/// The whole file; `nil` where it can't be read.
+func readFile(_ path: String) -> [UInt8]? {
+    guard let file = fopen(path, "re") else { return nil }
+    defer { fclose(file) }
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 64 * 1024)
+    while true {
+        let count = fread(&buffer, 1, buffer.count, file)
+        if count == 0 { return ferror(file) == 0 ? bytes : nil }
+        bytes += buffer[..<count]
+    }
+}

@@ -1,0 +1,60 @@
+import NIOCore
+
+/// Makes a connection as slow as one over a distance: every byte takes half a round trip, and the first one another whole round
+/// trip, which the TCP handshake would have taken.
+final class DistanceHandler: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let half: TimeAmount
+    private let connected: NIODeadline
+    private var lastInbound = NIODeadline.uptimeNanoseconds(0)
+
+    init(roundTrip: TimeAmount) {
+        half = .nanoseconds(roundTrip.nanoseconds / 2)
+        connected = .now() + roundTrip
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        // In order: what came first is also passed on first.
+        lastInbound = max(.now() + half, connected + half, lastInbound)
+        let bound = NIOLoopBound((context, unwrapInboundIn(data)), eventLoop: context.eventLoop)
+        context.eventLoop.scheduleTask(deadline: lastInbound) {
+            let (context, buffer) = bound.value
+            context.fireChannelRead(Self.wrapInboundOut(buffer))
+            context.fireChannelReadComplete()
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {}
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        let bound = NIOLoopBound((context, unwrapOutboundIn(data)), eventLoop: context.eventLoop)
+        context.eventLoop.scheduleTask(in: half) {
+            let (context, buffer) = bound.value
+            context.writeAndFlush(Self.wrapOutboundOut(buffer), promise: promise)
+        }
+    }
+
+    func flush(context: ChannelHandlerContext) {}
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+        context.eventLoop.scheduleTask(in: half) { bound.value.close(mode: mode, promise: promise) }
+    }
+}
+
+/// Answers whatever comes with a fatal alert, as a server whose handshakes fail.
+final class AlertHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        // A record of type alert: fatal, internal_error (RFC 8446, sections 5.1 and 6).
+        let alert = ByteBuffer(bytes: [0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 80])
+        context.writeAndFlush(wrapOutboundOut(alert), promise: nil)
+        context.close(promise: nil)
+    }
+}

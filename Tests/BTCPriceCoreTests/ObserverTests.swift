@@ -1,0 +1,142 @@
+import TestSupport
+import Testing
+
+@testable import BTCPriceCore
+
+@Suite(.timeLimit(.minutes(1))) struct ObserverTests {
+    /// Counts the looks.
+    final class Target: ObserverTarget {
+        let looks = Counter()
+        func observe() async { looks.add() }
+    }
+
+    @Test func `it looks soon, then every 10 to 15 s, until its task is cancelled`() async {
+        let (clock, target) = (TestClock(), Target())
+        let observer = Observer(clock: clock, target: target, jitter: { 1 })
+        let task = Task { await observer.run() }
+        await clock.run(to: .seconds(3))
+        await clock.run(to: .seconds(18))
+        await clock.timer(at: .seconds(33))
+        #expect(target.looks.count == 2)
+        task.cancel()
+        await task.value
+    }
+
+    @Test func `it stands still while the ticks do`() async {
+        let (clock, target) = (TestClock(), Target())
+        let observer = Observer(clock: clock, target: target, jitter: { 0 }, isPaused: { clock.now.offset < .seconds(20) })
+        let task = Task { await observer.run() }
+        for second in [2, 12, 22] { await clock.run(to: .seconds(second)) }
+        await clock.timer(at: .seconds(32))
+        #expect(target.looks.count == 1)
+        task.cancel()
+        await task.value
+    }
+
+    @Test func `a source that rests is passed over, and comes back when a probe succeeds`() async {
+        let world = World()
+        await world.ticker.start()
+        for second in 0..<3 {
+            if second > 0 { await world.clock.run(to: .seconds(second)) }
+            await world.primary.isAsked()
+            world.primary.fail()
+            await world.fallback.isAsked()
+            world.fallback.answer("68900")
+            #expect(await world.nextTick().quote?.source == "coinbase")
+        }
+        // It rests for 3.75 s now: half of five is drawn, and half of the other half.
+        for second in 3..<8 {
+            await world.clock.run(to: .seconds(second))
+            await world.fallback.isAsked()
+            world.fallback.answer("68900")
+            #expect(await world.nextTick().quote?.source == "coinbase")
+        }
+        #expect(world.primary.asks == 3)
+        async let observation: Void = world.keeper.observe()
+        await world.primary.isAsked()
+        world.primary.answer("68950")
+        await observation
+        #expect(world.events.all.last == .sourceRecovered("binance"))
+        #expect(await world.keeper.state.quote?.source == "coinbase", "the observer shows no price")
+        await world.clock.run(to: .seconds(8))
+        await world.primary.isAsked()
+        world.primary.answer("68951")
+        #expect(await world.nextTick().quote?.source == "binance")
+        await world.ticker.stop()
+    }
+
+    @Test func `a ban is kept at once, also where there never was a price, and waited out`() async {
+        let world = World()
+        await world.ticker.start()
+        await world.primary.isAsked()
+        world.primary.fail(.rateLimited("HTTP 418", retryAfter: .seconds(2)))
+        await world.fallback.isAsked()
+        world.fallback.fail()
+        let state = await world.nextTick()
+        #expect(state.freshness == .none)
+        #expect(world.saves.count == 1)
+        #expect(world.store.price == nil)
+        let kept = world.store.rests["binance"]
+        #expect(kept?.address == "https://binance")
+        // Two seconds and a fortieth, and one more.
+        #expect(kept?.rest.until.boottime == World.start.boottime + 3050)
+        for second in 1..<4 {
+            await world.clock.run(to: .seconds(second))
+            await world.fallback.isAsked()
+            world.fallback.fail(.unavailable("HTTP 500"))
+            let failure = await world.nextTick().failure
+            #expect(
+                failure == "coinbase: not available: HTTP 500; binance: rests until 2024-08-25 14:30:03 UTC, "
+                    + "rate limited for 2 s: HTTP 418")
+        }
+        // The first tick after its end probes it: nobody else is well.
+        await world.clock.run(to: .seconds(4))
+        await world.primary.isAsked()
+        world.primary.answer("68901.23")
+        #expect(await world.nextTick().freshness == .fresh)
+        #expect(world.store.rests.isEmpty)
+        #expect(world.primary.asks == 2)
+        await world.ticker.stop()
+    }
+
+    @Test func `clients in a loop leave the ticks their part of a limit`() async throws {
+        let world = World(limits: [RequestLimit(20, per: .seconds(10))])
+        var answered = 0
+        while true {
+            let before = world.primary.asks
+            let answer = Task { try await world.getPrice.execute(.noCache) }
+            if await world.primary.wasAsked(after: before, orEndOf: answer) {
+                await world.primary.isAsked()
+                world.primary.answer("68901.23")
+            }
+            guard case .success = await answer.result else { break }
+            answered += 1
+        }
+        #expect(answered == 3, "of a room of five two are the ticks'")
+        #expect(world.fallback.asks == 0, "nobody else's price for asking too often")
+        await world.ticker.start()
+        await world.primary.isAsked()
+        world.primary.answer("68902")
+        #expect(await world.nextTick().quote?.value == price("68902"))
+        await world.ticker.stop()
+    }
+}
+
+extension ScriptedLoader {
+    /// Whether it is asked before a task ends.
+    fileprivate func wasAsked<Value, Failure>(after before: Int, orEndOf task: Task<Value, Failure>) async -> Bool {
+        let isOver = Shared()
+        Task {
+            _ = await task.result
+            isOver.set()
+        }
+        while asks == before, !isOver.value { await Task.yield() }
+        return asks > before
+    }
+
+    private final class Shared: Sendable {
+        private let counter = Counter()
+        var value: Bool { counter.count > 0 }
+        func set() { counter.add() }
+    }
+}
