@@ -182,7 +182,8 @@ struct Composition {
         for entry in board.entries {
             guard let rest = entry.health.rest, entry.health.breaker(at: boottime) == .open else { continue }
             logger.notice(
-                "\(entry.source.name) still rests from before the start, until \(rest.until.wall.utcText): \(rest.reason)")
+                "\(entry.source.name) still rests from before the start, until \(rest.until.wall.utcText): \(rest.reason)"
+            )
         }
     }
 

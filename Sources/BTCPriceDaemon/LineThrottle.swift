@@ -2,8 +2,8 @@ import BTCPriceCore
 
 /// Keeps a log short: of each kind of line one, then the next ones ever more rarely, with a count of those left out.
 ///
-/// After the first line of a kind the next may come after ten minutes, then forty, and so on up to a day. A kind that has been
-/// quiet for six hours starts anew.
+/// After the first line of a kind the next may come after ten minutes, then after two hours, then after a day each. A kind that has
+/// been quiet for six hours starts anew.
 struct LineThrottle: Sendable {
     /// What was left out before a line.
     struct Summary: Sendable, Equatable {
@@ -29,7 +29,7 @@ struct LineThrottle: Sendable {
 
     private static let firstFloor = Duration.seconds(600).wholeMilliseconds
     private static let longestFloor = Duration.seconds(86_400).wholeMilliseconds
-    private static let growth: Int64 = 4
+    private static let growth: Int64 = 12
     private static let quiet = Duration.seconds(6 * 3600).wholeMilliseconds
 
     private var lines: [String: Line] = [:]

@@ -1,21 +1,25 @@
-import BTCPriceCore
+package import BTCPriceCore
 import BTCPriceFeature
 import BTCPriceServer
-import Logging
+package import Logging
 import Synchronization
 
 /// Turns events into log lines, few enough to be read: transitions only, of each kind ever more rarely, with counts.
-final class Reporter: Sendable {
+package final class Reporter: Sendable {
     private let logger: Logger
     private let now: TimeSource
     private let throttle = Mutex(LineThrottle())
 
-    init(logger: Logger, now: @escaping TimeSource) {
+    /// - Parameters:
+    ///   - logger: Where the lines go.
+    ///   - now: Reads the clocks.
+    package init(logger: Logger, now: @escaping TimeSource) {
         self.logger = logger
         self.now = now
     }
 
-    func report(_ event: PriceEvent) {
+    /// Tells of an event, if a line of its kind may be said now.
+    package func report(_ event: PriceEvent) {
         switch event {
         case .ticked(let tick, let lateness, let skipped):
             logger.debug("tick \(tick) began \(lateness.microsecondsText) ms late, \(skipped) skipped before it")

@@ -37,7 +37,9 @@ extension ExchangeAnswer {
 
     /// The status, and the exchange's own word where it has one.
     func reason(_ message: (ExchangeAnswer) -> String?) -> String {
-        guard let text = message(self), !text.isEmpty else { return "HTTP \(status)" }
+        guard var text = message(self), !text.isEmpty else { return "HTTP \(status)" }
+        // What follows brings its own punctuation.
+        if text.hasSuffix(".") { text.removeLast() }
         return "HTTP \(status), \(oneLine(text))"
     }
 

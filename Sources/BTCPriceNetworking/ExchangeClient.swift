@@ -151,6 +151,8 @@ public final class ExchangeClient: Sendable {
         case let error as HTTPClientError where error == .readTimeout: return .unreachable("silence in the middle")
         case let error as HTTPClientError where error == .remoteConnectionClosed:
             return .unreachable("the connection was closed before the answer was whole")
+        case HTTPParserError.invalidEOFState:
+            return .unreachable("the connection was closed before the answer was whole")
         case let error as HTTPClientError where error == .proxyAuthenticationRequired:
             return .unreachable("the proxy wants a user name and a password, which is not supported")
         case let error as HTTPClientError where Self.proxyErrors.contains(error):
@@ -191,9 +193,15 @@ private func tlsReason(_ error: any Error) -> String {
         let now = ObservationTime.now().wall
         // The library does not say which of the two it is, but a clock that can't be right is reason enough.
         if now < earliestRightTime {
-            return "TLS: its certificate is not valid yet by this machine's clock, which is wrong: it says \(now.utcText)"
+            return
+                "TLS: its certificate is not valid yet by this machine's clock, which is wrong: it says \(now.utcText)"
         }
         return "TLS: its certificate can't be verified: not valid now, or by an authority that is not trusted here"
+    }
+    // The library's own word stands between its story and a path of the machine it was built on.
+    if let start = text.firstRange(of: "OPENSSL_internal:")?.upperBound {
+        let word = text[start...].prefix { $0.isLetter || $0.isNumber || $0 == "_" }
+        return "TLS: the handshake failed: \(word.lowercased().replacing("_", with: " "))"
     }
     return "TLS: \(oneLine(text))"
 }

@@ -26,20 +26,28 @@ final class NameLookup: Sendable {
 
     private let state = Mutex(State())
     private let lookUp: @Sendable (String) -> Int32
+    private let now: @Sendable () -> ContinuousClock.Instant
 
-    /// - Parameter lookUp: Looks a name up and blocks for as long as that takes; 0 or a code of getaddrinfo(3).
-    init(lookUp: @escaping @Sendable (String) -> Int32 = systemLookup) {
+    /// - Parameters:
+    ///   - lookUp: Looks a name up and blocks for as long as that takes; 0 or a code of getaddrinfo(3).
+    ///   - now: Reads the clock.
+    init(
+        lookUp: @escaping @Sendable (String) -> Int32 = systemLookup,
+        now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+    ) {
         self.lookUp = lookUp
+        self.now = now
     }
 
     /// Returns where the name can be resolved, or is an address.
     func resolve(_ host: String) async throws(PriceLoadingError) {
+        let present = now()
         let (waiter, isNew) = try state.withLock { state throws(PriceLoadingError) in
-            if let pending = state.pending[host], pending.since.duration(to: .now) > Self.patience {
+            if let pending = state.pending[host], pending.since.duration(to: present) > Self.patience {
                 throw .unreachable("no name server answers for \(host)")
             }
             let isNew = state.pending[host] == nil
-            if isNew { state.pending[host] = Pending(since: .now) }
+            if isNew { state.pending[host] = Pending(since: present) }
             state.lastWaiter += 1
             return (state.lastWaiter, isNew)
         }

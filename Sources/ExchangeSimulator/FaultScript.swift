@@ -127,7 +127,9 @@ public struct FaultScript: Sendable, Equatable {
     ///   - number: Its number, from 1.
     ///   - milliseconds: Since the script was set.
     func fault(for venue: VenueName, request number: Int, at milliseconds: Int64) -> Fault? {
-        rule(for: venue, at: milliseconds) { !$0.fault.isOfConnections && ($0.moment.requests?.contains(number) ?? true) }
+        rule(for: venue, at: milliseconds) {
+            !$0.fault.isOfConnections && ($0.moment.requests?.contains(number) ?? true)
+        }
     }
 
     /// What happens to the connections of a venue now.

@@ -40,7 +40,8 @@ public final class Simulator: Sendable {
             var ports: [VenueName: VenuePort] = [:]
             for (index, venue) in VenueName.allCases.enumerated() {
                 ports[venue] = try await VenuePort.open(
-                    venue, world: world, transport: transport, group: group, port: firstPort == 0 ? 0 : firstPort + index)
+                    venue, world: world, transport: transport, group: group,
+                    port: firstPort == 0 ? 0 : firstPort + index)
             }
             let controlPort = firstPort == 0 ? 0 : firstPort + VenueName.allCases.count
             let control = try await listen(group, host: "127.0.0.1", port: controlPort) { channel in

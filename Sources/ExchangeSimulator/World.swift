@@ -74,7 +74,8 @@ final class World: Sendable {
             state.numbers[venue, default: 0] += 1
             state.counters[venue]?.count(at: begun.duration(to: .now).wholeMilliseconds)
             let shape = VenueShape(venue: venue)
-            let fault = state.script.fault(for: venue, request: state.numbers[venue, default: 0], at: state.milliseconds)
+            let fault = state.script.fault(
+                for: venue, request: state.numbers[venue, default: 0], at: state.milliseconds)
             switch fault {
             case .answer(let status, let retryAfter, let body):
                 var answer = VenueShape.Answer(status: status, body: VenueShape.filled(body))

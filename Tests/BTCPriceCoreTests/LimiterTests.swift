@@ -5,7 +5,8 @@ import Testing
 
 @Suite struct LimiterTests {
     static let limits: [(name: String, limits: [RequestLimit])] = [
-        ("3000 a minute", [RequestLimit(3000, per: .seconds(60))]), ("10 a second", [RequestLimit(10, per: .seconds(1))]),
+        ("3000 a minute", [RequestLimit(3000, per: .seconds(60))]),
+        ("10 a second", [RequestLimit(10, per: .seconds(1))]),
         ("1 in 2 s", [RequestLimit(1, per: .seconds(1)), RequestLimit(1, per: .seconds(2))]),
         ("two at once", [RequestLimit(400, per: .seconds(1)), RequestLimit(10_000, per: .seconds(600))]),
     ]
@@ -25,7 +26,9 @@ import Testing
                 times.append(now)
             }
             // Bursts, and now and then a pause that fills the room again.
-            now += Int.random(in: 0..<200_000, using: &generator) == 0 ? 120_000 : Int64.random(in: 0...3, using: &generator)
+            now +=
+                Int.random(in: 0..<200_000, using: &generator) == 0
+                ? 120_000 : Int64.random(in: 0...3, using: &generator)
         }
         for limit in limits {
             var first = 0
@@ -36,7 +39,8 @@ import Testing
             }
             #expect(most <= limit.requests, "seed \(seed)")
             // And it is not so careful that it is of no use.
-            #expect(most * 2 >= min(limit.requests, times.count) || limit.requests == 1 || limits.count > 1, "seed \(seed)")
+            #expect(
+                most * 2 >= min(limit.requests, times.count) || limit.requests == 1 || limits.count > 1, "seed \(seed)")
         }
     }
 

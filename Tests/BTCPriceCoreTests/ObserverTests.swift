@@ -24,7 +24,8 @@ import Testing
 
     @Test func `it stands still while the ticks do`() async {
         let (clock, target) = (TestClock(), Target())
-        let observer = Observer(clock: clock, target: target, jitter: { 0 }, isPaused: { clock.now.offset < .seconds(20) })
+        let observer = Observer(
+            clock: clock, target: target, jitter: { 0 }, isPaused: { clock.now.offset < .seconds(20) })
         let task = Task { await observer.run() }
         for second in [2, 12, 22] { await clock.run(to: .seconds(second)) }
         await clock.timer(at: .seconds(32))

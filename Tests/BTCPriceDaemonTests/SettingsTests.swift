@@ -30,7 +30,10 @@ import Testing
 
     @Test func `without a word everything is as the design has it`() throws {
         let settings = try read()
-        #expect(settings.sources.map(\.exchange.source.name) == ["binance", "cryptocompare", "coinbase", "bitstamp", "kraken"])
+        #expect(
+            settings.sources.map(\.exchange.source.name) == [
+                "binance", "cryptocompare", "coinbase", "bitstamp", "kraken",
+            ])
         #expect(settings.sources.allSatisfy { $0.timeout == .milliseconds(800) && $0.hedge == .milliseconds(400) })
         #expect(settings.interval == .seconds(1))
         #expect(settings.budget == .seconds(1))
@@ -56,6 +59,17 @@ import Testing
         #expect(listing.contains("tick.budget-ms = 300  # c.toml, line 3\n"))
         #expect(listing.contains("source.coinbase.hedge-ms = 400  # the default\n"))
         #expect(listing.contains("# proxy.url is not set\n"))
+    }
+
+    @Test func `the second address is the first one's: another first address has none unless it is named`() throws {
+        #expect(try read().sources[0].secondURL == "https://data-api.binance.vision")
+        #expect(try read(["--source-binance-url", "https://mirror.example"]).sources[0].secondURL == nil)
+        let both = try read([
+            "--source-binance-url", "https://mirror.example", "--source-binance-second-url", "https://other.example/",
+        ])
+        #expect(both.sources[0].secondURL == "https://other.example")
+        #expect(complaint(["--source-coinbase-second-url", "https://x.example"]) != nil)
+        #expect(complaint(["--source-binance-second-url", "ftp://x.example"]) != nil)
     }
 
     @Test func `what is listed can be read as a file`() throws {

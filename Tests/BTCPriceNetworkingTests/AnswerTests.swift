@@ -136,7 +136,9 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case("cryptocompare", 200, html, "invalid-data"),
         Case("cryptocompare", 401, #"{"Data":{},"Err":{"type":2,"message":"API key required"}}"#, "refused"),
         Case("cryptocompare", 502, #"{"Response":"Error"}"#, "unavailable"),
-        Case("cryptocompare", 200, cryptocompare.replacing("1737685911", with: "1737685911250"), "75500.99 at 1737685911250"),
+        Case(
+            "cryptocompare", 200, cryptocompare.replacing("1737685911", with: "1737685911250"),
+            "75500.99 at 1737685911250"),
         Case("bitstamp", 200, bitstamp, "25846 at 1686600672000"),
         Case("bitstamp", 200, bitstamp.replacing("\"1686600672\"", with: "1686600672"), "25846 at 1686600672000"),
         Case("bitstamp", 200, bitstamp.replacing("1686600672", with: "1686600672123456"), "25846 at 1686600672123"),
@@ -147,7 +149,8 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case("bitstamp", 200, "[\(bitstamp)]", "invalid-data"),
         Case("bitstamp", 400, #"{"status":"error","reason":"exceeded","code":"400.002"}"#, "rate-limited"),
         Case(
-            "bitstamp", 400, #"{"status":"error","reason":"exceeded","response_code":"400.002"}"#, "rate-limited for 9 s",
+            "bitstamp", 400, #"{"status":"error","reason":"exceeded","response_code":"400.002"}"#,
+            "rate-limited for 9 s",
             retryAfter: "9"),
         Case("bitstamp", 400, #"{"status":"error","reason":"bad","code":"400.001"}"#, "refused"),
         Case("bitstamp", 404, html, "refused"),

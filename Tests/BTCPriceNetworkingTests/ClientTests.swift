@@ -127,7 +127,7 @@ import Testing
             ], interval: .seconds(1), now: { .now() }, clock: clock)
         var failure: FetchFailure?
         do throws(FetchFailure) {
-            _ = try await fetch.execute(.tick, deadline: clock.now.advanced(by: .seconds(20)))
+            _ = try await fetch.execute(.tick, deadline: clock.now.advanced(by: .milliseconds(400)))
         } catch {
             failure = error
         }

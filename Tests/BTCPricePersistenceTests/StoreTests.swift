@@ -25,6 +25,44 @@ import Testing
         #expect(try QuoteFile(decoding: bare.encoded()) == bare)
     }
 
+    @Test func `rests are kept, also where there never was a price`() throws {
+        let rests = ["binance": rest(.rateLimited("HTTP 418", retryAfter: nil)), "kraken": rest(.refused("HTTP 403"))]
+        for price in [nil, sample("68901.23")] {
+            let file = QuoteFile(sequence: 7, price: price, rests: rests)
+            #expect(try QuoteFile(decoding: file.encoded()) == file)
+        }
+        // One that a restart may cut short is not.
+        let passing = QuoteFile(sequence: 7, price: nil, rests: ["binance": rest(.unavailable("HTTP 500"))])
+        #expect(try QuoteFile(decoding: passing.encoded()).rests.isEmpty)
+    }
+
+    @Test func `a file of the first release, which knew no rests, is read`() throws {
+        var text = """
+            {
+              "checksum" : "00000000",
+              "observedBoottime" : 5000000,
+              "quote" : {
+                "currency" : "USD",
+                "market" : "BTC/USDT",
+                "source" : "binance",
+                "timestamp" : 1724000000123,
+                "value" : "68901.23"
+              },
+              "schemaVersion" : 1,
+              "sequence" : 42,
+              "venues" : {
+
+              }
+            }
+
+            """
+        let checksum = String(CRC32.checksum(Array(text.utf8)), radix: 16)
+        text.replace("00000000", with: String(repeating: "0", count: 8 - checksum.count) + checksum)
+        let read = try QuoteFile(decoding: Array(text.utf8))
+        #expect(read.price?.quote == sample("68901.23").quote)
+        #expect(read.rests.isEmpty)
+    }
+
     @Test func `one damaged byte anywhere is found`() throws {
         let bytes = try file.encoded()
         for index in bytes.indices {
@@ -107,6 +145,18 @@ import Testing
         #expect(loaded.price?.quote == sample("68901.23").quote)
         #expect(loaded.price?.observedBoottime == nil)
         #expect(loaded.price?.marks == sample("1").marks)
+    }
+
+    @Test func `rests outlive a kill by the boot clock, and a reboot by the wall clock`() throws {
+        let setup = Setup()
+        let store = setup.store()
+        _ = store.load()
+        let kept = rest(.rateLimited("HTTP 418", retryAfter: nil))
+        try store.save(nil, rests: ["binance": kept])
+        #expect(setup.store().load() == StoredPrice(price: nil, rests: ["binance": kept]))
+        try store.flush()
+        unlink(setup.runtimeFile)
+        #expect(setup.store().load() == StoredPrice(price: nil, rests: ["binance": kept.ofAnotherBoot]))
     }
 
     @Test func `a runtime directory that is no tmpfs proves no boot`() throws {
@@ -316,4 +366,12 @@ func sample(_ value: String) -> CachedPrice {
 extension FilePriceStore {
     /// Of most tests the rests are no matter.
     fileprivate func save(_ price: CachedPrice) throws(PriceStoreError) { try save(price, rests: [:]) }
+}
+
+private func rest(_ reason: PriceLoadingError) -> KeptRest {
+    let since = ObservationTime(wall: Timestamp(milliseconds: 1_724_596_200_000), boottime: 5_000_000)
+    let until = ObservationTime(wall: Timestamp(milliseconds: 1_724_596_260_000), boottime: 5_060_000)
+    return KeptRest(
+        address: "https://api.binance.com",
+        rest: SourceRest(reason: reason, since: since, until: until, strikes: 2), isOfThisBoot: true)
 }

@@ -63,8 +63,8 @@ public struct SourceBoard: Sendable {
     ///
     /// - Sources with a closed breaker, in their order. One that can't be asked at every tick comes after those that can: the
     ///   price would hop to it and back.
-    /// - Where there is none: those that rest because they failed, since a network that comes back is seen at once that way. One
-    ///   that was told to stay away is never asked before its time.
+    /// - Behind them, for a tick that would fail otherwise, those that rest because they failed: a network that comes back is seen at
+    ///   once that way. One that was told to stay away is never asked before its time.
     /// - A client does not get another source's price because it asks too often.
     func plan(_ asker: Asker, at boottime: Int64) -> Plan {
         var plan = Plan()
@@ -73,22 +73,32 @@ public struct SourceBoard: Sendable {
             return plan
         }
         let ranked = entries.indices.filter { !isSlow($0) } + entries.indices.filter(isSlow)
-        let closed = ranked.filter { entries[$0].health.breaker(at: boottime) == .closed }
-        let able = closed.isEmpty ? ranked.filter { !entries[$0].health.isBound(at: boottime) } : closed
-        for index in able {
-            if entries[index].health.isWithinLimits(asker, at: boottime) {
-                plan.order.append(index)
-            } else {
-                plan.passedOver.append(PassedOver(source: entries[index].source.name, reason: .limit))
-                if asker == .client, plan.order.isEmpty { break }
-            }
+        let isClosed = { (index: Int) in entries[index].health.breaker(at: boottime) == .closed }
+        add(ranked.filter(isClosed), asker, boottime, to: &plan)
+        if asker == .tick || (plan.order.isEmpty && plan.passedOver.isEmpty) {
+            add(
+                ranked.filter { !isClosed($0) && !entries[$0].health.isBound(at: boottime) }, asker, boottime, to: &plan
+            )
         }
         for entry in entries where entry.health.breaker(at: boottime) == .open {
-            guard let rest = entry.health.rest, !plan.order.contains(where: { entries[$0].source == entry.source })
+            guard let rest = entry.health.rest, !plan.order.contains(where: { entries[$0].source == entry.source }),
+                !plan.passedOver.contains(where: { $0.source == entry.source.name })
             else { continue }
             plan.passedOver.append(PassedOver(source: entry.source.name, reason: .rests(rest)))
         }
         return plan
+    }
+
+    /// Adds those that the limits allow.
+    private func add(_ indices: [Int], _ asker: Asker, _ boottime: Int64, to plan: inout Plan) {
+        for index in indices {
+            if entries[index].health.isWithinLimits(asker, at: boottime) {
+                plan.order.append(index)
+            } else {
+                plan.passedOver.append(PassedOver(source: entries[index].source.name, reason: .limit))
+                if asker == .client, plan.order.isEmpty { return }
+            }
+        }
     }
 
     /// Counts a request, if the limits allow it still.

@@ -83,7 +83,8 @@ enum RestRule {
         if case .rateLimited(_, let told?) = error {
             // Whoever comes back as told and is turned away again waits longer of itself.
             let grown = strikes > 1 ? doubled / 2 : .zero
-            return max(min(max(told, .seconds(1)), longestTold), grown).times(1 + jitter / 20) + .seconds(1)
+            let length = max(min(max(told, .seconds(1)), longestTold), grown)
+            return length + min(length.times(jitter / 20), .seconds(30)) + .seconds(1)
         }
         return doubled.times(1 + jitter / 10)
     }

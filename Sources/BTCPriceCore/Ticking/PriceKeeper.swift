@@ -81,7 +81,8 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
     /// Has the observer's source asked, within a budget. Without effect where there is none to ask.
     public func observe() async {
         do throws(FetchFailure) {
-            let price = try await fetch.execute(.observer, deadline: clock.now.advanced(by: budget), after: machine.marks)
+            let price = try await fetch.execute(
+                .observer, deadline: clock.now.advanced(by: budget), after: machine.marks)
             perform(machine.observed(.success(price)))
         } catch {
             if !error.isCancelled { perform(machine.observed(.failure(error))) }

@@ -126,7 +126,8 @@ public struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration
             machine = Machine(patience: plan.order.map { fetch.candidates[$0].patience }, deadline: deadline)
         }
 
-        mutating func result(of group: inout TaskGroup<Event>, after marks: [String: VenueMark]) async -> Machine.Result {
+        mutating func result(of group: inout TaskGroup<Event>, after marks: [String: VenueMark]) async -> Machine.Result
+        {
             let clock = fetch.clock
             var actions = Task.isCancelled ? machine.cancelled() : machine.start(now: clock.now)
             while true {

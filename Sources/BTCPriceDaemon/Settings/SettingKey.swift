@@ -50,13 +50,13 @@ struct SettingKey: Sendable {
         + Exchange.all.flatMap { exchange in
             let prefix = "source.\(exchange.source.name)"
             return [
-                SettingKey(name: "\(prefix).url", kind: .text(.exchangeURL), standard: .text(exchange.baseURL)),
+                SettingKey(name: "\(prefix).url", kind: .text(.exchangeURL), standard: .text(exchange.baseURL))
             ]
                 + (exchange.secondURL == nil
                     ? [] : [SettingKey(name: "\(prefix).second-url", kind: .text(.exchangeURL), standard: nil)]) + [
-                SettingKey(name: "\(prefix).timeout-ms", kind: .integer(50...60_000), standard: .integer(800)),
-                SettingKey(name: "\(prefix).hedge-ms", kind: .integer(10...60_000), standard: .integer(400)),
-            ]
+                    SettingKey(name: "\(prefix).timeout-ms", kind: .integer(50...60_000), standard: .integer(800)),
+                    SettingKey(name: "\(prefix).hedge-ms", kind: .integer(10...60_000), standard: .integer(400)),
+                ]
         } + [
             SettingKey(name: "state.directory", kind: .text(.path), standard: nil),
             SettingKey(name: "runtime.directory", kind: .text(.path), standard: nil),

@@ -87,7 +87,8 @@ struct Settings: Sendable {
             guard let exchange = Exchange.all.first(where: { $0.source.name == name }) else { continue }
             let url = URLRule.withoutTrailingSlash(try layers.text("source.\(name).url") ?? exchange.baseURL)
             // Whoever names an address of his own means that one, and no second one of the exchange's.
-            let second = try layers.text("source.\(name).second-url")
+            let second =
+                try layers.text("source.\(name).second-url")
                 ?? (url == exchange.baseURL ? exchange.secondURL : nil)
             sources.append(
                 Source(
