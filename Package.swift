@@ -112,6 +112,15 @@ let package = Package(
 
         // Tests. Those on the built binaries are in Tests/System.
         .target(name: "TestSupport", dependencies: ["BTCPriceCore"], path: "Tests/TestSupport", swiftSettings: ours),
+        .executableTarget(
+            name: "rehearsal",
+            dependencies: [
+                "BTCPriceCore", "BTCPriceDaemon", "BTCPriceNetworking", "CVirtualTime", "ExchangeSimulator",
+                "TestSupport",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "Tests/Rehearsal", swiftSettings: ours),
+        .target(name: "CVirtualTime", path: "Tests/CVirtualTime"),
         test("BTCPriceCore", ["TestSupport"]),
         test("Varlink", ["TestSupport"]),
         test("BTCPriceVarlink", ["BTCPriceCore", "Varlink"]),

@@ -1,0 +1,122 @@
+import BTCPriceCore
+import BTCPriceDaemon
+import Logging
+import Synchronization
+import TestSupport
+
+/// What a virtual daemon did, over its restarts.
+struct Tally {
+    var ticks = 0
+    var fresh = 0
+    var stale = 0
+    /// Stale although a source that could be asked would have answered.
+    var avoidable = 0
+    var skipped: Int64 = 0
+    var latest = Duration.zero
+    var clientAnswers = 0
+    var lines: [String] = []
+}
+
+/// The shipped core on virtual time: ticker, fallback, health, observer, state machine and reports. Only clock, loaders and store
+/// differ.
+final class VirtualDaemon: Sendable {
+    private let keeper: PriceKeeper<VirtualClock>
+    private let ticker: OneSecondTicker<VirtualClock>
+    private let getPrice: GetPrice<VirtualClock>
+    private let observing: Task<Void, Never>
+
+    /// Starts with what the store holds.
+    init(
+        _ loaders: [any PriceLoader], clock: VirtualClock, store: MemoryStore, jitter: @escaping @Sendable () -> Double,
+        tally: Shared<Tally>
+    ) async {
+        let now: TimeSource = {
+            let milliseconds = clock.now.offset.wholeMilliseconds
+            return ObservationTime(
+                wall: Timestamp(milliseconds: 1_724_596_200_000 + milliseconds), boottime: 5_000_000 + milliseconds)
+        }
+        var logger = Logger(label: "virtual") { _ in LineKeeper { line in tally.update { $0.lines.append(line) } } }
+        logger.logLevel = .info
+        let reporter = Reporter(logger: logger, now: now)
+        let candidates = loaders.map { loader in
+            FetchWithFallback<VirtualClock>.Candidate(
+                fetch: FetchLatestPrice(loader: loader, now: now), address: "virtual", timeout: .milliseconds(800),
+                hedge: .milliseconds(400))
+        }
+        let fetch = FetchWithFallback(
+            candidates: candidates, interval: .seconds(1), now: now, jitter: jitter, clock: clock)
+        keeper = PriceKeeper(
+            fetch: fetch, persist: PersistLastValidPrice(store: store), clock: clock, interval: .seconds(1),
+            budget: .seconds(1),
+            publish: { state, toWatchers in
+                guard toWatchers else { return }
+                let isAvoidable = loaders.contains { loader in
+                    (loader as? VirtualExchange)?.isWell == true && loader.source.cacheTime <= .seconds(1)
+                }
+                tally.update { tally in
+                    if state.freshness == .fresh {
+                        tally.fresh += 1
+                    } else {
+                        tally.stale += 1
+                        if isAvoidable { tally.avoidable += 1 }
+                    }
+                }
+            },
+            report: { event in
+                reporter.report(event)
+                guard case .ticked(_, let lateness, let skipped) = event else { return }
+                tally.update { tally in
+                    tally.ticks += 1
+                    tally.skipped += skipped
+                    tally.latest = max(tally.latest, lateness)
+                }
+            })
+        ticker = OneSecondTicker(clock: clock, target: keeper)
+        getPrice = GetPrice(keeper: keeper, now: now)
+        let stored = store.load()
+        fetch.sources.resume(stored.rests)
+        if let price = stored.price { await keeper.restore(price) }
+        let observer = Observer(clock: clock, target: keeper, jitter: jitter)
+        observing = Task { await observer.run() }
+        await ticker.start()
+    }
+
+    func stop() async {
+        await ticker.stop()
+        observing.cancel()
+        await observing.value
+    }
+
+    /// A client that wants the newest price.
+    func refresh() async -> Bool {
+        do throws(FetchFailure) {
+            return try await getPrice.execute(.noCache).quote != nil
+        } catch {
+            return false
+        }
+    }
+}
+
+/// A value that several tasks change.
+final class Shared<Value: Sendable>: Sendable {
+    private let value: Mutex<Value>
+    init(_ value: sending Value) { self.value = Mutex(value) }
+    var current: Value { value.withLock { $0 } }
+    func update(_ change: (inout sending Value) -> Void) { value.withLock { change(&$0) } }
+}
+
+/// Keeps the lines of a log.
+private struct LineKeeper: LogHandler {
+    var logLevel = Logger.Level.info
+    var metadata: Logger.Metadata = [:]
+    let keep: @Sendable (String) -> Void
+
+    init(_ keep: @escaping @Sendable (String) -> Void) { self.keep = keep }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) { keep("\(event.level): \(event.message)") }
+}

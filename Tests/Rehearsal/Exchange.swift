@@ -1,0 +1,140 @@
+import BTCPriceCore
+import ExchangeSimulator
+import FoundationEssentials
+import Synchronization
+import TestSupport
+
+/// What an exchange does to those who ask, for a time.
+enum Fault: CaseIterable {
+    case outage, hang, slow, garbage, staleNode, rateLimit, ban, refusal
+}
+
+/// A virtual exchange as its clients see it: answers, faults, limits, and bans that grow for those who do not heed them.
+final class VirtualExchange: PriceLoader {
+    fileprivate struct State {
+        var generator: SeededGenerator
+        var fault: (kind: Fault, until: Duration)?
+        var nextFault: Duration
+        var counter: RequestCounter
+        var bannedUntil = Duration.zero
+        var refusedUntil = Duration.zero
+        var trades: Int64 = 0
+        var seen = Seen()
+    }
+
+    /// What it saw.
+    struct Seen {
+        var faults = 0
+        var bans = 0
+        /// Requests that came while a ban or a Retry-After held: each would have made it longer.
+        var deepened = 0
+    }
+
+    let source: PriceSource
+    private let clock: VirtualClock
+    private let faults: [Fault]
+    /// From one fault to the next, on the average.
+    private let calm: Duration
+    private let state: Mutex<State>
+
+    /// - Parameters:
+    ///   - source: The real source that it stands for.
+    ///   - faults: What goes wrong with it now and then.
+    ///   - calm: How long nothing goes wrong, on the average; `.zero` for a fault that never ends.
+    init(_ source: PriceSource, clock: VirtualClock, seed: UInt64, faults: [Fault], calm: Duration) throws {
+        guard let venue = VenueName(rawValue: source.name) else { throw Unknown(name: source.name) }
+        self.source = source
+        self.clock = clock
+        self.faults = faults
+        self.calm = calm
+        var generator = SeededGenerator(seed: seed)
+        let first = Self.draw(around: calm, &generator)
+        state = Mutex(State(generator: generator, nextFault: first, counter: RequestCounter(venue)))
+    }
+
+    struct Unknown: Error { let name: String }
+
+    var seen: Seen { state.withLock { $0.seen } }
+    var counts: String { state.withLock { $0.counter.text } }
+    /// Whether whoever may ask it now gets a price in time: nothing is wrong with it, a ban has been over for a minute, and it has
+    /// refused nobody for so long that even a rare probe has found out.
+    var isWell: Bool {
+        let now = clock.now.offset
+        return state.withLock { state in
+            now >= state.bannedUntil + .seconds(60) && now >= state.refusedUntil
+                && (state.fault.map { now >= $0.until } ?? (now < state.nextFault))
+        }
+    }
+    var isWithinLimits: Bool { state.withLock { $0.counter.isWithinLimits } }
+
+    func load() async throws(PriceLoadingError) -> LoadedPrice {
+        let now = clock.now.offset
+        let (latency, outcome) = state.withLock { $0.answer(at: now, faults, calm, source) }
+        do { try await clock.sleep(until: clock.now.advanced(by: latency)) } catch { throw .cancelled }
+        return try outcome.get()
+    }
+
+    fileprivate static func draw(around mean: Duration, _ generator: inout SeededGenerator) -> Duration {
+        mean * Int.random(in: 200...1800, using: &generator) / 1000
+    }
+}
+
+extension VirtualExchange.State {
+    mutating func answer(
+        at now: Duration, _ faults: [Fault], _ calm: Duration, _ source: PriceSource
+    ) -> (latency: Duration, outcome: Result<LoadedPrice, PriceLoadingError>) {
+        counter.count(at: now.wholeMilliseconds)
+        if let fault, now >= fault.until {
+            self.fault = nil
+            nextFault = now + VirtualExchange.draw(around: calm, &generator)
+        }
+        if fault == nil, now >= nextFault, let kind = faults.randomElement(using: &generator) {
+            // From half a minute to half an hour; a refusal goes on for hours.
+            let longest = kind == .refusal ? 20_000 : 1800
+            fault = (
+                kind,
+                calm == .zero ? .seconds(1 << 40) : now + .seconds(Int.random(in: 30...longest, using: &generator))
+            )
+            seen.faults += 1
+            if kind == .refusal, let until = fault?.until { refusedUntil = until + .seconds(27 * 3600) }
+        }
+        let near = Duration.milliseconds(Int.random(in: 20...150, using: &generator))
+        if now < bannedUntil {
+            seen.deepened += 1
+            bannedUntil += .seconds(60)
+            return (near, .failure(.rateLimited("HTTP 418, deepened", retryAfter: bannedUntil - now)))
+        }
+        switch fault?.kind {
+        case .outage: return (near, .failure(.unavailable("HTTP 503")))
+        case .hang: return (.seconds(3600), .failure(.unreachable("reset")))
+        case .slow: return (near * 8, .success(price(source)))
+        case .garbage: return (near, .failure(.invalidData("a page of HTML instead of JSON")))
+        case .staleNode where Int.random(in: 0..<4, using: &generator) == 0 && !source.tells.isEmpty:
+            return (
+                near, .success(LoadedPrice(value: 68_900, mark: VenueMark(time: Timestamp(milliseconds: 1), trade: 1)))
+            )
+        case .rateLimit, .ban:
+            // It comes once: whoever waits it out is welcome again.
+            let isBan = fault?.kind == .ban
+            fault = nil
+            nextFault = now + VirtualExchange.draw(around: calm, &generator)
+            let length = Duration.seconds(Int.random(in: isBan ? 120...10_800 : 5...120, using: &generator))
+            bannedUntil = now + length
+            seen.bans += 1
+            return (near, .failure(.rateLimited(isBan ? "HTTP 418" : "HTTP 429", retryAfter: length)))
+        case .refusal: return (near, .failure(.refused("HTTP 451")))
+        case .staleNode, nil: return (near, .success(price(source)))
+        }
+    }
+
+    private mutating func price(_ source: PriceSource) -> LoadedPrice {
+        trades += 1
+        let cents = 6_890_000 + Int.random(in: -5000...5000, using: &generator)
+        let time = 1_724_596_200_000 + trades
+        return LoadedPrice(
+            value: Decimal(cents) / 100,
+            mark: VenueMark(
+                time: source.tells.contains(.time) ? Timestamp(milliseconds: time) : nil,
+                trade: source.tells.contains(.trade) ? trades : nil))
+    }
+}

@@ -1,0 +1,113 @@
+import CVirtualTime
+import Synchronization
+
+/// A clock whose time passes only when nobody has anything left to do, and then in one step to the next who waits.
+final class VirtualClock: Clock {
+    struct Instant: InstantProtocol {
+        let offset: Duration
+
+        func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
+        func duration(to other: Instant) -> Duration { other.offset - offset }
+        static func < (lhs: Instant, rhs: Instant) -> Bool { lhs.offset < rhs.offset }
+    }
+
+    private struct Sleeper {
+        let id: Int
+        let deadline: Instant
+        let continuation: CheckedContinuation<Void, any Error>
+    }
+
+    private struct State {
+        var now = Instant(offset: .zero)
+        /// The first to wake last.
+        var sleepers: [Sleeper] = []
+        var lastID = 0
+    }
+
+    private let state = Mutex(State())
+
+    var now: Instant { state.withLock { $0.now } }
+    var minimumResolution: Duration { .nanoseconds(1) }
+
+    func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
+        let id = state.withLock { state in
+            state.lastID += 1
+            return state.lastID
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let outcome: Result<Void, any Error>? = state.withLock { state in
+                    if Task.isCancelled { return .failure(CancellationError()) }
+                    if deadline <= state.now { return .success(()) }
+                    let sleeper = Sleeper(id: id, deadline: deadline, continuation: continuation)
+                    let place = state.sleepers.lastIndex { $0.deadline > deadline }.map { $0 + 1 } ?? 0
+                    state.sleepers.insert(sleeper, at: place)
+                    return nil
+                }
+                if let outcome { continuation.resume(with: outcome) }
+            }
+        } onCancel: {
+            let sleeper = state.withLock { state -> Sleeper? in
+                guard let place = state.sleepers.firstIndex(where: { $0.id == id }) else { return nil }
+                return state.sleepers.remove(at: place)
+            }
+            sleeper?.continuation.resume(throwing: CancellationError())
+        }
+    }
+
+    /// Moves to the next deadline and wakes whoever waits for it.
+    /// - Returns: Whether somebody did.
+    func step() -> Bool {
+        let sleeper = state.withLock { state -> Sleeper? in
+            guard let next = state.sleepers.popLast() else { return nil }
+            state.now = max(state.now, next.deadline)
+            return next
+        }
+        sleeper?.continuation.resume()
+        return sleeper != nil
+    }
+}
+
+/// Runs every task of the process on the one thread that calls ``run(_:until:)``, in the order in which they become ready: the same
+/// seed gives the same history, and a virtual week takes minutes.
+final class VirtualTime: SerialExecutor {
+    static let shared = VirtualTime()
+
+    private let ready = Mutex<(jobs: [UnownedJob], next: Int)>(([], 0))
+
+    private typealias Original = @convention(thin) (UnownedJob) -> Void
+    private typealias Hook = @convention(thin) (UnownedJob, Original) -> Void
+
+    func enqueue(_ job: UnownedJob) {
+        ready.withLock { $0.jobs.append(job) }
+    }
+
+    /// Takes over from the runtime's own threads.
+    func takeOver() {
+        let hook: Hook = { job, _ in VirtualTime.shared.enqueue(job) }
+        enqueue_global_hook().pointee = unsafeBitCast(hook, to: UnsafeMutableRawPointer.self)
+    }
+
+    /// Runs until `isOver`.
+    func run(_ clock: VirtualClock, until isOver: () -> Bool) {
+        while !isOver() {
+            if let job = take() {
+                job.runSynchronously(on: asUnownedSerialExecutor())
+            } else if !clock.step() {
+                fatalError("everybody waits, and nobody for a time")
+            }
+        }
+    }
+
+    private func take() -> UnownedJob? {
+        ready.withLock { ready in
+            guard ready.next < ready.jobs.count else {
+                ready.jobs.removeAll(keepingCapacity: true)
+                ready.next = 0
+                return nil
+            }
+            defer { ready.next += 1 }
+            return ready.jobs[ready.next]
+        }
+    }
+}

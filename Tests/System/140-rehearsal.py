@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""A virtual week and two virtual days of the shipped ticker, fallback, health, observer and reports. Only clock, loaders and store
+differ; everything is drawn by a seed."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+
+
+def rehearse(kind, seed):
+    done = subprocess.run([BINARIES / "rehearsal", kind, str(seed)], capture_output=True, text=True, timeout=800)
+    equal(done.returncode, 0, done.stderr)
+    return done.stdout
+
+
+def number(text, pattern):
+    found = re.search(pattern, text)
+    assert found, f"no {pattern!r} in {text}"
+    return int(found.group(1))
+
+
+@scenario("a virtual week of all that exchanges do: no limit exceeded, no tick late, no ban deepened, memory flat")
+def _():
+    random = seeded()
+    text = rehearse("week", random.randrange(1 << 32))
+    print(text)
+    equal(number(text, r"ticks (\d+)"), 7 * 86_400, "ticks")
+    equal(number(text, r"skipped (\d+)"), 0, "skipped ticks")
+    equal(number(text, r"latest (\d+) ms"), 0, "lateness")
+    assert "OVER" not in text, "a limit was exceeded"
+    equal(re.findall(r"deepened (\d+)", text), ["0"] * 5, "requests during a ban")
+    assert all(int(count) > 0 for count in re.findall(r"bans (\d+)", text)), "every exchange banned us at least once"
+    # A tick in which the one that was well fails and another one comes back is lost; more than that would be a fault.
+    avoidable = number(text, r"avoidable (\d+)")
+    assert avoidable <= 60, f"{avoidable} stale ticks although somebody would have answered"
+    memory = [int(kib) for kib in re.findall(r"memory (\d+) KiB", text)]
+    equal(len(memory), 7)
+    # From the second day on: by then everything has been used once.
+    assert memory[-1] - memory[1] <= 512, f"memory grew: {memory}"
+
+
+@scenario("a virtual day of total failure is told in under 50 lines")
+def _():
+    text = rehearse("failure", 1)
+    equal(number(text, r"fresh (\d+)"), 0)
+    assert "OVER" not in text, text
+    lines = number(text, r"\nlines (\d+)")
+    assert 0 < lines < 50, f"{lines} lines:\n{text}"
+    return f"{lines} lines, 86400 failed ticks"
+
+
+@scenario("a virtual day in which every second answer is none is told in under 50 lines")
+def _():
+    text = rehearse("alternate", 1)
+    assert "OVER" not in text, text
+    lines = number(text, r"\nlines (\d+)")
+    assert 0 < lines < 50, f"{lines} lines:\n{text}"
+    fresh = number(text, r"fresh (\d+)")
+    return f"{lines} lines, fresh for {fresh} of 86400 ticks"
+
+
+main()
