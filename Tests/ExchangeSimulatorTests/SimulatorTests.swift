@@ -22,14 +22,16 @@ import Testing
         }
         #expect(fault(.binance, 1) == .dark)
         #expect(
-            fault(.binance, 2) == .answer(status: 429, retryAfter: .seconds(7), body: Array(#"{"code":-1003, "msg":"x"}"#.utf8)))
+            fault(.binance, 2)
+                == .answer(status: 429, retryAfter: .seconds(7), body: Array(#"{"code":-1003, "msg":"x"}"#.utf8)))
         #expect(fault(.binance, 4) == nil)
         #expect(fault(.binance, 500) == .reset)
         #expect(fault(.coinbase, 2, 499) == nil)
         #expect(fault(.coinbase, 2, 500) == .delay(milliseconds: 900))
         #expect(script.connectionFault(for: .coinbase, at: 10_000) == .refuse)
         #expect(script.connectionFault(for: .coinbase, at: 20_000) == nil)
-        #expect(fault(.coinbase, 2, 15_000) == .delay(milliseconds: 900), "what is of requests is no rule for connections")
+        #expect(
+            fault(.coinbase, 2, 15_000) == .delay(milliseconds: 900), "what is of requests is no rule for connections")
         #expect(fault(.cryptocompare, 9) == .stallBody)
     }
 
@@ -46,7 +48,8 @@ import Testing
         ("* always delay soon", "line 1: 'soon' is no time"),
         ("* request 1 refuse", "line 1: 'refuse' has no requests to count; use 'always' or 'time'"),
         ("* request 1 tls-alert", "line 1: 'tls-alert' has no requests to count; use 'always' or 'time'"),
-        ("* always certificate old", "line 1: unknown certificate 'old'"), ("* always huge-body 0", "line 1: no length"),
+        ("* always certificate old", "line 1: unknown certificate 'old'"),
+        ("* always huge-body 0", "line 1: no length"),
         ("* always drip -5ms", "line 1: '-5ms' is no time"),
     ])
     func `a wrong line is named`(text: String, expected: String) {
@@ -61,7 +64,8 @@ import Testing
         // zlib's own reader, in Python.
         let folder = TemporaryDirectory()
         try Data(bomb).write(to: URL(filePath: "\(folder.path)/bomb"))
-        let script = "import sys, zlib; d = zlib.decompress(open(sys.argv[1], 'rb').read()); sys.exit(d != bytes(1 + 258 * 38000))"
+        let script =
+            "import sys, zlib; d = zlib.decompress(open(sys.argv[1], 'rb').read()); sys.exit(d != bytes(1 + 258 * 38000))"
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = ["python3", "-c", script, "\(folder.path)/bomb"]

@@ -7,6 +7,7 @@ import atexit
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -37,14 +38,14 @@ os.environ["TZ"] = "UTC"
 _children = []
 
 
-def _end_children():
+def end_children():
     for child in _children:
         if child.poll() is None:
             child.kill()
             child.wait()
 
 
-atexit.register(_end_children)
+atexit.register(end_children)
 
 
 def spawn(arguments, **options):
@@ -68,9 +69,15 @@ def wait_until(condition, seconds=10, what="it", every=0.005):
 class Simulator:
     """exchange-simulator with all its venues."""
 
-    def __init__(self, *arguments, faults=""):
+    def __init__(self, *arguments, faults="", secure=False, prefix=()):
+        self.authority = None
+        if secure:
+            folder = tempfile.mkdtemp(prefix="btc-priced-authority-")
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
+            self.authority = f"{folder}/authority.pem"
+            arguments += ("--tls-authority", self.authority)
         self.process = spawn(
-            [BINARIES / "exchange-simulator", *arguments], stdout=subprocess.PIPE, text=True)
+            [*prefix, BINARIES / "exchange-simulator", *arguments], stdout=subprocess.PIPE, text=True)
         self.urls = {}
         for line in self.process.stdout:
             if line == "ready\n":
@@ -88,6 +95,11 @@ class Simulator:
     def requests(self):
         text = urllib.request.urlopen(self.urls["control"] + "/requests", timeout=5).read().decode()
         return {name: int(count) for name, count in (line.split() for line in text.splitlines())}
+
+    def limits(self):
+        """What each venue has seen, beside the limits that the real one publishes."""
+        text = urllib.request.urlopen(self.urls["control"] + "/limits", timeout=5).read().decode()
+        return dict(line.split(" ", 1) for line in text.splitlines())
 
     def stop(self):
         self.process.terminate()
@@ -304,6 +316,11 @@ def main():
 
 def equal(found, expected, what=""):
     assert found == expected, f"{what}: found {found!r}, expected {expected!r}"
+
+
+def within(limits):
+    """Whether no span of a limit's period saw more requests than the limit: `total 9, most in 1 s 4 of 10`."""
+    return all(int(most) <= int(limit) for text in limits.values() for most, limit in re.findall(r"(\d+) of (\d+)", text))
 
 
 def seeded():

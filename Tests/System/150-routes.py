@@ -1,0 +1,449 @@
+#!/usr/bin/env python3
+"""The ways to an exchange: distance, proxies, IPv6, name servers, a second address, rests over a restart, clients in a loop."""
+
+import ctypes
+import datetime
+import http.server
+import os
+import select
+import socketserver
+import struct
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+
+
+def state(place):
+    return btcctl(place, "current", "--json").json
+
+
+# --- Time ------------------------------------------------------------------------------------------------------------
+
+@scenario("at 100 ms round trip the first tick succeeds although the primary hangs and the fallback's connection is cold")
+def _():
+    simulator, place = Simulator("--round-trip", "100", secure=True, faults="binance always dark"), Place()
+    daemon = Daemon(place, simulator.urls, "--tls-ca-file", simulator.authority)
+    first = wait_until(lambda: (s := state(place))["tick"] >= 1 and s, what="the first tick")
+    equal((first["freshness"], first["quote"]["source"]), ("fresh", "coinbase"))
+    for tick in range(2, 6):
+        found = wait_until(lambda: (s := state(place))["tick"] >= tick and s, what=f"tick {tick}")
+        equal(found["freshness"], "fresh", f"tick {tick}")
+    daemon.stop()
+
+
+@scenario("with the primary dead the fallback has the whole second")
+def _():
+    simulator, place = Simulator(faults="binance always refuse\ncoinbase always delay 900ms"), Place()
+    daemon = Daemon(place, simulator.urls)
+    for tick in range(1, 7):
+        found = wait_until(lambda: (s := state(place))["tick"] >= tick and s, what=f"tick {tick}")
+        equal((found["freshness"], found["quote"]["source"]), ("fresh", "coinbase"), f"tick {tick}")
+    daemon.stop()
+    return "6 ticks, each with an answer after 900 ms"
+
+
+@scenario("a certificate that becomes valid is taken by itself")
+def _():
+    simulator, place = Simulator(secure=True, faults="binance always certificate not-yet-valid 3"), Place()
+    daemon = Daemon(place, simulator.urls, "--tls-ca-file", simulator.authority, sources=["binance"])
+    wait_until(lambda: daemon.said("its certificate can't be verified"), what="the refusal")
+    equal(state(place)["freshness"], "none")
+    fresh(place)
+    daemon.stop()
+
+
+class WallClock:
+    """The wall clock of one daemon, which can be set while it runs."""
+
+    def __init__(self, set_to):
+        folder = tempfile.mkdtemp(prefix="btc-priced-clock-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        library = f"{folder}/wallclock.so"
+        subprocess.run(
+            ["cc", "-shared", "-fPIC", "-O1", "-o", library, Path(__file__).parent / "lib" / "wallclock.c"], check=True)
+        self.file = Path(folder, "shift")
+        self.file.write_bytes(bytes(8))
+        self.shift(round(set_to - time.time()))
+        self.environment = {"LD_PRELOAD": library, "WALL_CLOCK": str(self.file)}
+
+    def shift(self, seconds):
+        with self.file.open("r+b") as file:
+            file.write(struct.pack("=q", seconds))
+
+
+@scenario("a machine that boots with a wrong clock says so, and recovers by itself when the clock is set")
+def _():
+    clock = WallClock(set_to=datetime.datetime(1971, 6, 1, 12, tzinfo=datetime.UTC).timestamp())
+    simulator, place = Simulator(secure=True), Place()
+    daemon = Daemon(
+        place, simulator.urls, "--tls-ca-file", simulator.authority, sources=["binance"], environment=clock.environment)
+    wait_until(
+        lambda: daemon.said("its certificate is not valid yet by this machine's clock, which is wrong: it says 1971-06-01"),
+        what=lambda: f"the reason; {daemon.lines}")
+    equal(state(place)["freshness"], "none")
+    # The clock is set.
+    clock.shift(0)
+    found = fresh(place)
+    assert abs(found["quote"]["timestamp"] / 1000 - time.time()) < 5, found
+    assert found["ageMs"] < 2500, found
+    # And set back again: the price stays fresh, its age true.
+    clock.shift(-3600)
+    tick = found["tick"]
+    later = wait_until(lambda: (s := state(place))["tick"] > tick + 2 and s, what="further ticks")
+    equal((later["freshness"], later["ageIsEstimate"]), ("fresh", False))
+    assert later["ageMs"] < 2500, later
+    assert abs(later["quote"]["timestamp"] / 1000 - (time.time() - 3600)) < 5, later
+    daemon.stop()
+
+
+# --- Proxies ---------------------------------------------------------------------------------------------------------
+
+class Proxy:
+    """An HTTP proxy (CONNECT and absolute addresses) or a SOCKS5 one, and whom it was asked for."""
+
+    def __init__(self, kind):
+        proxy = self
+        self.targets = []
+
+        class Handler(socketserver.BaseRequestHandler):
+            def handle(self):
+                getattr(proxy, kind)(self.request)
+
+        class Server(socketserver.ThreadingTCPServer):
+            daemon_threads = True
+            allow_reuse_address = True
+
+            def handle_error(self, *_):
+                pass  # A client that went away.
+        self.server = Server(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.url = f"{'socks5' if kind == 'socks5' else 'http'}://127.0.0.1:{self.server.server_address[1]}"
+
+    def stop(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def http(self, client):
+        head = b""
+        while b"\r\n\r\n" not in head:
+            part = client.recv(65536)
+            if not part:
+                return
+            head += part
+        method, target, _ = head.split(b"\r\n")[0].decode().split(" ")
+        if method == "CONNECT":
+            self.targets.append(target)
+            server = self.reach(*target.rsplit(":", 1))
+            client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        else:
+            authority = target.split("/")[2]
+            self.targets.append(authority)
+            server = self.reach(*authority.rsplit(":", 1))
+            server.sendall(head.replace(target.encode(), ("/" + target.split("/", 3)[3]).encode(), 1))
+        self.relay(client, server)
+
+    def socks5(self, client):
+        version, count = client.recv(2)
+        client.recv(count)
+        client.sendall(b"\x05\x00")
+        _, _, _, kind = client.recv(4)
+        if kind == 1:
+            host = socket.inet_ntoa(client.recv(4))
+        else:
+            host = client.recv(client.recv(1)[0]).decode()
+        port = struct.unpack(">H", client.recv(2))[0]
+        self.targets.append(f"{host}:{port}")
+        server = self.reach(host, port)
+        client.sendall(b"\x05\x00\x00\x01\x7f\x00\x00\x01\x00\x00")
+        self.relay(client, server)
+
+    def refusing(self, client):
+        client.recv(65536)
+        client.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
+
+    def demanding(self, client):
+        client.recv(65536)
+        client.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
+
+    @staticmethod
+    def reach(host, port):
+        # The name that only the proxy knows.
+        return socket.create_connection(("127.0.0.1" if host == "exchange.test" else host, int(port)))
+
+    @staticmethod
+    def relay(one, other):
+        while True:
+            for ready in select.select([one, other], [], [])[0]:
+                data = ready.recv(65536)
+                if not data:
+                    return
+                (other if ready is one else one).sendall(data)
+
+
+for kind in ("http", "socks5"):
+    for secure in (False, True):
+        def define(kind, secure):
+            @scenario(f"through a proxy that speaks {kind} to an exchange that speaks {'HTTPS' if secure else 'HTTP'}")
+            def _():
+                simulator, place, proxy = Simulator(secure=secure), Place(), Proxy(kind)
+                # The name is the proxy's to resolve; for plain HTTP it is an address.
+                url = simulator.urls["binance"].replace("127.0.0.1", "exchange.test" if secure else "127.0.0.1")
+                arguments = ["--tls-ca-file", simulator.authority] if secure else []
+                daemon = Daemon(place, {"binance": url}, "--proxy-url", proxy.url, *arguments, sources=["binance"])
+                equal(fresh(place)["quote"]["source"], "binance")
+                equal({target.rsplit(":", 1)[0] for target in proxy.targets}, {"exchange.test" if secure else "127.0.0.1"})
+                proxy.stop()
+                daemon.stop()
+        define(kind, secure)
+
+
+@scenario("a proxy that is not there, refuses, or wants a password is said to be the one")
+def _():
+    simulator = Simulator(secure=True)
+    cases = [
+        (unused_url(), "binance gave no price: not reached: the proxy: Connection refused"),
+        (Proxy("refusing").url, "binance gave no price: not reached: the proxy does not let us through"),
+        (Proxy("demanding").url, "binance gave no price: not reached: the proxy wants a user name and a password"),
+    ]
+    for url, expected in cases:
+        place = Place()
+        daemon = Daemon(
+            place, simulator.urls, "--proxy-url", url.rstrip("/").replace("socks5", "http"), "--tls-ca-file",
+            simulator.authority, sources=["binance"])
+        wait_until(lambda: daemon.said(expected), what=lambda: f"{expected!r} in {daemon.lines}")
+        daemon.stop()
+
+
+# --- Addresses and names ---------------------------------------------------------------------------------------------
+
+@scenario("an exchange at an IPv6 address")
+def _():
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError as error:
+        raise Skip(f"no IPv6 on loopback: {error}")
+    for secure in (False, True):
+        simulator, place = Simulator("--host", "::1", secure=secure), Place()
+        assert simulator.urls["binance"].split("//")[1].startswith("[::1]:"), simulator.urls
+        arguments = ["--tls-ca-file", simulator.authority] if secure else []
+        daemon = Daemon(place, simulator.urls, *arguments)
+        equal(fresh(place)["quote"]["source"], "binance")
+        daemon.stop()
+
+
+@scenario("a name with an IPv6 address where nobody listens and an IPv4 one where somebody does")
+def _():
+    simulator, place = Simulator(secure=True), Place()
+    url = simulator.urls["binance"].replace("127.0.0.1", "localhost")
+    daemon = Daemon(place, {"binance": url}, "--tls-ca-file", simulator.authority, sources=["binance"])
+    fresh(place)
+    daemon.stop()
+
+
+class NameServer(threading.Thread):
+    """A name server of our own: knows one name, denies others, and is silent about those that begin with `silent`."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind(("127.0.0.1", 53))
+        self.start()
+
+    def run(self):
+        while True:
+            query, sender = self.socket.recvfrom(4096)
+            names, place = [], 12
+            while query[place]:
+                names.append(query[place + 1:place + 1 + query[place]].decode())
+                place += query[place] + 1
+            question = query[12:place + 5]
+            kind = struct.unpack(">H", query[place + 1:place + 3])[0]
+            if names[0].startswith("silent"):
+                continue
+            is_known = names[0] == "exchange"
+            answer = b"\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x01\x00\x04\x7f\x00\x00\x01" if is_known and kind == 1 else b""
+            flags = 0x8180 if is_known else 0x8183
+            head = query[:2] + struct.pack(">HHHHH", flags, 1, 1 if answer else 0, 0, 0)
+            self.socket.sendto(head + question + answer, sender)
+
+
+def in_a_network_of_our_own():
+    """Leaves the machine's network for a new one with nothing but loopback, and its name server for ours."""
+    if os.geteuid() != 0:
+        raise Skip("network namespaces are root's")
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(0x40000000 | 0x00020000) != 0:  # CLONE_NEWNET, CLONE_NEWNS
+        raise Skip(f"no network namespace here: {os.strerror(ctypes.get_errno())}")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        import fcntl
+        request = struct.pack("16sh14x", b"lo", 0x1 | 0x40)  # IFF_UP, IFF_RUNNING
+        fcntl.ioctl(control, 0x8914, request)  # SIOCSIFFLAGS
+    with tempfile.NamedTemporaryFile("w", delete=False) as file:
+        file.write("nameserver 127.0.0.1\n")
+    os.chmod(file.name, 0o644)
+    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+    subprocess.run(["mount", "--bind", file.name, os.path.realpath("/etc/resolv.conf")], check=True)
+
+
+def in_a_child(function):
+    """Runs a scenario in a process of its own, whose network it may change; its word."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        word = "failed: unknown"
+        try:
+            in_a_network_of_our_own()
+            word = f"ok {function() or ''}"
+        except Skip as reason:
+            word = f"skip {reason}"
+        except BaseException:
+            word = f"failed: {traceback.format_exc()}"
+        finally:
+            os.write(writer, word.encode()[:60_000])
+            end_children()
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        word = pipe.read()
+    os.waitpid(child, 0)
+    if word.startswith("skip "):
+        raise Skip(word[5:])
+    assert word.startswith("ok "), word
+    return word[3:] or None
+
+
+@scenario("a name that does not exist, and one that no name server answers for, hold up nobody else")
+def _():
+    def names():
+        NameServer()
+        simulator, place = Simulator(), Place()
+        port = simulator.urls["coinbase"].rsplit(":", 1)[1]
+        urls = {
+            "binance": "http://silent.test:1", "bitstamp": "http://gone.test:1",
+            "coinbase": f"http://exchange.test:{port}"}
+        daemon = Daemon(place, urls, sources=("binance", "bitstamp", "coinbase"))
+        # The first tick cannot know yet that the name server is silent about one of them.
+        wait_until(lambda: state(place)["freshness"] == "fresh", seconds=5, what=lambda: f"a price; {daemon.lines}")
+        begun = state(place)["tick"]
+        threads = lambda: len(os.listdir(f"/proc/{daemon.process.pid}/task"))
+        before = None
+        stale = 0
+        for tick in range(begun + 1, begun + 26):
+            found = wait_until(lambda: (s := state(place))["tick"] >= tick and s, what=f"tick {tick}")
+            stale += found["freshness"] != "fresh"
+            before = before or threads()
+        equal(stale, 0, "stale ticks")
+        wait_until(lambda: daemon.said("bitstamp gave no price: not reached: gone.test cannot be resolved"), what=lambda: f"{daemon.lines}")
+        assert daemon.said("binance gave no price"), daemon.lines
+        assert threads() <= before + 2, f"threads pile up: {before}, {threads()}"
+        daemon.stop()
+        return f"25 ticks fresh, {before} threads"
+
+    def all_silent():
+        NameServer()
+        place = Place()
+        daemon = Daemon(
+            place, {"binance": "http://silent-a.test:1", "coinbase": "http://silent-b.test:1"})
+        wait_until(
+            lambda: "binance: not reached: no name server answers for silent-a.test" in (state(place)["failure"] or ""),
+            seconds=20, what=lambda: f"the reason; {state(place)}")
+        status, seconds = daemon.stop()
+        equal(status, 0)
+        assert seconds < 5, f"it took {seconds} s to stop"
+    figures = in_a_child(names)
+    in_a_child(all_silent)
+    return figures
+
+
+# --- Rests and limits ------------------------------------------------------------------------------------------------
+
+@scenario("where the first address refuses this region the second one is asked from the next tick on")
+def _():
+    first = Simulator(faults='binance always status 451 body {"code":0,"msg":"restricted location"}')
+    second, place = Simulator(), Place()
+    daemon = Daemon(
+        place, first.urls, "--source-binance-second-url", second.urls["binance"], sources=("binance", "coinbase"))
+    wait_until(lambda: state(place)["tick"] >= 4, what="four ticks")
+    equal(state(place)["quote"]["source"], "binance")
+    equal(first.requests()["binance"], 1, "requests to the first address")
+    assert second.requests()["binance"] >= 3
+    assert daemon.said(f"HTTP 451, not served in this region; {second.urls['binance']} is asked from now on"), daemon.lines
+    daemon.stop()
+
+
+@scenario("a ban survives kill -9 and a start, also where there never was a price")
+def _():
+    simulator, place = Simulator(faults="* always status 418 retry-after 600 body {}"), Place()
+    for start in range(5):
+        daemon = Daemon(place, simulator.urls)
+        wait_until(lambda: state(place)["tick"] >= 2, what="two ticks")
+        if start > 0:
+            assert daemon.said("binance still rests from before the start, until "), daemon.lines
+        daemon.kill()
+    seen = simulator.requests()
+    equal((seen["binance"], seen["coinbase"]), (1, 1), "requests")
+    # Another address is another host.
+    other = Simulator()
+    daemon = Daemon(place, other.urls)
+    fresh(place)
+    daemon.stop()
+    return "5 starts, 1 request to each exchange"
+
+
+@scenario("clients in a loop exceed no limit and take no tick away")
+def _():
+    simulator, place = Simulator("--seed", "1"), Place()
+    daemon = Daemon(place, simulator.urls, sources=("coinbase", "bitstamp"))
+    fresh(place)
+    begun, asked, answered = state(place)["tick"], 0, 0
+    connections = [Varlink(place.socket) for _ in range(8)]
+    deadline = time.monotonic() + 6
+    while time.monotonic() < deadline:
+        for connection in connections:
+            connection.send({"method": "io.btcpriced.Price.GetPrice", "parameters": {"cachePolicy": "noCache"}})
+        for connection in connections:
+            asked += 1
+            answered += "error" not in connection.receive()
+    found = state(place)
+    equal((found["freshness"], found["quote"]["source"]), ("fresh", "coinbase"))
+    assert found["tick"] - begun >= 5, found
+    limits = simulator.limits()
+    assert within(limits), limits
+    assert not daemon.said("gave no price"), daemon.lines
+    daemon.stop()
+    return f"{asked} calls, {answered} with a price; coinbase {limits['coinbase']}"
+
+
+@scenario("sources that can't be asked at every tick say so and come last")
+def _():
+    simulator, place = Simulator("--seed", "1"), Place()
+    daemon = Daemon(place, simulator.urls, sources=("kraken", "bitstamp"))
+    wait_until(lambda: state(place)["tick"] >= 3, what="three ticks")
+    equal(state(place)["quote"]["source"], "bitstamp")
+    assert daemon.said("kraken can't be asked at every tick within its limit, only once in 2000 ms"), daemon.lines
+    daemon.stop()
+    # With ticks that are slow enough it is the primary it was named as.
+    slow = Daemon(place, simulator.urls, "--tick-interval-ms", "2000", sources=("kraken", "bitstamp"))
+    wait_until(lambda: state(place)["tick"] >= 2, what="two ticks")
+    equal(state(place)["quote"]["source"], "kraken")
+    slow.stop()
+    assert within(simulator.limits()), simulator.limits()
+
+
+@scenario("a fallback's connection is kept warm, and a primary that comes back is found")
+def _():
+    simulator, place = Simulator("--seed", "1", faults="binance time 0s-5s refuse"), Place()
+    daemon = Daemon(place, simulator.urls, sources=("binance", "coinbase", "bitstamp"))
+    wait_until(lambda: state(place)["tick"] >= 3, what="three ticks")
+    equal(state(place)["quote"]["source"], "coinbase")
+    wait_until(lambda: daemon.said("binance gives prices again"), seconds=40, what="the primary")
+    wait_until(lambda: state(place)["quote"]["source"] == "binance", what="the primary's price")
+    seen = simulator.requests()["bitstamp"]
+    assert seen >= 1, "the observer has asked nobody"
+    daemon.stop()
+
+
+main()
