@@ -4,6 +4,7 @@ differ; everything is drawn by a seed."""
 
 import os
 import sys
+import textwrap
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 from btcpriced import *  # noqa: E402, F403
@@ -25,7 +26,7 @@ def number(text, pattern):
 def _():
     random = seeded()
     text = rehearse("week", random.randrange(1 << 32))
-    print(text)
+    print(textwrap.indent(text, "    "))
     equal(number(text, r"ticks (\d+)"), 7 * 86_400, "ticks")
     equal(number(text, r"skipped (\d+)"), 0, "skipped ticks")
     equal(number(text, r"latest (\d+) ms"), 0, "lateness")
