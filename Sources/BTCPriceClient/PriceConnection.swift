@@ -1,18 +1,10 @@
 public import BTCPriceCore
 public import BTCPriceVarlink
-import Glibc
-import Varlink
+public import Varlink
 
 /// A blocking connection to the daemon's socket.
 public struct PriceConnection: ~Copyable {
-    /// The longest reply that is taken, bytes.
-    private static let longestReply = 1 << 20
-
-    private let descriptor: Int32
-    /// The socket's file.
-    public let path: String
-
-    private var input = MessageBuffer(limit: PriceConnection.longestReply)
+    private var connection: ClientConnection
 
     /// Connects.
     /// - Parameters:
@@ -20,13 +12,11 @@ public struct PriceConnection: ~Copyable {
     ///   - timeout: How long a daemon may leave us waiting, at the connection and at each call.
     /// - Throws: ``ClientError/unreachable(path:reason:)`` or ``ClientError/timedOut(path:)``.
     public init(path: String, timeout: Duration = .seconds(5)) throws(ClientError) {
-        descriptor = try Self.connected(path, timeout: timeout)
-        self.path = path
+        connection = try ClientConnection(path: path, timeout: timeout)
     }
 
-    deinit {
-        close(descriptor)
-    }
+    /// The socket's file.
+    public var path: String { connection.path }
 
     /// Asks for the price.
     /// - Parameters:
@@ -36,13 +26,12 @@ public struct PriceConnection: ~Copyable {
     public mutating func getPrice(
         _ policy: CachePolicy = .localFirst, timeout: Duration = .seconds(5)
     ) throws(ClientError) -> StateMessage {
-        try send(PriceCall.getPrice(policy).call)
-        return try receive(timeout: timeout)
+        try state(in: try connection.call(PriceCall.getPrice(policy).call, timeout: timeout))
     }
 
-    /// Asks for the current state and every one after it; ``nextState(timeout:)`` gives them.
+    /// Asks for the current state and every one after it; ``nextState(timeout:interruption:)`` gives them.
     public mutating func watch() throws(ClientError) {
-        try send(PriceCall.watchPrice.call)
+        try connection.send(PriceCall.watchPrice.call)
     }
 
     /// The next state of a watch.
@@ -51,92 +40,47 @@ public struct PriceConnection: ~Copyable {
     ///   - interruption: A descriptor; when it becomes readable, the wait ends with ``ClientError/interrupted``. -1 for none.
     /// - Throws: ``ClientError``. After ``ClientError/interrupted``, which a signal brings too, it can be called again.
     public mutating func nextState(timeout: Duration, interruption: Int32 = -1) throws(ClientError) -> StateMessage {
-        try receive(timeout: timeout, interruption: interruption)
+        try state(in: try connection.reply(timeout: timeout, interruption: interruption).result())
     }
 
-    private func send(_ call: Call) throws(ClientError) {
-        let bytes = call.encoded()
-        var sent = 0
-        while sent < bytes.count {
-            let count = bytes.withUnsafeBytes { buffer in
-                Glibc.send(descriptor, buffer.baseAddress?.advanced(by: sent), buffer.count - sent, Int32(MSG_NOSIGNAL))
-            }
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw .closed(path: path) }
-            sent += count
+    /// Asks how the daemon is.
+    public mutating func getStatus() throws(ClientError) -> StatusMessage {
+        let reply = try connection.call(PriceCall.getStatus.call)
+        return try read { () throws(MessageFieldError) in
+            try StatusMessage(json: try reply.required("status", \.objectValue))
         }
     }
 
-    private mutating func receive(timeout: Duration, interruption: Int32 = -1) throws(ClientError) -> StateMessage {
-        let clock = ContinuousClock()
-        let deadline = clock.now.advanced(by: timeout)
-        while true {
-            if let reply = try nextReply() { return try state(in: reply) }
-            let left = max(0, clock.now.duration(to: deadline).wholeMilliseconds + 1)
-            try waitForInput(milliseconds: Int32(clamping: left), interruption: interruption)
-            try readInput()
+    /// Asks how the sources are, in the configured order.
+    public mutating func listSources() throws(ClientError) -> [SourceReport] {
+        let reply = try connection.call(PriceCall.listSources.call)
+        return try read { () throws(MessageFieldError) in
+            try reply.list("sources") { (source) throws(MessageFieldError) in try SourceReport(json: source) }
         }
     }
 
-    private mutating func nextReply() throws(ClientError) -> Reply? {
-        do throws(MessageError) {
-            guard let message = try input.next() else { return nil }
-            return try Reply(decoding: message)
-        } catch {
-            throw .unintelligible(path: path, reason: error.reason)
+    /// Halts the ticks.
+    /// - Throws: ``ClientError``; ``ClientError/refused(error:reason:)`` for a user who may not.
+    public mutating func pause() throws(ClientError) {
+        _ = try connection.call(PriceCall.pause.call)
+    }
+
+    /// Has the ticks run again. As ``pause()``.
+    public mutating func resume() throws(ClientError) {
+        _ = try connection.call(PriceCall.resume.call)
+    }
+
+    private func state(in parameters: JSONObject) throws(ClientError) -> StateMessage {
+        try read { () throws(MessageFieldError) in
+            try StateMessage(json: try parameters.required("state", \.objectValue))
         }
     }
 
-    private func waitForInput(milliseconds: Int32, interruption: Int32) throws(ClientError) {
-        // poll(2) passes over a negative descriptor.
-        var pollers = [
-            pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
-            pollfd(fd: interruption, events: Int16(POLLIN), revents: 0),
-        ]
-        let ready = poll(&pollers, 2, milliseconds)
-        if ready < 0 { throw errno == EINTR ? .interrupted : .closed(path: path) }
-        if ready == 0 { throw .timedOut(path: path) }
-        if pollers[1].revents != 0 { throw .interrupted }
-    }
-
-    private mutating func readInput() throws(ClientError) {
-        var buffer = [UInt8](repeating: 0, count: 4096)
-        let count = recv(descriptor, &buffer, buffer.count, 0)
-        if count < 0, errno == EINTR { return }
-        guard count > 0 else { throw .closed(path: path) }
-        input.append(buffer[..<count])
-    }
-
-    private func state(in reply: Reply) throws(ClientError) -> StateMessage {
-        if let error = reply.error { throw .refused(error: error, reason: reply.parameters["reason"]?.stringValue) }
-        guard let state = reply.parameters["state"]?.objectValue else {
-            throw .unintelligible(path: path, reason: "no state in it")
-        }
+    private func read<Message>(_ message: () throws(MessageFieldError) -> Message) throws(ClientError) -> Message {
         do {
-            return try StateMessage(json: state)
+            return try message()
         } catch {
             throw .unintelligible(path: path, reason: error.description)
         }
-    }
-
-    private static func connected(_ path: String, timeout: Duration) throws(ClientError) -> Int32 {
-        guard let address = UnixSocketAddress(path: path) else {
-            throw .unreachable(path: path, reason: "longer than a socket's path can be")
-        }
-        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-        guard descriptor >= 0 else { throw .unreachable(path: path, reason: systemError(errno)) }
-        // Where the backlog is full, connect(2) on a Unix socket waits as long as sending may take.
-        let (seconds, attoseconds) = timeout.components
-        var patience = timeval(tv_sec: Int(seconds), tv_usec: Int(attoseconds / 1_000_000_000_000))
-        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, socklen_t(MemoryLayout.size(ofValue: patience)))
-        let result = address.withSocketAddress { connect(descriptor, $0, $1) }
-        if result == 0 { return descriptor }
-        let number = errno
-        close(descriptor)
-        throw number == EAGAIN ? .timedOut(path: path) : .unreachable(path: path, reason: systemError(number))
-    }
-
-    private static func systemError(_ number: Int32) -> String {
-        String(cString: strerror(number))
     }
 }

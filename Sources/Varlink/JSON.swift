@@ -29,6 +29,16 @@ public enum JSON: Sendable, Hashable {
         if case .integer(let value) = self { value } else { nil }
     }
 
+    /// The truth value in it, if it is one.
+    public var boolValue: Bool? {
+        if case .bool(let value) = self { value } else { nil }
+    }
+
+    /// The elements in it, if it is an array.
+    public var arrayValue: [JSON]? {
+        if case .array(let value) = self { value } else { nil }
+    }
+
     /// The object in it, if it is one.
     public var objectValue: JSONObject? {
         if case .object(let value) = self { value } else { nil }

@@ -10,6 +10,9 @@ public struct MessageBuffer: Sendable {
         self.limit = limit
     }
 
+    /// What ``next()`` throws for a message that is longer than the limit.
+    public var tooLong: MessageError { MessageError("a message longer than \(limit) bytes") }
+
     /// Bytes received and not yet handed out.
     public var count: Int { bytes.count - start }
 
@@ -31,10 +34,10 @@ public struct MessageBuffer: Sendable {
     public mutating func next() throws(MessageError) -> ArraySlice<UInt8>? {
         guard let end = bytes[scanned...].firstIndex(of: 0) else {
             scanned = bytes.count
-            guard count <= limit else { throw MessageError("a message longer than \(limit) bytes") }
+            guard count <= limit else { throw tooLong }
             return nil
         }
-        guard end - start <= limit else { throw MessageError("a message longer than \(limit) bytes") }
+        guard end - start <= limit else { throw tooLong }
         defer {
             start = end + 1
             scanned = start

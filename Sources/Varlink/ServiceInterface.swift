@@ -123,6 +123,9 @@ extension Reply {
         service("InvalidParameter", ["parameter": .string(parameter)])
     }
 
+    /// `org.varlink.service.PermissionDenied`
+    public static let permissionDenied = service("PermissionDenied", [:])
+
     /// `org.varlink.service.ExpectedMore`
     public static let expectedMore = service("ExpectedMore", [:])
 

@@ -1,0 +1,126 @@
+import Glibc
+
+/// A blocking connection to a service's Unix-domain socket.
+public struct ClientConnection: ~Copyable {
+    /// The longest reply that is taken, bytes.
+    private static let longestReply = 1 << 20
+
+    private let descriptor: Int32
+    /// The socket's file.
+    public let path: String
+
+    private var input = MessageBuffer(limit: ClientConnection.longestReply)
+
+    /// Connects.
+    /// - Parameters:
+    ///   - path: The socket's file.
+    ///   - timeout: How long a daemon may leave us waiting, at the connection and at each call.
+    /// - Throws: ``ClientError/unreachable(path:reason:)`` or ``ClientError/timedOut(path:)``.
+    public init(path: String, timeout: Duration = .seconds(5)) throws(ClientError) {
+        descriptor = try Self.connected(path, timeout: timeout)
+        self.path = path
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// Sends a call. ``reply(timeout:interruption:)`` gives what comes back, in the order of the calls; nothing comes for one that is
+    /// `oneway`.
+    public func send(_ call: Call) throws(ClientError) {
+        let bytes = call.encoded()
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes.withUnsafeBytes { buffer in
+                Glibc.send(descriptor, buffer.baseAddress?.advanced(by: sent), buffer.count - sent, Int32(MSG_NOSIGNAL))
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw .closed(path: path) }
+            sent += count
+        }
+    }
+
+    /// The next reply, an error of the service's among them.
+    /// - Parameters:
+    ///   - timeout: How long to wait for it.
+    ///   - interruption: A descriptor; when it becomes readable, the wait ends with ``ClientError/interrupted``. -1 for none.
+    /// - Throws: ``ClientError``. After ``ClientError/interrupted``, which a signal brings too, it can be called again.
+    public mutating func reply(timeout: Duration, interruption: Int32 = -1) throws(ClientError) -> Reply {
+        let clock = ContinuousClock()
+        let deadline = clock.now.advanced(by: timeout)
+        while true {
+            if let reply = try nextReply() { return reply }
+            let (seconds, attoseconds) = clock.now.duration(to: deadline).components
+            let left = max(0, seconds * 1000 + attoseconds / 1_000_000_000_000_000 + 1)
+            try waitForInput(milliseconds: Int32(clamping: left), interruption: interruption)
+            try readInput()
+        }
+    }
+
+    /// Sends a call and waits for its reply.
+    /// - Returns: The reply's parameters.
+    /// - Throws: ``ClientError``; ``ClientError/refused(error:reason:)`` where the service replies with an error.
+    public mutating func call(_ call: Call, timeout: Duration = .seconds(5)) throws(ClientError) -> JSONObject {
+        try send(call)
+        return try reply(timeout: timeout).result()
+    }
+
+    private mutating func nextReply() throws(ClientError) -> Reply? {
+        do throws(MessageError) {
+            guard let message = try input.next() else { return nil }
+            return try Reply(decoding: message)
+        } catch {
+            throw .unintelligible(path: path, reason: error.reason)
+        }
+    }
+
+    private func waitForInput(milliseconds: Int32, interruption: Int32) throws(ClientError) {
+        // poll(2) passes over a negative descriptor.
+        var pollers = [
+            pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: interruption, events: Int16(POLLIN), revents: 0),
+        ]
+        let ready = poll(&pollers, 2, milliseconds)
+        if ready < 0 { throw errno == EINTR ? .interrupted : .closed(path: path) }
+        if ready == 0 { throw .timedOut(path: path) }
+        if pollers[1].revents != 0 { throw .interrupted }
+    }
+
+    private mutating func readInput() throws(ClientError) {
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        let count = recv(descriptor, &buffer, buffer.count, 0)
+        if count < 0, errno == EINTR { return }
+        guard count > 0 else { throw .closed(path: path) }
+        input.append(buffer[..<count])
+    }
+
+    private static func connected(_ path: String, timeout: Duration) throws(ClientError) -> Int32 {
+        guard let address = UnixSocketAddress(path: path) else {
+            throw .unreachable(path: path, reason: "longer than a socket's path can be")
+        }
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        guard descriptor >= 0 else { throw .unreachable(path: path, reason: systemError(errno)) }
+        // Where the backlog is full, connect(2) on a Unix socket waits as long as sending may take.
+        let (seconds, attoseconds) = timeout.components
+        var patience = timeval(tv_sec: Int(seconds), tv_usec: Int(attoseconds / 1_000_000_000_000))
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, socklen_t(MemoryLayout.size(ofValue: patience)))
+        let result = address.withSocketAddress { connect(descriptor, $0, $1) }
+        if result == 0 { return descriptor }
+        let number = errno
+        close(descriptor)
+        throw number == EAGAIN ? .timedOut(path: path) : .unreachable(path: path, reason: systemError(number))
+    }
+
+    private static func systemError(_ number: Int32) -> String {
+        String(cString: strerror(number))
+    }
+}
+
+extension Reply {
+    /// The parameters of a reply that is no error.
+    /// - Throws: ``ClientError/refused(error:reason:)``
+    public func result() throws(ClientError) -> JSONObject {
+        if let error { throw .refused(error: error, reason: parameters["reason"]?.stringValue) }
+        return parameters
+    }
+}
