@@ -24,6 +24,13 @@ public enum BTCCtl {
         case .watch(let options):
             var watch = Watch(options)
             return watch.run()
+        case .report(let options):
+            var asking = Asking(options)
+            return asking.run()
+        case .change(let change, let socket, let json): return Changing.run(change, socket: socket, json: json)
+        case .wait(let options):
+            var wait = Wait(options)
+            return wait.run()
         }
     }
 

@@ -8,7 +8,10 @@ struct BTCCtlCommand: ParsableCommand {
         commandName: "btcctl",
         abstract: "Shows the BTC/USD price that btc-priced keeps.",
         version: "btcctl \(Product.version)",
-        subcommands: [CurrentCommand.self, WatchCommand.self])
+        subcommands: [
+            CurrentCommand.self, WatchCommand.self, WaitCommand.self, StatusCommand.self, SourcesCommand.self,
+            PauseCommand.self, ResumeCommand.self,
+        ])
 }
 
 /// A command that can be read both ways.
@@ -60,10 +63,7 @@ struct CurrentCommand: InvocationCommand {
     }
 
     private static func age(_ text: String) throws -> Duration {
-        guard let seconds = Double(text), (0...1e9).contains(seconds) else {
-            throw ValidationError("--max-age is a number of seconds, from 0 to 1000000000")
-        }
-        return .seconds(seconds)
+        try seconds(text, option: "--max-age")
     }
 }
 

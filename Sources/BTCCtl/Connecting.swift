@@ -1,16 +1,22 @@
 import BTCPriceClient
 import BTCPriceVarlink
 import Glibc
+import Varlink
 
 /// Finds a daemon that answers.
 enum Connecting {
+    /// A variable of the environment.
+    static func environment(_ name: String) -> String? {
+        getenv(name).map { String(cString: $0) }
+    }
+
     /// Tries the sockets in order and does `body` with the first that answers.
     /// - Throws: The complaint that names every path and what was wrong with it.
     static func withDaemon<Result>(
         socket: String?, _ body: (inout PriceConnection) throws(ClientError) -> Result
     ) throws(Complaint) -> Result {
         let paths = SocketSearch.paths(
-            named: socket, environment: { name in getenv(name).map { String(cString: $0) } }, uid: getuid())
+            named: socket, environment: environment, uid: getuid())
         var tried: [String] = []
         for path in paths {
             do throws(ClientError) {
@@ -20,6 +26,8 @@ enum Connecting {
                 switch error {
                 case .unreachable, .timedOut, .closed: tried.append("\(error)")
                 case .refused(PriceInterface.fetchFailed, let reason?): throw .fetchFailed(reason)
+                case .refused("\(ServiceInterface.name).PermissionDenied", _): throw .permissionDenied
+                case .refused("\(ServiceInterface.name).MethodNotFound", _): throw .tooOldDaemon
                 case .refused, .unintelligible, .interrupted: throw .unexpected("\(error)")
                 }
             }

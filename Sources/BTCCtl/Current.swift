@@ -2,6 +2,7 @@ import BTCPriceClient
 import BTCPriceCore
 import BTCPriceFeature
 import BTCPriceVarlink
+import Varlink
 
 /// `btcctl current`: one line, one status.
 enum Current {
@@ -29,7 +30,7 @@ enum Current {
             status: ExitStatus.tooOld)
     }
 
-    private static func show(_ message: StateMessage, json: Bool, at now: ObservationTime) {
+    static func show(_ message: StateMessage, json: Bool, at now: ObservationTime) {
         if json {
             Output.line(Output.json(message, at: now))
             return

@@ -1,4 +1,5 @@
 import BTCPriceFeature
+import BTCPriceVarlink
 
 /// The statuses of btcctl (sysexits.h where there is one that fits). A wrong command line is ArgumentParser's: 64, EX_USAGE.
 enum ExitStatus {
@@ -9,13 +10,15 @@ enum ExitStatus {
     static let unreachable: Int32 = 69
     /// EX_IOERR: standard output can't be written.
     static let outputFailed: Int32 = 74
-    /// EX_TEMPFAIL: the price is older than wanted.
+    /// EX_TEMPFAIL: the price is older than wanted, or did not come in time.
     static let tooOld: Int32 = 75
+    /// EX_NOPERM: not for this user.
+    static let notPermitted: Int32 = 77
 }
 
 /// Something that ends a command: one word for programs, one line for people, one status for scripts.
 struct Complaint: Error, Equatable {
-    /// `unreachable`, `noPrice`, `tooOld`, `usage`, `internal`
+    /// `unreachable`, `noPrice`, `tooOld`, `timedOut`, `permissionDenied`, `usage`, `internal`
     let word: String
     let message: String
     let status: Int32
@@ -31,6 +34,22 @@ struct Complaint: Error, Equatable {
     static func fetchFailed(_ reason: String) -> Complaint {
         Complaint(word: "noPrice", message: "\(PriceTexts.failed) \(reason)", status: ExitStatus.noPrice)
     }
+
+    static func timedOut(_ timeout: Duration, _ reason: String) -> Complaint {
+        Complaint(
+            word: "timedOut", message: "No fresh price within \(Table.text(timeout)): \(reason)",
+            status: ExitStatus.tooOld)
+    }
+
+    static let permissionDenied = Complaint(
+        word: "permissionDenied",
+        message: "Only root and the group \(Product.group) may do that: use sudo, or add a user with "
+            + "'usermod -aG \(Product.group) USER' (it counts from the next login).",
+        status: ExitStatus.notPermitted)
+
+    static let tooOldDaemon = Complaint(
+        word: "internal", message: "The daemon is older than this btcctl and does not know the question. Restart it.",
+        status: ExitStatus.unreachable)
 
     static func unexpected(_ what: String) -> Complaint {
         Complaint(word: "internal", message: what, status: ExitStatus.unreachable)

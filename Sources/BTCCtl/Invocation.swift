@@ -4,6 +4,37 @@ import BTCPriceCore
 enum Invocation: Equatable {
     case current(CurrentOptions)
     case watch(WatchOptions)
+    case report(ReportOptions)
+    case change(ReportOptions.Change, socket: String?, json: Bool)
+    case wait(WaitOptions)
+}
+
+/// `btcctl status` and `btcctl sources`
+struct ReportOptions: Equatable {
+    /// What is asked.
+    enum Question: Equatable {
+        case status
+        case sources(isVerbose: Bool)
+    }
+
+    /// What is changed.
+    enum Change: Equatable {
+        case pause
+        case resume
+    }
+
+    var question: Question
+    var socket: String?
+    var watch = false
+    var json = false
+}
+
+/// `btcctl wait`
+struct WaitOptions: Equatable {
+    var socket: String?
+    /// `nil` for as long as it takes.
+    var timeout: Duration?
+    var json = false
 }
 
 /// `btcctl current`

@@ -26,6 +26,11 @@ enum Output {
         return JSON.object(object).text
     }
 
+    /// An answer as one JSON object: the version, and the interface's value under its name there.
+    static func json(_ name: String, _ value: JSON) -> String {
+        JSON.object(["version": .integer(jsonVersion), name: value]).text
+    }
+
     /// An error as one JSON object.
     static func json(_ complaint: Complaint) -> String {
         let object: JSONObject = [

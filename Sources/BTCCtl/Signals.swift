@@ -1,3 +1,4 @@
+import BTCPriceCore
 import Glibc
 import Synchronization
 
@@ -42,6 +43,13 @@ enum Signals {
     static var toEnd: Int32? {
         let number = ending.load(ordering: .relaxed)
         return number == 0 ? nil : number
+    }
+
+    /// Waits for so long, unless a signal comes.
+    /// - Parameter descriptor: What ``catchThem()`` returned.
+    static func wait(_ duration: Duration, on descriptor: Int32) {
+        var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        if poll(&poller, 1, Int32(clamping: duration.wholeMilliseconds)) > 0 { drain(descriptor) }
     }
 
     /// Empties the pipe: from here on a wait waits again.

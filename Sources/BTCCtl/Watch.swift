@@ -2,6 +2,7 @@ import BTCPriceClient
 import BTCPriceCore
 import BTCPriceFeature
 import BTCPriceVarlink
+import Varlink
 import Glibc
 
 /// `btcctl watch`: a line a tick on a pipe, a line redrawn on a terminal. It survives a restart of the daemon.
@@ -27,7 +28,7 @@ struct Watch {
 
     init(_ options: WatchOptions) {
         self.options = options
-        isTerminal = !options.json && Screen.isPossible { name in getenv(name).map { String(cString: $0) } }
+        isTerminal = !options.json && Screen.isPossible(environment: Connecting.environment)
     }
 
     /// Runs until it is stopped, or until it can't reach a daemon at its start.
@@ -44,7 +45,7 @@ struct Watch {
                 }
                 lost(error)
             }
-            wait(pause)
+            Signals.wait(pause, on: signals)
             endIfAsked()
             pause = min(pause * 2, .seconds(1))
         }
@@ -130,11 +131,5 @@ struct Watch {
         guard let number = Signals.toEnd else { return }
         if isTerminal { Output.write("\n", to: STDOUT_FILENO) }
         Signals.end(by: number)
-    }
-
-    /// Waits, unless a signal comes.
-    private func wait(_ duration: Duration) {
-        var poller = pollfd(fd: signals, events: Int16(POLLIN), revents: 0)
-        if poll(&poller, 1, Int32(clamping: duration.wholeMilliseconds)) > 0 { Signals.drain(signals) }
     }
 }

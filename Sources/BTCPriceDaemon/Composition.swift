@@ -40,35 +40,42 @@ struct Composition {
         let heartbeat = Heartbeat(now().boottime)
         let status = StatusLine(manager: manager)
         let publication = Publication()
+        let (candidates, unusable) = try candidates(client, now: now)
         let fetch = FetchWithFallback(
-            candidates: try candidates(client, now: now), interval: settings.interval, now: now,
+            candidates: candidates, interval: settings.interval, now: now,
             clock: ContinuousClock())
         fetch.sources.resume(stored.rests)
         describe(fetch.sources, at: now().boottime)
         let keeper = PriceKeeper(
             fetch: fetch,
             persist: PersistLastValidPrice(store: store), clock: ContinuousClock(), interval: settings.interval,
-            budget: settings.budget,
+            budget: settings.budget, now: now,
             publish: { state, toWatchers in
                 publication.publish(state, toWatchers: toWatchers)
                 status.show(state, at: now().boottime)
             },
             report: { event in
-                if case .ticked = event { heartbeat.beat(at: now().boottime) }
+                if case .ticked = event {
+                    heartbeat.beat(at: now().boottime)
+                    publication.ticked()
+                }
                 reporter.report(event)
             })
-        let getPrice = GetPrice(keeper: keeper, now: now)
-        let server = try PriceServer(
-            listener: listener, instance: Self.newInstance(), now: now,
-            fetch: { policy in
-                do throws(FetchFailure) { return .success(try await getPrice.execute(policy)) } catch {
-                    return .failure(error)
-                }
-            },
-            report: { reporter.report($0) })
-        publication.connect(server)
-        if let price = stored.price { await keeper.restore(price) }
         let ticker = OneSecondTicker(interval: settings.interval, clock: ContinuousClock(), target: keeper)
+        let activity = ClientActivity(at: now().boottime)
+        let control = TickControl(
+            ticker: ticker, activity: activity, idleAfter: settings.pauseWhenIdle, now: now,
+            report: { reporter.report($0) })
+        let answers = Answers(
+            instance: Self.newInstance(), startedAt: now(), settings: settings, keeper: keeper, control: control,
+            sources: fetch.sources, unusable: unusable, store: store, now: now, logger: logger)
+        let server = try PriceServer(
+            listener: listener, instance: answers.instance, now: now, activity: activity,
+            administrators: Administrators(group: Product.group),
+            answer: { call, uid, clients in await answers.reply(to: call, of: uid, clients) },
+            wake: { await control.clientCame() }, report: { reporter.report($0) })
+        publication.connect(server, control)
+        if let price = stored.price { await keeper.restore(price) }
         let observer = Observer(clock: ContinuousClock(), target: keeper, isPaused: { await ticker.isPaused })
         try server.start()
         manager.ready(status: StatusLine.text(await keeper.state))
@@ -145,9 +152,11 @@ struct Composition {
 
     private func candidates(
         _ client: ExchangeClient, now: @escaping TimeSource
-    ) throws -> [FetchWithFallback<ContinuousClock>.Candidate] {
+    ) throws -> (asked: [FetchWithFallback<ContinuousClock>.Candidate], unusable: [SourceReport]) {
         let credentials = Credentials(environment: environment)
-        return try settings.sources.compactMap { source in
+        var unusable: [SourceReport] = []
+        let asked: [FetchWithFallback<ContinuousClock>.Candidate] = try settings.sources.enumerated().compactMap {
+            index, source in
             var key: String?
             if let credential = source.exchange.credential {
                 do {
@@ -158,6 +167,9 @@ struct Composition {
                 if key == nil {
                     logger.notice(
                         "\(source.exchange.source.name) is passed over: it needs a key, the credential \(credential).")
+                    unusable.append(
+                        SourceReport(
+                            withoutKey: source.exchange.source, address: source.url, order: Int64(index + 1)))
                     return nil
                 }
             }
@@ -169,6 +181,7 @@ struct Composition {
                 fetch: FetchLatestPrice(loader: source.exchange.loader(access), now: now), address: source.url,
                 timeout: source.timeout, hedge: source.hedge)
         }
+        return (asked, unusable)
     }
 
     /// What an operator would wonder about: who can't be asked every time, and who is not asked yet.

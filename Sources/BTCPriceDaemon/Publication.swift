@@ -2,15 +2,23 @@ import BTCPriceCore
 import BTCPriceServer
 import Synchronization
 
-/// Brings states to the server. Keeper and server need each other: the one to show, the other to fetch.
+/// Brings states to the server, and ticks to what watches over them. Keeper and server need each other: the one to show, the other
+/// to fetch.
 final class Publication: Sendable {
-    private let server = Mutex<PriceServer?>(nil)
+    private let ends = Mutex<(server: PriceServer, control: TickControl<ContinuousClock>)?>(nil)
 
-    func connect(_ server: PriceServer) {
-        self.server.withLock { $0 = server }
+    func connect(_ server: PriceServer, _ control: TickControl<ContinuousClock>) {
+        ends.withLock { $0 = (server, control) }
     }
 
     func publish(_ state: PriceState, toWatchers: Bool) {
-        server.withLock { $0 }?.publish(state, toWatchers: toWatchers)
+        ends.withLock { $0 }?.server.publish(state, toWatchers: toWatchers)
+    }
+
+    /// A tick has ended: the last one for now, if nobody wanted a price for long.
+    func ticked() {
+        guard let control = ends.withLock({ $0 })?.control, control.mayPause else { return }
+        // Not awaited: a pause waits for the end of this tick.
+        Task { await control.pauseIfIdle() }
     }
 }

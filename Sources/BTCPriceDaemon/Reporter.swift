@@ -63,6 +63,13 @@ package final class Reporter: Sendable {
             daily: category == .refused)
     }
 
+    func report(_ ticking: Ticking) {
+        switch ticking {
+        case .idle: say(.info, "idle", "Nobody wants a price: the ticks stand still until somebody does.", [:])
+        case .running, .paused: break
+        }
+    }
+
     func report(_ event: ServerEvent) {
         switch event {
         case .tooManyConnections(let limit):

@@ -105,6 +105,9 @@ public final class FilePriceStore: PriceStore {
         if let failure = state.withLock(\.syncFailure) { throw failure }
     }
 
+    /// When the disk last got a copy, `CLOCK_BOOTTIME` in milliseconds; `nil` where that is not known.
+    public var lastSync: Int64? { state.withLock(\.lastSync) }
+
     /// Waits for the copy that is on its way to the disk, if one is.
     func waitForDisk() {
         disk.sync {}

@@ -2,6 +2,18 @@ import BTCPriceCore
 import BTCPriceVarlink
 import Varlink
 
+/// What all connections have done since the start.
+struct CallCounts {
+    /// Whole calls.
+    var calls: Int64 = 0
+    /// Those that want a price.
+    var priceCalls: Int64 = 0
+    /// Messages longer than they may be.
+    var tooLong: Int64 = 0
+    /// Clients whose next call had to wait, since they did not read.
+    var heldBack: Int64 = 0
+}
+
 /// The published state in the forms it is sent in, each encoded at most once.
 struct Board {
     private let instance: String
@@ -9,6 +21,9 @@ struct Board {
     private var told = PriceState.empty
     private var single: [UInt8]?
     private var continued: [UInt8]?
+
+    /// What the connections have done.
+    var counts = CallCounts()
 
     /// Counts the states that were shown.
     private(set) var version: UInt64 = 0

@@ -8,16 +8,16 @@ import Varlink
 struct Connection {
     /// What the loop is to do for a connection beside reading and writing.
     enum Request: Equatable {
-        /// Fetch a price; ``Connection/fetched(_:_:)`` takes the answer.
-        case fetch(CachePolicy)
+        /// Have it answered elsewhere; ``Connection/answered(_:)`` takes the reply.
+        case ask(PriceCall)
         /// Enter it among the watchers; ``Connection/watch(_:version:)`` takes the current state.
         case watch
     }
 
     private enum Mode {
         case calls
-        /// A fetch is under way. Replies come in the order of the calls, so nothing else is looked at.
-        case fetching(replyWanted: Bool)
+        /// An answer is on its way. Replies come in the order of the calls, so nothing else is looked at.
+        case asking(replyWanted: Bool)
         /// A watch never ends by itself, so calls behind it are never answered.
         case watching
     }
@@ -32,6 +32,7 @@ struct Connection {
     private var lastIsState = false
     private var inputHasEnded = false
     private var isBroken = false
+    private var isHeldBack = false
     private var seen: UInt64 = 0
 
     init(service: ServiceInterface, limits: ServerLimits) {
@@ -81,6 +82,7 @@ struct Connection {
     /// This many bytes of ``output`` were written.
     mutating func wrote(_ count: Int) {
         waiting -= count
+        if waiting <= queuedBytes { isHeldBack = false }
         headOffset += count
         guard let head = queue.first, headOffset == head.count else { return }
         queue.removeFirst()
@@ -90,22 +92,29 @@ struct Connection {
 
     /// Looks at what was read before, now that there is room or an answer.
     mutating func proceed(board: inout Board, at boottime: Int64) -> Request? {
-        while case .calls = mode, !isBroken, waiting <= queuedBytes {
+        while case .calls = mode, !isBroken {
+            guard waiting <= queuedBytes else {
+                if !isHeldBack { board.counts.heldBack += 1 }
+                isHeldBack = true
+                return nil
+            }
             do throws(MessageError) {
                 guard let message = try input.next() else { return nil }
                 let call = try Call(decoding: message)
+                board.counts.calls += 1
                 if let request = take(call, board: &board, at: boottime) { return request }
             } catch {
                 // As systemd does: no reply, the connection ends. What was answered before is still sent.
                 isBroken = true
+                if error == input.tooLong { board.counts.tooLong += 1 }
             }
         }
         return nil
     }
 
-    /// The fetch it asked for has ended.
-    mutating func fetched(_ reply: Reply) {
-        guard case .fetching(let replyWanted) = mode else { return }
+    /// What it asked for is answered.
+    mutating func answered(_ reply: Reply) {
+        guard case .asking(let replyWanted) = mode else { return }
         mode = .calls
         if replyWanted { send(reply.encoded()) }
     }
@@ -154,10 +163,12 @@ struct Connection {
         case .failure(let refusal): answer(call, refusal.reply)
         case .success(.watchPrice): return .watch
         case .success(.getPrice(.localFirst)) where board.holdsPrice:
+            board.counts.priceCalls += 1
             if !call.oneway { send(board.reply(continues: false, at: boottime)) }
-        case .success(.getPrice(let policy)):
-            mode = .fetching(replyWanted: !call.oneway)
-            return .fetch(policy)
+        case .success(let read):
+            if case .getPrice = read { board.counts.priceCalls += 1 }
+            mode = .asking(replyWanted: !call.oneway)
+            return .ask(read)
         }
         return nil
     }

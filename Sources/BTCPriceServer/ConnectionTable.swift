@@ -5,8 +5,8 @@ struct ConnectionTable {
         var connection: Connection
         /// The events it is registered for.
         var interest: UInt32
-        /// The fetch it waits for.
-        var fetch: Task<Void, Never>?
+        /// Makes the answer it waits for.
+        var answer: Task<Void, Never>?
         let uid: UInt32
         /// Tells connections apart that had the same descriptor one after the other.
         let generation: UInt32
@@ -18,6 +18,9 @@ struct ConnectionTable {
 
     /// How many there are.
     private(set) var count = 0
+
+    /// How many users have some.
+    var users: Int { countByUser.count }
 
     /// How many a user has.
     func count(of uid: UInt32) -> Int {
@@ -42,7 +45,7 @@ struct ConnectionTable {
         if missing > 0 { slots.append(contentsOf: repeatElement(nil, count: missing)) }
         generation &+= 1
         slots[Int(descriptor)] = Slot(
-            connection: connection, interest: interest, fetch: nil, uid: uid, generation: generation)
+            connection: connection, interest: interest, answer: nil, uid: uid, generation: generation)
         count += 1
         countByUser[uid, default: 0] += 1
         return Self.tag(descriptor, generation)

@@ -14,7 +14,10 @@ struct EventLoop: ~Copyable {
         let instance: String
         let limits: ServerLimits
         let now: TimeSource
-        let fetch: @Sendable (CachePolicy) async -> Result<PriceState, FetchFailure>
+        let activity: ClientActivity
+        let administrators: Administrators
+        let answer: PriceServer.Answer
+        let wake: @Sendable () async -> Void
         let report: @Sendable (ServerEvent) -> Void
     }
 
@@ -34,6 +37,9 @@ struct EventLoop: ~Copyable {
     private var acceptAgainAt: Int64?
     private var buffer = [UInt8](repeating: 0, count: 16 * 1024)
     private var mustStop = false
+    private var refused: (inAll: Int64, ofUser: Int64) = (0, 0)
+    /// The price calls that are known to ``ClientActivity``.
+    private var toldPriceCalls: Int64 = 0
 
     init(_ environment: Environment) throws(SocketError) {
         self.environment = environment
@@ -80,8 +86,8 @@ struct EventLoop: ~Copyable {
         if delivery.stop { mustStop = true }
         for (tag, reply) in delivery.answers {
             guard let descriptor = table.descriptor(of: tag) else { continue }
-            table[descriptor]?.fetch = nil
-            table[descriptor]?.connection.fetched(reply)
+            table[descriptor]?.answer = nil
+            table[descriptor]?.connection.answered(reply)
             takeCallsReadBefore(descriptor)
             flush(descriptor)
         }
@@ -139,11 +145,13 @@ struct EventLoop: ~Copyable {
         let uid = UInt32(truncatingIfNeeded: cepoll_peer_uid(descriptor))
         let limits = environment.limits
         guard table.count < limits.connections else {
+            refused.inAll += 1
             environment.report(.tooManyConnections(limit: limits.connections))
             close(descriptor)
             return
         }
         guard table.count(of: uid) < limits.connectionsPerUser else {
+            refused.ofUser += 1
             environment.report(.tooManyConnectionsOfUser(uid: uid, limit: limits.connectionsPerUser))
             close(descriptor)
             return
@@ -157,9 +165,12 @@ struct EventLoop: ~Copyable {
     }
 
     private mutating func drop(_ descriptor: Int32) {
-        if watchers.leave(descriptor) { environment.inbox.leaveWatcher() }
+        if watchers.leave(descriptor) {
+            environment.inbox.leaveWatcher()
+            environment.activity.watcherLeft(at: boottime)
+        }
         // Nobody is left to tell: a fetch that no other client waits for ends here.
-        table[descriptor]?.fetch?.cancel()
+        table[descriptor]?.answer?.cancel()
         table.remove(descriptor)
         close(descriptor)
         if acceptAgainAt != nil { resumeAccepting() }
@@ -209,19 +220,38 @@ struct EventLoop: ~Copyable {
         case .watch:
             environment.inbox.enterWatcher(&board)
             watchers.enter(descriptor)
+            environment.activity.watcherCame()
+            priceIsWanted()
             let state = board.reply(continues: true, at: boottime)
             table[descriptor]?.connection.watch(state, version: board.version)
-        case .fetch(let policy):
+        case .ask(let call):
             let tag = table.tag(of: descriptor)
-            table[descriptor]?.fetch = Task { [environment] in
-                let reply: Reply =
-                    switch await environment.fetch(policy) {
-                    case .success(let state): .state(StateMessage(instance: environment.instance, state: state))
-                    case .failure(let failure): .fetchFailed(failure)
-                    }
-                environment.inbox.answer(tag, reply)
+            guard !call.changesTheDaemon || environment.administrators.include(peerOf: descriptor) else {
+                environment.inbox.answer(tag, .permissionDenied)
+                break
+            }
+            let counts = clientCounts
+            let uid = table[descriptor]?.uid ?? .max
+            table[descriptor]?.answer = Task { [environment] in
+                environment.inbox.answer(tag, await environment.answer(call, uid, counts))
             }
         }
+        if board.counts.priceCalls != toldPriceCalls {
+            toldPriceCalls = board.counts.priceCalls
+            priceIsWanted()
+        }
+    }
+
+    private func priceIsWanted() {
+        guard environment.activity.called(at: boottime) else { return }
+        Task { [environment] in await environment.wake() }
+    }
+
+    private var clientCounts: ClientCounts {
+        ClientCounts(
+            connections: table.count, users: table.users, watchers: watchers.count, calls: board.counts.calls,
+            limits: environment.limits, refused: refused.inAll, refusedOfUser: refused.ofUser,
+            tooLong: board.counts.tooLong, heldBack: board.counts.heldBack)
     }
 
     /// Writes what can be written, and asks for the events that matter from here on.

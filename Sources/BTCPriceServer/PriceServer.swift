@@ -1,14 +1,14 @@
 public import BTCPriceCore
-import BTCPriceVarlink
+public import BTCPriceVarlink
 import CEpoll
 import Glibc
 import Synchronization
-import Varlink
+public import Varlink
 
 /// Answers the socket: an epoll loop on a thread of its own.
 public final class PriceServer: Sendable {
-    /// Fetches a price for a client that does not want, or can't have, the held one.
-    public typealias Fetch = @Sendable (CachePolicy) async -> Result<PriceState, FetchFailure>
+    /// Answers a call that the held price does not answer: for whom, and with what the loop knows of its clients.
+    public typealias Answer = @Sendable (_ call: PriceCall, _ uid: UInt32, _ clients: ClientCounts) async -> Reply
 
     private enum Phase {
         case new(EventLoop.Environment)
@@ -29,12 +29,16 @@ public final class PriceServer: Sendable {
     ///   - instance: Changes at every start of the daemon.
     ///   - limits: What clients are granted.
     ///   - now: Reads the clock that a reply's freshness is judged by.
-    ///   - fetch: Fetches a price for a client.
+    ///   - activity: Is told when a client wants a price.
+    ///   - administrators: Who may change the daemon. Others never get such a call to `answer`.
+    ///   - answer: Answers the calls that the held price does not.
+    ///   - wake: Called when a client comes for whom the activity says that it is waited.
     ///   - report: Tells the operator; called on the loop's thread, must not block.
     /// - Throws: ``SocketError`` if the system grants no descriptor.
     public init(
         listener: ListeningSocket, instance: String, limits: ServerLimits = .fitting(), now: @escaping TimeSource,
-        fetch: @escaping Fetch, report: @escaping @Sendable (ServerEvent) -> Void
+        activity: ClientActivity, administrators: Administrators = Administrators(), answer: @escaping Answer,
+        wake: @escaping @Sendable () async -> Void = {}, report: @escaping @Sendable (ServerEvent) -> Void
     ) throws(SocketError) {
         inbox = try Inbox()
         let service = ServiceInterface(
@@ -43,7 +47,7 @@ public final class PriceServer: Sendable {
             .new(
                 EventLoop.Environment(
                     listener: listener, inbox: inbox, service: service, instance: instance, limits: limits, now: now,
-                    fetch: fetch, report: report)))
+                    activity: activity, administrators: administrators, answer: answer, wake: wake, report: report)))
     }
 
     /// Starts the thread. Clients that connected before are answered now.

@@ -30,6 +30,28 @@ public struct ServerLimits: Sendable, Hashable {
     }
 }
 
+/// Who asks, and which limits were hit since the start: what the loop knows of its clients.
+public struct ClientCounts: Sendable, Hashable {
+    /// Open connections.
+    public var connections = 0
+    /// Users who have some.
+    public var users = 0
+    /// Connections that watch.
+    public var watchers = 0
+    /// Calls since the start.
+    public var calls: Int64 = 0
+    /// The limits that are in force.
+    public var limits: ServerLimits
+    /// Connections refused because of ``ServerLimits/connections``.
+    public var refused: Int64 = 0
+    /// Connections refused because of ``ServerLimits/connectionsPerUser``.
+    public var refusedOfUser: Int64 = 0
+    /// Connections ended because of ``ServerLimits/messageBytes``.
+    public var tooLong: Int64 = 0
+    /// Clients held back because of ``ServerLimits/queuedBytes``.
+    public var heldBack: Int64 = 0
+}
+
 /// Something about the socket that is worth telling an operator.
 public enum ServerEvent: Sendable, Hashable {
     /// A connection was refused since there are too many in all.

@@ -7,6 +7,17 @@ public enum PriceCall: Sendable, Hashable {
     case getPrice(CachePolicy)
     /// `WatchPrice`
     case watchPrice
+    /// `GetStatus`
+    case getStatus
+    /// `ListSources`
+    case listSources
+    /// `Pause`
+    case pause
+    /// `Resume`
+    case resume
+
+    /// Whether it changes the daemon: not for everybody.
+    public var changesTheDaemon: Bool { self == .pause || self == .resume }
 
     /// Reads a call to the interface.
     /// - Parameters:
@@ -29,11 +40,20 @@ public enum PriceCall: Sendable, Hashable {
             }
             return .success(.getPrice(policy))
         case "WatchPrice":
-            if let unknown = call.parameters.members.first { return .failure(Refusal(.invalidParameter(unknown.name))) }
-            return call.more ? .success(.watchPrice) : .failure(Refusal(.expectedMore))
+            return call.more ? bare(.watchPrice, call) : .failure(Refusal(.expectedMore))
+        case "GetStatus": return bare(.getStatus, call)
+        case "ListSources": return bare(.listSources, call)
+        case "Pause": return bare(.pause, call)
+        case "Resume": return bare(.resume, call)
         default:
             return .failure(Refusal(.methodNotFound(call.method)))
         }
+    }
+
+    /// A call that takes no parameters.
+    private static func bare(_ read: PriceCall, _ call: Call) -> Result<PriceCall, Refusal> {
+        if let unknown = call.parameters.members.first { return .failure(Refusal(.invalidParameter(unknown.name))) }
+        return .success(read)
     }
 
     /// The call as a message.
@@ -43,6 +63,10 @@ public enum PriceCall: Sendable, Hashable {
         case .getPrice(let policy):
             Call(method: PriceInterface.getPrice, parameters: ["cachePolicy": .string(policy.rawValue)])
         case .watchPrice: Call(method: PriceInterface.watchPrice, more: true)
+        case .getStatus: Call(method: PriceInterface.getStatus)
+        case .listSources: Call(method: PriceInterface.listSources)
+        case .pause: Call(method: PriceInterface.pause)
+        case .resume: Call(method: PriceInterface.resume)
         }
     }
 
@@ -61,6 +85,16 @@ extension Reply {
     /// The reply to `GetPrice` and `WatchPrice`.
     public static func state(_ message: StateMessage, continues: Bool = false) -> Reply {
         Reply(parameters: ["state": .object(message.json)], continues: continues)
+    }
+
+    /// The reply to `GetStatus`.
+    public static func status(_ message: StatusMessage) -> Reply {
+        Reply(parameters: ["status": .object(message.json)])
+    }
+
+    /// The reply to `ListSources`.
+    public static func sources(_ reports: [SourceReport]) -> Reply {
+        Reply(parameters: ["sources": .array(reports.map { .object($0.json) })])
     }
 
     /// `io.btcpriced.Price.FetchFailed`

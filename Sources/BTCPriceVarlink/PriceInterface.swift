@@ -8,6 +8,14 @@ public enum PriceInterface {
     public static let getPrice = "\(name).GetPrice"
     /// `io.btcpriced.Price.WatchPrice`
     public static let watchPrice = "\(name).WatchPrice"
+    /// `io.btcpriced.Price.GetStatus`
+    public static let getStatus = "\(name).GetStatus"
+    /// `io.btcpriced.Price.ListSources`
+    public static let listSources = "\(name).ListSources"
+    /// `io.btcpriced.Price.Pause`
+    public static let pause = "\(name).Pause"
+    /// `io.btcpriced.Price.Resume`
+    public static let resume = "\(name).Resume"
     /// `io.btcpriced.Price.FetchFailed`
     public static let fetchFailed = "\(name).FetchFailed"
 
@@ -46,10 +54,149 @@ public enum PriceInterface {
           failure: ?string
         )
 
+        # What the ticks have come to since the start.
+        type Ticks (
+          # From one tick to the next, milliseconds
+          intervalMs: int,
+          # Finished, the failed ones included
+          done: int,
+          # Ended without a price
+          failed: int,
+          # Not begun in their time: the machine slept or was too busy
+          skipped: int
+        )
+
+        # Where the last price is kept, and whether that works.
+        type Store (
+          # Over a restart, at every tick
+          runtimeDirectory: string,
+          # Over a reboot
+          stateDirectory: string,
+          # When the disk last got it, UTC, milliseconds since 1970. Null where that is not known.
+          syncedAt: ?int,
+          # Why it can't be kept, in one line. Null while it can.
+          failure: ?string
+        )
+
+        # A limit on clients.
+        type ClientLimit (
+          # connections: in all; connectionsPerUser: of one user; messageBytes: the longest message; queuedBytes: replies that
+          # wait for a client which does not read, before its next call is looked at
+          name: string,
+          # The most there may be
+          most: int,
+          # How often somebody came up against it since the start
+          hits: int
+        )
+
+        # Who asks.
+        type Clients (
+          # Open connections, the one that asks this included
+          connections: int,
+          # Users who have some
+          users: int,
+          # Connections that watch
+          watchers: int,
+          # Calls since the start, this one included
+          calls: int,
+          limits: []ClientLimit
+        )
+
+        # How the daemon is.
+        type Status (
+          # Its semantic version
+          version: string,
+          # Its process
+          pid: int,
+          # Since its start, milliseconds; the time that the machine slept included
+          uptimeMs: int,
+          # The price, as GetPrice tells it
+          state: State,
+          # When its freshness became what it is, UTC, milliseconds since 1970
+          since: int,
+          # paused: by Pause; idle: no client came for as long as tick.pause-when-idle says, and the next one resumes the ticks
+          ticking: (running, paused, idle),
+          ticks: Ticks,
+          store: Store,
+          clients: Clients
+        )
+
+        # The last question to which a source gave no price.
+        type SourceFailure (
+          # UTC, milliseconds since 1970
+          at: int,
+          # timed-out, unreachable, unavailable, rate-limited, refused, invalid-data or stale-data
+          kind: string,
+          # Why, in one line
+          reason: string
+        )
+
+        # How long a source's last answers took: so many of a hundred within so many milliseconds.
+        type Latency (
+          p50Ms: int,
+          p90Ms: int,
+          p99Ms: int,
+          # How many answers that is
+          answers: int
+        )
+
+        # A limit that an exchange publishes.
+        type SourceLimit (
+          # The most requests in any span of the period
+          requests: int,
+          # Milliseconds
+          periodMs: int,
+          # The requests made in the period that ends now
+          made: int
+        )
+
+        # A source, and whether it is used.
+        type Source (
+          # Its name in the configuration: "binance"
+          name: string,
+          # Its place in the configured order, from 1
+          order: int,
+          # The market it is read from: "BTC/USDT"
+          market: string,
+          # The base address it is asked at
+          url: string,
+          # current: the price that is shown is its; ready: well, and asked if those before it give nothing; slow: well, and can't be
+          # asked at every tick within its limits; full: asked as often as its limits allow; untried: not asked since the start;
+          # failing: gave nothing the last time, and is asked again; resting: failed too often; probing: its rest is over, and the
+          # next question decides; limited: told us to ask later; refused: refuses us, and is asked rarely; noKey: needs a key
+          use: (current, ready, slow, full, untried, failing, resting, probing, limited, refused, noKey),
+          # The same as one letter, in that order: * + ~ = (a space) ! z ? L R K
+          letter: string,
+          # When it last gave a price, UTC, milliseconds since 1970
+          lastSuccess: ?int,
+          lastFailure: ?SourceFailure,
+          # Null before its first answer
+          latency: ?Latency,
+          # Until when it is not asked, UTC, milliseconds since 1970. Null unless it rests.
+          restsUntil: ?int,
+          # Since the start
+          requests: int,
+          limits: []SourceLimit
+        )
+
         # localFirst is the default.
         method GetPrice(cachePolicy: ?(localFirst, remoteFirst, noCache)) -> (state: State)
+
         # With more: the current state at once, then one reply a tick. Without: org.varlink.service.ExpectedMore.
         method WatchPrice() -> (state: State)
+
+        # How are you?
+        method GetStatus() -> (status: Status)
+
+        # Why this price? In the configured order.
+        method ListSources() -> (sources: []Source)
+
+        # Halts the ticks until Resume. For root, the daemon's own user and the group btc-priced, else
+        # org.varlink.service.PermissionDenied.
+        method Pause() -> ()
+
+        # Has the ticks run again, the first at once. For the same users.
+        method Resume() -> ()
 
         # noCache, and no source answered.
         error FetchFailed (reason: string)
@@ -59,6 +206,8 @@ public enum PriceInterface {
 
 /// What is said of the product as a whole.
 public enum Product {
+    /// The group whose members may change the daemon.
+    public static let group = "btc-priced"
     /// The daemon's name.
     public static let name = "btc-priced"
     /// Who makes it.

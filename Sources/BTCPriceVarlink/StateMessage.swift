@@ -31,8 +31,8 @@ public struct StateMessage: Sendable, Hashable {
     }
 
     /// Reads the message. Unknown fields are let pass: newer daemons may send them.
-    /// - Throws: ``StateMessageError`` where a field is missing or of the wrong type.
-    public init(json: JSONObject) throws(StateMessageError) {
+    /// - Throws: ``MessageFieldError`` where a field is missing or of the wrong type.
+    public init(json: JSONObject) throws(MessageFieldError) {
         let quote: PriceQuote? =
             if let object = try json.optional("quote", \.objectValue) { try PriceQuote(json: object) } else { nil }
         self.init(
@@ -47,15 +47,6 @@ public struct StateMessage: Sendable, Hashable {
     }
 }
 
-/// A message that does not follow the interface's definition.
-public struct StateMessageError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The field that is missing or wrong.
-    public let field: String
-
-    /// `the field 'tick' is missing or of the wrong type`
-    public var description: String { "the field '\(field)' is missing or of the wrong type" }
-}
-
 extension PriceQuote {
     /// The quote as the interface's `Quote`.
     var json: JSONObject {
@@ -68,9 +59,9 @@ extension PriceQuote {
         ]
     }
 
-    init(json: JSONObject) throws(StateMessageError) {
+    init(json: JSONObject) throws(MessageFieldError) {
         guard let value = Decimal(exactly: try json.required("value", \.stringValue)) else {
-            throw StateMessageError(field: "value")
+            throw MessageFieldError(field: "value")
         }
         self.init(
             value: value,
@@ -78,30 +69,5 @@ extension PriceQuote {
             timestamp: Timestamp(milliseconds: try json.required("timestamp", \.integerValue)),
             source: try json.required("source", \.stringValue),
             market: try json.required("market", \.stringValue))
-    }
-}
-
-extension JSONObject {
-    fileprivate func optional<Value>(_ field: String, _ value: (JSON) -> Value?) throws(StateMessageError) -> Value? {
-        guard let member = self[field], member != .null else { return nil }
-        guard let found = value(member) else { throw StateMessageError(field: field) }
-        return found
-    }
-
-    fileprivate func required<Value>(_ field: String, _ value: (JSON) -> Value?) throws(StateMessageError) -> Value {
-        guard let found = try optional(field, value) else { throw StateMessageError(field: field) }
-        return found
-    }
-
-    fileprivate func choice<Value: RawRepresentable<String>>(
-        _ field: String, optional: Value.Type
-    ) throws(StateMessageError) -> Value? {
-        try self.optional(field) { $0.stringValue.flatMap(Value.init(rawValue:)) }
-    }
-
-    fileprivate func choice<Value: RawRepresentable<String>>(
-        _ field: String, required: Value.Type
-    ) throws(StateMessageError) -> Value {
-        try self.required(field) { $0.stringValue.flatMap(Value.init(rawValue:)) }
     }
 }

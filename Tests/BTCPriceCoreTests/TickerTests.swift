@@ -35,6 +35,7 @@ import Testing
         }
 
         func paused() async { state.withLock { $0.pauses += 1 } }
+        func resumed() async {}
 
         func hasBegun() async { for await _ in stream { return } }
     }

@@ -17,6 +17,7 @@ final class World: Sendable {
     let ticker: OneSecondTicker<TestClock>
     let getPrice: GetPrice<TestClock>
     let events: EventLog
+    let now: TimeSource
     /// Whether each state that was shown with a fresh quote was saved before.
     let shownUnsaved = Counter()
     let saves: Counter
@@ -39,6 +40,7 @@ final class World: Sendable {
                 wall: Timestamp(milliseconds: World.start.wall.milliseconds + passed),
                 boottime: World.start.boottime + passed)
         }
+        self.now = now
         let datings = datings
         let candidates = [primary, fallback].map { loader in
             FetchWithFallback<TestClock>.Candidate(
@@ -54,6 +56,7 @@ final class World: Sendable {
             fetch: FetchWithFallback(
                 candidates: candidates, interval: interval, now: now, jitter: { 0.5 }, clock: clock),
             persist: PersistLastValidPrice(store: store), clock: clock, interval: interval, budget: .seconds(1),
+            now: now,
             publish: { [shownUnsaved] state, toWatchers in
                 if state.freshness == .fresh, store.price?.quote != state.quote { shownUnsaved.add() }
                 published.yield((state, toWatchers))

@@ -83,10 +83,10 @@ import Varlink
         var client = Client()
         let fetch = #"{"method":"io.btcpriced.Price.GetPrice","parameters":{"cachePolicy":"noCache"}}"# + "\0"
         let info = #"{"method":"org.varlink.service.GetInfo"}"# + "\0"
-        #expect(client.sends(Self.getPrice + fetch + info + Self.getPrice) == .fetch(.noCache))
+        #expect(client.sends(Self.getPrice + fetch + info + Self.getPrice) == .ask(.getPrice(.noCache)))
         #expect(ticks(client.reads()) == [1])
         #expect(!client.connection.wantsInput, "nothing else is looked at while the fetch is under way")
-        client.connection.fetched(.state(StateMessage(instance: "i", state: Self.sample(7))))
+        client.connection.answered(.state(StateMessage(instance: "i", state: Self.sample(7))))
         #expect(client.connection.proceed(board: &client.board, at: 0) == nil)
         let replies = client.reads()
         #expect(replies.count == 3)
@@ -97,7 +97,7 @@ import Varlink
 
     @Test func `with nothing held a plain call fetches`() {
         var client = Client(holding: nil)
-        #expect(client.sends(Self.getPrice) == .fetch(.localFirst))
+        #expect(client.sends(Self.getPrice) == .ask(.getPrice(.localFirst)))
     }
 
     @Test func `a oneway call gets no reply`() {
@@ -107,8 +107,8 @@ import Varlink
         #expect(ticks(client.reads()) == [1])
         let fetch =
             #"{"method":"io.btcpriced.Price.GetPrice","parameters":{"cachePolicy":"noCache"},"oneway":true}"# + "\0"
-        #expect(client.sends(fetch) == .fetch(.noCache))
-        client.connection.fetched(.state(StateMessage(instance: "i", state: Self.sample(7))))
+        #expect(client.sends(fetch) == .ask(.getPrice(.noCache)))
+        client.connection.answered(.state(StateMessage(instance: "i", state: Self.sample(7))))
         #expect(client.reads().isEmpty)
         #expect(client.connection.wantsInput)
     }

@@ -1,10 +1,12 @@
 import BTCPriceClient
 import BTCPriceCore
 import BTCPriceVarlink
+import Dispatch
 import Glibc
 import Synchronization
 import TestSupport
 import Testing
+import Varlink
 
 @testable import BTCPriceServer
 
@@ -16,18 +18,22 @@ import Testing
         let path: String
         let box: EventBox
 
-        init(limits: ServerLimits = .fitting()) throws {
+        init(limits: ServerLimits = .fitting(), administrators: Administrators = Administrators()) throws {
             path = "\(directory.path)/io.btcpriced.Price"
             let log = EventBox()
             box = log
             server = try PriceServer(
                 listener: ListeningSocket(path: path), instance: "i", limits: limits,
                 now: { ObservationTime(wall: Timestamp(milliseconds: 0), boottime: 0) },
-                fetch: { policy in
-                    policy == .noCache
-                        ? .failure(
+                activity: ClientActivity(at: 0), administrators: administrators,
+                answer: { call, _, _ in
+                    switch call {
+                    case .getPrice(.noCache):
+                        .fetchFailed(
                             FetchFailure(failures: [SourceFailure(source: "binance", error: .refused("HTTP 451"))]))
-                        : .success(ConnectionTests.sample(99))
+                    case .getPrice: .state(StateMessage(instance: "i", state: ConnectionTests.sample(99)))
+                    default: Reply()
+                    }
                 },
                 report: { log.add($0) })
             try server.start()
@@ -38,25 +44,52 @@ import Testing
         func publish(_ tick: Int64) { server.publish(ConnectionTests.sample(tick), toWatchers: true) }
     }
 
+    /// A blocking client must not take the pool's thread that its answer is made on.
+    private func onAThread(_ body: @escaping @Sendable () throws -> Void) async throws {
+        try await withCheckedThrowingContinuation { continuation in
+            DispatchQueue.global().async { continuation.resume(with: Result(catching: body)) }
+        }
+    }
+
     final class EventBox: Sendable {
         private let events = Mutex<[ServerEvent]>([])
         func add(_ event: ServerEvent) { events.withLock { $0.append(event) } }
         var all: [ServerEvent] { events.withLock { $0 } }
     }
 
-    @Test func `the client asks, fetches, and learns why there is nothing`() throws {
-        let service = try Service()
-        var connection = try PriceConnection(path: service.path)
-        #expect(try connection.getPrice().state.tick == 99, "nothing is held: it is fetched")
-        service.publish(3)
-        #expect(try connection.getPrice().state.tick == 3)
-        #expect(try connection.getPrice(.remoteFirst).state.tick == 99)
-        #expect(
-            throws: ClientError.refused(error: "io.btcpriced.Price.FetchFailed", reason: "binance: refused: HTTP 451")
-        ) {
-            try connection.getPrice(.noCache)
+    @Test func `the client asks, fetches, and learns why there is nothing`() async throws {
+        try await onAThread {
+            let service = try Service()
+            var connection = try PriceConnection(path: service.path)
+            #expect(try connection.getPrice().state.tick == 99, "nothing is held: it is fetched")
+            service.publish(3)
+            #expect(try connection.getPrice().state.tick == 3)
+            #expect(try connection.getPrice(.remoteFirst).state.tick == 99)
+            #expect(
+                throws: ClientError.refused(
+                    error: "io.btcpriced.Price.FetchFailed", reason: "binance: refused: HTTP 451")
+            ) {
+                try connection.getPrice(.noCache)
+            }
+            #expect(try connection.getPrice().instance == "i")
         }
-        #expect(try connection.getPrice().instance == "i")
+    }
+
+    @Test func `who may change the daemon, may, and others are told`() async throws {
+        try await onAThread {
+            let service = try Service(administrators: Administrators(uid: getuid(), gid: nil))
+            var connection = try PriceConnection(path: service.path)
+            try connection.pause()
+            try connection.resume()
+            // The pure rule; the kernel's word for who somebody is has a system test.
+            let rule = Administrators(uid: 900, gid: 800)
+            #expect(rule.include(uid: 0, groups: []))
+            #expect(rule.include(uid: 900, groups: []))
+            #expect(rule.include(uid: 1000, groups: [7, 800]))
+            #expect(!rule.include(uid: 1000, groups: [7, 900]))
+            #expect(!Administrators(uid: 900, gid: nil).include(uid: 1000, groups: [800]))
+            #expect(!Administrators(uid: 900, group: "no-such-group").include(uid: 1000, groups: [.max]))
+        }
     }
 
     @Test func `two hundred watchers get every state in order, however thin the slices`() throws {

@@ -42,16 +42,16 @@ import Varlink
         for field in ["instance", "tick", "freshness"] {
             var broken = full.json
             broken[field] = nil
-            #expect(throws: StateMessageError(field: field)) { try StateMessage(json: broken) }
+            #expect(throws: MessageFieldError(field: field)) { try StateMessage(json: broken) }
             broken[field] = .bool(true)
-            #expect(throws: StateMessageError(field: field)) { try StateMessage(json: broken) }
+            #expect(throws: MessageFieldError(field: field)) { try StateMessage(json: broken) }
         }
         var broken = full.json
         broken["freshness"] = .string("rotten")
-        #expect(throws: StateMessageError(field: "freshness")) { try StateMessage(json: broken) }
+        #expect(throws: MessageFieldError(field: "freshness")) { try StateMessage(json: broken) }
         broken = full.json
         broken["quote"] = .object(["value": .string("12abc")])
-        #expect(throws: StateMessageError(field: "value")) { try StateMessage(json: broken) }
+        #expect(throws: MessageFieldError(field: "value")) { try StateMessage(json: broken) }
     }
 
     @Test func `calls are read and refused by the interface's rules`() {

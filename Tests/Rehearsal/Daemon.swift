@@ -47,7 +47,7 @@ final class VirtualDaemon: Sendable {
             candidates: candidates, interval: .seconds(1), now: now, jitter: jitter, clock: clock)
         keeper = PriceKeeper(
             fetch: fetch, persist: PersistLastValidPrice(store: store), clock: clock, interval: .seconds(1),
-            budget: .seconds(1),
+            budget: .seconds(1), now: now,
             publish: { state, toWatchers in
                 guard toWatchers else { return }
                 let isAvoidable = loaders.contains { loader in

@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 from btcpriced import *  # noqa: E402, F403
 
-GOLDEN = Path(__file__).with_suffix(".golden")
 # So many ticks are waited for: a breaker opens at the third failure.
 TICKS = 4
 
@@ -94,8 +93,7 @@ def see(case):
     place = Place()
     simulator = Simulator("--replay", PRICES, secure=options.get("secure", False), faults=faults)
     if "refuse\n" in faults + "\n":
-        # The ports are closed a moment after the script is set.
-        wait_until(lambda: not can_reach(simulator.urls["binance"]), what="the closed port")
+        simulator.refuses()
     environment = {}
     if "key" in options:
         folder = tempfile.mkdtemp(prefix="btc-priced-credentials-")
@@ -111,7 +109,7 @@ def see(case):
     limits = simulator.limits()
     daemon.stop()
     simulator.stop()
-    lines = [f"== {name}"] + [f"faults   {line}" for line in faults.splitlines()]
+    lines = [f"faults   {line}" for line in faults.splitlines()]
     lines += [f"shown    {line}" for line in shown.out.splitlines()]
     lines += [f"error    {line}" for line in shown.err.splitlines()]
     lines += [f"status   {shown.status}"]
@@ -124,12 +122,6 @@ def see(case):
     return normal("\n".join(lines) + "\n"), limits
 
 
-def can_reach(url):
-    host, port = url.rsplit("/", 1)[1].rsplit(":", 1)
-    with socket.socket() as probe:
-        return probe.connect_ex((host, int(port))) == 0
-
-
 with tempfile.NamedTemporaryFile("w", suffix=".csv", delete=False) as file:
     file.write("close\n68901.23\n")
 PRICES = file.name
@@ -139,15 +131,7 @@ only = sys.argv[1:]
 chosen = [case for case in CASES if not only or any(word in case[0] for word in only)]
 pool = ThreadPoolExecutor(max_workers=6)
 seen = {case[0]: pool.submit(see, case) for case in chosen}
-golden = {}
-if GOLDEN.exists():
-    for section in ("\n" + GOLDEN.read_text()).split("\n== ")[1:]:
-        golden[section.split("\n", 1)[0]] = "== " + section.rstrip("\n") + "\n"
-
-if os.environ.get("UPDATE_GOLDEN"):
-    for name, future in seen.items():
-        golden[name] = future.result()[0]
-    GOLDEN.write_text("\n".join(golden[case[0]] for case in CASES if case[0] in golden))
+golden = Golden(__file__)
 
 
 def define(name):
@@ -155,7 +139,7 @@ def define(name):
     def _():
         text, limits = seen[name].result()
         assert within(limits), limits
-        equal(text, golden.get(name), name)
+        golden.check(name, text)
         # What each exchange that was asked saw.
         return "; ".join(f"{venue} {count}" for venue, count in limits.items() if not count.startswith("total 0"))
 

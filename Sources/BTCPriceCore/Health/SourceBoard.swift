@@ -137,7 +137,7 @@ public struct SourceBoard: Sendable {
     /// Sources that can't be asked at every tick within their limits.
     public var slow: [Entry] { entries.indices.filter(isSlow).map { entries[$0] } }
 
-    private func isSlow(_ index: Int) -> Bool {
+    func isSlow(_ index: Int) -> Bool {
         entries[index].health.pace > interval
     }
 

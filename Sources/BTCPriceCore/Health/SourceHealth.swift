@@ -29,6 +29,8 @@ public struct SourceHealth: Sendable {
     static let successesToForget = 60
 
     private var limiter: RequestLimiter
+    /// The requests of the last period of each limit.
+    private(set) var tallies: [RequestTally]
     private var recent: UInt32 = 0
     private var failuresRunning = 0
     private var successesRunning = 0
@@ -51,6 +53,7 @@ public struct SourceHealth: Sendable {
     /// - Parameter limits: All limits that it is asked within.
     public init(limits: [RequestLimit]) {
         limiter = RequestLimiter(limits)
+        tallies = limits.map(RequestTally.init)
     }
 
     /// The state of the breaker.
@@ -76,6 +79,7 @@ public struct SourceHealth: Sendable {
     /// Counts a request.
     public mutating func asked(at boottime: Int64) {
         limiter.take(at: boottime)
+        for index in tallies.indices { tallies[index].add(at: boottime) }
         requests += 1
         lastAsked = boottime
     }

@@ -16,8 +16,11 @@ public protocol TickTarget<Instant>: Sendable {
     /// One tick. The next one waits for its end. Cancelled by a pause and by a stop.
     func tick(_ tick: Tick<Instant>) async
 
-    /// The ticks stand still from now on, until the next ``tick(_:)``.
+    /// The ticks stand still from now on.
     func paused() async
+
+    /// They begin again; a ``tick(_:)`` follows at once.
+    func resumed() async
 }
 
 /// Ticks once an interval, one second unless told otherwise.
@@ -74,9 +77,11 @@ public actor OneSecondTicker<C: Clock> where C.Duration == Duration {
     }
 
     /// Ticks again, at once. Without effect unless paused.
-    public func resume() {
+    public func resume() async {
         guard phase == .paused else { return }
-        begin()
+        await target.resumed()
+        // A stop may have come in meanwhile, or another resume.
+        if phase == .paused { begin() }
     }
 
     private func begin() {

@@ -28,6 +28,11 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
     private var machine: PriceStateMachine
     private var shared: Shared?
     private var lastID = 0
+    private let now: TimeSource
+    private var skippedTicks: Int64 = 0
+    /// When the freshness became what it is, `CLOCK_BOOTTIME` in milliseconds.
+    private var since: Int64
+    private var published = Freshness.none
 
     /// - Parameters:
     ///   - fetch: Fetches a price.
@@ -35,16 +40,19 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
     ///   - clock: What the budget is measured on.
     ///   - interval: The ticks' interval: a price is fresh for two of them.
     ///   - budget: The longest that a fetch may take.
+    ///   - now: Reads the clocks.
     ///   - publish: Shows a state; called in order, on no particular thread, and must not block.
     ///   - report: Tells the operator; as `publish`.
     public init(
         fetch: FetchWithFallback<C>, persist: PersistLastValidPrice, clock: C, interval: Duration, budget: Duration,
-        publish: @escaping Publish, report: @escaping Report
+        now: @escaping TimeSource, publish: @escaping Publish, report: @escaping Report
     ) {
         self.fetch = fetch
         self.persist = persist
         self.clock = clock
         self.budget = budget
+        self.now = now
+        self.since = now().boottime
         self.publish = publish
         self.report = report
         self.machine = PriceStateMachine(interval: interval)
@@ -52,6 +60,17 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
 
     /// What is told of the price now.
     public var state: PriceState { machine.state }
+
+    /// What the ticks have come to so far.
+    public var record: TickRecord {
+        let present = now()
+        let told = machine.state.told(at: present.boottime)
+        // One that has grown too old since it was published became stale when its time was over.
+        let isAged = told.freshness != machine.state.freshness
+        return TickRecord(
+            state: told, since: present.wallTime(of: isAged ? machine.state.freshUntil ?? since : since),
+            failed: machine.failedInAll, skipped: skippedTicks, saveFailure: machine.saveFailure)
+    }
 
     /// How many wait for the fetch that is under way, the tick among them; 0 where none is.
     var callersWaiting: Int { shared?.waiters.count ?? 0 }
@@ -75,6 +94,7 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
         } while Self.askedNobody(asker, result)
         // A tick that was given up by a pause is none.
         if case .failure(let failure) = result, failure.isCancelled { return }
+        skippedTicks += tick.skipped
         report(.ticked(machine.state.tick, lateness: tick.lateness, skipped: tick.skipped))
     }
 
@@ -92,6 +112,11 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
     /// The ticks stand still.
     public func paused() {
         perform(machine.paused())
+    }
+
+    /// The ticks are about to begin again.
+    public func resumed() {
+        perform(machine.resumed())
     }
 
     /// Fetches now, for a client.
@@ -120,7 +145,11 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
                 events += machine.saved(error)
             }
         }
-        if let state = actions.publish { publish(state, actions.isTick) }
+        if let state = actions.publish {
+            if state.freshness != published { since = now().boottime }
+            published = state.freshness
+            publish(state, actions.isTick)
+        }
         for event in events { report(event) }
     }
 

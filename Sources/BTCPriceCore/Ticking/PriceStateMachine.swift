@@ -14,8 +14,11 @@ public struct PriceStateMachine: Sendable {
 
     private let freshFor: Int64
     private var failedTicks: Int64 = 0
+    /// The ticks that failed since the start.
+    private(set) var failedInAll: Int64 = 0
     private var failing: Set<String> = []
-    private var saveIsFailing = false
+    /// Why the price can't be kept; `nil` while it can.
+    private(set) var saveFailure: PriceStoreError?
     private var isPaused = false
 
     /// What is told of the price now.
@@ -81,11 +84,19 @@ public struct PriceStateMachine: Sendable {
         return Actions(publish: state, isTick: true)
     }
 
+    /// The ticks begin again: a price that comes before the first of them is a current one.
+    public mutating func resumed() -> Actions {
+        guard isPaused else { return Actions() }
+        isPaused = false
+        state.failure = "no tick since the ticks were resumed"
+        return Actions(publish: state)
+    }
+
     /// An attempt to keep the price has ended.
     public mutating func saved(_ error: PriceStoreError?) -> [PriceEvent] {
-        defer { saveIsFailing = error != nil }
+        defer { saveFailure = error }
         if let error { return [.saveFailed(error)] }
-        return saveIsFailing ? [.saveRecovered] : []
+        return saveFailure != nil ? [.saveRecovered] : []
     }
 
     private mutating func succeeded(_ price: FetchedPrice, _ actions: inout Actions) {
@@ -114,6 +125,7 @@ public struct PriceStateMachine: Sendable {
             actions.events.append(.becameStale(failure: failure.description, quote: state.quote))
         }
         failedTicks += 1
+        failedInAll += 1
         state.freshness = state.quote == nil ? .none : .stale
         state.freshUntil = nil
         state.failure = failure.description

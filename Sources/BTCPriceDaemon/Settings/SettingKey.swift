@@ -46,6 +46,7 @@ struct SettingKey: Sendable {
             SettingKey(name: "sources", kind: .sources, standard: .list(Exchange.all.map(\.source.name))),
             SettingKey(name: "tick.interval-ms", kind: .integer(intervals), standard: .integer(1000)),
             SettingKey(name: "tick.budget-ms", kind: .integer(100...60_000), standard: .integer(1000)),
+            SettingKey(name: "tick.pause-when-idle", kind: .integer(0...86_400), standard: .integer(0)),
         ]
         + Exchange.all.flatMap { exchange in
             let prefix = "source.\(exchange.source.name)"

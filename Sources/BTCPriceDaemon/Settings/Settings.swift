@@ -25,6 +25,8 @@ struct Settings: Sendable {
     let sources: [Source]
     let interval: Duration
     let budget: Duration
+    /// After how long without a client the ticks stand still; `nil` for never.
+    let pauseWhenIdle: Duration?
     let directories: Directories
     let socketPath: String
     let caFile: String?
@@ -51,6 +53,8 @@ struct Settings: Sendable {
         sources = try Self.sources(layers)
         interval = .milliseconds(try layers.integer("tick.interval-ms"))
         budget = .milliseconds(try layers.integer("tick.budget-ms"))
+        let idle = try layers.integer("tick.pause-when-idle")
+        pauseWhenIdle = idle > 0 ? .seconds(idle) : nil
         guard let state = try layers.text("state.directory") ?? standardDirectories.state else {
             throw SettingsError("state.directory is not set, and there is no HOME to put it into: set one of the two")
         }

@@ -77,12 +77,24 @@ static inline int cepoll_accept(int listener) {
     return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
-/* The user id behind a connection (SO_PEERCRED, unix(7)); -1 with errno set where it is not known. */
+/* Who is behind a connection (SO_PEERCRED, unix(7)); -1 with errno set where that is not known. */
+static inline int cepoll_peer(int fd, struct cepoll_credentials *credentials) {
+    socklen_t size = sizeof *credentials;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, credentials, &size);
+}
+
+/* The user id behind a connection; -1 where it is not known. */
 static inline int64_t cepoll_peer_uid(int fd) {
     struct cepoll_credentials credentials;
-    socklen_t size = sizeof credentials;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0) return -1;
-    return (int64_t)credentials.uid;
+    return cepoll_peer(fd, &credentials) < 0 ? -1 : (int64_t)credentials.uid;
+}
+
+/* The supplementary groups behind a connection (SO_PEERGROUPS, linux 4.13) and their number; -1 with ERANGE where they are more
+   than `capacity`. */
+static inline ssize_t cepoll_peer_groups(int fd, gid_t *groups, size_t capacity) {
+    socklen_t size = (socklen_t)(capacity * sizeof *groups);
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) < 0) return -1;
+    return (ssize_t)(size / sizeof *groups);
 }
 
 /* Names the calling thread, as ps(1) shows it: 15 bytes at most (PR_SET_NAME, prctl(2)). */

@@ -96,6 +96,15 @@ class Simulator:
         text = urllib.request.urlopen(self.urls["control"] + "/requests", timeout=5).read().decode()
         return {name: int(count) for name, count in (line.split() for line in text.splitlines())}
 
+    def refuses(self, venue="binance"):
+        """Waits until a venue refuses connections: its port is closed a moment after the script is set."""
+        host, port = self.urls[venue].rsplit("/", 1)[1].rsplit(":", 1)
+
+        def is_closed():
+            with socket.socket() as probe:
+                return probe.connect_ex((host, int(port))) != 0
+        wait_until(is_closed, what="the closed port")
+
     def limits(self):
         """What each venue has seen, beside the limits that the real one publishes."""
         text = urllib.request.urlopen(self.urls["control"] + "/limits", timeout=5).read().decode()
@@ -128,9 +137,9 @@ class Daemon:
     """btc-priced, pointed at a simulator or at nothing."""
 
     def __init__(self, place, urls=None, *arguments, sources=("binance", "coinbase"), environment=None, wait=True,
-                 level="info", **options):
+                 level="info", prefix=(), **options):
         self.place = place
-        command = [BINARIES / "btc-priced", "--state-directory", place.state, "--runtime-directory", place.runtime,
+        command = [*prefix, BINARIES / "btc-priced", "--state-directory", place.state, "--runtime-directory", place.runtime,
                    "--log-level", level, "--sources", ",".join(sources)]
         for venue in sources:
             command += [f"--source-{venue}-url", urls[venue] if urls else unused_url()]
@@ -312,6 +321,27 @@ def main():
             failed += 1
         print(f"{word} {name} ({time.monotonic() - begun:.1f} s){detail}", flush=True)
     sys.exit(1 if failed else 0)
+
+
+class Golden:
+    """Texts that are kept in a file beside the script, a section each: `== name` and what was seen. With UPDATE_GOLDEN set they are
+    written anew, and the diff is to be read."""
+
+    def __init__(self, script):
+        self.path = Path(script).with_suffix(".golden")
+        self.kept, self.seen = {}, {}
+        text = self.path.read_text() if self.path.exists() else ""
+        for section in ("\n" + text).split("\n== ")[1:]:
+            name, body = section.split("\n", 1)
+            self.kept[name] = body.rstrip("\n") + "\n"
+
+    def check(self, name, text):
+        self.seen[name] = text.rstrip("\n") + "\n"
+        if os.environ.get("UPDATE_GOLDEN"):
+            merged = {**self.kept, **self.seen}
+            self.path.write_text("\n".join(f"== {n}\n{t}" for n, t in merged.items()))
+        else:
+            equal(self.seen[name], self.kept.get(name), name)
 
 
 def equal(found, expected, what=""):

@@ -1,0 +1,82 @@
+import BTCPriceClient
+import BTCPriceCore
+import BTCPriceVarlink
+import Glibc
+import Varlink
+
+/// `btcctl status` and `btcctl sources`: a question, once or every second.
+struct Asking {
+    private static let period: Duration = .seconds(1)
+
+    private let options: ReportOptions
+    private var screen = Screen()
+    private let isTerminal: Bool
+
+    init(_ options: ReportOptions) {
+        self.options = options
+        isTerminal = options.watch && !options.json && Screen.isPossible(environment: Connecting.environment)
+    }
+
+    mutating func run() -> Int32 {
+        let signals = options.watch ? Signals.catchThem() : -1
+        var isFirst = true
+        while true {
+            do throws(Complaint) {
+                show(try answer())
+            } catch {
+                if isFirst || !isTerminal { Output.tell(error, json: options.json) } else { show([error.message]) }
+                if isFirst { return error.status }
+            }
+            guard options.watch else { return ExitStatus.success }
+            isFirst = false
+            Signals.wait(Self.period, on: signals)
+            if let number = Signals.toEnd {
+                if isTerminal { Output.write("\n", to: STDOUT_FILENO) }
+                Signals.end(by: number)
+            }
+            if Signals.takeContinued() { screen = Screen() }
+        }
+    }
+
+    private func answer() throws(Complaint) -> [String] {
+        try Connecting.withDaemon(socket: options.socket) { connection throws(ClientError) in
+            switch options.question {
+            case .status:
+                let status = try connection.getStatus()
+                if options.json { return [Output.json("status", .object(status.json))] }
+                return StatusText.lines(status, at: .now())
+            case .sources(let isVerbose):
+                let reports = try connection.listSources()
+                if options.json { return [Output.json("sources", .array(reports.map { .object($0.json) }))] }
+                return SourcesText.lines(reports, isVerbose: isVerbose, at: .now())
+            }
+        }
+    }
+
+    private mutating func show(_ lines: [String]) {
+        if isTerminal {
+            Output.write(screen.draw(lines, width: Screen.width), to: STDOUT_FILENO)
+        } else {
+            Output.line(lines.joined(separator: "\n") + (options.watch && !options.json ? "\n" : ""))
+        }
+    }
+}
+
+/// `btcctl pause` and `btcctl resume`.
+enum Changing {
+    static func run(_ change: ReportOptions.Change, socket: String?, json: Bool) -> Int32 {
+        do throws(Complaint) {
+            try Connecting.withDaemon(socket: socket) { connection throws(ClientError) in
+                switch change {
+                case .pause: try connection.pause()
+                case .resume: try connection.resume()
+                }
+            }
+        } catch {
+            Output.tell(error, json: json)
+            return error.status
+        }
+        if json { Output.line(Output.json("ticking", .string(change == .pause ? "paused" : "running"))) }
+        return ExitStatus.success
+    }
+}

@@ -1,0 +1,76 @@
+import BTCPriceCore
+import BTCPriceFeature
+import BTCPriceVarlink
+
+/// `btcctl status` as text: a line a subject, as `chronyc tracking` has them.
+enum StatusText {
+    static func lines(_ status: StatusMessage, at now: ObservationTime) -> [String] {
+        [
+            ("Price", price(status.price.state)),
+            ("State", state(status)),
+            ("Source", source(status.price.state, at: now)),
+            ("Ticks", ticks(status)),
+            ("Store", store(status.store, at: now)),
+            ("Clients", clients(status.clients)),
+            ("Limits hit", limits(status.clients.limits)),
+            ("Daemon", daemon(status)),
+        ].map { name, text in "\(Table.padded(name, 11)): \(text)" }
+    }
+
+    private static func price(_ state: PriceState) -> String {
+        state.quote.map { DollarFormatter().string(from: $0.value, currency: $0.currency) } ?? PriceTexts.placeholder
+    }
+
+    private static func state(_ status: StatusMessage) -> String {
+        let state = status.price.state
+        var text = "\(state.freshness.rawValue) since \(LocalTimestampFormatter().string(from: status.since))"
+        if let confirmation = state.confirmation { text += ", \(confirmation.rawValue)" }
+        if let failure = state.failure { text += ": \(failure)" }
+        return text
+    }
+
+    private static func source(_ state: PriceState, at now: ObservationTime) -> String {
+        guard let quote = state.quote, let (age, isEstimate) = state.age(at: now) else { return PriceTexts.placeholder }
+        return "\(quote.source) (\(quote.market)), \(isEstimate ? "about " : "")\(Table.text(age)) ago"
+    }
+
+    private static func ticks(_ status: StatusMessage) -> String {
+        let ticks = status.ticks
+        let pace =
+            switch status.ticking {
+            case .running: "one every \(Table.text(.milliseconds(ticks.interval)))"
+            case .paused: "paused, until 'btcctl resume'"
+            case .idle: "standing still until a client wants a price"
+            }
+        return "\(ticks.done) done, \(ticks.failed) failed, \(ticks.skipped) skipped; \(pace)"
+    }
+
+    private static func store(_ store: StatusMessage.Store, at now: ObservationTime) -> String {
+        let synced =
+            store.synced.map {
+                "on the disk \(Table.text(.milliseconds(max(0, now.wall.milliseconds - $0.milliseconds)))) ago"
+            }
+            ?? "not on the disk yet"
+        let place = "\(store.stateDirectory), \(synced)"
+        return store.failure.map { "\(place); \($0)" } ?? place
+    }
+
+    private static func clients(_ clients: StatusMessage.Clients) -> String {
+        "\(count(clients.connections, "connection")) of \(count(clients.users, "user")), \(clients.watchers) watching; "
+            + "\(count(clients.calls, "call")) since the start"
+    }
+
+    private static func limits(_ limits: [StatusMessage.Clients.Limit]) -> String {
+        let hit = limits.filter { $0.hits > 0 }.map { "\($0.name) (\($0.most)) \($0.hits) times" }
+        return hit.isEmpty ? "none" : hit.joined(separator: ", ")
+    }
+
+    private static func daemon(_ status: StatusMessage) -> String {
+        "btc-priced \(status.version), pid \(status.pid), up \(Table.text(.milliseconds(status.uptime))), "
+            + "instance \(status.price.instance)"
+    }
+
+    private static func count(_ number: Int64, _ what: String) -> String {
+        "\(number) \(what)\(number == 1 ? "" : "s")"
+    }
+}

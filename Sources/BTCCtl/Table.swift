@@ -1,0 +1,31 @@
+/// Text in columns, and durations as people read them.
+enum Table {
+    static func padded(_ text: String, _ width: Int) -> String {
+        text + String(repeating: " ", count: max(0, width - text.count))
+    }
+
+    /// Rows with their columns aligned, two spaces between them; the last column is as long as it is.
+    static func lines(_ rows: [[String]]) -> [String] {
+        let columns = rows.map(\.count).max() ?? 0
+        let widths = (0..<columns).map { column in rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0 }
+        return rows.map { row in
+            let text = row.enumerated().map { padded($1, widths[$0]) }.joined(separator: "  ")
+            return String(text.reversed().drop { $0 == " " }.reversed())
+        }
+    }
+
+    /// `0.4 s`, `12 s`, `3 min`, `2 h 5 min`, `3 d 4 h`
+    static func text(_ duration: Duration) -> String {
+        let tenthsInAll =
+            (duration.components.seconds * 1000 + duration.components.attoseconds / 1_000_000_000_000_000 + 50) / 100
+        let (seconds, tenths) = tenthsInAll.quotientAndRemainder(dividingBy: 10)
+        switch seconds {
+        case ..<10:
+            return tenths == 0 ? "\(seconds) s" : "\(seconds).\(tenths) s"
+        case ..<120: return "\(seconds) s"
+        case ..<7200: return "\(seconds / 60) min"
+        case ..<172_800: return "\(seconds / 3600) h \(seconds % 3600 / 60) min"
+        default: return "\(seconds / 86_400) d \(seconds % 86_400 / 3600) h"
+        }
+    }
+}

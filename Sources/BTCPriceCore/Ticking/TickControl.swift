@@ -1,0 +1,88 @@
+/// Whether the ticks run.
+public enum Ticking: String, Sendable, Hashable, CaseIterable {
+    /// They do.
+    case running
+    /// An operator has paused them.
+    case paused
+    /// They stand still until a client comes.
+    case idle
+}
+
+/// Whether the ticks run: an operator pauses and resumes them, and where nobody wants a price for long they may stand still by
+/// themselves until somebody does.
+public actor TickControl<C: Clock> where C.Duration == Duration {
+    private let ticker: OneSecondTicker<C>
+    private let activity: ClientActivity
+    private let idleAfter: Duration?
+    private let now: TimeSource
+    private let report: @Sendable (Ticking) -> Void
+    /// The last change on its way to the ticker: they get there one after the other, in the order they were made in.
+    private var underWay: Task<Void, Never>?
+
+    /// Whether the ticks run.
+    public private(set) var ticking = Ticking.running
+
+    /// - Parameters:
+    ///   - ticker: What ticks.
+    ///   - activity: When somebody last wanted a price.
+    ///   - idleAfter: After how long without a client the ticks stand still; `nil` for never.
+    ///   - now: Reads the clocks.
+    ///   - report: Tells of each change.
+    public init(
+        ticker: OneSecondTicker<C>, activity: ClientActivity, idleAfter: Duration?, now: @escaping TimeSource,
+        report: @escaping @Sendable (Ticking) -> Void
+    ) {
+        self.ticker = ticker
+        self.activity = activity
+        self.idleAfter = idleAfter
+        self.now = now
+        self.report = report
+    }
+
+    /// Whether the ticks stand still, on purpose.
+    public var isStill: Bool { ticking != .running }
+
+    /// Halts the ticks until ``resume()``.
+    public func pause() async {
+        guard ticking != .paused else { return }
+        await change(to: .paused)
+    }
+
+    /// Has them run again, at once.
+    public func resume() async {
+        guard ticking != .running else { return }
+        await change(to: .running)
+    }
+
+    /// A client wants a price: ends the standstill for want of one, and no other.
+    public func clientCame() async {
+        if ticking == .idle { await resume() }
+    }
+
+    /// Whether ``pauseIfIdle()`` would do something. Cheap: asked at every tick.
+    public nonisolated var mayPause: Bool {
+        guard let idleAfter else { return false }
+        return activity.isIdle(for: idleAfter, at: now().boottime)
+    }
+
+    /// Halts the ticks where nobody wanted a price for long.
+    public func pauseIfIdle() async {
+        guard ticking == .running, mayPause else { return }
+        await change(to: .idle)
+        // Somebody may have come before it was known that he is waited for.
+        if ticking == .idle, !mayPause { await resume() }
+    }
+
+    private func change(to ticking: Ticking) async {
+        self.ticking = ticking
+        activity.awaitClient(ticking == .idle)
+        report(ticking)
+        let task = Task { [previous = underWay, ticker] in
+            await previous?.value
+            // The one of them that changes nothing has no effect.
+            if ticking == .running { await ticker.resume() } else { await ticker.pause() }
+        }
+        underWay = task
+        await task.value
+    }
+}

@@ -1,0 +1,92 @@
+import BTCPriceCore
+import BTCPricePersistence
+import BTCPriceServer
+import BTCPriceVarlink
+import Glibc
+import Logging
+import Varlink
+
+/// Answers the calls that the held price does not.
+struct Answers: Sendable {
+    let instance: String
+    let startedAt: ObservationTime
+    let settings: Settings
+    let keeper: PriceKeeper<ContinuousClock>
+    let control: TickControl<ContinuousClock>
+    let sources: Sources
+    /// Those that are configured and never asked.
+    let unusable: [SourceReport]
+    let store: FilePriceStore
+    let now: TimeSource
+    let logger: Logger
+
+    func reply(to call: PriceCall, of uid: UInt32, _ clients: ClientCounts) async -> Reply {
+        switch call {
+        case .getPrice(let policy): return await price(policy)
+        case .getStatus: return .status(await status(clients))
+        case .listSources: return .sources(await reports())
+        case .pause:
+            logger.notice("Paused by user \(uid): the ticks stand still until a resume.", metadata: ["uid": "\(uid)"])
+            await control.pause()
+            return Reply()
+        case .resume:
+            logger.notice("Resumed by user \(uid).", metadata: ["uid": "\(uid)"])
+            await control.resume()
+            return Reply()
+        // The socket's loop answers it itself.
+        case .watchPrice: return .expectedMore
+        }
+    }
+
+    private func price(_ policy: CachePolicy) async -> Reply {
+        // Whoever has the exchanges asked wants a current price, and that one is current only while the ticks run.
+        await control.clientCame()
+        do throws(FetchFailure) {
+            let state = try await GetPrice(keeper: keeper, now: now).execute(policy)
+            return .state(StateMessage(instance: instance, state: state))
+        } catch {
+            return .fetchFailed(error)
+        }
+    }
+
+    private func reports() async -> [SourceReport] {
+        let record = await keeper.record
+        let shown = record.state.freshness == .fresh ? record.state.quote?.source : nil
+        var reports = sources.board.reports(at: now(), shown: shown)
+        for report in unusable { reports.insert(report, at: min(Int(report.order) - 1, reports.count)) }
+        for index in reports.indices { reports[index].order = Int64(index + 1) }
+        return reports
+    }
+
+    private func status(_ clients: ClientCounts) async -> StatusMessage {
+        let record = await keeper.record
+        let ticking = await control.ticking
+        let present = now()
+        return StatusMessage(
+            version: Product.version, pid: Int64(getpid()), uptime: present.boottime - startedAt.boottime,
+            price: StateMessage(instance: instance, state: record.state), since: record.since, ticking: ticking,
+            ticks: StatusMessage.Ticks(
+                interval: settings.interval.wholeMilliseconds, done: record.state.tick, failed: record.failed,
+                skipped: record.skipped),
+            store: StatusMessage.Store(
+                runtimeDirectory: settings.directories.runtime, stateDirectory: settings.directories.state,
+                synced: store.lastSync.map(present.wallTime), failure: record.saveFailure.map { "\($0)" }),
+            clients: StatusMessage.Clients(clients))
+    }
+}
+
+extension StatusMessage.Clients {
+    fileprivate init(_ counts: ClientCounts) {
+        self.init(
+            connections: Int64(counts.connections), users: Int64(counts.users), watchers: Int64(counts.watchers),
+            calls: counts.calls,
+            limits: [
+                Limit(name: "connections", most: Int64(counts.limits.connections), hits: counts.refused),
+                Limit(
+                    name: "connectionsPerUser", most: Int64(counts.limits.connectionsPerUser),
+                    hits: counts.refusedOfUser),
+                Limit(name: "messageBytes", most: Int64(counts.limits.messageBytes), hits: counts.tooLong),
+                Limit(name: "queuedBytes", most: Int64(counts.limits.queuedBytes), hits: counts.heldBack),
+            ])
+    }
+}

@@ -1,0 +1,83 @@
+public import BTCPriceCore
+public import Varlink
+
+extension SourceReport {
+    /// The report as the interface's `Source`.
+    public var json: JSONObject {
+        [
+            "name": .string(name),
+            "order": .integer(order),
+            "market": .string(market),
+            "url": .string(address),
+            "use": .string(use.rawValue),
+            "letter": .string(String(use.letter)),
+            "lastSuccess": .optional(lastSuccess?.milliseconds),
+            "lastFailure": lastFailure.map { .object($0.json) } ?? .null,
+            "latency": latency.map { .object($0.json) } ?? .null,
+            "restsUntil": .optional(restsUntil?.milliseconds),
+            "requests": .integer(requests),
+            "limits": .array(limits.map { .object($0.json) }),
+        ]
+    }
+
+    /// Reads the message. Unknown fields are let pass: newer daemons may send them.
+    /// - Throws: ``MessageFieldError`` where a field is missing or of the wrong type.
+    public init(json: JSONObject) throws(MessageFieldError) {
+        let failure: Failure? =
+            if let object = try json.optional("lastFailure", \.objectValue) { try Failure(json: object) } else { nil }
+        let latency: Latency? =
+            if let object = try json.optional("latency", \.objectValue) { try Latency(json: object) } else { nil }
+        self.init(
+            name: try json.required("name", \.stringValue),
+            order: try json.required("order", \.integerValue),
+            market: try json.required("market", \.stringValue),
+            address: try json.required("url", \.stringValue),
+            use: try json.choice("use", required: Use.self),
+            lastSuccess: try json.optional("lastSuccess", \.timestampValue),
+            lastFailure: failure, latency: latency,
+            restsUntil: try json.optional("restsUntil", \.timestampValue),
+            requests: try json.required("requests", \.integerValue),
+            limits: try json.list("limits") { (object) throws(MessageFieldError) in try Limit(json: object) })
+    }
+}
+
+extension SourceReport.Failure {
+    fileprivate var json: JSONObject {
+        ["at": .integer(at.milliseconds), "kind": .string(kind), "reason": .string(reason)]
+    }
+
+    fileprivate init(json: JSONObject) throws(MessageFieldError) {
+        self.init(
+            at: try json.required("at", \.timestampValue), kind: try json.required("kind", \.stringValue),
+            reason: try json.required("reason", \.stringValue))
+    }
+}
+
+extension SourceReport.Latency {
+    fileprivate var json: JSONObject {
+        ["p50Ms": .integer(p50), "p90Ms": .integer(p90), "p99Ms": .integer(p99), "answers": .integer(answers)]
+    }
+
+    fileprivate init(json: JSONObject) throws(MessageFieldError) {
+        self.init(
+            p50: try json.required("p50Ms", \.integerValue), p90: try json.required("p90Ms", \.integerValue),
+            p99: try json.required("p99Ms", \.integerValue), answers: try json.required("answers", \.integerValue))
+    }
+}
+
+extension SourceReport.Limit {
+    fileprivate var json: JSONObject {
+        ["requests": .integer(requests), "periodMs": .integer(period), "made": .integer(made)]
+    }
+
+    fileprivate init(json: JSONObject) throws(MessageFieldError) {
+        self.init(
+            requests: try json.required("requests", \.integerValue),
+            period: try json.required("periodMs", \.integerValue), made: try json.required("made", \.integerValue))
+    }
+}
+
+extension JSON {
+    /// The time in it, if it is an integer.
+    var timestampValue: Timestamp? { integerValue.map { Timestamp(milliseconds: $0) } }
+}

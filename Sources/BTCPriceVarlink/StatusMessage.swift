@@ -1,0 +1,182 @@
+public import BTCPriceCore
+public import Varlink
+
+/// The interface's `Status`: how the daemon is.
+public struct StatusMessage: Sendable, Hashable {
+    /// What the ticks have come to since the start.
+    public struct Ticks: Sendable, Hashable {
+        /// From one to the next, milliseconds.
+        public var interval: Int64
+        /// Finished, the failed ones included.
+        public var done: Int64
+        /// Ended without a price.
+        public var failed: Int64
+        /// Not begun in their time.
+        public var skipped: Int64
+
+        /// Ticks of which every count is given.
+        public init(interval: Int64, done: Int64, failed: Int64, skipped: Int64) {
+            self.interval = interval
+            self.done = done
+            self.failed = failed
+            self.skipped = skipped
+        }
+    }
+
+    /// Where the last price is kept, and whether that works.
+    public struct Store: Sendable, Hashable {
+        /// Over a restart.
+        public var runtimeDirectory: String
+        /// Over a reboot.
+        public var stateDirectory: String
+        /// When the disk last got it; `nil` where that is not known.
+        public var synced: Timestamp?
+        /// Why it can't be kept; `nil` while it can.
+        public var failure: String?
+
+        /// A store of which every part is given.
+        public init(runtimeDirectory: String, stateDirectory: String, synced: Timestamp?, failure: String?) {
+            self.runtimeDirectory = runtimeDirectory
+            self.stateDirectory = stateDirectory
+            self.synced = synced
+            self.failure = failure
+        }
+    }
+
+    /// Who asks.
+    public struct Clients: Sendable, Hashable {
+        /// A limit, and how often it was hit since the start.
+        public struct Limit: Sendable, Hashable {
+            /// Its name, one of those that the definition documents.
+            public var name: String
+            /// The most there may be.
+            public var most: Int64
+            /// How often somebody was turned away by it.
+            public var hits: Int64
+
+            /// A limit of which every part is given.
+            public init(name: String, most: Int64, hits: Int64) {
+                self.name = name
+                self.most = most
+                self.hits = hits
+            }
+        }
+
+        /// Connections that are open.
+        public var connections: Int64
+        /// Users who have some.
+        public var users: Int64
+        /// Connections that watch.
+        public var watchers: Int64
+        /// Calls since the start.
+        public var calls: Int64
+        /// The limits.
+        public var limits: [Limit]
+
+        /// Clients of which every count is given.
+        public init(connections: Int64, users: Int64, watchers: Int64, calls: Int64, limits: [Limit]) {
+            self.connections = connections
+            self.users = users
+            self.watchers = watchers
+            self.calls = calls
+            self.limits = limits
+        }
+    }
+
+    /// The daemon's semantic version.
+    public var version: String
+    /// Its process.
+    public var pid: Int64
+    /// Since its start, milliseconds; suspended time included.
+    public var uptime: Int64
+    /// The price, as `GetPrice` tells it, with the daemon's instance.
+    public var price: StateMessage
+    /// When its freshness became what it is.
+    public var since: Timestamp
+    /// Whether the ticks run.
+    public var ticking: Ticking
+    /// What they have come to.
+    public var ticks: Ticks
+    /// Where the last price is kept.
+    public var store: Store
+    /// Who asks.
+    public var clients: Clients
+
+    /// A status of which every part is given.
+    public init(
+        version: String, pid: Int64, uptime: Int64, price: StateMessage, since: Timestamp, ticking: Ticking,
+        ticks: Ticks, store: Store, clients: Clients
+    ) {
+        self.version = version
+        self.pid = pid
+        self.uptime = uptime
+        self.price = price
+        self.since = since
+        self.ticking = ticking
+        self.ticks = ticks
+        self.store = store
+        self.clients = clients
+    }
+
+    /// The message as JSON, every field of the definition in its order, absent values as null.
+    public var json: JSONObject {
+        [
+            "version": .string(version),
+            "pid": .integer(pid),
+            "uptimeMs": .integer(uptime),
+            "state": .object(price.json),
+            "since": .integer(since.milliseconds),
+            "ticking": .string(ticking.rawValue),
+            "ticks": .object([
+                "intervalMs": .integer(ticks.interval), "done": .integer(ticks.done), "failed": .integer(ticks.failed),
+                "skipped": .integer(ticks.skipped),
+            ]),
+            "store": .object([
+                "runtimeDirectory": .string(store.runtimeDirectory), "stateDirectory": .string(store.stateDirectory),
+                "syncedAt": .optional(store.synced?.milliseconds), "failure": .optional(store.failure),
+            ]),
+            "clients": .object([
+                "connections": .integer(clients.connections), "users": .integer(clients.users),
+                "watchers": .integer(clients.watchers), "calls": .integer(clients.calls),
+                "limits": .array(
+                    clients.limits.map {
+                        .object(["name": .string($0.name), "most": .integer($0.most), "hits": .integer($0.hits)])
+                    }),
+            ]),
+        ]
+    }
+
+    /// Reads the message. Unknown fields are let pass: newer daemons may send them.
+    /// - Throws: ``MessageFieldError`` where a field is missing or of the wrong type.
+    public init(json: JSONObject) throws(MessageFieldError) {
+        let (ticks, store) = (try json.required("ticks", \.objectValue), try json.required("store", \.objectValue))
+        let clients = try json.required("clients", \.objectValue)
+        self.init(
+            version: try json.required("version", \.stringValue),
+            pid: try json.required("pid", \.integerValue),
+            uptime: try json.required("uptimeMs", \.integerValue),
+            price: try StateMessage(json: try json.required("state", \.objectValue)),
+            since: try json.required("since", \.timestampValue),
+            ticking: try json.choice("ticking", required: Ticking.self),
+            ticks: Ticks(
+                interval: try ticks.required("intervalMs", \.integerValue),
+                done: try ticks.required("done", \.integerValue), failed: try ticks.required("failed", \.integerValue),
+                skipped: try ticks.required("skipped", \.integerValue)),
+            store: Store(
+                runtimeDirectory: try store.required("runtimeDirectory", \.stringValue),
+                stateDirectory: try store.required("stateDirectory", \.stringValue),
+                synced: try store.optional("syncedAt", \.timestampValue),
+                failure: try store.optional("failure", \.stringValue)),
+            clients: Clients(
+                connections: try clients.required("connections", \.integerValue),
+                users: try clients.required("users", \.integerValue),
+                watchers: try clients.required("watchers", \.integerValue),
+                calls: try clients.required("calls", \.integerValue),
+                limits: try clients.list("limits") { (limit) throws(MessageFieldError) in
+                    Clients.Limit(
+                        name: try limit.required("name", \.stringValue),
+                        most: try limit.required("most", \.integerValue),
+                        hits: try limit.required("hits", \.integerValue))
+                }))
+    }
+}

@@ -1,0 +1,221 @@
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BTCPriceCore
+
+/// What an operator is told of the sources, and the counts behind it.
+@Suite struct SourceReportTests {
+    private static let second = RequestLimit(10, per: .seconds(1))
+
+    private static func board(_ names: [String] = ["a", "b"], limits: [RequestLimit] = [second]) -> SourceBoard {
+        SourceBoard(
+            names.map { (PriceSource(name: $0, market: "BTC/USD", limits: limits), "https://\($0)") },
+            interval: .seconds(1))
+    }
+
+    private func uses(_ board: SourceBoard, at boottime: Int64 = 10_000, shown: String? = nil) -> [SourceReport.Use] {
+        board.reports(at: time(boottime), shown: shown).map(\.use)
+    }
+
+    private func time(_ boottime: Int64) -> ObservationTime {
+        ObservationTime(wall: Timestamp(milliseconds: 1_000_000 + boottime), boottime: boottime)
+    }
+
+    private func ask(
+        _ board: inout SourceBoard, _ index: Int, _ outcome: SourceHealth.Outcome, at boottime: Int64 = 10_000
+    ) {
+        _ = board.take(index, .tick, at: boottime)
+        _ = board.ended(index, outcome, latency: .milliseconds(35), at: time(boottime), jitter: 0)
+    }
+
+    @Test func `each state of health has its word`() {
+        var board = Self.board()
+        #expect(uses(board) == [.untried, .untried])
+        ask(&board, 0, .success)
+        #expect(uses(board, shown: "a") == [.current, .untried])
+        #expect(uses(board) == [.ready, .untried])
+        ask(&board, 1, .failure(.unavailable("HTTP 500")))
+        #expect(uses(board, shown: "a") == [.current, .failing])
+        for _ in 0..<2 { ask(&board, 1, .failure(.unavailable("HTTP 500"))) }
+        #expect(uses(board, shown: "a") == [.current, .resting])
+        #expect(uses(board, at: 10_000 + 6000, shown: "a") == [.current, .probing])
+        ask(&board, 0, .failure(.rateLimited("HTTP 429", retryAfter: .seconds(9))))
+        #expect(uses(board)[0] == .limited)
+        var other = Self.board()
+        ask(&other, 0, .failure(.refused("HTTP 451")))
+        #expect(uses(other)[0] == .refused)
+    }
+
+    @Test func `one that is asked less than once a tick is slow, and full when its turn is used up`() {
+        var board = Self.board(["a"], limits: [RequestLimit(1, per: .seconds(3))])
+        ask(&board, 0, .success, at: 10_000)
+        #expect(uses(board, shown: "a") == [.current], "it is what is shown")
+        #expect(uses(board) == [.full])
+        #expect(uses(board, at: 14_000) == [.slow])
+        var quick = Self.board(["a"], limits: [RequestLimit(10, per: .seconds(1))])
+        for _ in 0..<4 { ask(&quick, 0, .success) }
+        #expect(uses(quick) == [.full])
+    }
+
+    @Test func `the letters are all different`() {
+        let letters = SourceReport.Use.allCases.map(\.letter)
+        #expect(Set(letters).count == letters.count)
+    }
+
+    @Test func `times are by the wall clock as it is set now`() throws {
+        var board = Self.board()
+        ask(&board, 0, .success, at: 10_000)
+        // Ten seconds later the clock was set an hour on.
+        let later = ObservationTime(wall: Timestamp(milliseconds: 5_000_000), boottime: 20_000)
+        let report = try #require(board.reports(at: later, shown: nil).first)
+        #expect(report.lastSuccess == Timestamp(milliseconds: 4_990_000))
+        #expect(report.latency == SourceReport.Latency(p50: 35, p90: 35, p99: 35, answers: 1))
+        #expect(report.requests == 1)
+    }
+
+    @Test(arguments: [Int64(0), 5, 1_000_000, 400_000_000_000])
+    func `requests are counted over the last period, from the first second of a boot on`(boot: Int64) {
+        for limit in [RequestLimit(10, per: .seconds(1)), RequestLimit(7500, per: .seconds(86_400))] {
+            let period = limit.period.wholeMilliseconds
+            var tally = RequestTally(limit)
+            #expect(tally.count(at: boot) == 0)
+            for step in 0..<10 as Range<Int64> { tally.add(at: boot + step * period / 10) }
+            #expect(tally.count(at: boot + period * 9 / 10) == 10)
+            // Half a period later half of them are out of it; one thirtieth of the period may still be counted.
+            #expect((5...6).contains(tally.count(at: boot + period * 15 / 10)))
+            #expect(tally.count(at: boot + 3 * period) == 0)
+        }
+    }
+}
+
+@Suite struct TickControlTests {
+    /// A world whose ticks are under control, and what the control told.
+    struct Setup {
+        let world = World()
+        let activity: ClientActivity
+        let control: TickControl<TestClock>
+        private let told: Told
+
+        final class Told: Sendable {
+            let states = Mutex<[Ticking]>([])
+        }
+
+        init(idleAfter: Duration? = nil) {
+            let told = Told()
+            self.told = told
+            activity = ClientActivity(at: world.now().boottime)
+            control = TickControl(
+                ticker: world.ticker, activity: activity, idleAfter: idleAfter, now: world.now,
+                report: { state in told.states.withLock { $0.append(state) } })
+        }
+
+        var changes: [Ticking] { told.states.withLock { $0 } }
+
+        func firstTick() async {
+            await world.ticker.start()
+            await nextTick("68901.23")
+            await world.clock.timer(at: .seconds(1))
+        }
+
+        func nextTick(_ value: String) async {
+            await world.primary.isAsked()
+            world.primary.answer(value)
+            #expect(await world.nextTick().freshness == .fresh)
+        }
+    }
+
+    @Test func `paused by an operator, only a resume helps`() async {
+        let setup = Setup(idleAfter: .seconds(5))
+        await setup.firstTick()
+        await setup.control.pause()
+        await setup.control.pause()
+        #expect(await setup.world.nextTick().failure == "paused")
+        #expect(!setup.activity.called(at: 0), "no client is waited for")
+        await setup.control.clientCame()
+        #expect(await setup.control.ticking == .paused)
+        await setup.control.resume()
+        await setup.nextTick("68950")
+        #expect(setup.changes == [.paused, .running])
+        await setup.world.ticker.stop()
+    }
+
+    @Test func `where nobody wants a price the ticks stand still, and the first client resumes them at once`() async {
+        let setup = Setup(idleAfter: .seconds(5))
+        await setup.firstTick()
+        #expect(!setup.control.mayPause)
+        await setup.control.pauseIfIdle()
+        #expect(await setup.control.ticking == .running)
+        setup.world.clock.advance(to: .milliseconds(999))
+        _ = setup.activity.called(at: setup.world.now().boottime - 5000)
+        #expect(setup.control.mayPause)
+        await setup.control.pauseIfIdle()
+        let still = await setup.world.nextTick()
+        #expect(still.freshness == .stale && still.failure == "paused")
+        #expect(await setup.control.ticking == .idle)
+        #expect(setup.activity.called(at: setup.world.now().boottime), "a client is waited for")
+        await setup.control.clientCame()
+        await setup.nextTick("68950")
+        #expect(!setup.activity.called(at: setup.world.now().boottime))
+        #expect(setup.changes == [.idle, .running])
+        await setup.world.ticker.stop()
+    }
+
+    @Test func `a watcher keeps the ticks going, and counts from when it leaves`() {
+        let activity = ClientActivity(at: 0)
+        activity.watcherCame()
+        #expect(!activity.isIdle(for: .seconds(5), at: 60_000))
+        activity.watcherLeft(at: 60_000)
+        #expect(!activity.isIdle(for: .seconds(5), at: 64_999))
+        #expect(activity.isIdle(for: .seconds(5), at: 65_000))
+    }
+
+    @Test func `without the setting they never stand still`() async {
+        let setup = Setup()
+        #expect(!setup.control.mayPause)
+        _ = setup.activity.called(at: 0)
+        #expect(!setup.control.mayPause)
+    }
+
+    @Test func `pause and resume by many at once end as the last one wanted`() async {
+        let setup = Setup()
+        await setup.firstTick()
+        for _ in 0..<20 {
+            async let pause: Void = setup.control.pause()
+            async let resume: Void = setup.control.resume()
+            _ = await (pause, resume)
+            let ticking = await setup.control.ticking
+            #expect(await setup.world.ticker.isPaused == (ticking == .paused))
+        }
+        await setup.control.resume()
+        #expect(await !setup.world.ticker.isPaused)
+        await setup.world.ticker.stop()
+    }
+
+    @Test func `the record counts the ticks, and dates the change of freshness`() async {
+        let setup = Setup()
+        await setup.firstTick()
+        var record = await setup.world.keeper.record
+        #expect(record.state.tick == 1 && record.failed == 0 && record.since == setup.world.now().wall)
+        await setup.world.clock.run(to: .seconds(1))
+        await setup.world.primary.isAsked()
+        setup.world.primary.fail(.unavailable("HTTP 500"))
+        await setup.world.fallback.isAsked()
+        setup.world.fallback.fail(.unavailable("HTTP 500"))
+        _ = await setup.world.nextTick()
+        record = await setup.world.keeper.record
+        #expect(record.state.freshness == .stale && record.failed == 1)
+        #expect(record.since.milliseconds == World.start.wall.milliseconds + 1000)
+        await setup.world.ticker.stop()
+    }
+
+    @Test func `a price that nobody has renewed became stale when its time was over`() async {
+        let setup = Setup()
+        await setup.firstTick()
+        await setup.world.ticker.stop()
+        setup.world.clock.advance(to: .seconds(10))
+        let record = await setup.world.keeper.record
+        #expect(record.state.freshness == .stale)
+        #expect(record.since.milliseconds == World.start.wall.milliseconds + 2000)
+    }
+}

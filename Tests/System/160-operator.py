@@ -1,0 +1,295 @@
+#!/usr/bin/env python3
+"""What an operator asks and changes: status, sources, pause, resume, wait, and the pause of a daemon that nobody asks.
+
+Texts and JSON are kept in 160-operator.golden. UPDATE_GOLDEN=1 writes them anew: read the difference before you commit it."""
+
+import os
+import shutil
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+
+golden = Golden(__file__)
+ALL = ("binance", "cryptocompare", "coinbase", "bitstamp", "kraken")
+GROUP = "btc-priced"
+
+
+def normal(text, place):
+    """The text without what differs from run to run."""
+    text = text.replace(place.state, "<state>").replace(place.runtime, "<runtime>")
+    text = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:<port>", text)
+    # Columns are as wide as what is in them.
+    text = re.sub(r" {2,}", "  ", text)
+    text = re.sub(r"\b[A-Z][a-z]{2} \d{1,2}, \d\d:\d\d", "<local time>", text)
+    text = re.sub(r"(?:<)?\b\d+(\.\d)? s ago", "<age> ago", text)
+    text = re.sub(r"up \d+(\.\d)? s", "up <age>", text)
+    text = re.sub(r"\b\d+ ms\b", "<ms>", text)
+    text = re.sub(r"\b\d+ of (\d+ in [\d.]+ (?:s|min|h 0 min))(  \d+)?", r"<n> of \1  <n>", text)
+    text = re.sub(r"pid \d+", "pid <pid>", text)
+    text = re.sub(r"[0-9a-f]{16}", "<instance>", text)
+    text = re.sub(r"\d+ (done|watching|call)s?\b", r"<n> \1", text)
+    # JSON: times, durations and counts.
+    text = re.sub(
+        r'"(pid|uptimeMs|since|syncedAt|timestamp|observedBoottime|tick|done|calls|lastSuccess|at|restsUntil|requests|made|answers|'
+        r'p50Ms|p90Ms|p99Ms|ageMs|most)":\d+', r'"\1":<n>', text)
+    return text
+
+
+def shown(place, *arguments):
+    """A command, what it printed, and its status."""
+    done = btcctl(place, *arguments)
+    lines = [f"$ btcctl {' '.join(arguments)}"] + done.out.splitlines()
+    lines += [f"2> {line}" for line in done.err.splitlines()] + [f"-> {done.status}"]
+    return normal("\n".join(lines), place) + "\n"
+
+
+def uses(place):
+    return {source["name"]: source["use"] for source in btcctl(place, "sources", "--json").json["sources"]}
+
+
+with tempfile.NamedTemporaryFile("w", suffix=".csv", delete=False) as file:
+    file.write("close\n68901.23\n")
+PRICES = file.name
+atexit.register(os.unlink, PRICES)
+
+
+# --- Sources in every state of health --------------------------------------------------------------------------------
+
+LIMITED = '{"status":"error","reason":"exceeded rate limit","code":"400.002"}'
+CASES = [
+    ("all is well", "", ALL,
+     {"binance": "current", "cryptocompare": "noKey", "coinbase": "untried", "bitstamp": "untried", "kraken": "untried"}),
+    ("a fallback is looked at, a slow one", "", ("binance", "kraken"), {"binance": "current", "kraken": "slow"}),
+    ("a fallback is looked at", "", ("binance", "coinbase"), {"binance": "current", "coinbase": "ready"}),
+    ("a fallback gives nothing", "coinbase always status 500", ("binance", "coinbase"),
+     {"binance": "current", "coinbase": "failing"}),
+    ("refused and limited", f"binance always status 451 body {{}}\nbitstamp always status 400 body {LIMITED}",
+     ("binance", "coinbase", "bitstamp"), {"binance": "refused", "coinbase": "current", "bitstamp": "limited"}),
+    ("the primary rests", "binance always status 500", ("binance", "coinbase"),
+     {"binance": "resting", "coinbase": "current"}),
+    ("its rest is over", "binance always status 500", ("binance", "coinbase"),
+     {"binance": "probing", "coinbase": "current"}),
+    ("the only one can't be asked so often", "", ("kraken",), {"kraken": "full"}),
+]
+
+
+def define(name, faults, sources, wanted):
+    @scenario(f"the sources: {name}")
+    def _():
+        simulator, place = Simulator("--replay", PRICES, faults=faults), Place()
+        daemon = Daemon(place, simulator.urls, sources=sources)
+
+        def seen():
+            """What is shown while it is so, before and after."""
+            if uses(place) != wanted:
+                return None
+            text = shown(place, "sources") + (shown(place, "sources", "-v") if name == "all is well" else "")
+            text += shown(place, "sources", "--json")
+            return text if uses(place) == wanted else None
+
+        text = wait_until(seen, seconds=20, what=lambda: f"{wanted}, not {uses(place)}")
+        golden.check(f"sources: {name}", text)
+        daemon.stop()
+
+
+for case in CASES:
+    define(*case)
+
+
+# --- The status ------------------------------------------------------------------------------------------------------
+
+@scenario("the status while it runs, is paused, is resumed, and can't keep the price")
+def _():
+    simulator, place = Simulator("--replay", PRICES), Place()
+    daemon = Daemon(place, simulator.urls)
+    fresh(place)
+    golden.check("status: running", shown(place, "status") + shown(place, "status", "--json"))
+    text = shown(place, "pause") + shown(place, "pause", "--json") + shown(place, "status")
+    text += shown(place, "status", "--json") + shown(place, "current") + shown(place, "current", "--refresh")
+    tick = btcctl(place, "current", "--json").json["tick"]
+    golden.check("status: paused", text)
+    time.sleep(1.5)
+    equal(btcctl(place, "current", "--json").json["tick"], tick, "no tick while paused")
+    golden.check(
+        "status: resumed", shown(place, "resume") + shown(place, "wait", "--timeout", "5") + shown(place, "resume", "--json"))
+    shutil.rmtree(place.state)
+    os.chmod(place.runtime, 0o755)
+    os.rename(f"{place.runtime}/last-quote.json", f"{place.runtime}/gone")
+    os.mkdir(f"{place.runtime}/last-quote.json")
+    os.mkdir(f"{place.runtime}/last-quote.json/x")
+    wait_until(
+        lambda: btcctl(place, "status", "--json").json["status"]["store"]["failure"], what="the store's failure")
+    golden.check("status: the price can't be kept", shown(place, "status"))
+    daemon.stop()
+
+
+@scenario("the status without a price, and with one from before the reboot")
+def _():
+    place = Place()
+    daemon = Daemon(place, sources=("coinbase",))
+    wait_until(lambda: btcctl(place, "status", "--json").json["status"]["ticks"]["failed"] >= 1, what="a failed tick")
+    golden.check("status: no price", shown(place, "status") + shown(place, "status", "--json"))
+    daemon.stop()
+
+
+@scenario("what is told where no daemon is, and of a wrong command line")
+def _():
+    place = Place()
+    text = "".join(
+        shown(place, *verb, *json) for verb in (["status"], ["sources"], ["pause"], ["resume"], ["wait", "--timeout", "0.2"])
+        for json in ([], ["--json"]))
+    text += shown(place, "wait", "--timeout", "soon") + shown(place, "wait", "--timeout", "-1", "--json")
+    text += shown(place, "sources", "-x")
+    golden.check("no daemon", text)
+
+
+@scenario("every verb's help says its exit statuses")
+def _():
+    text = "".join(shown(Place(), *words) for words in (
+        ["--help"], ["current", "--help"], ["watch", "--help"], ["wait", "--help"], ["status", "--help"],
+        ["sources", "--help"], ["pause", "--help"], ["resume", "--help"]))
+    golden.check("help", text)
+
+
+@scenario("with --watch it is asked again every second")
+def _():
+    simulator, place = Simulator("--replay", PRICES), Place()
+    daemon = Daemon(place, simulator.urls)
+    fresh(place)
+    for verb, key in (("status", "status"), ("sources", "sources")):
+        process = spawn(
+            [BINARIES / "btcctl", verb, "--watch", "--json", "--socket", place.socket], stdout=subprocess.PIPE, text=True)
+        lines = [json.loads(process.stdout.readline()) for _ in range(3)]
+        assert all(key in line for line in lines), lines
+        process.terminate()
+        equal(process.wait(timeout=5), -signal.SIGTERM)
+    daemon.stop()
+
+
+# --- Waiting ---------------------------------------------------------------------------------------------------------
+
+@scenario("wait returns within a tick of the first fresh price, also where the daemon comes later")
+def _():
+    simulator, place = Simulator("--replay", PRICES, faults="* always refuse"), Place()
+    simulator.refuses()
+    daemon = Daemon(place, simulator.urls)
+    waiting = spawn(
+        [BINARIES / "btcctl", "wait", "--json", "--socket", place.socket], stdout=subprocess.PIPE, text=True)
+    time.sleep(1.5)
+    equal(waiting.poll(), None, "still waiting")
+    simulator.faults("")
+    state = json.loads(waiting.stdout.readline())
+    returned = time.time()
+    equal(waiting.wait(timeout=5), 0)
+    equal(state["freshness"], "fresh")
+    lag = returned - state["quote"]["timestamp"] / 1000
+    assert lag < 1, f"{lag} s after the first fresh price"
+    daemon.stop()
+    waiting = spawn(
+        [BINARIES / "btcctl", "wait", "--socket", place.socket], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert "waiting: btc-priced can't be reached" in waiting.stderr.readline()
+    daemon = Daemon(place, simulator.urls)
+    assert "$68,901.23" in waiting.stdout.readline()
+    equal(waiting.wait(timeout=5), 0)
+    daemon.stop()
+    return f"{lag * 1000:.0f} ms after the observation"
+
+
+@scenario("wait gives up when it is told to, and says why")
+def _():
+    place = Place()
+    daemon = Daemon(place, sources=("coinbase",))
+    begun = time.monotonic()
+    done = btcctl(place, "wait", "--timeout", "1.2")
+    took = time.monotonic() - begun
+    equal(done.status, 75)
+    assert 1.2 <= took < 2.2, took
+    assert done.err.startswith("btcctl: No fresh price within 1.2 s: coinbase: not reached"), done.err
+    equal(btcctl(place, "wait", "--timeout", "0").status, 75)
+    found = btcctl(place, "wait", "--timeout", "0.5", "--json").json
+    equal((found["error"], found["exitStatus"]), ("timedOut", 75))
+    daemon.stop()
+    return f"{took:.2f} s"
+
+
+# --- Idle ------------------------------------------------------------------------------------------------------------
+
+@scenario("a daemon that nobody asks stands still, and the first client resumes it at once")
+def _():
+    simulator, place = Simulator("--replay", PRICES), Place()
+    daemon = Daemon(place, simulator.urls, "--tick-pause-when-idle", "2")
+    watch = Watch(place, "--json")
+    wait_until(lambda: len(watch.lines) >= 4, what="four lines")
+    equal({state["freshness"] for state in watch.states[1:]}, {"fresh"}, "a watcher keeps it going")
+    watch.process.terminate()
+    ticking = lambda: btcctl(place, "status", "--json").json["status"]["ticking"]
+    wait_until(lambda: ticking() == "idle", seconds=6, what="the standstill")
+    golden.check("status: idle", shown(place, "status"))
+    before = simulator.requests()["binance"]
+    time.sleep(2)
+    equal(simulator.requests()["binance"], before, "no request while nobody asks, and to be asked how it is wakes nobody")
+    equal(ticking(), "idle")
+    found = btcctl(place, "current", "--json").json
+    equal((found["freshness"], found["failure"]), ("stale", "paused"))
+    wait_until(lambda: btcctl(place, "current", "--json").json["freshness"] == "fresh", seconds=1, what="a tick")
+    wait_until(lambda: ticking() == "idle", seconds=6, what="the standstill")
+    equal(btcctl(place, "current", "--refresh", "--json").json["freshness"], "fresh", "a refresh gets a current one")
+    assert daemon.said("Nobody wants a price: the ticks stand still")
+    daemon.stop()
+
+
+# --- Permission ------------------------------------------------------------------------------------------------------
+
+def as_user(folder, uid, gid, groups, place, *arguments):
+    def become():
+        os.setgroups(groups)
+        os.setresgid(gid, gid, gid)
+        os.setresuid(uid, uid, uid)
+    done = subprocess.run(
+        [f"{folder}/btcctl", *arguments, "--socket", place.socket], capture_output=True, text=True, timeout=20,
+        preexec_fn=become, cwd="/")
+    return done.returncode, done.stdout + done.stderr
+
+
+@scenario("pause and resume are for root and the group: by its primary group, by a supplementary one, not for a stranger")
+def _():
+    if os.geteuid() != 0:
+        raise Skip("other users are root's to become")
+    # A list of groups of our own for the daemon, so that the machine's need not be changed.
+    groups = Path("/etc/group").read_text()
+    gid = 64_321
+    with tempfile.NamedTemporaryFile("w", delete=False) as file:
+        file.write(re.sub(rf"(?m)^{GROUP}:.*\n", "", groups) + f"{GROUP}:x:{gid}:\n")
+    atexit.register(os.unlink, file.name)
+    os.chmod(file.name, 0o644)
+    simulator, place = Simulator("--replay", PRICES), Place()
+    os.chmod(place.runtime, 0o755)
+    daemon = Daemon(place, simulator.urls, prefix=["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/group && exec "$@"', file.name])
+    fresh(place)
+    # The binaries may be in a folder that others can't enter.
+    public = tempfile.mkdtemp(prefix="btc-priced-public-", dir="/tmp")
+    atexit.register(shutil.rmtree, public, ignore_errors=True)
+    os.chmod(public, 0o755)
+    shutil.copy(BINARIES / "btcctl", public)
+    results = {}
+    for name, identity in {
+        "root": (0, 0, []), "primary": (4001, gid, []), "supplementary": (4002, 4002, [7, gid, 9]),
+        "many": (4003, 4003, [*range(5000, 5300), gid]), "stranger": (4004, 4004, [7, 9]),
+    }.items():
+        for verb in ("pause", "resume"):
+            status, said = as_user(public, *identity, place, verb)
+            results[name, verb] = status
+            if status == 77:
+                assert "Only root and the group btc-priced may do that" in said, said
+    equal(results, {(name, verb): 77 if name == "stranger" else 0
+                    for name in ("root", "primary", "supplementary", "many", "stranger") for verb in ("pause", "resume")})
+    status, said = as_user(public, 4004, 4004, [], place, "pause", "--json")
+    golden.check("a stranger", f"{said}-> {status}\n")
+    equal(as_user(public, 4004, 4004, [], place, "status")[0], 0, "everybody may ask")
+    assert daemon.said("Paused by user 4002: the ticks stand still until a resume.")
+    assert not daemon.said("Paused by user 4004")
+    daemon.stop()
+
+
+main()
