@@ -3,7 +3,7 @@
 # The client is linked as one static-pie: without --disable-local-rpath it would crash at its start.
 RELEASE = swift build -c release --static-swift-stdlib --disable-local-rpath
 
-.PHONY: build run demo test test-system format lint clean
+.PHONY: build run demo deb test test-system format lint clean
 
 ## Release binaries in .build/release.
 build:
@@ -18,9 +18,15 @@ run: build
 demo: build
 	@scripts/run --demo
 
+## The Debian package, in .build/deb.
+deb: build
+	@scripts/dependencies deb
+	@scripts/deb
+
 ## Everything that must hold.
 test: build
 	@scripts/dependencies test
+	@scripts/deb
 	@scripts/test
 
 ## The numbered scripts alone, on the binaries as they are: make test-system ONLY="010 050"

@@ -10,12 +10,11 @@ import Varlink
 struct Answers: Sendable {
     let instance: String
     let startedAt: ObservationTime
-    let settings: Settings
+    let running: RunningSettings
+    /// Those in use since the start, whatever was reloaded.
+    let directories: Directories
     let keeper: PriceKeeper<ContinuousClock>
     let control: TickControl<ContinuousClock>
-    let sources: Sources
-    /// Those that are configured and never asked.
-    let unusable: [SourceReport]
     let store: FilePriceStore
     let now: TimeSource
     let logger: Logger
@@ -26,11 +25,11 @@ struct Answers: Sendable {
         case .getStatus: return .status(await status(clients))
         case .listSources: return .sources(await reports())
         case .pause:
-            logger.notice("Paused by user \(uid): the ticks stand still until a resume.", metadata: ["uid": "\(uid)"])
+            logger.tell(.paused, "Paused by user \(uid): the ticks stand still until a resume.", ["uid": "\(uid)"])
             await control.pause()
             return Reply()
         case .resume:
-            logger.notice("Resumed by user \(uid).", metadata: ["uid": "\(uid)"])
+            logger.tell(.resumed, "Resumed by user \(uid).", ["uid": "\(uid)"])
             await control.resume()
             return Reply()
         // The socket's loop answers it itself.
@@ -52,8 +51,8 @@ struct Answers: Sendable {
     private func reports() async -> [SourceReport] {
         let record = await keeper.record
         let shown = record.state.freshness == .fresh ? record.state.quote?.source : nil
-        var reports = sources.board.reports(at: now(), shown: shown)
-        for report in unusable { reports.insert(report, at: min(Int(report.order) - 1, reports.count)) }
+        var reports = await keeper.sources.board.reports(at: now(), shown: shown)
+        for report in running.value.unusable { reports.insert(report, at: min(Int(report.order) - 1, reports.count)) }
         for index in reports.indices { reports[index].order = Int64(index + 1) }
         return reports
     }
@@ -66,10 +65,11 @@ struct Answers: Sendable {
             version: Product.version, pid: Int64(getpid()), uptime: present.boottime - startedAt.boottime,
             price: StateMessage(instance: instance, state: record.state), since: record.since, ticking: ticking,
             ticks: StatusMessage.Ticks(
-                interval: settings.interval.wholeMilliseconds, done: record.state.tick, failed: record.failed,
+                interval: running.value.settings.interval.wholeMilliseconds, done: record.state.tick,
+                failed: record.failed,
                 skipped: record.skipped),
             store: StatusMessage.Store(
-                runtimeDirectory: settings.directories.runtime, stateDirectory: settings.directories.state,
+                runtimeDirectory: directories.runtime, stateDirectory: directories.state,
                 synced: store.lastSync.map(present.wallTime), failure: record.saveFailure.map { "\($0)" }),
             clients: StatusMessage.Clients(clients))
     }

@@ -14,6 +14,9 @@ struct Composition {
     let settings: Settings
     let environment: [String: String]
     let logger: Logger
+    let level: SharedLogLevel
+    /// Reads the settings anew, for a reload.
+    let readAnew: @Sendable () throws(SettingsError) -> Settings
 
     /// The signals that end the daemon. A terminal that is closed ends the one started in it as a stop does, unless it was started
     /// to ignore that (nohup(1)).
@@ -33,19 +36,20 @@ struct Composition {
         let store = FilePriceStore(
             stateDirectory: settings.directories.state, runtimeDirectory: settings.directories.runtime, now: now)
         let stored = store.load()
-        for problem in stored.problems { logger.error("\(problem)") }
+        for problem in stored.problems { logger.tell(.keptDamaged, "\(problem)") }
         let client = try exchangeClient()
         let listener = try listeningSocket()
 
         let heartbeat = Heartbeat(now().boottime)
         let status = StatusLine(manager: manager)
         let publication = Publication()
-        let (candidates, unusable) = try candidates(client, now: now)
+        let credentials = Credentials(environment: environment)
+        let candidates = try Candidates(settings, client: client, credentials: credentials, now: now, logger: logger)
+        let running = RunningSettings(settings, unusable: candidates.unusable)
         let fetch = FetchWithFallback(
-            candidates: candidates, interval: settings.interval, now: now,
-            clock: ContinuousClock())
+            candidates: candidates.asked, interval: settings.interval, now: now, clock: ContinuousClock())
         fetch.sources.resume(stored.rests)
-        describe(fetch.sources, at: now().boottime)
+        Candidates.describe(fetch.sources, at: now().boottime, logger: logger)
         let keeper = PriceKeeper(
             fetch: fetch,
             persist: PersistLastValidPrice(store: store), clock: ContinuousClock(), interval: settings.interval,
@@ -61,14 +65,15 @@ struct Composition {
                 }
                 reporter.report(event)
             })
-        let ticker = OneSecondTicker(interval: settings.interval, clock: ContinuousClock(), target: keeper)
+        let sleep = Sleep(keeper: keeper, client: client, logger: logger)
+        let ticker = OneSecondTicker(interval: settings.interval, clock: ContinuousClock(), target: sleep)
         let activity = ClientActivity(at: now().boottime)
         let control = TickControl(
             ticker: ticker, activity: activity, idleAfter: settings.pauseWhenIdle, now: now,
             report: { reporter.report($0) })
         let answers = Answers(
-            instance: Self.newInstance(), startedAt: now(), settings: settings, keeper: keeper, control: control,
-            sources: fetch.sources, unusable: unusable, store: store, now: now, logger: logger)
+            instance: Self.newInstance(), startedAt: now(), running: running, directories: settings.directories,
+            keeper: keeper, control: control, store: store, now: now, logger: logger)
         let server = try PriceServer(
             listener: listener, instance: answers.instance, now: now, activity: activity,
             administrators: Administrators(group: Product.group),
@@ -77,39 +82,52 @@ struct Composition {
         publication.connect(server, control)
         if let price = stored.price { await keeper.restore(price) }
         let observer = Observer(clock: ContinuousClock(), target: keeper, isPaused: { await ticker.isPaused })
+        let reloading = Reloading(
+            read: readAnew, running: running, client: client, credentials: credentials, keeper: keeper, ticker: ticker,
+            control: control, level: level, now: now, logger: logger)
+        // Before READY=1: a reload that comes right after it must not end the daemon.
+        let reload = ReloadService.isWanted ? await UnixSignalsSequence(trapping: .sighup) : nil
+        let signals = sleep.follow(control)
         try server.start()
         manager.ready(status: StatusLine.text(await keeper.state))
-        logger.info("Ready: answering at \(settings.socketPath).")
+        logger.tell(.ready, "Ready: answering at \(settings.socketPath).")
 
         // Ended from the last to the first: no tick after the socket is gone, and the quote is saved behind the last tick.
-        let services: [any Service] = [
+        var services: [any Service] = [
             Part { await client.shutdown() },
             Part {
-                do { try store.flush() } catch { logger.error("\(error)") }
+                do { try store.flush() } catch { logger.tell(.saveFailed, "\(error)") }
             },
             Part { server.stop() },
             ObserverService(observer: observer),
             Part(start: { await ticker.start() }) { await ticker.stop() },
             WatchdogService(
                 manager: manager, server: server, heartbeat: heartbeat, isPaused: { await ticker.isPaused },
-                longestSilence: settings.interval * 2 + settings.budget + .seconds(1), now: now),
-            Part { manager.stopping() },
+                running: running, now: now),
         ]
+        if let reload {
+            services.append(
+                ReloadService(
+                    signals: reload, manager: manager, reloading: reloading,
+                    status: { StatusLine.text(await keeper.state) }))
+        }
+        services.append(Part { manager.stopping() })
         var groupLogger = logger
         groupLogger.logLevel = max(.warning, logger.logLevel)
         var group = ServiceGroupConfiguration(services: services, logger: groupLogger)
-        group.gracefulShutdownSignals = Self.endingSignals
+        group.gracefulShutdownSignals = Self.endingSignals.filter { reload == nil || $0 != .sighup }
         group.maximumGracefulShutdownDuration = .seconds(5)
         group.maximumCancellationDuration = .seconds(5)
         try await ServiceGroup(configuration: group).run()
-        logger.info("Stopped.")
+        logger.tell(.stopped, "Stopped.")
+        withExtendedLifetime(signals) {}
         _ = consume lock
     }
 
     private func takeDirectories() throws -> StateLock? {
         do {
             if let problem = try settings.directories.make() {
-                logger.error("\(problem); the price goes on, but a reboot loses it")
+                logger.tell(.stateUnusable, "\(problem); the price goes on, but a reboot loses it")
             }
         } catch {
             throw StartFailure(description: "\(error)")
@@ -124,7 +142,7 @@ struct Composition {
                         + "it holds the lock on \(settings.directories.state)")
             case .unusable(let path, let reason):
                 // The socket still tells whether another one runs.
-                logger.error("cannot lock \(path): \(reason); the price goes on")
+                logger.tell(.stateUnusable, "cannot lock \(path): \(reason); the price goes on")
                 return nil
             }
         }
@@ -132,10 +150,7 @@ struct Composition {
 
     private func exchangeClient() throws -> ExchangeClient {
         do {
-            return try ExchangeClient(
-                ExchangeClientSettings(
-                    userAgent: "\(Product.name)/\(Product.version) (+\(Product.url))", caFile: settings.caFile,
-                    proxy: settings.proxy, longestWait: settings.sources.map(\.timeout).max() ?? settings.budget))
+            return try ExchangeClient(settings.clientSettings)
         } catch {
             throw StartFailure(description: "\(error)", isConfiguration: true)
         }
@@ -147,56 +162,6 @@ struct Composition {
             return try ListeningSocket(path: settings.socketPath)
         } catch {
             throw StartFailure(description: "\(error)")
-        }
-    }
-
-    private func candidates(
-        _ client: ExchangeClient, now: @escaping TimeSource
-    ) throws -> (asked: [FetchWithFallback<ContinuousClock>.Candidate], unusable: [SourceReport]) {
-        let credentials = Credentials(environment: environment)
-        var unusable: [SourceReport] = []
-        let asked: [FetchWithFallback<ContinuousClock>.Candidate] = try settings.sources.enumerated().compactMap {
-            index, source in
-            var key: String?
-            if let credential = source.exchange.credential {
-                do {
-                    key = try credentials.secret(credential)
-                } catch {
-                    throw StartFailure(description: "\(error)", isConfiguration: true)
-                }
-                if key == nil {
-                    logger.notice(
-                        "\(source.exchange.source.name) is passed over: it needs a key, the credential \(credential).")
-                    unusable.append(
-                        SourceReport(
-                            withoutKey: source.exchange.source, address: source.url, order: Int64(index + 1)))
-                    return nil
-                }
-            }
-            if source.url != source.exchange.baseURL {
-                logger.notice("\(source.exchange.source.name) is asked at \(source.url), which is not its own address.")
-            }
-            let access = Exchange.Access(client: client, baseURL: source.url, secondURL: source.secondURL, key: key)
-            return .init(
-                fetch: FetchLatestPrice(loader: source.exchange.loader(access), now: now), address: source.url,
-                timeout: source.timeout, hedge: source.hedge)
-        }
-        return (asked, unusable)
-    }
-
-    /// What an operator would wonder about: who can't be asked every time, and who is not asked yet.
-    private func describe(_ sources: Sources, at boottime: Int64) {
-        let board = sources.board
-        for entry in board.slow where board.entries.count > 1 {
-            logger.info(
-                "\(entry.source.name) can't be asked at every tick within its limit, only once in \(entry.health.pace.wholeMilliseconds) ms: it comes after those that can."
-            )
-        }
-        for entry in board.entries {
-            guard let rest = entry.health.rest, entry.health.breaker(at: boottime) == .open else { continue }
-            logger.notice(
-                "\(entry.source.name) still rests from before the start, until \(rest.until.wall.utcText): \(rest.reason)"
-            )
         }
     }
 

@@ -1,3 +1,4 @@
+import BTCPriceNetworking
 import BTCPriceVarlink
 import Glibc
 import Logging
@@ -41,7 +42,13 @@ public enum Daemon {
         case .printHelp:
             print(DaemonCommandLine.help, terminator: "")
             return 0
-        case .run, .checkConfiguration, .printConfiguration: break
+        case .printStandardConfiguration:
+            print(SettingKey.standardFile, terminator: "")
+            return 0
+        case .printCompletions(let shell):
+            print(Completions.script(for: shell), terminator: "")
+            return 0
+        case .run, .checkConfiguration, .printConfiguration, .reload: break
         }
         let settings: Settings
         do {
@@ -51,23 +58,45 @@ public enum Daemon {
             return Exit.configuration
         }
         switch commandLine.action {
+        case .checkConfiguration, .reload:
+            do {
+                try ExchangeClient.check(settings.clientSettings)
+            } catch {
+                complain("\(error)")
+                return Exit.configuration
+            }
+        default: break
+        }
+        switch commandLine.action {
         case .checkConfiguration:
             print("The configuration is good.")
             return 0
         case .printConfiguration:
             print(settings.listing, terminator: "")
             return 0
+        case .reload(let process):
+            guard kill(process, SIGHUP) == 0 else {
+                complain("process \(process) can't be told: \(String(cString: strerror(errno)))")
+                return Exit.failure
+            }
+            return 0
         default: break
         }
-        let logger = logger(level: settings.logLevel, environment: environment)
+        let level = SharedLogLevel(settings.logLevel)
+        let logger = logger(level: level, environment: environment)
+        let composition = Composition(
+            settings: settings, environment: environment, logger: logger, level: level,
+            readAnew: { () throws(SettingsError) in
+                try Settings.read(commandLine: commandLine, environment: environment, uid: getuid())
+            })
         do {
-            try await Composition(settings: settings, environment: environment, logger: logger).run()
+            try await composition.run()
             return 0
         } catch let failure as StartFailure {
-            logger.critical("\(failure.description)")
+            logger.tell(.startFailed, failure.description)
             return failure.isConfiguration ? Exit.configuration : Exit.failure
         } catch {
-            logger.critical("Ended by an error: \(error)")
+            logger.tell(.startFailed, "Ended by an error: \(error)")
             return Exit.failure
         }
     }
@@ -85,13 +114,13 @@ public enum Daemon {
         Logger(label: Product.name, factory: StandardErrorLogHandler.init(identifier:)).error("\(text)")
     }
 
-    private static func logger(level: Logger.Level, environment: [String: String]) -> Logger {
+    private static func logger(level: SharedLogLevel, environment: [String: String]) -> Logger {
         let isJournal = JournalLogHandler.isConnected(environment: environment)
-        var logger = Logger(label: Product.name) { label -> any LogHandler in
-            isJournal ? JournalLogHandler(identifier: label) : StandardErrorLogHandler(identifier: label)
+        return Logger(label: Product.name) { label -> any LogHandler in
+            AdjustableLogHandler(
+                isJournal ? JournalLogHandler(identifier: label) : StandardErrorLogHandler(identifier: label),
+                level: level)
         }
-        logger.logLevel = level
-        return logger
     }
 }
 

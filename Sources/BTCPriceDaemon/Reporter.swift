@@ -25,28 +25,29 @@ package final class Reporter: Sendable {
             logger.debug("tick \(tick) began \(lateness.microsecondsText) ms late, \(skipped) skipped before it")
         case .becameFresh(let quote, 0):
             say(
-                .info, "fresh", "The price is \(text(quote)).",
+                .fresh, "fresh", "The price is \(text(quote)).",
                 ["source": "\(quote.source)", "price": "\(quote.value)"])
         case .becameFresh(let quote, let failed):
             say(
-                .notice, "current again", "The price is current again after \(failed) failed ticks: \(text(quote)).",
+                .currentAgain, "current again",
+                "The price is current again after \(failed) failed ticks: \(text(quote)).",
                 ["source": "\(quote.source)", "price": "\(quote.value)"])
         case .becameStale(let failure, let quote?):
             say(
-                .warning, "stale",
+                .stale, "stale",
                 "\(PriceTexts.stale(from: quote.timestamp.utcText)): \(failure)",
                 ["error": "\(failure)"])
         case .becameStale(let failure, nil):
-            say(.warning, "stale", "\(PriceTexts.failed) No value is held yet: \(failure)", ["error": "\(failure)"])
+            say(.stale, "stale", "\(PriceTexts.failed) No value is held yet: \(failure)", ["error": "\(failure)"])
         case .sourceFailed(let failure): report(failure)
         case .sourceRecovered(let source):
-            say(.info, "\(source) recovered", "\(source) gives prices again.", ["source": "\(source)"])
+            say(.sourceRecovered, "\(source) recovered", "\(source) gives prices again.", ["source": "\(source)"])
         case .saveFailed(let error):
             say(
-                .error, "save failed", "The last price can't be kept: \(error). The price goes on.",
+                .saveFailed, "save failed", "The last price can't be kept: \(error). The price goes on.",
                 ["error": "\(error)"])
         case .saveRecovered:
-            say(.notice, "save recovered", "The last price is kept again.", [:])
+            say(.saveRecovered, "save recovered", "The last price is kept again.", [:])
         }
     }
 
@@ -56,8 +57,14 @@ package final class Reporter: Sendable {
         let category = failure.error.category
         let kind = category.isBinding ? failure.error.kind : "failed"
         let rest = failure.rest.map { "; it is not asked until \($0.until.wall.utcText)" } ?? ""
+        let message: JournalMessage =
+            switch category {
+            case .rateLimited: .sourceLimited
+            case .refused: .sourceRefused
+            default: .sourceFailed
+            }
         say(
-            .warning, "\(failure.source) \(kind)",
+            message, "\(failure.source) \(kind)",
             "\(failure.source) gave no price: \(failure.error)\(category.isBinding ? rest : "")",
             ["source": "\(failure.source)", "error": "\(failure.error.kind)"], detail: failure.error.kind,
             daily: category == .refused)
@@ -65,7 +72,7 @@ package final class Reporter: Sendable {
 
     func report(_ ticking: Ticking) {
         switch ticking {
-        case .idle: say(.info, "idle", "Nobody wants a price: the ticks stand still until somebody does.", [:])
+        case .idle: say(.idle, "idle", "Nobody wants a price: the ticks stand still until somebody does.", [:])
         case .running, .paused: break
         }
     }
@@ -73,24 +80,26 @@ package final class Reporter: Sendable {
     func report(_ event: ServerEvent) {
         switch event {
         case .tooManyConnections(let limit):
-            say(.warning, "connections", "A client was turned away: there are \(limit) connections already.", [:])
+            say(
+                .tooManyConnections, "connections", "A client was turned away: there are \(limit) connections already.",
+                [:])
         case .tooManyConnectionsOfUser(let uid, let limit):
             say(
-                .warning, "connections of \(uid)",
+                .tooManyOfUser, "connections of \(uid)",
                 "A client of user \(uid) was turned away: it has \(limit) connections already.", ["uid": "\(uid)"])
         case .acceptFailed(let reason):
-            say(.error, "accept", "No client can connect for the moment: \(reason). The price goes on.", [:])
+            say(.acceptFailed, "accept", "No client can connect for the moment: \(reason). The price goes on.", [:])
         }
     }
 
     private func say(
-        _ level: Logger.Level, _ kind: String, _ line: String, _ metadata: Logger.Metadata, detail: String = "",
+        _ message: JournalMessage, _ kind: String, _ line: String, _ metadata: Logger.Metadata, detail: String = "",
         daily: Bool = false
     ) {
         let boottime = now().boottime
         let summary = throttle.withLock { $0.admit(kind, detail: detail, daily: daily, at: boottime) }
         guard let summary else { return }
-        logger.log(level: level, "\(line)\(summary)", metadata: metadata)
+        logger.tell(message, "\(line)\(summary)", metadata)
     }
 
     private func text(_ quote: PriceQuote) -> String {

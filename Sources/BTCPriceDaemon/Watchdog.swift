@@ -41,8 +41,7 @@ struct WatchdogService: Service {
     let server: PriceServer
     let heartbeat: Heartbeat
     let isPaused: @Sendable () async -> Bool
-    /// The longest that a healthy ticker is silent.
-    let longestSilence: Duration
+    let running: RunningSettings
     let now: TimeSource
 
     func run() async throws {
@@ -55,7 +54,8 @@ struct WatchdogService: Service {
             while !Task.isCancelled {
                 let signs = SignsOfLife(
                     loopHasAnswered: server.lastBeat == pinged,
-                    tickerSilence: .milliseconds(now().boottime - heartbeat.lastBeat), longestSilence: longestSilence,
+                    tickerSilence: .milliseconds(now().boottime - heartbeat.lastBeat),
+                    longestSilence: running.value.longestSilence,
                     isPaused: await isPaused())
                 if signs.isAlive { manager.alive() }
                 pinged += 1

@@ -58,11 +58,18 @@ public final class ExchangeClient: Sendable {
     /// The longest body that is read, bytes. The largest real one of an exchange we ask has under three thousand.
     static let longestBody = 64 * 1024
 
-    private let client: HTTPClient
+    /// What is in use, and what it was made from.
+    private struct Setup: Sendable {
+        let client: HTTPClient
+        let settings: ExchangeClientSettings
+
+        var longestWait: TimeAmount { TimeAmount(settings.longestWait) + .seconds(1) }
+    }
+
     private let group: MultiThreadedEventLoopGroup
-    private let userAgent: String
-    private let longestWait: TimeAmount
-    private let proxy: ExchangeClientSettings.Proxy?
+    private let setup: Mutex<Setup>
+    /// Clients that were replaced, while their last requests end.
+    private let retiring = Mutex<[Int: Task<Void, Never>]>([:])
     private let names = NameLookup()
     /// The hosts whose last answer came: their names need no lookup before they are asked again.
     private let answering = Mutex<Set<String>>([])
@@ -70,7 +77,62 @@ public final class ExchangeClient: Sendable {
     /// - Parameter settings: How exchanges are reached.
     /// - Throws: ``ExchangeClientError`` if the file with trust anchors can't be used.
     public init(_ settings: ExchangeClientSettings) throws(ExchangeClientError) {
-        longestWait = TimeAmount(settings.longestWait) + .seconds(1)
+        // A request a second: one thread is more than enough.
+        group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        setup = Mutex(Setup(client: try Self.client(settings, on: group), settings: settings))
+    }
+
+    /// Has everything from now on asked by other settings. Requests that are under way end as they began.
+    /// - Throws: ``ExchangeClientError`` if the file with trust anchors can't be used; then nothing has changed.
+    public func apply(_ settings: ExchangeClientSettings) throws(ExchangeClientError) {
+        let new = Setup(client: try Self.client(settings, on: group), settings: settings)
+        let old = setup.withLock { setup in
+            defer { setup = new }
+            return setup
+        }
+        retire(old)
+    }
+
+    /// Has new connections made from now on: after a suspend those that are kept lead nowhere, and say so only after a time-out.
+    public func dropConnections() {
+        let settings = setup.withLock(\.settings)
+        // The file with trust anchors may be gone by now: then the old connections are better than none.
+        do { try apply(settings) } catch {}
+    }
+
+    private func retire(_ old: Setup) {
+        let wait = old.settings.longestWait + .seconds(2)
+        let task = Task {
+            // Cut short by the end of the daemon.
+            do { try await Task.sleep(for: wait) } catch {}
+            do { try await old.client.shutdown() } catch {}
+        }
+        retiring.withLock { retiring in
+            let number = (retiring.keys.max() ?? 0) + 1
+            retiring[number] = task
+            Task {
+                await task.value
+                self.retiring.withLock { $0[number] = nil }
+            }
+        }
+    }
+
+    /// Whether a client can be made from these settings.
+    /// - Throws: ``ExchangeClientError`` if the file with trust anchors can't be used.
+    public static func check(_ settings: ExchangeClientSettings) throws(ExchangeClientError) {
+        _ = try configuration(settings)
+    }
+
+    private static func client(
+        _ settings: ExchangeClientSettings, on group: MultiThreadedEventLoopGroup
+    ) throws(ExchangeClientError) -> HTTPClient {
+        HTTPClient(eventLoopGroup: group, configuration: try configuration(settings))
+    }
+
+    private static func configuration(
+        _ settings: ExchangeClientSettings
+    ) throws(ExchangeClientError) -> HTTPClient.Configuration {
+        let longestWait = TimeAmount(settings.longestWait) + .seconds(1)
         var configuration = HTTPClient.Configuration(
             redirectConfiguration: .disallow,
             timeout: .init(connect: longestWait, read: longestWait),
@@ -93,16 +155,17 @@ public final class ExchangeClient: Sendable {
         case .socks5(let host, let port): configuration.proxy = .socksServer(host: host, port: port)
         case nil: break
         }
-        // A request a second: one thread is more than enough.
-        group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        client = HTTPClient(eventLoopGroup: group, configuration: configuration)
-        userAgent = settings.userAgent
-        proxy = settings.proxy
+        return configuration
     }
 
     /// Ends every connection. The client can't be used after that.
     public func shutdown() async {
+        for task in retiring.withLock({ Array($0.values) }) {
+            task.cancel()
+            await task.value
+        }
         // Both throw only if they were shut down before.
+        let client = setup.withLock(\.client)
         do { try await client.shutdown() } catch {}
         do { try await group.shutdownGracefully() } catch {}
     }
@@ -113,14 +176,15 @@ public final class ExchangeClient: Sendable {
 
     /// Asks once and reads the whole answer. The caller's cancellation ends head and body alike.
     func get(_ url: String, headers: [(String, String)] = []) async throws(PriceLoadingError) -> ExchangeAnswer {
+        let setup = setup.withLock { $0 }
         var request = HTTPClientRequest(url: url)
-        request.headers.add(name: "User-Agent", value: userAgent)
+        request.headers.add(name: "User-Agent", value: setup.settings.userAgent)
         request.headers.add(name: "Accept", value: "application/json")
         for (name, value) in headers { request.headers.add(name: name, value: value) }
-        let host = proxy?.host ?? Self.host(of: url)
+        let host = setup.settings.proxy?.host ?? Self.host(of: url)
         if answering.withLock({ $0.remove(host) }) == nil { try await names.resolve(host) }
         do {
-            let response = try await client.execute(request, timeout: longestWait)
+            let response = try await setup.client.execute(request, timeout: setup.longestWait)
             let body = try await response.body.collect(upTo: Self.longestBody)
             answering.withLock { _ = $0.insert(host) }
             let headers = response.headers
@@ -162,7 +226,7 @@ public final class ExchangeClient: Sendable {
             if error.dnsAError != nil || error.dnsAAAAError != nil {
                 return .unreachable("\(error.host) cannot be resolved")
             }
-            let whom = proxy == nil ? "" : "the proxy: "
+            let whom = setup.withLock(\.settings.proxy) == nil ? "" : "the proxy: "
             let reason = (error.connectionErrors.first?.error as? IOError)?.errnoDescription
             return .unreachable(whom + (reason ?? "no connection to \(error.host):\(error.port)"))
         case let error as IOError: return .unreachable(error.errnoDescription)

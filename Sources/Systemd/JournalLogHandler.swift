@@ -47,9 +47,11 @@ public struct JournalLogHandler: LogHandler {
         }
     }
 
-    /// Fields are upper-case letters, digits and underscores; those of the daemon begin with `BTC_`.
+    /// Fields are upper-case letters, digits and underscores; those of the daemon begin with `BTC_`. The message's id has a name that
+    /// the journal knows (systemd.journal-fields(7)).
     private static func fieldName(_ key: String) -> String {
-        "BTC_" + String(key.uppercased().map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
+        if key == "MESSAGE_ID" { return key }
+        return "BTC_" + String(key.uppercased().map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
     }
 
     private func withVectors(

@@ -17,6 +17,13 @@ public struct ServiceManager: Sendable {
         notify("READY=1\nSTATUS=\(Self.oneLine(status))")
     }
 
+    /// It takes a new configuration; ``ready(status:)`` follows (sd_notify(3), RELOADING=1).
+    public func reloading() {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        notify("RELOADING=1\nMONOTONIC_USEC=\(time.tv_sec * 1_000_000 + time.tv_nsec / 1000)")
+    }
+
     /// How it is, for `systemctl status`.
     public func status(_ text: String) {
         notify("STATUS=\(Self.oneLine(text))")

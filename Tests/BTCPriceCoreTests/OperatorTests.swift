@@ -219,3 +219,60 @@ import Testing
         #expect(record.since.milliseconds == World.start.wall.milliseconds + 2000)
     }
 }
+
+/// What a reload changes while the ticks go on.
+@Suite struct ChangeTests {
+    @Test func `a new interval holds from the tick after the one under way, and none is lost`() async {
+        let world = World()
+        await world.ticker.start()
+        await world.primary.isAsked()
+        await world.ticker.change(interval: .seconds(5))
+        world.primary.answer("68901.23")
+        #expect(await world.nextTick().freshness == .fresh, "the tick under way goes on")
+        await world.clock.timer(at: .seconds(5))
+        // From a wait a shorter one begins at once.
+        world.clock.advance(to: .seconds(2))
+        await world.ticker.change(interval: .seconds(1))
+        await world.primary.isAsked()
+        world.primary.answer("68902")
+        #expect(await world.nextTick().tick == 2)
+        await world.clock.timer(at: .seconds(3))
+        await world.ticker.stop()
+    }
+
+    @Test func `other sources are asked from the next fetch on, and the same ones keep their health`() async {
+        let world = World()
+        let now = world.now
+        let board = { (names: [String], previous: Sources?) in
+            Sources(
+                names.map { (PriceSource(name: $0, market: "m"), "https://\($0)") }, interval: .seconds(1), now: now,
+                jitter: { 0 }, after: previous)
+        }
+        let old = board(["a", "b"], nil)
+        _ = old.take(0, .tick)
+        _ = old.ended(0, .failure(.refused("HTTP 451")), latency: .zero)
+        let new = board(["c", "b", "a"], old)
+        #expect(new.board.reports(at: now(), shown: nil).map(\.use) == [.untried, .untried, .refused])
+        // What was under way at the old ones is told to the new ones: a ban must not be forgotten.
+        _ = old.take(1, .tick)
+        _ = old.ended(1, .failure(.rateLimited("HTTP 429", retryAfter: nil)), latency: .zero)
+        #expect(new.board.reports(at: now(), shown: nil).map(\.use) == [.untried, .limited, .refused])
+        #expect(new.takeRestsChanged())
+        // At another address it is another host.
+        let elsewhere = Sources(
+            [(PriceSource(name: "a", market: "m"), "https://mirror")], interval: .seconds(1), now: now, jitter: { 0 },
+            after: new)
+        #expect(elsewhere.board.reports(at: now(), shown: nil).map(\.use) == [.untried])
+    }
+
+    @Test func `before a sleep the ticks stop and after it the first is at once`() async {
+        let setup = TickControlTests.Setup()
+        await setup.firstTick()
+        await setup.control.suspend()
+        #expect(await setup.world.nextTick().failure == "paused")
+        await setup.control.wake()
+        await setup.nextTick("68950")
+        #expect(await setup.control.ticking == .running)
+        await setup.world.ticker.stop()
+    }
+}

@@ -59,6 +59,16 @@ public struct SourceBoard: Sendable {
         self.interval = interval
     }
 
+    /// Takes over the health of the sources that were asked at the same address before.
+    mutating func inherit(_ previous: SourceBoard) {
+        for index in entries.indices {
+            let same = previous.entries.first {
+                $0.source == entries[index].source && $0.address == entries[index].address
+            }
+            if let same { entries[index].health = same.health }
+        }
+    }
+
     /// Whom `asker` may ask now.
     ///
     /// - Sources with a closed breaker, in their order. One that can't be asked at every tick comes after those that can: the

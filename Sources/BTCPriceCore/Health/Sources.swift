@@ -5,6 +5,8 @@ public final class Sources: Sendable {
     private struct State {
         var board: SourceBoard
         var restsChanged = false
+        /// Those that are asked instead of these from some time on.
+        var successor: Sources?
     }
 
     private let state: Mutex<State>
@@ -16,13 +18,18 @@ public final class Sources: Sendable {
     ///   - interval: The ticks' interval.
     ///   - now: Reads the clocks.
     ///   - jitter: From 0 to 1, another one at each call.
+    ///   - previous: Those that were asked before: a source that is still asked at the same address keeps its health, and what is
+    ///     under way there is told to the new ones when it ends.
     public init(
         _ sources: [(source: PriceSource, address: String)], interval: Duration, now: @escaping TimeSource,
-        jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) }
+        jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) }, after previous: Sources? = nil
     ) {
-        state = Mutex(State(board: SourceBoard(sources, interval: interval)))
+        var board = SourceBoard(sources, interval: interval)
+        if let previous { board.inherit(previous.board) }
+        state = Mutex(State(board: board))
         self.now = now
         self.jitter = jitter
+        previous?.state.withLock { $0.successor = self }
     }
 
     /// All of them as they are now.
@@ -62,6 +69,13 @@ public final class Sources: Sendable {
     /// - Returns: The rest that it began, if it began one.
     func ended(_ index: Int, _ outcome: SourceHealth.Outcome, latency: Duration) -> SourceRest? {
         let (present, drawn) = (now(), jitter())
+        let (entry, successor) = state.withLock { ($0.board.entries[index], $0.successor) }
+        if let successor {
+            let place = successor.board.entries.firstIndex {
+                $0.source == entry.source && $0.address == entry.address
+            }
+            return place.flatMap { successor.ended($0, outcome, latency: latency) }
+        }
         return state.withLock { state in
             let rest = state.board.ended(index, outcome, latency: latency, at: present, jitter: drawn)
             if rest?.isBinding == true { state.restsChanged = true }

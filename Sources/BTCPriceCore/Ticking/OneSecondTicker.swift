@@ -31,10 +31,11 @@ public actor OneSecondTicker<C: Clock> where C.Duration == Duration {
     private enum Phase { case stopped, running, paused }
 
     private let clock: C
-    private let interval: Duration
+    private var interval: Duration
     private let target: any TickTarget<C.Instant>
     private var phase = Phase.stopped
     private var loop: Task<Void, Never>?
+    private var isTicking = false
 
     /// - Parameters:
     ///   - interval: From one tick to the next; above zero.
@@ -84,6 +85,17 @@ public actor OneSecondTicker<C: Clock> where C.Duration == Duration {
         if phase == .paused { begin() }
     }
 
+    /// Ticks at another interval from now on. A tick that is under way goes on to its end; where none is, the next one comes at once.
+    public func change(interval: Duration) {
+        precondition(interval > .zero, "an interval is above zero")
+        guard interval != self.interval else { return }
+        self.interval = interval
+        // The loop sees it after the tick.
+        guard phase == .running, !isTicking else { return }
+        loop?.cancel()
+        begin()
+    }
+
     private func begin() {
         phase = .running
         let previous = loop
@@ -95,9 +107,16 @@ public actor OneSecondTicker<C: Clock> where C.Duration == Duration {
 
     private func run() async {
         var schedule = TickSchedule(start: clock.now, interval: interval)
+        var scheduled = interval
         while !Task.isCancelled {
+            if scheduled != interval {
+                scheduled = interval
+                schedule = TickSchedule(start: clock.now.advanced(by: interval), interval: interval)
+            }
             let (due, skipped) = schedule.advance(now: clock.now)
             do { try await clock.sleep(until: due, tolerance: .zero) } catch { return }
+            isTicking = true
+            defer { isTicking = false }
             await target.tick(Tick(due: due, lateness: max(.zero, due.duration(to: clock.now)), skipped: skipped))
         }
     }

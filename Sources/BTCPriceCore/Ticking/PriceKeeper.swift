@@ -19,10 +19,10 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
         var tick: Int?
     }
 
-    private let fetch: FetchWithFallback<C>
+    private var fetch: FetchWithFallback<C>
     private let persist: PersistLastValidPrice
     private let clock: C
-    private let budget: Duration
+    private var budget: Duration
     private let publish: Publish
     private let report: Report
     private var machine: PriceStateMachine
@@ -57,6 +57,16 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
         self.report = report
         self.machine = PriceStateMachine(interval: interval)
     }
+
+    /// Has every fetch from now on made in another way. One that is under way ends as it began, and its price counts.
+    public func apply(_ fetch: FetchWithFallback<C>, interval: Duration, budget: Duration) {
+        self.fetch = fetch
+        self.budget = budget
+        machine.changed(interval: interval)
+    }
+
+    /// The sources that are asked.
+    public var sources: Sources { fetch.sources }
 
     /// What is told of the price now.
     public var state: PriceState { machine.state }

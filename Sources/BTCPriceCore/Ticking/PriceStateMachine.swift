@@ -12,7 +12,7 @@ public struct PriceStateMachine: Sendable {
         public var events: [PriceEvent] = []
     }
 
-    private let freshFor: Int64
+    private var freshFor: Int64
     private var failedTicks: Int64 = 0
     /// The ticks that failed since the start.
     private(set) var failedInAll: Int64 = 0
@@ -30,6 +30,11 @@ public struct PriceStateMachine: Sendable {
 
     /// - Parameter interval: The ticks' interval: a price is fresh for two of them.
     public init(interval: Duration) {
+        freshFor = 2 * interval.wholeMilliseconds
+    }
+
+    /// The ticks have another interval from now on.
+    public mutating func changed(interval: Duration) {
         freshFor = 2 * interval.wholeMilliseconds
     }
 

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// Whether the ticks run.
 public enum Ticking: String, Sendable, Hashable, CaseIterable {
     /// They do.
@@ -13,7 +15,7 @@ public enum Ticking: String, Sendable, Hashable, CaseIterable {
 public actor TickControl<C: Clock> where C.Duration == Duration {
     private let ticker: OneSecondTicker<C>
     private let activity: ClientActivity
-    private let idleAfter: Duration?
+    private let idleAfter: Mutex<Duration?>
     private let now: TimeSource
     private let report: @Sendable (Ticking) -> Void
     /// The last change on its way to the ticker: they get there one after the other, in the order they were made in.
@@ -34,13 +36,28 @@ public actor TickControl<C: Clock> where C.Duration == Duration {
     ) {
         self.ticker = ticker
         self.activity = activity
-        self.idleAfter = idleAfter
+        self.idleAfter = Mutex(idleAfter)
         self.now = now
         self.report = report
     }
 
-    /// Whether the ticks stand still, on purpose.
-    public var isStill: Bool { ticking != .running }
+    /// After how long without a client the ticks stand still from now on; `nil` for never.
+    public func change(idleAfter: Duration?) async {
+        self.idleAfter.withLock { $0 = idleAfter }
+        if idleAfter == nil { await clientCame() }
+    }
+
+    /// The machine is about to sleep: the ticks stop.
+    public func suspend() async {
+        guard ticking == .running else { return }
+        await ticker.pause()
+    }
+
+    /// The machine is awake again: the first tick is at once.
+    public func wake() async {
+        guard ticking == .running else { return }
+        await ticker.resume()
+    }
 
     /// Halts the ticks until ``resume()``.
     public func pause() async {
@@ -61,7 +78,7 @@ public actor TickControl<C: Clock> where C.Duration == Duration {
 
     /// Whether ``pauseIfIdle()`` would do something. Cheap: asked at every tick.
     public nonisolated var mayPause: Bool {
-        guard let idleAfter else { return false }
+        guard let idleAfter = idleAfter.withLock({ $0 }) else { return false }
         return activity.isIdle(for: idleAfter, at: now().boottime)
     }
 

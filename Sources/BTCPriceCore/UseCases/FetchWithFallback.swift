@@ -72,14 +72,16 @@ public struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration
     ///   - now: Reads the clocks that rests and limits are dated by.
     ///   - jitter: From 0 to 1, another one at each call: by how much rests are spread.
     ///   - clock: What the waits are measured on.
+    ///   - previous: The sources that were asked before: they keep their health.
     public init(
         candidates: [Candidate], interval: Duration, now: @escaping TimeSource,
-        jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) }, clock: C
+        jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) }, clock: C, after previous: Sources? = nil
     ) {
         self.candidates = candidates
         self.clock = clock
         sources = Sources(
-            candidates.map { ($0.fetch.source, $0.address) }, interval: interval, now: now, jitter: jitter)
+            candidates.map { ($0.fetch.source, $0.address) }, interval: interval, now: now, jitter: jitter,
+            after: previous)
     }
 
     /// - Parameters:

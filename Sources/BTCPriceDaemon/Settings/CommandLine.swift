@@ -1,7 +1,9 @@
 /// The daemon's command line, read: what to do, which file, and the settings given on it.
 struct DaemonCommandLine {
     enum Action: Sendable {
-        case run, checkConfiguration, printConfiguration, printVersion, printHelp
+        case run, checkConfiguration, printConfiguration, printStandardConfiguration, printVersion, printHelp
+        case reload(Int32)
+        case printCompletions(Completions.Shell)
     }
 
     /// A command line that can't be understood.
@@ -31,6 +33,9 @@ struct DaemonCommandLine {
             switch flag {
             case "--check-config" where attached == nil: action = .checkConfiguration
             case "--print-config" where attached == nil: action = .printConfiguration
+            case "--print-default-config" where attached == nil: action = .printStandardConfiguration
+            case "--reload": action = .reload(try Self.processID(try value()))
+            case "--generate-completion-script": action = .printCompletions(try Self.shell(try value()))
             case "--version" where attached == nil: action = .printVersion
             case "--help" where attached == nil, "-h" where attached == nil: action = .printHelp
             case "--config": configurationPath = try value()
@@ -43,17 +48,46 @@ struct DaemonCommandLine {
         }
     }
 
+    private static func processID(_ text: String) throws(UsageError) -> Int32 {
+        guard let pid = Int32(text), pid > 0 else {
+            throw UsageError(description: "--reload needs a process, not '\(text)'")
+        }
+        return pid
+    }
+
+    private static func shell(_ text: String) throws(UsageError) -> Completions.Shell {
+        guard let shell = Completions.Shell(rawValue: text) else {
+            throw UsageError(description: "there are completions for bash, zsh and fish, not for '\(text)'")
+        }
+        return shell
+    }
+
+    /// The flags that are no settings, each with what it is for and whether it takes a value.
+    static let flags: [(flag: String, summary: String, value: String?)] = [
+        ("--config", "read this file instead of the default one", "FILE"),
+        ("--check-config", "say whether the configuration is good, and end", nil),
+        ("--print-config", "show every setting and where it came from, and end", nil),
+        ("--print-default-config", "show a file with every setting, its default and what it is for, and end", nil),
+        ("--reload", "check the configuration, have the daemon of this process take it, and end", "PID"),
+        ("--version", "show the version, and end", nil),
+        ("--help", "show this, and end", nil),
+    ]
+
+    private static var flagLines: String {
+        flags.map { flag, summary, value in
+            let start = "  \(flag)\(value.map { " \($0)" } ?? "")"
+            return start + String(repeating: " ", count: max(1, 26 - start.count)) + summary
+        }.joined(separator: "\n")
+    }
+
     /// The text of `--help`.
     static let help = """
         btc-priced keeps the BTC/USD price for the whole machine.
 
         Usage: btc-priced [--config FILE] [--SETTING VALUE]...
-               btc-priced --check-config | --print-config | --version | --help
+               btc-priced --check-config | --print-config | --print-default-config | --reload PID | --version | --help
 
-          --config FILE     read this file instead of the default one
-          --check-config    say whether the configuration is good, and end
-          --print-config    show every setting and where it came from, and end
-          --version         show the version, and end
+        \(flagLines)
 
         Every setting of the file can be given here, with '-' for '.', or in the environment:
         tick.interval-ms in the file is --tick-interval-ms and BTC_PRICED_TICK_INTERVAL_MS.

@@ -24,12 +24,45 @@ struct SettingKey: Sendable {
     let kind: Kind
     /// The value where none is set; `nil` where there is none or where it depends on the user.
     let standard: RawValue?
+    /// What it is for, in a line.
+    let summary: String
 
     /// `--source-binance-timeout-ms`
     var flag: String { "--" + name.replacing(".", with: "-") }
     /// `BTC_PRICED_SOURCE_BINANCE_TIMEOUT_MS`
     var variable: String {
         Self.variablePrefix + name.uppercased().replacing(".", with: "_").replacing("-", with: "_")
+    }
+
+    /// What a value may be, in words: `100 to 3600000`.
+    private var range: String? {
+        if case .integer(let range) = kind { "\(range.lowerBound) to \(range.upperBound)" } else { nil }
+    }
+
+    /// A configuration file with every setting, its default and what it is for, all of it in comments.
+    static var standardFile: String {
+        let head = """
+            # The configuration of btc-priced(8); btc-priced.toml(5) explains it. Every key stands here with its default. Take the '#'
+            # away to set one, and have it taken by 'systemctl reload btc-priced'.
+
+            """
+        return head
+            + all.map { key in
+                let comment = "\n# \(key.summary)\(key.range.map { " \($0)." } ?? "")\n"
+                return comment + "#\(key.name) = \(key.standard?.description ?? key.placeholder)\n"
+            }.joined()
+    }
+
+    /// Stands for a value that depends on the user, or that is none unless it is set.
+    private var placeholder: String {
+        switch name {
+        case "state.directory": "\"/var/lib/btc-priced\""
+        case "runtime.directory": "\"/run/btc-priced\""
+        case "socket.path": "\"/run/btc-priced/io.btcpriced.Price\""
+        case "tls.ca-file": "\"/etc/ssl/my-authority.pem\""
+        case "proxy.url": "\"socks5://127.0.0.1:9050\""
+        default: "\"https://data-api.binance.vision\""
+        }
     }
 
     /// Begins the name of every environment variable of the daemon.
@@ -43,28 +76,59 @@ struct SettingKey: Sendable {
     /// Every setting, in the order in which they are shown.
     static let all: [SettingKey] =
         [
-            SettingKey(name: "sources", kind: .sources, standard: .list(Exchange.all.map(\.source.name))),
-            SettingKey(name: "tick.interval-ms", kind: .integer(intervals), standard: .integer(1000)),
-            SettingKey(name: "tick.budget-ms", kind: .integer(100...60_000), standard: .integer(1000)),
-            SettingKey(name: "tick.pause-when-idle", kind: .integer(0...86_400), standard: .integer(0)),
+            SettingKey(
+                name: "sources", kind: .sources, standard: .list(Exchange.all.map(\.source.name)),
+                summary: "Tried in this order; the first is the primary."),
+            SettingKey(
+                name: "tick.interval-ms", kind: .integer(intervals), standard: .integer(1000),
+                summary: "From one tick to the next, milliseconds."),
+            SettingKey(
+                name: "tick.budget-ms", kind: .integer(100...60_000), standard: .integer(1000),
+                summary: "The longest that a tick's fetch takes, milliseconds."),
+            SettingKey(
+                name: "tick.pause-when-idle", kind: .integer(0...86_400), standard: .integer(0),
+                summary: "After so many seconds without a client the ticks stand still; 0 for never."),
         ]
         + Exchange.all.flatMap { exchange in
             let prefix = "source.\(exchange.source.name)"
             return [
-                SettingKey(name: "\(prefix).url", kind: .text(.exchangeURL), standard: .text(exchange.baseURL))
+                SettingKey(
+                    name: "\(prefix).url", kind: .text(.exchangeURL), standard: .text(exchange.baseURL),
+                    summary: "The base address it is asked at.")
             ]
                 + (exchange.secondURL == nil
-                    ? [] : [SettingKey(name: "\(prefix).second-url", kind: .text(.exchangeURL), standard: nil)]) + [
-                    SettingKey(name: "\(prefix).timeout-ms", kind: .integer(50...60_000), standard: .integer(800)),
-                    SettingKey(name: "\(prefix).hedge-ms", kind: .integer(10...60_000), standard: .integer(400)),
+                    ? []
+                    : [
+                        SettingKey(
+                            name: "\(prefix).second-url", kind: .text(.exchangeURL), standard: nil,
+                            summary: "Asked from then on where the first address answers 451.")
+                    ]) + [
+                    SettingKey(
+                        name: "\(prefix).timeout-ms", kind: .integer(50...60_000), standard: .integer(800),
+                        summary: "From asking it to giving it up, milliseconds."),
+                    SettingKey(
+                        name: "\(prefix).hedge-ms", kind: .integer(10...60_000), standard: .integer(400),
+                        summary: "From asking it to asking the next one too, milliseconds."),
                 ]
         } + [
-            SettingKey(name: "state.directory", kind: .text(.path), standard: nil),
-            SettingKey(name: "runtime.directory", kind: .text(.path), standard: nil),
-            SettingKey(name: "socket.path", kind: .text(.path), standard: nil),
-            SettingKey(name: "tls.ca-file", kind: .text(.path), standard: nil),
-            SettingKey(name: "proxy.url", kind: .text(.proxyURL), standard: nil),
-            SettingKey(name: "log.level", kind: .text(.logLevel), standard: .text("info")),
+            SettingKey(
+                name: "state.directory", kind: .text(.path), standard: nil,
+                summary: "Where the last price is kept over a reboot."),
+            SettingKey(
+                name: "runtime.directory", kind: .text(.path), standard: nil,
+                summary: "Where it is kept over a restart."),
+            SettingKey(
+                name: "socket.path", kind: .text(.path), standard: nil,
+                summary: "The socket; not used where systemd passes one."),
+            SettingKey(
+                name: "tls.ca-file", kind: .text(.path), standard: nil,
+                summary: "A PEM file with trust anchors beside the system's."),
+            SettingKey(
+                name: "proxy.url", kind: .text(.proxyURL), standard: nil,
+                summary: "http://host:port or socks5://host:port."),
+            SettingKey(
+                name: "log.level", kind: .text(.logLevel), standard: .text("info"),
+                summary: "trace, debug, info, notice, warning, error or critical."),
         ]
 }
 

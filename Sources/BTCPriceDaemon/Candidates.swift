@@ -1,0 +1,76 @@
+import BTCPriceCore
+import BTCPriceNetworking
+import BTCPriceVarlink
+import Logging
+import Systemd
+
+/// The configured sources as they are asked, and those that can't be.
+struct Candidates {
+    /// In the configured order.
+    private(set) var asked: [FetchWithFallback<ContinuousClock>.Candidate] = []
+    /// They need a key that was not given.
+    private(set) var unusable: [SourceReport] = []
+
+    /// - Throws: ``StartFailure`` where a credential can't be read.
+    init(
+        _ settings: Settings, client: ExchangeClient, credentials: Credentials, now: @escaping TimeSource,
+        logger: Logger
+    ) throws {
+        for (index, source) in settings.sources.enumerated() {
+            let known = source.exchange.source
+            var key: String?
+            if let credential = source.exchange.credential {
+                do {
+                    key = try credentials.secret(credential)
+                } catch {
+                    throw StartFailure(description: "\(error)", isConfiguration: true)
+                }
+                if key == nil {
+                    logger.tell(
+                        .sourceNeedsKey, "\(known.name) is passed over: it needs a key, the credential \(credential).",
+                        ["source": "\(known.name)"])
+                    unusable.append(SourceReport(withoutKey: known, address: source.url, order: Int64(index + 1)))
+                    continue
+                }
+            }
+            if source.url != source.exchange.baseURL {
+                logger.tell(
+                    .sourceElsewhere, "\(known.name) is asked at \(source.url), which is not its own address.",
+                    ["source": "\(known.name)"])
+            }
+            let access = Exchange.Access(client: client, baseURL: source.url, secondURL: source.secondURL, key: key)
+            asked.append(
+                .init(
+                    fetch: FetchLatestPrice(loader: source.exchange.loader(access), now: now), address: source.url,
+                    timeout: source.timeout, hedge: source.hedge))
+        }
+    }
+
+    /// What an operator would wonder about: who can't be asked every time, and who is not asked yet.
+    static func describe(_ sources: Sources, at boottime: Int64, logger: Logger) {
+        let board = sources.board
+        for entry in board.slow where board.entries.count > 1 {
+            logger.tell(
+                .sourceSlow,
+                "\(entry.source.name) can't be asked at every tick within its limit, only once in "
+                    + "\(entry.health.pace.wholeMilliseconds) ms: it comes after those that can.",
+                ["source": "\(entry.source.name)"])
+        }
+        for entry in board.entries {
+            guard let rest = entry.health.rest, entry.health.breaker(at: boottime) == .open else { continue }
+            logger.tell(
+                .sourceStillRests,
+                "\(entry.source.name) still rests from before the start, until \(rest.until.wall.utcText): \(rest.reason)",
+                ["source": "\(entry.source.name)"])
+        }
+    }
+}
+
+extension Settings {
+    /// How exchanges are reached.
+    var clientSettings: ExchangeClientSettings {
+        ExchangeClientSettings(
+            userAgent: "\(Product.name)/\(Product.version) (+\(Product.url))", caFile: caFile, proxy: proxy,
+            longestWait: sources.map(\.timeout).max() ?? budget)
+    }
+}

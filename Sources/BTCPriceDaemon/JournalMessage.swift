@@ -1,0 +1,61 @@
+import Logging
+
+/// Every kind of line that the daemon writes, with its `MESSAGE_ID` (sd_journal_print(3)): by that the catalogue explains it, and
+/// programs find it whatever its words are. An id is never used for anything else.
+enum JournalMessage: String, CaseIterable {
+    case ready = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a101"
+    case stopped = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a102"
+    case startFailed = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a103"
+    case reloaded = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a104"
+    case reloadRefused = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a105"
+    case needsRestart = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a106"
+    case paused = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a107"
+    case resumed = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a108"
+    case idle = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a109"
+    case slept = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a10a"
+    case fresh = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a111"
+    case currentAgain = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a112"
+    case stale = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a113"
+    case sourceFailed = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a121"
+    case sourceLimited = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a122"
+    case sourceRefused = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a123"
+    case sourceRecovered = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a124"
+    case sourceNeedsKey = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a125"
+    case sourceElsewhere = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a126"
+    case sourceSlow = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a127"
+    case sourceStillRests = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a128"
+    case saveFailed = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a131"
+    case saveRecovered = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a132"
+    case keptDamaged = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a133"
+    case stateUnusable = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a134"
+    case tooManyConnections = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a141"
+    case tooManyOfUser = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a142"
+    case acceptFailed = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a143"
+
+    /// How much it matters.
+    var level: Logger.Level {
+        switch self {
+        case .ready, .stopped, .idle, .slept, .fresh, .sourceRecovered, .sourceSlow: .info
+        case .reloaded, .needsRestart, .paused, .resumed, .currentAgain, .sourceNeedsKey, .sourceElsewhere,
+            .sourceStillRests,
+            .saveRecovered:
+            .notice
+        case .stale, .sourceFailed, .sourceLimited, .sourceRefused, .tooManyConnections, .tooManyOfUser: .warning
+        case .reloadRefused, .saveFailed, .keptDamaged, .stateUnusable, .acceptFailed: .error
+        case .startFailed: .critical
+        }
+    }
+}
+
+extension Logger {
+    /// Writes a line of a kind.
+    /// - Parameters:
+    ///   - message: The kind.
+    ///   - text: The line.
+    ///   - fields: What programs look for: `source` becomes `BTC_SOURCE`.
+    func tell(_ message: JournalMessage, _ text: String, _ fields: Logger.Metadata = [:]) {
+        var fields = fields
+        fields["MESSAGE_ID"] = "\(message.rawValue)"
+        log(level: message.level, "\(text)", metadata: fields)
+    }
+}

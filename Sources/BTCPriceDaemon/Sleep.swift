@@ -1,0 +1,81 @@
+import BTCPriceCore
+import BTCPriceNetworking
+import Logging
+import Synchronization
+import Systemd
+
+/// Whether the machine has slept, by the clocks alone: `CLOCK_BOOTTIME` goes on meanwhile and `CLOCK_MONOTONIC` does not.
+struct SuspendDetector {
+    /// Shorter than any sleep, longer than the two readings are apart.
+    private static let least = Duration.milliseconds(500)
+    private var ahead: Duration?
+
+    /// - Parameters:
+    ///   - boottime: `CLOCK_BOOTTIME` since the boot.
+    ///   - monotonic: `CLOCK_MONOTONIC` since the boot.
+    /// - Returns: How long it has slept since this was asked last; `nil` where it has not.
+    mutating func slept(boottime: Duration, monotonic: Duration) -> Duration? {
+        let now = boottime - monotonic
+        defer { ahead = now }
+        guard let ahead, now - ahead >= Self.least else { return nil }
+        return now - ahead
+    }
+}
+
+/// Brings the daemon through a sleep of the machine: the ticks stop before it and begin at once after it, on new connections, since
+/// the kept ones lead nowhere by then. By logind where the bus is there; else the first tick finds out by the clocks.
+final class Sleep: TickTarget {
+    private let keeper: PriceKeeper<ContinuousClock>
+    private let client: ExchangeClient
+    private let logger: Logger
+    private let detector = Mutex(SuspendDetector())
+
+    init(keeper: PriceKeeper<ContinuousClock>, client: ExchangeClient, logger: Logger) {
+        self.keeper = keeper
+        self.client = client
+        self.logger = logger
+    }
+
+    /// - Returns: What listens to logind; it must be kept.
+    func follow(_ control: TickControl<ContinuousClock>) -> SleepSignals {
+        let orders = AsyncStream<Bool>.makeStream()
+        Task {
+            // One after the other: a wake-up must not overtake the sleep before it.
+            for await isAboutToSleep in orders.stream {
+                if isAboutToSleep { await control.suspend() } else { await self.wake(control) }
+            }
+        }
+        let signals = SleepSignals { orders.continuation.yield($0) }
+        if !signals.start() { logger.debug("No bus: a sleep of the machine is noticed by its clocks.") }
+        return signals
+    }
+
+    private func wake(_ control: TickControl<ContinuousClock>) async {
+        notice()
+        client.dropConnections()
+        await control.wake()
+    }
+
+    func tick(_ tick: Tick<ContinuousClock.Instant>) async {
+        if notice() { client.dropConnections() }
+        await keeper.tick(tick)
+    }
+
+    func paused() async { await keeper.paused() }
+
+    func resumed() async { await keeper.resumed() }
+
+    /// - Returns: Whether the machine has slept since it was looked at last.
+    @discardableResult private func notice() -> Bool {
+        let (boot, monotonic) = (ContinuousClock(), SuspendingClock())
+        let slept = detector.withLock {
+            $0.slept(
+                boottime: boot.systemEpoch.duration(to: boot.now),
+                monotonic: monotonic.systemEpoch.duration(to: monotonic.now))
+        }
+        guard let slept else { return false }
+        logger.tell(
+            .slept, "The machine slept for \(slept.components.seconds) s: the exchanges are asked on new connections.")
+        return true
+    }
+}

@@ -1,0 +1,26 @@
+import Glibc
+
+/// A thread that runs to its end by itself.
+enum Thread {
+    private final class Body {
+        let run: () -> Void
+        init(_ run: @escaping () -> Void) { self.run = run }
+    }
+
+    /// - Parameter run: What it does.
+    static func start(_ run: @escaping @Sendable () -> Void) {
+        let body = Unmanaged.passRetained(Body(run))
+        var thread = pthread_t()
+        let result = pthread_create(
+            &thread, nil,
+            { pointer in
+                if let pointer { Unmanaged<Body>.fromOpaque(pointer).takeRetainedValue().run() }
+                return nil
+            }, body.toOpaque())
+        guard result == 0 else {
+            body.release()
+            return
+        }
+        pthread_detach(thread)
+    }
+}

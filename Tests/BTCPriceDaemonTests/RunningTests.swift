@@ -1,0 +1,91 @@
+import BTCPriceCore
+import BTCPriceNetworking
+import Logging
+import Synchronization
+import Systemd
+import Testing
+
+@testable import BTCPriceDaemon
+
+/// What changes while the daemon runs: the configuration, the log's level, and the machine's sleep.
+@Suite struct RunningTests {
+    @Test func `a sleep shows in the clocks, and only a sleep`() {
+        var detector = SuspendDetector()
+        #expect(detector.slept(boottime: .seconds(1000), monotonic: .seconds(900)) == nil, "slept before the start")
+        #expect(detector.slept(boottime: .seconds(1001), monotonic: .seconds(901)) == nil)
+        #expect(detector.slept(boottime: .milliseconds(1_002_400), monotonic: .seconds(902)) == nil, "the two were read apart")
+        #expect(detector.slept(boottime: .milliseconds(1_063_400), monotonic: .seconds(903)) == .seconds(60))
+        #expect(detector.slept(boottime: .milliseconds(1_064_400), monotonic: .seconds(904)) == nil)
+    }
+
+    /// Takes what is logged.
+    final class Sink: Sendable {
+        let lines = Mutex<[String]>([])
+    }
+
+    struct SinkHandler: LogHandler {
+        let sink: Sink
+        var logLevel = Logger.Level.trace
+        var metadata: Logger.Metadata = [:]
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+        func log(event: LogEvent) {
+            sink.lines.withLock { $0.append("\(event.message) \(event.metadata?["MESSAGE_ID"] ?? "")") }
+        }
+    }
+
+    @Test func `the level changes for all loggers at once, and one may say less than the others`() {
+        let (sink, level) = (Sink(), SharedLogLevel(.info))
+        let logger = Logger(label: "x") { _ in AdjustableLogHandler(SinkHandler(sink: sink), level: level) }
+        var quiet = logger
+        quiet.logLevel = .warning
+        logger.info("1")
+        logger.debug("2")
+        quiet.info("3")
+        quiet.warning("4")
+        level.level = .debug
+        logger.debug("5")
+        quiet.info("6")
+        level.level = .error
+        quiet.warning("7")
+        logger.tell(.stale, "8")
+        logger.tell(.saveFailed, "9")
+        #expect(
+            sink.lines.withLock { $0 } == ["1 ", "4 ", "5 ", "9 \(JournalMessage.saveFailed.rawValue)"])
+    }
+
+    @Test func `every kind of message has an id of its own`() {
+        let ids = JournalMessage.allCases.map(\.rawValue)
+        #expect(Set(ids).count == ids.count)
+        #expect(ids.allSatisfy { $0.count == 32 && $0.allSatisfy(\.isHexDigit) })
+    }
+
+    @Test func `the file of all defaults sets nothing, and each of its lines is a good one`() throws {
+        let bare = try ConfigurationFile(text: SettingKey.standardFile, path: "c.toml")
+        let settings = try Settings(
+            Layers(commandLine: DaemonCommandLine([]), environment: [:], file: (bare, "c.toml")), environment: [:],
+            uid: 0)
+        #expect(settings.entries.allSatisfy { $0.origin == .standard })
+        let lines = SettingKey.standardFile.split(separator: "\n").map { $0.hasPrefix("# ") ? "" : $0.dropFirst() }
+        let set = try ConfigurationFile(text: lines.joined(separator: "\n"), path: "c.toml")
+        let same = try Settings(
+            Layers(commandLine: DaemonCommandLine([]), environment: [:], file: (set, "c.toml")), environment: [:],
+            uid: 0)
+        #expect(same.entries.allSatisfy { $0.origin != .standard })
+        #expect(same.interval == settings.interval && same.sources.map(\.url) == settings.sources.map(\.url))
+    }
+
+    @Test(arguments: Completions.Shell.allCases) func `completions have every flag there is`(shell: Completions.Shell) {
+        let script = Completions.script(for: shell)
+        for flag in DaemonCommandLine.flags.map(\.flag) + SettingKey.all.map(\.flag) {
+            #expect(script.contains(shell == .fish ? "-l \(flag.dropFirst(2)) " : flag), "\(flag)")
+        }
+    }
+
+    @Test(arguments: [["--reload", "x"], ["--reload"], ["--reload", "0"], ["--generate-completion-script", "csh"]])
+    func `what is no process and no shell is refused`(arguments: [String]) {
+        #expect(throws: DaemonCommandLine.UsageError.self) { try DaemonCommandLine(arguments) }
+    }
+}

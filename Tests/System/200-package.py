@@ -1,0 +1,580 @@
+#!/usr/bin/env python3
+"""The package on Debian 12 and 13, each booted with systemd as process 1 in a container, the simulator as the exchange.
+
+    Tests/System/200-package.py bookworm     one of them"""
+
+import ctypes
+import os
+import shutil
+import struct
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+from machine import Machine  # noqa: E402
+
+PORT = 18000
+CONFIGURATION = f"""sources = ["binance", "coinbase"]
+source.binance.url = "http://127.0.0.1:{PORT}"
+source.coinbase.url = "http://127.0.0.1:{PORT + 2}"
+"""
+CONFIGURATION_PATH = "/etc/btc-priced/config.toml"
+# The watchdog's time as shipped is 30 s: nothing but the wait is shorter here.
+QUICK_WATCHDOG = "[Service]\nWatchdogSec=3\n"
+UNIT = "btc-priced.service"
+
+
+def package(version=None):
+    """The package that `make deb` has built; under another version, one to upgrade to."""
+    found = [p for p in (ROOT / ".build" / "deb").glob("btc-priced_*.deb")]
+    if not found:
+        raise Skip("there is no package: make deb")
+    if version is None:
+        return found[0]
+    folder = tempfile.mkdtemp(prefix="btc-priced-deb-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    subprocess.run(["dpkg-deb", "-R", found[0], f"{folder}/tree"], check=True)
+    control = Path(folder, "tree", "DEBIAN", "control")
+    control.write_text(re.sub(r"(?m)^Version: .*$", f"Version: {version}", control.read_text()))
+    path = Path(folder, f"btc-priced_{version}.deb")
+    subprocess.run(["dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "-b", f"{folder}/tree", path], check=True, capture_output=True)
+    return path
+
+
+class Watching:
+    """btcctl watch in the machine, its states as they come."""
+
+    def __init__(self, machine):
+        self.process = spawn(
+            machine.command("btcctl", "watch", "--json"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.objects = []
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.objects.append(json.loads(line))
+
+    @property
+    def states(self):
+        return [o for o in list(self.objects) if "error" not in o]
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def current(machine, *arguments):
+    done = machine.run("btcctl", "current", "--json", *arguments, check=False)
+    return json.loads(done.stdout) if done.stdout else {}
+
+
+def fresh_price(machine, seconds=10):
+    return wait_until(
+        lambda: (s := current(machine)).get("freshness") == "fresh" and s, seconds=seconds, every=0.05,
+        what=lambda: f"a fresh price; {machine.run('journalctl', '--no-pager', '-n', '20', '-u', UNIT).stdout}")
+
+
+def start_exchange(machine):
+    # Another name each time: systemd may not have let go of the last one yet.
+    machine.exchange = f"exchange-{time.monotonic_ns()}"
+    machine.sh(f"systemd-run -q --collect --unit={machine.exchange} /opt/exchange-simulator --port {PORT}")
+    wait_until(lambda: "ready" in machine.journal("-u", machine.exchange), what="the exchange", every=0.05)
+
+
+def stop_exchange(machine):
+    machine.systemctl("stop", machine.exchange)
+
+
+def configure(machine, text=CONFIGURATION):
+    machine.write(CONFIGURATION_PATH, text)
+
+
+def main_pid(machine):
+    return int(machine.show(UNIT, "MainPID"))
+
+
+def host_pid(machine, pid):
+    """The process as this side of the container sees it."""
+    for status in Path("/proc").glob("[0-9]*/status"):
+        try:
+            text = status.read_text()
+        except OSError:
+            continue
+        match = re.search(r"(?m)^NSpid:\t(\d+)\t(\d+)$", text)
+        if match and match[2] == str(pid) and "btc-priced" in text.splitlines()[0]:
+            return int(match[1])
+    raise AssertionError(f"no process {pid} in there")
+
+
+def restarts(machine):
+    return int(machine.show(UNIT, "NRestarts"))
+
+
+machines = {}
+
+
+def on_each(name):
+    """A scenario on both, in order: each goes on from where the one before it left the machine."""
+    def decorate(function):
+        for suite in ("bookworm", "trixie"):
+            def run(suite=suite):
+                if suite not in machines:
+                    machines[suite] = Machine(suite)
+                return function(machines[suite])
+            scenario(f"{suite}: {name}")(run)
+        return function
+    return decorate
+
+
+# --- Install ---------------------------------------------------------------------------------------------------------
+
+@on_each("installed, it runs and has a price, and shows it in its status line")
+def _(machine):
+    start_exchange(machine)
+    shutil.copy(package(), machine.root / "opt" / "btc-priced.deb")
+    machine.run("dpkg", "-i", "/opt/btc-priced.deb", timeout=120)
+    equal(machine.systemctl("is-active", "btc-priced.socket", UNIT).stdout.split(), ["active", "active"])
+    configure(machine)
+    machine.systemctl("restart", UNIT)
+    fresh_price(machine)
+    line = machine.run("btcctl", "current").stdout
+    assert re.match(r"[A-Z][a-z]{2} \d+, \d\d:\d\d - \$[\d,]+\.\d\d\n$", line), line
+    status = machine.systemctl("status", "--no-pager", UNIT).stdout
+    assert re.search(r'Status: "[\d.]+ USD from binance at ', status), status
+    for name in ("btc-priced", "btcctl"):
+        equal(machine.run(name, "--version").stdout, f"{name} 0.1.0\n")
+    return line.strip()
+
+
+@on_each("a stop is prompt, and a call through the socket unit starts it")
+def _(machine):
+    begun = time.monotonic()
+    machine.systemctl("stop", UNIT)
+    took = time.monotonic() - begun
+    assert took < 2, took
+    equal(machine.systemctl("is-active", UNIT, check=False).stdout.strip(), "inactive")
+    found = current(machine)
+    assert found.get("quote"), found
+    equal(machine.systemctl("is-active", UNIT).stdout.strip(), "active")
+    fresh_price(machine)
+    return f"stopped in {took:.2f} s"
+
+
+@on_each("a client that polls starts a stopped service again; with the socket's stop both stay stopped")
+def _(machine):
+    machine.systemctl("stop", UNIT)
+    for _ in range(3):
+        current(machine)
+    equal(machine.systemctl("is-active", UNIT).stdout.strip(), "active")
+    machine.systemctl("stop", "btc-priced.socket")
+    equal(machine.run("btcctl", "current", check=False).returncode, 69)
+    equal(machine.systemctl("is-active", "btc-priced.socket", UNIT, check=False).stdout.split(), ["inactive", "inactive"])
+    manual = subprocess.run(["mandoc", "-Tascii", ROOT / "packaging/man/btc-priced.8"], capture_output=True, text=True).stdout
+    assert "systemctl stop btc-priced.socket" in " ".join(re.sub(r".\x08", "", manual).split()), "the manual says how"
+
+
+@on_each("started and stopped in any order, it is there again")
+def _(machine):
+    for first in (["start", UNIT], ["start", "btc-priced.socket"], ["restart", UNIT], ["restart", "btc-priced.socket"],
+                  ["stop", UNIT], ["start", "btc-priced.socket"], ["start", UNIT], ["stop", "btc-priced.socket"],
+                  ["start", UNIT], ["restart", "btc-priced.socket", UNIT], ["stop", UNIT, "btc-priced.socket"],
+                  ["start", "btc-priced.socket", UNIT]):
+        machine.systemctl(*first)
+        if first[0] != "stop":
+            assert current(machine).get("quote"), first
+    fresh_price(machine)
+
+
+@on_each("units that need a price first wait for a fresh one")
+def _(machine):
+    machine.systemctl("stop", "btc-priced.socket")
+    begun = time.monotonic()
+    machine.systemctl("start", "btc-priced-wait-fresh.service")
+    took = time.monotonic() - begun
+    equal(current(machine)["freshness"], "fresh")
+    equal(machine.systemctl("is-active", "btc-priced-wait-fresh.service").stdout.strip(), "active")
+    machine.systemctl("stop", "btc-priced-wait-fresh.service")
+    return f"{took:.2f} s"
+
+
+# --- Liveness --------------------------------------------------------------------------------------------------------
+
+@on_each("killed, stopped past the watchdog, wedged, and started twenty times in a row, it serves again; a watch sees all of it through")
+def _(machine):
+    machine.write(f"/run/systemd/system/{UNIT}.d/watchdog.conf", QUICK_WATCHDOG)
+    machine.systemctl("daemon-reload")
+    machine.systemctl("restart", UNIT)
+    fresh_price(machine)
+    watching = Watching(machine)
+    wait_until(lambda: watching.states, what="a state")
+
+    def survives(what, seconds=20):
+        instance = current(machine)["instance"]
+        before = main_pid(machine)
+        what(before)
+        wait_until(lambda: main_pid(machine) not in (0, before), seconds=seconds, what="a new process", every=0.05)
+        found = wait_until(lambda: (s := current(machine)).get("instance", instance) != instance and s, what="an answer", every=0.05)
+        assert found["quote"], found
+        fresh_price(machine)
+        wait_until(lambda: watching.states[-1]["instance"] == found["instance"], what="the watch")
+
+    survives(lambda pid: machine.sh(f"kill -KILL {pid}"))
+    survives(lambda pid: machine.sh(f"kill -STOP {pid}"))
+    survives(lambda pid: wedge(host_pid(machine, pid), {"varlink"}))
+    survives(lambda pid: wedge(host_pid(machine, pid), {"btc-priced", "varlink", "NIO-ELT-0-#0", "NIO-ELT-1-#0"}, spare=True))
+    for _ in range(20):
+        machine.systemctl("restart", UNIT)
+        assert current(machine).get("quote")
+    fresh_price(machine)
+    instances = list(dict.fromkeys(s["instance"] for s in watching.states))
+    final = current(machine)["instance"]
+    wait_until(lambda: watching.states[-1]["instance"] == final, what="the watch")
+    equal(watching.process.poll(), None)
+    watching.stop()
+    journal = machine.journal("-u", UNIT)
+    equal(journal.count("Watchdog timeout"), 3)
+    return f"24 restarts, the watch saw {len(instances)} of 25 instances, {len(watching.states)} states"
+
+
+def wedge(pid, names, spare=False):
+    """Stops the threads of these names, or all others, and no other: by ptrace(2), from a process that then sleeps."""
+    def stop():
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+        stopped = 0
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            name = (task / "comm").read_text().strip()
+            if (name in names) != spare:
+                assert libc.ptrace(0x4206, int(task.name), None, None) == 0, "PTRACE_SEIZE"
+                assert libc.ptrace(0x4207, int(task.name), None, None) == 0, "PTRACE_INTERRUPT"
+                stopped += 1
+        os.write(writer, struct.pack("i", stopped))
+        # Whoever traces a thread is told of its end, and until then it is not gone.
+        while True:
+            os.waitpid(-1, 0x40000000)  # __WALL
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            stop()
+        finally:
+            os._exit(1)
+    os.close(writer)
+    stopped = os.read(reader, 4)
+    os.close(reader)
+    wedged.append(child)
+    assert stopped and struct.unpack("i", stopped)[0] > 0, "no thread was stopped"
+
+
+wedged = []
+atexit.register(lambda: [os.kill(pid, signal.SIGKILL) for pid in wedged])
+
+
+@on_each("exchanges that are down, a pause and clients at their limit do not trip the watchdog")
+def _(machine):
+    machine.write(f"/run/systemd/system/{UNIT}.d/watchdog.conf", QUICK_WATCHDOG + "LimitNOFILE=64\n")
+    machine.systemctl("daemon-reload")
+    machine.systemctl("restart", UNIT)
+    fresh_price(machine)
+    before = restarts(machine)
+    stop_exchange(machine)
+    machine.run("btcctl", "pause")
+    held = spawn(machine.command("bash", "-c", "for i in {1..60}; do btcctl watch & done; sleep 11; kill $(jobs -p)"),
+                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(6)
+    # Other users notice nothing of it.
+    status = json.loads(machine.run("setpriv", "--reuid", "nobody", "--clear-groups", "btcctl", "status", "--json").stdout)["status"]
+    hits = {limit["name"]: limit["hits"] for limit in status["clients"]["limits"]}
+    assert hits["connectionsPerUser"] > 10 and status["clients"]["watchers"] > 10, status["clients"]
+    assert "A client of user 0 was turned away: it has 36 connections already." in machine.journal("-u", UNIT)
+    held.wait(timeout=20)
+    machine.run("btcctl", "resume")
+    time.sleep(4)
+    equal(restarts(machine), before)
+    start_exchange(machine)
+    fresh_price(machine)
+    return f"{hits['connectionsPerUser']} clients turned away"
+
+
+# --- Reload ----------------------------------------------------------------------------------------------------------
+
+@on_each("a good file is taken without losing a tick, a watcher or the price; a bad one is refused, and the old one runs on")
+def _(machine):
+    machine.sh(f"rm -r /run/systemd/system/{UNIT}.d")
+    machine.systemctl("daemon-reload")
+    machine.systemctl("restart", UNIT)
+    fresh_price(machine)
+    watching = Watching(machine)
+    wait_until(lambda: len(watching.states) > 1, what="states")
+    pid = main_pid(machine)
+    configure(machine, CONFIGURATION.replace('"binance", "coinbase"', '"coinbase", "binance"') + "tick.interval-ms = 500\n")
+    machine.systemctl("reload", UNIT)
+    wait_until(lambda: watching.states[-1]["quote"]["source"] == "coinbase", what="the new order")
+    configure(machine)
+    machine.systemctl("reload", UNIT)
+    wait_until(lambda: watching.states[-1]["quote"]["source"] == "binance", what="the old order")
+    journal = machine.journal("-u", UNIT)
+    assert "The configuration was read anew: sources, tick.interval-ms." in journal, journal
+    for bad, complaint in (
+        ("tick.interval-ms = 5\n", f"{CONFIGURATION_PATH}, line 4: tick.interval-ms = 5: must be a whole number from 100 to 3600000"),
+        ("tick.intervall = 5\n", f"{CONFIGURATION_PATH}, line 4: unknown key tick.intervall"),
+    ):
+        configure(machine, CONFIGURATION + bad)
+        refused = machine.systemctl("reload", UNIT, check=False)
+        assert refused.returncode != 0, "systemctl reload has to fail"
+        assert complaint in machine.journal("-u", UNIT), complaint
+    # A daemon that is told without the check refuses it itself.
+    machine.sh(f"kill -HUP {pid}")
+    wait_until(lambda: "The new configuration is refused, and the old one stays: " in machine.journal("-u", UNIT), what="the refusal")
+    configure(machine)
+    machine.systemctl("reload", UNIT)
+    time.sleep(1.5)
+    equal(main_pid(machine), pid, "the same process")
+    states = watching.states
+    watching.stop()
+    ticks = [s["tick"] for s in states]
+    equal(ticks, list(range(ticks[0], ticks[0] + len(ticks))), "no tick lost")
+    equal({s["instance"] for s in states}, {states[0]["instance"]}, "no watcher lost")
+    equal({s["freshness"] for s in states}, {"fresh"}, "no price lost")
+    equal(machine.show(UNIT, "ActiveState"), "active")
+    return f"{len(states)} states without a gap"
+
+
+# --- Sleep -----------------------------------------------------------------------------------------------------------
+
+@on_each("before a sleep the ticks stop, and after it the first is at once, on new connections")
+def _(machine):
+    # logind can't suspend a container: its name on the bus is taken by us, who say what it would say.
+    machine.systemctl("mask", "--now", "systemd-logind", check=False)
+    bus = ctypes.CDLL("libsystemd.so.0")
+    handle = ctypes.c_void_p()
+    assert bus.sd_bus_new(ctypes.byref(handle)) >= 0
+    address = f"unix:path=/proc/{machine.leader}/root/run/dbus/system_bus_socket".encode()
+    assert bus.sd_bus_set_address(handle, address) >= 0 and bus.sd_bus_set_bus_client(handle, 1) >= 0
+    assert bus.sd_bus_start(handle) >= 0
+
+    def own():
+        return bus.sd_bus_request_name(handle, b"org.freedesktop.login1", ctypes.c_uint64(0)) >= 0
+    wait_until(own, what="logind's name", every=0.1)
+
+    def say(is_about_to_sleep):
+        assert bus.sd_bus_emit_signal(
+            handle, b"/org/freedesktop/login1", b"org.freedesktop.login1.Manager", b"PrepareForSleep", b"b",
+            ctypes.c_int(is_about_to_sleep)) >= 0
+        bus.sd_bus_flush(handle)
+
+    configure(machine, CONFIGURATION + "tick.interval-ms = 5000\n")
+    machine.systemctl("restart", UNIT)
+    fresh_price(machine)
+
+    def connections():
+        """The local ports of the daemon's connections to the exchange."""
+        rows = [line.split() for line in machine.run("cat", "/proc/net/tcp").stdout.splitlines()[1:]]
+        return {row[1].split(":")[1] for row in rows if row[2].endswith(f":{PORT:04X}") and row[3] == "01"}
+    kept = connections()
+    equal(len(kept), 1, "one connection is kept")
+    say(1)
+    wait_until(lambda: current(machine)["failure"] == "paused", what="the end of the ticks", every=0.02)
+    tick = current(machine)["tick"]
+    say(0)
+    begun = time.monotonic()
+    wait_until(lambda: (s := current(machine))["freshness"] == "fresh" and s["tick"] == tick + 1, seconds=2, what="a tick at once", every=0.02)
+    took = time.monotonic() - begun
+    assert connections() - kept, "a new connection after it"
+    wait_until(lambda: not connections() & kept, seconds=10, what="the end of the old one", every=0.1)
+    bus.sd_bus_flush_close_unref(handle)
+    machine.systemctl("unmask", "systemd-logind")
+    configure(machine)
+    machine.systemctl("restart", UNIT)
+    return f"a tick {took * 1000:.0f} ms after the wake-up, of an interval of 5 s"
+
+
+# --- Disk ------------------------------------------------------------------------------------------------------------
+
+@on_each("a state directory that is full, read-only, damaged or somebody else's: the price is served, and the journal says what is wrong")
+def _(machine):
+    state = "/var/lib/btc-priced"
+
+    def restarted(prepare, complaint, undo):
+        machine.systemctl("stop", UNIT)
+        machine.sh(prepare)
+        since = machine.sh("date +%s.%N").stdout.strip()
+        machine.systemctl("start", UNIT)
+        fresh_price(machine)
+        wait_until(lambda: re.search(complaint, machine.journal("-u", UNIT, "--since", f"@{since}")), seconds=10,
+                   what=lambda: f"{complaint} in {machine.journal('-u', UNIT, '--since', f'@{since}')}", every=0.1)
+        equal(machine.systemctl("is-active", UNIT).stdout.strip(), "active")
+        machine.systemctl("stop", UNIT)
+        machine.sh(undo)
+
+    restarted(f"mount -t tmpfs -o size=16k,mode=755 tmpfs {state} && touch {state}/lock && head -c 20000 /dev/zero >{state}/fill || true",
+              r"cannot write /var/lib/btc-priced/last-quote.json.*No space left on device", f"umount {state}")
+    restarted(f"mount -t tmpfs -o mode=755 tmpfs {state} && chown btc-priced: {state} && mount -o remount,ro {state}",
+              r"(cannot (lock|write) /var/lib/btc-priced.*Read-only file system)", f"umount {state}")
+    restarted(f"for f in {state}/last-quote.json /run/btc-priced/last-quote.json; do head -c 300 /dev/urandom >$f; done",
+              r"last-quote.json is damaged \(.*\); set aside as .*last-quote.json.corrupt", "true")
+    # systemd gives the folder back to its user at each start; what is in it is made somebody else's, and unreadable.
+    restarted(f"rm -rf {state}/* && mkdir {state}/last-quote.json && touch {state}/last-quote.json/x && chown -R root: {state}/last-quote.json",
+              r"cannot (write|read) /var/lib/btc-priced/last-quote.json", f"rm -rf {state}/*")
+    machine.systemctl("start", UNIT)
+    fresh_price(machine)
+
+
+@on_each("after a reboot with the exchange down it shows the kept price, its banner, and that its age is an estimate")
+def _(machine):
+    machine.systemctl("stop", UNIT)
+    machine.systemctl("start", UNIT)
+    kept = fresh_price(machine)["quote"]
+    machine.reboot()
+    found = wait_until(lambda: (s := current(machine)).get("quote") and s, what="the kept price", every=0.1)
+    equal((found["freshness"], found["ageIsEstimate"], found["observedBoottime"]), ("stale", True, None))
+    assert found["quote"]["timestamp"] >= kept["timestamp"] - 1, (found, kept)
+    shown = machine.run("btcctl", "current")
+    assert shown.stderr.startswith("Failed to update value. Displaying last updated value from "), shown.stderr
+    start_exchange(machine)
+    # Both sources may rest by now: they are asked all the same, since nobody else is left.
+    fresh_price(machine, seconds=15)
+    return shown.stderr.strip()
+
+
+# --- What programs and operators ask ----------------------------------------------------------------------------------
+
+@on_each("journalctl -x explains each message, and fields tell programs")
+def _(machine):
+    explained = machine.journal("-x", "-u", UNIT, "-n", "400")
+    for subject in ("Subject: btc-priced answers", "Subject: There is a price", "Subject: The price is not current"):
+        assert subject in explained, subject
+    assert "'btcctl sources' shows each source with its reason" in explained
+    entries = [json.loads(line) for line in machine.journal("-u", UNIT, "-o", "json").splitlines()]
+    ours = [e for e in entries if e.get("SYSLOG_IDENTIFIER") == "btc-priced" and e.get("_COMM") == "btc-priced"]
+    without = [e["MESSAGE"] for e in ours if "MESSAGE_ID" not in e and "not set" not in e["MESSAGE"] and "--" not in e["MESSAGE"]]
+    priced = [e for e in ours if e.get("BTC_PRICE")]
+    assert priced and priced[-1]["BTC_SOURCE"] in ("binance", "coinbase"), priced
+    assert any(e.get("BTC_ERROR") for e in ours)
+    equal({e["PRIORITY"] for e in priced} - {"5", "6"}, set())
+    return f"{len(ours)} entries; without an id: {sorted(set(without))[:3]}"
+
+
+@on_each("it is hardened further than the network daemons of the distribution, and its units are in order")
+def _(machine):
+    levels = {}
+    for unit in (UNIT, "btc-priced-wait-fresh.service"):
+        text = machine.run("systemd-analyze", "security", "--no-pager", unit, check=False).stdout
+        levels[unit] = float(re.search(r"Overall exposure level for .*: ([\d.]+)", text)[1])
+    assert levels[UNIT] <= 1.2, levels
+    verified = machine.sh("cd /lib/systemd/system && systemd-analyze verify --man=no btc-priced.service btc-priced.socket "
+                          "btc-priced-wait-fresh.service; systemd-analyze verify --man=no --user /usr/lib/systemd/user/btc-priced.service",
+                          check=False)
+    complaints = [line for line in (verified.stdout + verified.stderr).splitlines() if "btc-priced" in line]
+    equal(complaints, [])
+    return ", ".join(f"{unit} {level}" for unit, level in levels.items())
+
+
+@on_each("what systemd's own client makes of it")
+def _(machine):
+    if machine.run("sh", "-c", "command -v varlinkctl", check=False).returncode != 0:
+        assert machine.suite == "bookworm", "varlinkctl has to be there"
+        return "no varlinkctl here: systemd 252 has none"
+    address = "/run/btc-priced/io.btcpriced.Price"
+    info = machine.run("varlinkctl", "info", address).stdout
+    assert "btc-priced" in info and "io.btcpriced.Price" in info, info
+    text = machine.run("varlinkctl", "introspect", address, "io.btcpriced.Price").stdout
+    assert "method GetStatus(" in text and re.search(r"type Source ?\(", text), text
+    state = json.loads(machine.run("varlinkctl", "call", "--json=short", address, "io.btcpriced.Price.GetPrice", "{}").stdout)
+    equal(state["state"]["freshness"], "fresh")
+    watch = spawn(machine.command("varlinkctl", "call", "-E", "--json=short", address, "io.btcpriced.Price.WatchPrice", "{}"),
+                  stdout=subprocess.PIPE, text=True)
+    ticks = [json.loads(watch.stdout.readline().lstrip("\x1e"))["state"]["tick"] for _ in range(3)]
+    watch.kill()
+    equal(ticks, list(range(ticks[0], ticks[0] + 3)))
+    failed = machine.run("varlinkctl", "call", address, "io.btcpriced.Price.GetPrice", '{"cachePolicy":"x"}', check=False)
+    assert "InvalidParameter" in failed.stderr, failed.stderr
+    return info.splitlines()[0].strip()
+
+
+@on_each("a member of the group may pause it, a stranger may not: the credentials are real under the hardening")
+def _(machine):
+    machine.sh("useradd member -G btc-priced; useradd stranger")
+    def may(user):
+        return machine.run("setpriv", "--reuid", user, "--regid", user, "--init-groups", "btcctl", "pause", check=False).returncode
+    equal((may("member"), may("stranger")), (0, 77))
+    machine.run("btcctl", "resume")
+    fresh_price(machine)
+
+
+# --- Upgrade and removal ----------------------------------------------------------------------------------------------
+
+@on_each("upgraded while a watch runs, the watch goes on")
+def _(machine):
+    watching = Watching(machine)
+    wait_until(lambda: watching.states, what="a state")
+    instance = watching.states[-1]["instance"]
+    shutil.copy(package("0.1.0+1"), machine.root / "opt" / "newer.deb")
+    machine.run("dpkg", "-i", "/opt/newer.deb", timeout=120)
+    wait_until(lambda: watching.states[-1]["instance"] != instance and watching.states[-1]["freshness"] == "fresh",
+               what="the new one", every=0.05)
+    equal(watching.process.poll(), None)
+    watching.stop()
+    equal(machine.run("cat", CONFIGURATION_PATH).stdout, CONFIGURATION, "the configuration is the user's")
+    fresh_price(machine)
+
+
+@on_each("removed it is stopped and keeps the configuration; purged nothing is left")
+def _(machine):
+    machine.run("dpkg", "--remove", "btc-priced", timeout=120)
+    equal(machine.systemctl("is-active", "btc-priced.socket", UNIT, check=False).stdout.split(), ["inactive", "inactive"])
+    assert machine.run("cat", CONFIGURATION_PATH).stdout
+    machine.run("dpkg", "--purge", "btc-priced", timeout=120)
+    left = machine.sh(
+        "find / -xdev \\( -path /proc -o -path /sys -o -path /opt \\) -prune -o \\( -name '*btc*pric*' -o -name 'btcctl*' \\) -print; "
+        "ls -d /run/btc-priced /run/systemd/units/*btc-priced* 2>/dev/null; true").stdout.split()
+    equal(left, [])
+    equal(machine.systemctl("list-unit-files", "btc-priced*", "--no-legend", check=False).stdout.strip(), "")
+    equal(machine.systemctl("--failed", "--no-legend").stdout.strip(), "")
+    machine.power_off()
+
+
+# --- What is checked without a machine --------------------------------------------------------------------------------
+
+@scenario("lintian, mandoc and shellcheck have nothing to say")
+def _():
+    changes = next((ROOT / ".build" / "deb").glob("*.changes"), None)
+    if changes is None:
+        raise Skip("there is no package: make deb")
+    done = subprocess.run(
+        ["lintian", "--allow-root", "--pedantic", "--fail-on", "error,warning", changes], capture_output=True, text=True)
+    equal((done.returncode, done.stdout), (0, ""), done.stderr)
+    pages = sorted((ROOT / "packaging" / "man").iterdir())
+    for page in pages:
+        done = subprocess.run(["mandoc", "-Tlint", "-W", "warning", page], capture_output=True, text=True)
+        equal((done.returncode, done.stdout), (0, ""))
+    source = ROOT / ".build" / "deb" / "btc-priced"
+    done = subprocess.run(
+        ["shellcheck", *(ROOT / "scripts").iterdir(), source / "debian" / "btc-priced.postrm"], capture_output=True, text=True)
+    equal((done.returncode, done.stdout), (0, ""))
+    done = subprocess.run(["shellcheck", "-s", "bash", source / "completions/bash/btc-priced"], capture_output=True, text=True)
+    equal((done.returncode, done.stdout), (0, ""))
+    return f"{len(pages)} pages"
+
+
+@scenario("every message has its explanation, every key its line in the default file and the manual")
+def _():
+    identifiers = re.findall(r'= "([0-9a-f]{32})"', (ROOT / "Sources/BTCPriceDaemon/JournalMessage.swift").read_text())
+    explained = re.findall(r"(?m)^-- ([0-9a-f]{32})$", (ROOT / "packaging/btc-priced.catalog").read_text())
+    equal(explained, identifiers)
+    listed = subprocess.run([BINARIES / "btc-priced", "--print-config"], capture_output=True, text=True).stdout
+    standard = subprocess.run([BINARIES / "btc-priced", "--print-default-config"], capture_output=True, text=True).stdout
+    keys = [line.lstrip("# ").split(" ")[0] for line in listed.splitlines()]
+    equal(re.findall(r"(?m)^#([a-z][\w.-]*) = ", standard), keys)
+    manual = (ROOT / "packaging/man/btc-priced.toml.5").read_text()
+    for key in keys:
+        short = re.sub(r"^source\.[a-z]+\.", "", key)
+        assert short in manual, key
+    with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+        file.write(re.sub(r"(?m)^#([a-z])", r"\1", standard).replace("/etc/ssl/my-authority.pem", "/etc/ssl/certs/ca-certificates.crt"))
+        file.flush()
+        done = subprocess.run([BINARIES / "btc-priced", "--config", file.name, "--check-config"], capture_output=True, text=True)
+        equal((done.returncode, done.stdout), (0, "The configuration is good.\n"), done.stderr)
+
+
+main()

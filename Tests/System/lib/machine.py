@@ -1,0 +1,108 @@
+"""A Debian with systemd as process 1, booted in a container: nothing of systemd is a fake."""
+
+import atexit
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from btcpriced import BINARIES, ROOT, Skip, spawn, wait_until
+
+PACKAGES = "systemd,systemd-sysv,dbus,ca-certificates,libstdc++6,zlib1g,libsystemd0,libcap2-bin"
+MIRROR = "http://deb.debian.org/debian"
+
+
+def base(suite):
+    """The tree of a fresh Debian, made once."""
+    tree = ROOT / ".build" / "machines" / suite
+    if not (tree / "etc" / "debian_version").exists():
+        shutil.rmtree(tree, ignore_errors=True)
+        tree.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(
+            ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={PACKAGES}", suite, tree, MIRROR], check=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    return tree
+
+
+class Machine:
+    """A booted container of a suite, with the simulator and the package at hand."""
+
+    def __init__(self, suite):
+        if os.geteuid() != 0:
+            raise Skip("a booted container is root's")
+        for program in ("mmdebstrap", "systemd-nspawn"):
+            if not shutil.which(program):
+                raise Skip(f"{program} is absent")
+        self.suite = suite
+        self.folder = Path(tempfile.mkdtemp(prefix=f"btc-priced-{suite}-"))
+        atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
+        self.root = self.folder / "root"
+        subprocess.run(["cp", "-a", base(suite), self.root], check=True)
+        shutil.copy(BINARIES / "exchange-simulator", self.root / "opt")
+        # What is asked of name servers is answered at once: there is no network.
+        (self.root / "etc" / "hostname").write_text(f"{suite}\n")
+        self.log = open(self.folder / "console", "w")
+        atexit.register(self.power_off)
+        self.boot()
+
+    def boot(self):
+        self.nspawn = spawn(
+            ["unshare", "--mount", "sh", "-c",
+             "mount --make-rprivate /; mount --bind /sys/fs/cgroup/unified /sys/fs/cgroup 2>/dev/null; "
+             'exec systemd-nspawn --quiet --directory "$0" --register=no --keep-unit --private-network --boot', self.root],
+            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+        # Process 1, as this side sees it.
+        def leader():
+            children = subprocess.run(
+                ["pgrep", "-P", str(self.nspawn.pid)], capture_output=True, text=True).stdout.split()
+            return children and children[0]
+        self.leader = wait_until(leader, seconds=30, what=lambda: f"process 1; {self.console()}", every=0.05)
+        wait_until(
+            lambda: self.run("systemctl", "is-system-running", check=False).stdout.strip() in ("running", "degraded"),
+            seconds=60, what=lambda: f"a booted {self.suite}; {self.console()}", every=0.1)
+
+    def console(self):
+        return (self.folder / "console").read_text()[-2000:]
+
+    def command(self, *arguments):
+        return ["nsenter", "-t", self.leader, "-m", "-p", "-n", "-u", "-i", "-r", "-w", *map(str, arguments)]
+
+    def run(self, *arguments, check=True, timeout=60, **options):
+        """Runs a command in there; what it printed."""
+        done = subprocess.run(
+            self.command(*arguments), capture_output=True, text=True, timeout=timeout,
+            env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TZ": "UTC", "LANG": "C.UTF-8", **options.pop("env", {})}, **options)
+        assert not check or done.returncode == 0, f"{arguments}: {done.returncode}: {done.stdout}{done.stderr}"
+        return done
+
+    def sh(self, script, **options):
+        return self.run("sh", "-c", script, **options)
+
+    def systemctl(self, *arguments, **options):
+        return self.run("systemctl", *arguments, **options)
+
+    def show(self, unit, name):
+        return self.systemctl("show", "--value", "-p", name, unit).stdout.strip()
+
+    def journal(self, *arguments):
+        return self.run("journalctl", "--no-pager", "-q", *arguments).stdout
+
+    def write(self, path, text):
+        self.run("sh", "-c", 'mkdir -p "$(dirname "$0")" && cat >"$0"', path, input=text)
+
+    def reboot(self):
+        self.systemctl("start", "--no-block", "--job-mode=replace-irreversibly", "reboot.target")
+        # Where it runs within another unit, systemd-nspawn leaves the second boot to whoever started it.
+        wait_until(lambda: self.nspawn.poll() is not None, seconds=60, what=lambda: f"the shutdown; {self.console()}", every=0.05)
+        self.boot()
+
+    def power_off(self):
+        if self.nspawn.poll() is None:
+            if self.leader and os.path.exists(f"/proc/{self.leader}"):
+                os.kill(int(self.leader), signal.SIGKILL)
+            self.nspawn.kill()
+            self.nspawn.wait()
+            time.sleep(0.2)
