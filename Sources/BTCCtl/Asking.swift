@@ -20,12 +20,19 @@ struct Asking {
     mutating func run() -> Int32 {
         let signals = options.watch ? Signals.catchThem() : -1
         var isFirst = true
+        var lost: Complaint?
         while true {
             do throws(Complaint) {
                 show(try answer())
+                lost = nil
             } catch {
-                if isFirst || !isTerminal { Output.tell(error, json: options.json) } else { show([error.message]) }
-                if isFirst { return error.status }
+                if isFirst {
+                    Output.tell(error, json: options.json)
+                    return error.status
+                }
+                // Said once, as long as it is the same.
+                if isTerminal { show([error.message]) } else if error != lost { Output.tell(error, json: options.json) }
+                lost = error
             }
             guard options.watch else { return ExitStatus.success }
             isFirst = false

@@ -48,7 +48,7 @@ struct SourcesCommand: InvocationCommand {
 }
 
 private let changeStatus = """
-    For root and the group btc-priced. Exit status: 0 also where it was so already, 64 for a wrong command line, 69 if the daemon \
+    For root, the daemon's own user and the group btc-priced. Exit status: 0 also where it was so already, 64 for a wrong command line, 69 if the daemon \
     can't be reached, 77 for a user who may not.
     """
 
@@ -76,8 +76,8 @@ struct WaitCommand: InvocationCommand {
     static let configuration = CommandConfiguration(
         commandName: "wait", abstract: "Wait until there is a fresh price, and print it.",
         discussion: """
-            A daemon that is not there is waited for, too. Exit status: 0 with a fresh price, 64 for a wrong command line, 75 if \
-            there was none within --timeout.
+            A daemon that is not there is waited for, too. Exit status: 0 with a fresh price, 64 for a wrong command line, 69 \
+            if what answers is no btc-priced of this age, 75 if there was none within --timeout.
             """)
 
     @OptionGroup var socketOption: SocketOption

@@ -129,21 +129,4 @@ def _():
     daemon.stop()
 
 
-@scenario("the unit is one that systemd takes")
-def _():
-    if not shutil.which("systemd-analyze"):
-        raise Skip("systemd-analyze is not installed: the unit is not looked at")
-    with tempfile.TemporaryDirectory() as folder:
-        unit = (ROOT / "systemd" / "btc-priced.service").read_text()
-        path = f"{folder}/btc-priced.service"
-        with open(path, "w") as file:
-            file.write(unit.replace("/usr/bin/btc-priced", str(BINARIES / "btc-priced")))
-        done = subprocess.run(["systemd-analyze", "verify", path], capture_output=True, text=True)
-        ours = [line for line in done.stderr.splitlines() if "btc-priced" in line]
-        equal(ours, [], "complaints")
-        done = subprocess.run(["systemd-analyze", "security", "--offline=true", path], capture_output=True, text=True)
-        exposure = next((line for line in done.stdout.splitlines() if "Overall exposure" in line), done.stderr)
-        return exposure.strip("→ ")
-
-
 main()
