@@ -502,6 +502,33 @@ def _(machine):
     fresh_price(machine)
 
 
+@on_each("a user has a daemon of their own, by the user's manager, beside the system's")
+def _(machine):
+    machine.sh("useradd --create-home --uid 4321 alice && systemctl start user@4321")
+    machine.sh(f"mkdir -p /home/alice/.config/btc-priced && cp {CONFIGURATION_PATH} /home/alice/.config/btc-priced/ && chown -R alice: /home/alice")
+
+    def alice(*arguments, **options):
+        return machine.run(
+            "setpriv", "--reuid", "alice", "--regid", "alice", "--init-groups", *arguments,
+            env={"HOME": "/home/alice", "XDG_RUNTIME_DIR": "/run/user/4321"}, **options)
+
+    alice("systemctl", "--user", "start", "btc-priced")
+    own = wait_until(
+        lambda: (s := json.loads(alice("btcctl", "status", "--json").stdout)["status"])["state"]["freshness"] == "fresh" and s,
+        what="her price", every=0.1)
+    equal(own["store"]["stateDirectory"], "/home/alice/.local/state/btc-priced")
+    assert own["state"]["instance"] != current(machine)["instance"]
+    alice("btcctl", "pause")
+    alice("btcctl", "resume")
+    alice("systemctl", "--user", "reload", "btc-priced")
+    equal(alice("systemctl", "--user", "is-active", "btc-priced").stdout.strip(), "active")
+    alice("systemctl", "--user", "stop", "btc-priced")
+    # Without one of her own she is told the machine's.
+    equal(json.loads(alice("btcctl", "current", "--json").stdout)["instance"], current(machine)["instance"])
+    machine.systemctl("stop", "user@4321")
+    machine.sh("userdel --remove alice 2>/dev/null; true")
+
+
 # --- Upgrade and removal ----------------------------------------------------------------------------------------------
 
 @on_each("upgraded while a watch runs, the watch goes on")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from btcpriced import BINARIES, ROOT, Skip, spawn, wait_until
 
-PACKAGES = "systemd,systemd-sysv,dbus,ca-certificates,libstdc++6,zlib1g,libsystemd0,libcap2-bin"
+PACKAGES = "systemd,systemd-sysv,dbus,ca-certificates,libstdc++6,zlib1g,libsystemd0,libpam-systemd,dbus-user-session"
 MIRROR = "http://deb.debian.org/debian"
 
 
@@ -54,15 +54,16 @@ class Machine:
              "mount --make-rprivate /; mount --bind /sys/fs/cgroup/unified /sys/fs/cgroup 2>/dev/null; "
              'exec systemd-nspawn --quiet --directory "$0" --register=no --keep-unit --private-network --boot', self.root],
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
-        # Process 1, as this side sees it.
-        def leader():
+        def is_up():
+            # Process 1, as this side sees it. Another child may come and go before it.
             children = subprocess.run(
                 ["pgrep", "-P", str(self.nspawn.pid)], capture_output=True, text=True).stdout.split()
-            return children and children[0]
-        self.leader = wait_until(leader, seconds=30, what=lambda: f"process 1; {self.console()}", every=0.05)
-        wait_until(
-            lambda: self.run("systemctl", "is-system-running", check=False).stdout.strip() in ("running", "degraded"),
-            seconds=60, what=lambda: f"a booted {self.suite}; {self.console()}", every=0.1)
+            for self.leader in children:
+                state = self.run("systemctl", "is-system-running", check=False).stdout.strip()
+                if state in ("running", "degraded"):
+                    return True
+            return False
+        wait_until(is_up, seconds=90, what=lambda: f"a booted {self.suite}; {self.console()}", every=0.1)
 
     def console(self):
         return (self.folder / "console").read_text()[-2000:]
