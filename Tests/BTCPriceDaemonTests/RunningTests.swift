@@ -13,7 +13,9 @@ import Testing
         var detector = SuspendDetector()
         #expect(detector.slept(boottime: .seconds(1000), monotonic: .seconds(900)) == nil, "slept before the start")
         #expect(detector.slept(boottime: .seconds(1001), monotonic: .seconds(901)) == nil)
-        #expect(detector.slept(boottime: .milliseconds(1_002_400), monotonic: .seconds(902)) == nil, "the two were read apart")
+        #expect(
+            detector.slept(boottime: .milliseconds(1_002_400), monotonic: .seconds(902)) == nil,
+            "the two were read apart")
         #expect(detector.slept(boottime: .milliseconds(1_063_400), monotonic: .seconds(903)) == .seconds(60))
         #expect(detector.slept(boottime: .milliseconds(1_064_400), monotonic: .seconds(904)) == nil)
     }
