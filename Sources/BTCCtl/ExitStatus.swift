@@ -43,7 +43,8 @@ struct Complaint: Error, Equatable {
 
     static let permissionDenied = Complaint(
         word: "permissionDenied",
-        message: "Only root and the group \(Product.group) may do that: use sudo, or add a user with "
+        message:
+            "Only root, the daemon's own user and the group \(Product.group) may do that: use sudo, or add a user with "
             + "'usermod -aG \(Product.group) USER' (it counts from the next login).",
         status: ExitStatus.notPermitted)
 

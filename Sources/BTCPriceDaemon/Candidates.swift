@@ -71,6 +71,6 @@ extension Settings {
     var clientSettings: ExchangeClientSettings {
         ExchangeClientSettings(
             userAgent: "\(Product.name)/\(Product.version) (+\(Product.url))", caFile: caFile, proxy: proxy,
-            longestWait: sources.map(\.timeout).max() ?? budget)
+            longestWait: max(budget, sources.map(\.timeout).max() ?? budget))
     }
 }

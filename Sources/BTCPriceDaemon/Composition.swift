@@ -88,6 +88,8 @@ struct Composition {
         // Before READY=1: a reload that comes right after it must not end the daemon.
         let reload = ReloadService.isWanted ? await UnixSignalsSequence(trapping: .sighup) : nil
         let signals = sleep.follow(control)
+        // Before the socket: who may pause the ticks must find them running.
+        await ticker.start()
         try server.start()
         manager.ready(status: StatusLine.text(await keeper.state))
         logger.tell(.ready, "Ready: answering at \(settings.socketPath).")
@@ -100,7 +102,7 @@ struct Composition {
             },
             Part { server.stop() },
             ObserverService(observer: observer),
-            Part(start: { await ticker.start() }) { await ticker.stop() },
+            Part { await ticker.stop() },
             WatchdogService(
                 manager: manager, server: server, heartbeat: heartbeat, isPaused: { await ticker.isPaused },
                 running: running, now: now),

@@ -3,18 +3,13 @@ import ServiceLifecycle
 
 /// A part of the daemon that runs until the shutdown and is then ended.
 struct Part: Service {
-    let start: @Sendable () async -> Void
     let end: @Sendable () async -> Void
 
-    init(
-        start: @escaping @Sendable () async -> Void = {}, end: @escaping @Sendable () async -> Void
-    ) {
-        self.start = start
+    init(end: @escaping @Sendable () async -> Void) {
         self.end = end
     }
 
     func run() async throws {
-        await start()
         // Thrown where the group is cancelled instead: the part has to be ended all the same.
         do { try await gracefulShutdown() } catch {}
         await end()

@@ -25,6 +25,9 @@ struct SuspendDetector {
 /// Brings the daemon through a sleep of the machine: the ticks stop before it and begin at once after it, on new connections, since
 /// the kept ones lead nowhere by then. By logind where the bus is there; else the first tick finds out by the clocks.
 final class Sleep: TickTarget {
+    /// The longest that a machine stays awake after it said that it is about to sleep.
+    private static let longestFarewell = Duration.seconds(60)
+
     private let keeper: PriceKeeper<ContinuousClock>
     private let client: ExchangeClient
     private let logger: Logger
@@ -42,11 +45,20 @@ final class Sleep: TickTarget {
         Task {
             // One after the other: a wake-up must not overtake the sleep before it.
             for await isAboutToSleep in orders.stream {
-                if isAboutToSleep { await control.suspend() } else { await self.wake(control) }
+                guard isAboutToSleep else {
+                    await self.wake(control)
+                    continue
+                }
+                await control.suspend()
+                // Nobody may have told of the waking up. This counts the time awake alone.
+                Task {
+                    do { try await Task.sleep(for: Self.longestFarewell, clock: .suspending) } catch {}
+                    await control.wake()
+                }
             }
         }
         let signals = SleepSignals { orders.continuation.yield($0) }
-        if !signals.start() { logger.debug("No bus: a sleep of the machine is noticed by its clocks.") }
+        signals.start()
         return signals
     }
 

@@ -285,8 +285,18 @@ extension IOError {
 
 /// A foreign text made safe for one line of a log: printable, and not long.
 func oneLine(_ text: String) -> String {
-    let printable = text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }
-    var line = String(String.UnicodeScalarView(printable)).split(separator: " ").joined(separator: " ")
-    if line.count > 160 { line = line.prefix(157) + "..." }
-    return line
+    // More than is kept, for what is taken out of it; and by scalars, of which one character may have any number.
+    let printable = text.unicodeScalars.prefix(1000).map { $0.properties.generalCategory.isPrintable ? $0 : " " }
+    let words = String(String.UnicodeScalarView(printable)).split(separator: " ").joined(separator: " ").unicodeScalars
+    return words.count > 160 ? String(String.UnicodeScalarView(words.prefix(157))) + "..." : String(words)
+}
+
+extension Unicode.GeneralCategory {
+    /// Whether it shows as itself: not a control character, nor one that turns the direction or breaks the line.
+    fileprivate var isPrintable: Bool {
+        switch self {
+        case .control, .format, .lineSeparator, .paragraphSeparator: false
+        default: true
+        }
+    }
 }

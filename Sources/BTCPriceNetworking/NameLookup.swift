@@ -53,14 +53,16 @@ final class NameLookup: Sendable {
         }
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let isWaiting = state.withLock { state in
+                let outcome: Outcome? = state.withLock { state in
                     // Cancelled before it could wait: whoever cancelled has found nobody to wake.
-                    guard !Task.isCancelled, state.pending[host] != nil else { return false }
+                    if Task.isCancelled { return .failure(.cancelled) }
+                    // Ended since it was joined: the connection itself will tell.
+                    guard state.pending[host] != nil else { return .success(()) }
                     state.pending[host]?.waiters[waiter] = continuation
-                    return true
+                    return nil
                 }
                 if isNew { start(host) }
-                if !isWaiting { continuation.resume(returning: Outcome.failure(.cancelled)) }
+                if let outcome { continuation.resume(returning: outcome) }
             }
         } onCancel: {
             state.withLock { $0.pending[host]?.waiters.removeValue(forKey: waiter) }?

@@ -22,6 +22,8 @@ public final class FilePriceStore: PriceStore {
         var unsynced: [UInt8]?
         /// When the disk last got a copy, `CLOCK_BOOTTIME` in milliseconds.
         var lastSync: Int64?
+        /// When it was last to get one.
+        var lastAttempt: Int64?
         var isSyncing = false
         var syncFailure: PriceStoreError?
     }
@@ -131,7 +133,9 @@ public final class FilePriceStore: PriceStore {
     private func startSyncIfDue() {
         let boottime = now().boottime
         let isDue = state.withLock { state in
-            let isDue = !state.isSyncing && boottime - (state.lastSync ?? .min / 2) >= syncInterval.wholeMilliseconds
+            let isDue =
+                !state.isSyncing
+                && boottime - (state.lastAttempt ?? state.lastSync ?? .min / 2) >= syncInterval.wholeMilliseconds
             if isDue { state.isSyncing = true }
             return isDue
         }
@@ -156,7 +160,8 @@ public final class FilePriceStore: PriceStore {
         state.withLock { state in
             state.isSyncing = false
             guard bytes != nil else { return }
-            state.lastSync = boottime
+            state.lastAttempt = boottime
+            if failure == nil { state.lastSync = boottime }
             state.syncFailure = failure
             // What did not get there is still to be brought there, unless something newer is.
             if failure != nil, state.unsynced == nil { state.unsynced = bytes }

@@ -25,8 +25,8 @@ public struct ServerLimits: Sendable, Hashable {
             getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 ? Int(clamping: limit.rlim_cur) : 1024
         let connections = max(16, min(descriptors, 1 << 20) / 4 * 3)
         return ServerLimits(
-            connections: connections, connectionsPerUser: connections / 4 * 3, messageBytes: 64 * 1024,
-            queuedBytes: 64 * 1024, sendBufferBytes: 4096, watchersPerTurn: 256)
+            connections: connections, connectionsPerUser: connections / 4 * 3, messageBytes: 8 * 1024,
+            queuedBytes: 16 * 1024, sendBufferBytes: 4096, watchersPerTurn: 256)
     }
 }
 

@@ -191,7 +191,7 @@ public enum PriceInterface {
         # Why this price? In the configured order.
         method ListSources() -> (sources: []Source)
 
-        # Halts the ticks until Resume. For root, the daemon's own user and the group btc-priced, else
+        # Halts the ticks until Resume, or until the daemon is started anew. For root, the daemon's own user and the group btc-priced, else
         # org.varlink.service.PermissionDenied.
         method Pause() -> ()
 

@@ -11,24 +11,28 @@ public final class SleepSignals: Sendable {
         self.handler = handler
     }
 
-    /// Begins to listen. Where there is no bus, or none any more, nothing is told.
-    /// - Returns: Whether there is a bus.
-    public func start() -> Bool {
+    /// Begins to listen. Where there is no bus nothing is told, and where it goes away, the machine is told to be awake: whoever
+    /// waits for that would wait for ever.
+    public func start() {
+        // Whatever the bus does or does not answer: a start must not wait for it.
+        Thread.start { self.run() }
+    }
+
+    private func run() {
         var bus: OpaquePointer?
-        guard sd_bus_open_system(&bus) >= 0, let bus else { return false }
+        guard sd_bus_open_system(&bus) >= 0, let bus else { return }
+        defer { sd_bus_unref(bus) }
         let result = sd_bus_match_signal(
             bus, nil, "org.freedesktop.login1", "/org/freedesktop/login1", "org.freedesktop.login1.Manager",
             "PrepareForSleep", Self.told, Unmanaged.passUnretained(self).toOpaque())
-        guard result >= 0 else {
-            sd_bus_unref(bus)
-            return false
+        guard result >= 0 else { return }
+        while true {
+            let processed = sd_bus_process(bus, nil)
+            if processed > 0 { continue }
+            guard processed == 0, sd_bus_wait(bus, .max) >= 0 else { break }
         }
-        let held = Bus(pointer: bus)
-        Thread.start {
-            // Keeps `self` for as long as it may be called.
-            withExtendedLifetime(self) { held.run() }
-        }
-        return true
+        // The clocks have to do from here on.
+        handler(false)
     }
 
     private static let told: sd_bus_message_handler_t = { message, context, _ in
@@ -38,20 +42,5 @@ public final class SleepSignals: Sendable {
         }
         Unmanaged<SleepSignals>.fromOpaque(context).takeUnretainedValue().handler(isAboutToSleep != 0)
         return 0
-    }
-
-    /// A connection to the bus. Unchecked: it goes to one thread and is used there alone.
-    private struct Bus: @unchecked Sendable {
-        let pointer: OpaquePointer
-
-        func run() {
-            while true {
-                let processed = sd_bus_process(pointer, nil)
-                if processed > 0 { continue }
-                // The bus is gone: the clocks have to do from here on.
-                guard processed == 0, sd_bus_wait(pointer, .max) >= 0 else { break }
-            }
-            sd_bus_unref(pointer)
-        }
     }
 }

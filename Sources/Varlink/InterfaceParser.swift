@@ -112,9 +112,8 @@ private struct InterfaceParser {
 
     private mutating func type() throws(InterfaceDefinitionError) -> InterfaceDefinition.FieldType {
         if take("?") {
-            let type = try type()
-            if case .optional = type { throw failure("'?' twice") }
-            return .optional(type)
+            if peek() == "?" { throw failure("'?' twice") }
+            return .optional(try type())
         }
         depth += 1
         defer { depth -= 1 }

@@ -261,7 +261,7 @@ private func moment(_ seconds: Double) -> ObservationTime {
         end(&first, 0, .rateLimited("HTTP 429", retryAfter: .seconds(60)))
         end(&first, 1, .refused("HTTP 451"))
         end(&first, 2, outage, times: 3)
-        let rests = first.rests(at: moment(1).boottime)
+        let rests = first.rests(at: moment(1))
         #expect(Set(rests.keys) == ["a", "b"])
         var second = board([("a", []), ("b", [])])
         second.resume(rests, at: moment(2))
@@ -269,6 +269,23 @@ private func moment(_ seconds: Double) -> ObservationTime {
         var elsewhere = SourceBoard([(PriceSource(name: "a", market: ""), "https://mirror")], interval: .seconds(1))
         elsewhere.resume(rests, at: moment(2))
         #expect(elsewhere.plan(.tick, at: moment(2).boottime).order == [0])
-        #expect(first.rests(at: moment(100_000).boottime).isEmpty)
+        // Not asked there, it is remembered all the same: it may be asked there again.
+        #expect(Set(elsewhere.rests(at: moment(3)).keys) == ["a", "b"])
+        var back = board([("b", []), ("a", [])])
+        back.inherit(elsewhere, at: moment(4))
+        #expect(back.plan(.tick, at: moment(4).boottime).order.isEmpty)
+        #expect(first.rests(at: moment(100_000)).isEmpty && back.rests(at: moment(100_000)).isEmpty)
+    }
+
+    @Test func `a rest is kept by the wall clock as it is set when it is kept`() throws {
+        var board = board([("a", [])])
+        end(&board, 0, .rateLimited("HTTP 429", retryAfter: .seconds(3600)))
+        let now = moment(60)
+        // The clock was set a year on in the meantime.
+        let set = ObservationTime(
+            wall: Timestamp(milliseconds: now.wall.milliseconds + 31_536_000_000), boottime: now.boottime)
+        let kept = try #require(board.rests(at: set)["a"])
+        #expect(kept.rest.until.wall.milliseconds - set.wall.milliseconds == kept.rest.until.boottime - now.boottime)
+        #expect(kept.ofAnotherBoot.remaining(at: set) > .seconds(3500))
     }
 }

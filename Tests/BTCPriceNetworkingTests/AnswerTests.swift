@@ -202,6 +202,13 @@ struct Case: Sendable, CustomTestStringConvertible {
         }
     }
 
+    @Test func `a foreign text is short by every measure, and turns and breaks no line`() {
+        let endless = "a" + String(repeating: "\u{301}", count: 32_000)
+        #expect(oneLine(endless).unicodeScalars.count == 160)
+        #expect(oneLine("a\u{202E}b\u{2028}c\u{9B}31m") == "a b c 31m")
+        #expect(oneLine(String(repeating: " ", count: 5000) + "x") == "")
+    }
+
     @Test func `a body that came encoded is said to be, since none was asked for`() {
         let answer = ExchangeAnswer(
             status: 200, retryAfter: nil, date: Case.date, encoding: "gzip", body: [0x1F, 0x8B, 8, 0])

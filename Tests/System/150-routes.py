@@ -423,7 +423,7 @@ def _():
     daemon = Daemon(place, simulator.urls, sources=("kraken", "bitstamp"))
     wait_until(lambda: state(place)["tick"] >= 3, what="three ticks")
     equal(state(place)["quote"]["source"], "bitstamp")
-    assert daemon.said("kraken can't be asked at every tick within its limit, only once in 2000 ms"), daemon.lines
+    assert daemon.said("kraken can't be asked at every tick within its limit, only once in 1900 ms"), daemon.lines
     daemon.stop()
     # With ticks that are slow enough it is the primary it was named as.
     slow = Daemon(place, simulator.urls, "--tick-interval-ms", "2000", sources=("kraken", "bitstamp"))

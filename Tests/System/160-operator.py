@@ -281,7 +281,7 @@ def _():
             status, said = as_user(public, *identity, place, verb)
             results[name, verb] = status
             if status == 77:
-                assert "Only root and the group btc-priced may do that" in said, said
+                assert "Only root, the daemon's own user and the group btc-priced may do that" in said, said
     equal(results, {(name, verb): 77 if name == "stranger" else 0
                     for name in ("root", "primary", "supplementary", "many", "stranger") for verb in ("pause", "resume")})
     status, said = as_user(public, 4004, 4004, [], place, "pause", "--json")

@@ -82,6 +82,12 @@ def _():
     time.sleep(1.5)
     equal(daemon.simulator.requests()["binance"], 1)
     equal([s["use"] for s in btcctl(daemon.place, "sources", "--json").json["sources"]], ["limited", "current"])
+    # Nor because it was left out for a while.
+    daemon.reload('sources = ["coinbase"]\n')
+    time.sleep(1.2)
+    daemon.reload("")
+    time.sleep(1.2)
+    equal(daemon.simulator.requests()["binance"], 1)
     daemon.stop()
 
 

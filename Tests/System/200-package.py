@@ -185,6 +185,35 @@ def _(machine):
     fresh_price(machine)
 
 
+@on_each("a client that waits while the daemon can't start does not have it started without end, and mended it serves")
+def _(machine):
+    machine.systemctl("stop", "btc-priced.socket")
+    machine.systemctl("start", "btc-priced.socket")
+    configure(machine, "tick.interval-ms = 5\n")
+    since = machine.sh("date +%s.%N").stdout.strip()
+    waiting = spawn(machine.command("btcctl", "watch"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until(lambda: machine.show("btc-priced.socket", "ActiveState") == "failed", what="the end of it", every=0.05)
+    starts = machine.journal("-u", UNIT, "--since", f"@{since}").count("must be a whole number from 100 to 3600000")
+    assert 1 <= starts <= 25, starts
+    waiting.kill()
+    configure(machine)
+    machine.systemctl("start", UNIT)
+    fresh_price(machine)
+    equal(machine.systemctl("is-active", "btc-priced.socket").stdout.strip(), "active")
+    return f"{starts} starts"
+
+
+@on_each("a pause that comes with the start is one")
+def _(machine):
+    machine.systemctl("stop", UNIT)
+    machine.run("btcctl", "pause")
+    time.sleep(2.2)
+    found = current(machine)
+    equal((found["freshness"], found["failure"]), ("stale", "paused"))
+    machine.run("btcctl", "resume")
+    fresh_price(machine)
+
+
 @on_each("units that need a price first wait for a fresh one")
 def _(machine):
     machine.systemctl("stop", "btc-priced.socket")

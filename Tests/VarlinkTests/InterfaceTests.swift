@@ -81,7 +81,7 @@ import Varlink
     }
 
     @Test func `nesting without end does not use up the stack`() {
-        for opening in ["(a:", "[]"] {
+        for opening in ["(a:", "[]", "?", "?[]"] {
             let text = "interface a.b\ntype T (a: \(String(repeating: opening, count: 100_000))"
             #expect(throws: InterfaceDefinitionError.self) { try InterfaceDefinition(parsing: text) }
         }

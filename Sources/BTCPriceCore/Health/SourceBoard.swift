@@ -48,6 +48,8 @@ public struct SourceBoard: Sendable {
     /// The sources in the order of the configuration.
     public private(set) var entries: [Entry]
     private let interval: Duration
+    /// The rests of sources that are not asked now, or at another address: they hold if that changes.
+    private var unused: [String: KeptRest] = [:]
 
     /// - Parameters:
     ///   - sources: The sources with their addresses, the primary first.
@@ -60,7 +62,12 @@ public struct SourceBoard: Sendable {
     }
 
     /// Takes over the health of the sources that were asked at the same address before.
-    mutating func inherit(_ previous: SourceBoard) {
+    /// - Parameters:
+    ///   - previous: The sources that were asked before.
+    ///   - now: The present moment.
+    mutating func inherit(_ previous: SourceBoard, at now: ObservationTime) {
+        // What is no longer asked, and who told us to stay away then: it may come back before its time.
+        resume(previous.rests(at: now), at: now)
         for index in entries.indices {
             let same = previous.entries.first {
                 $0.source == entries[index].source && $0.address == entries[index].address
@@ -128,18 +135,21 @@ public struct SourceBoard: Sendable {
 
     /// Goes on with the rests that an earlier run began, each at the address it was earned at.
     mutating func resume(_ rests: [String: KeptRest], at now: ObservationTime) {
-        for index in entries.indices {
-            guard let kept = rests[entries[index].source.name], kept.address == entries[index].address else { continue }
-            entries[index].health.resume(kept, at: now)
+        for (name, kept) in rests {
+            if let index = entries.firstIndex(where: { $0.source.name == name && $0.address == kept.address }) {
+                entries[index].health.resume(kept, at: now)
+            } else {
+                unused[name] = kept
+            }
         }
     }
 
     /// The rests that a restart must not cut short.
-    func rests(at boottime: Int64) -> [String: KeptRest] {
-        var rests: [String: KeptRest] = [:]
-        for entry in entries where entry.health.isBound(at: boottime) {
+    func rests(at now: ObservationTime) -> [String: KeptRest] {
+        var rests = unused.filter { $0.value.remaining(at: now) > .zero }
+        for entry in entries where entry.health.isBound(at: now.boottime) {
             guard let rest = entry.health.rest else { continue }
-            rests[entry.source.name] = KeptRest(address: entry.address, rest: rest, isOfThisBoot: true)
+            rests[entry.source.name] = KeptRest(address: entry.address, rest: rest.dated(by: now), isOfThisBoot: true)
         }
         return rests
     }
@@ -156,7 +166,8 @@ public struct SourceBoard: Sendable {
         let candidates = entries.indices.filter { index in
             let health = entries[index].health
             let isProbe = health.breaker(at: boottime) == .halfOpen
-            let alone = isProbe ? Self.observerLeavesAlone.probed : Self.observerLeavesAlone.well
+            // With long intervals those that the ticks ask are asked rarely, and are theirs all the same.
+            let alone = isProbe ? Self.observerLeavesAlone.probed : max(Self.observerLeavesAlone.well, interval * 2)
             return health.breaker(at: boottime) != .open && health.isWithinLimits(.observer, at: boottime)
                 && health.lastAsked ?? .min <= boottime - alone.wholeMilliseconds
         }

@@ -17,6 +17,13 @@ public struct SourceRest: Sendable, Hashable {
         self.strikes = strikes
     }
 
+    /// The same rest by the wall clock as it is set now: it may have been set since the rest began.
+    func dated(by now: ObservationTime) -> SourceRest {
+        SourceRest(
+            reason: reason, since: ObservationTime(wall: now.wallTime(of: since.boottime), boottime: since.boottime),
+            until: ObservationTime(wall: now.wallTime(of: until.boottime), boottime: until.boottime), strikes: strikes)
+    }
+
     /// Whether asking before it is over would make things worse: a ban, a limit, a refusal.
     public var isBinding: Bool { reason.category.isBinding }
 }

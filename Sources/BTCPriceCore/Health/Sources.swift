@@ -24,12 +24,15 @@ public final class Sources: Sendable {
         _ sources: [(source: PriceSource, address: String)], interval: Duration, now: @escaping TimeSource,
         jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) }, after previous: Sources? = nil
     ) {
-        var board = SourceBoard(sources, interval: interval)
-        if let previous { board.inherit(previous.board) }
-        state = Mutex(State(board: board))
+        state = Mutex(State(board: SourceBoard(sources, interval: interval)))
         self.now = now
         self.jitter = jitter
-        previous?.state.withLock { $0.successor = self }
+        let present = now()
+        // In one step: what ends after it is told to these.
+        previous?.state.withLock { previous in
+            state.withLock { $0.board.inherit(previous.board, at: present) }
+            previous.successor = self
+        }
     }
 
     /// All of them as they are now.
@@ -43,8 +46,8 @@ public final class Sources: Sendable {
 
     /// The rests that a restart must not cut short.
     public var rests: [String: KeptRest] {
-        let boottime = now().boottime
-        return state.withLock { $0.board.rests(at: boottime) }
+        let present = now()
+        return state.withLock { $0.board.rests(at: present) }
     }
 
     /// Whether a rest that a restart must not cut short has begun since this was asked last.
@@ -69,17 +72,15 @@ public final class Sources: Sendable {
     /// - Returns: The rest that it began, if it began one.
     func ended(_ index: Int, _ outcome: SourceHealth.Outcome, latency: Duration) -> SourceRest? {
         let (present, drawn) = (now(), jitter())
-        let (entry, successor) = state.withLock { ($0.board.entries[index], $0.successor) }
-        if let successor {
-            let place = successor.board.entries.firstIndex {
-                $0.source == entry.source && $0.address == entry.address
-            }
-            return place.flatMap { successor.ended($0, outcome, latency: latency) }
-        }
-        return state.withLock { state in
+        let (rest, successor, entry) = state.withLock { state in
+            let entry = state.board.entries[index]
+            if let successor = state.successor { return (SourceRest?.none, Optional(successor), entry) }
             let rest = state.board.ended(index, outcome, latency: latency, at: present, jitter: drawn)
             if rest?.isBinding == true { state.restsChanged = true }
-            return rest
+            return (rest, nil, entry)
         }
+        guard let successor else { return rest }
+        let place = successor.board.entries.firstIndex { $0.source == entry.source && $0.address == entry.address }
+        return place.flatMap { successor.ended($0, outcome, latency: latency) }
     }
 }

@@ -53,7 +53,8 @@ public struct PriceSource: Sendable, Hashable {
     /// The limits it is asked within: its own, and of an answer that its servers keep for more than a second no second one
     /// before that time is over.
     var allLimits: [RequestLimit] {
-        cacheTime > .seconds(1) ? limits + [RequestLimit(1, per: cacheTime)] : limits
+        // A little less: a tick that is due when the time is over must not be turned away for being a moment early.
+        cacheTime > .seconds(1) ? limits + [RequestLimit(1, per: cacheTime * 0.95)] : limits
     }
 }
 
