@@ -62,7 +62,7 @@ struct Asking {
 
     private mutating func show(_ lines: [String]) {
         if isTerminal {
-            Output.write(screen.draw(lines, width: Screen.width), to: STDOUT_FILENO)
+            Output.write(screen.draw(lines, in: Screen.size), to: STDOUT_FILENO)
         } else {
             Output.line(lines.joined(separator: "\n") + (options.watch && !options.json ? "\n" : ""))
         }

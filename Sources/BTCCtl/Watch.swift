@@ -124,7 +124,7 @@ struct Watch {
     }
 
     private mutating func draw(_ lines: [String]) {
-        Output.write(screen.draw(lines, width: Screen.width), to: STDOUT_FILENO)
+        Output.write(screen.draw(lines, in: Screen.size), to: STDOUT_FILENO)
     }
 
     private func endIfAsked() {

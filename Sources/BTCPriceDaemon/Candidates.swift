@@ -49,11 +49,15 @@ struct Candidates {
     /// What an operator would wonder about: who can't be asked every time, and who is not asked yet.
     static func describe(_ sources: Sources, at boottime: Int64, logger: Logger) {
         let board = sources.board
-        for entry in board.slow where board.entries.count > 1 {
+        // Where none can, every other tick has nobody to ask.
+        let advice =
+            board.slow.count < board.entries.count
+            ? "it comes after those that can" : "add another source, or make tick.interval-ms as long"
+        for entry in board.slow {
             logger.tell(
                 .sourceSlow,
                 "\(entry.source.name) can't be asked at every tick within its limit, only once in "
-                    + "\(entry.health.pace.wholeMilliseconds) ms: it comes after those that can.",
+                    + "\(entry.health.pace.wholeMilliseconds) ms: \(advice).",
                 ["source": "\(entry.source.name)"])
         }
         for entry in board.entries {

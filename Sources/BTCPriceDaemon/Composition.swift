@@ -38,7 +38,7 @@ struct Composition {
         let stored = store.load()
         for problem in stored.problems { logger.tell(.keptDamaged, "\(problem)") }
         let client = try exchangeClient()
-        let listener = try listeningSocket()
+        let (listener, place) = try listeningSocket()
 
         let heartbeat = Heartbeat(now().boottime)
         let status = StatusLine(manager: manager)
@@ -92,7 +92,7 @@ struct Composition {
         await ticker.start()
         try server.start()
         manager.ready(status: StatusLine.text(await keeper.state))
-        logger.tell(.ready, "Ready: answering at \(settings.socketPath).")
+        logger.tell(.ready, "Ready: answering at \(place).")
 
         // Ended from the last to the first: no tick after the socket is gone, and the quote is saved behind the last tick.
         var services: [any Service] = [
@@ -158,10 +158,13 @@ struct Composition {
         }
     }
 
-    private func listeningSocket() throws -> ListeningSocket {
+    /// The socket, and where it is in words.
+    private func listeningSocket() throws -> (ListeningSocket, String) {
         do {
-            if let descriptor = try PassedSockets.listeningStream() { return ListeningSocket(inherited: descriptor) }
-            return try ListeningSocket(path: settings.socketPath)
+            if let descriptor = try PassedSockets.listeningStream() {
+                return (ListeningSocket(inherited: descriptor), "the socket that systemd opened")
+            }
+            return (try ListeningSocket(path: settings.socketPath), settings.socketPath)
         } catch {
             throw StartFailure(description: "\(error)")
         }
