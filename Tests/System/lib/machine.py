@@ -27,6 +27,20 @@ def base(suite):
     return tree
 
 
+def children(pid):
+    """The processes that a process has started."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            # The name in parentheses may hold anything.
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid:
+            found.append(stat.parent.name)
+    return found
+
+
 class Machine:
     """A booted container of a suite, with the simulator and the package at hand."""
 
@@ -56,9 +70,7 @@ class Machine:
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         def is_up():
             # Process 1, as this side sees it. Another child may come and go before it.
-            children = subprocess.run(
-                ["pgrep", "-P", str(self.nspawn.pid)], capture_output=True, text=True).stdout.split()
-            for self.leader in children:
+            for self.leader in children(self.nspawn.pid):
                 state = self.run("systemctl", "is-system-running", check=False).stdout.strip()
                 if state in ("running", "degraded"):
                     return True
