@@ -12,7 +12,6 @@ from pathlib import Path
 from btcpriced import BINARIES, ROOT, Skip, spawn, wait_until
 
 PACKAGES = "systemd,systemd-sysv,dbus,ca-certificates,libstdc++6,zlib1g,libsystemd0,libpam-systemd,dbus-user-session"
-MIRROR = "http://deb.debian.org/debian"
 
 
 def base(suite):
@@ -22,7 +21,7 @@ def base(suite):
         shutil.rmtree(tree, ignore_errors=True)
         tree.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run(
-            ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={PACKAGES}", suite, tree, MIRROR], check=True,
+            ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={PACKAGES}", suite, tree], check=True,
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     return tree
 
