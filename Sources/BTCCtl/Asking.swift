@@ -37,10 +37,7 @@ struct Asking {
             guard options.watch else { return ExitStatus.success }
             isFirst = false
             Signals.wait(Self.period, on: signals)
-            if let number = Signals.toEnd {
-                if isTerminal { Output.write("\n", to: STDOUT_FILENO) }
-                Signals.end(by: number)
-            }
+            Signals.endIfAsked(isDrawing: isTerminal)
             if Signals.takeContinued() { screen = Screen() }
         }
     }

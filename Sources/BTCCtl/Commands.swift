@@ -48,8 +48,7 @@ struct CurrentCommand: InvocationCommand {
         transform: CurrentCommand.age)
     var maxAge: Duration?
 
-    @Flag(help: "Print one JSON object, for an error too.")
-    var json = false
+    @OptionGroup var output: JSONOption
 
     func validate() throws {
         guard !(refresh && noCache) else { throw ValidationError("--refresh and --no-cache exclude each other") }
@@ -59,7 +58,7 @@ struct CurrentCommand: InvocationCommand {
         .current(
             CurrentOptions(
                 socket: socketOption.socket, policy: noCache ? .noCache : refresh ? .remoteFirst : .localFirst,
-                maxAge: maxAge, json: json))
+                maxAge: maxAge, json: output.json))
     }
 
     private static func age(_ text: String) throws -> Duration {

@@ -59,7 +59,7 @@ enum Output {
             switch errno {
             case EINTR:
                 // A reader that stands still must not keep us from ending.
-                if let number = Signals.toEnd { Signals.end(by: number) }
+                Signals.endIfAsked()
             case EAGAIN:
                 var poller = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 poll(&poller, 1, -1)

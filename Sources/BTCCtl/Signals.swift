@@ -40,7 +40,7 @@ enum Signals {
     }
 
     /// The signal that asks us to end, if one came.
-    static var toEnd: Int32? {
+    private static var toEnd: Int32? {
         let number = ending.load(ordering: .relaxed)
         return number == 0 ? nil : number
     }
@@ -50,6 +50,14 @@ enum Signals {
     static func wait(_ duration: Duration, on descriptor: Int32) {
         var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         if poll(&poller, 1, Int32(clamping: duration.wholeMilliseconds)) > 0 { drain(descriptor) }
+    }
+
+    /// Ends as the signal that asks for it would have, if one came.
+    /// - Parameter isDrawing: Whether lines are redrawn on a terminal: the shell's next line is its own then.
+    static func endIfAsked(isDrawing: Bool = false) {
+        guard let number = toEnd else { return }
+        if isDrawing { Output.write("\n", to: STDOUT_FILENO) }
+        end(by: number)
     }
 
     /// Empties the pipe: from here on a wait waits again.

@@ -1,3 +1,5 @@
+import BTCPriceCore
+
 /// Text in columns, and durations as people read them.
 enum Table {
     static func padded(_ text: String, _ width: Int) -> String {
@@ -16,8 +18,7 @@ enum Table {
 
     /// `0.4 s`, `12 s`, `3 min`, `2 h 5 min`, `3 d 4 h`
     static func text(_ duration: Duration) -> String {
-        let tenthsInAll =
-            (duration.components.seconds * 1000 + duration.components.attoseconds / 1_000_000_000_000_000 + 50) / 100
+        let tenthsInAll = (duration.wholeMilliseconds + 50) / 100
         let (seconds, tenths) = tenthsInAll.quotientAndRemainder(dividingBy: 10)
         switch seconds {
         case ..<10:

@@ -47,7 +47,7 @@ struct Wait {
                 return complaint.status
             }
             Signals.wait(min(pause, timeLeft), on: signals)
-            endIfAsked()
+            Signals.endIfAsked()
             pause = min(pause * 2, Self.longestPause)
         }
     }
@@ -68,7 +68,7 @@ struct Wait {
                     reason = message.state.failure ?? "no tick yet"
                 } catch {
                     Signals.drain(signals)
-                    endIfAsked()
+                    Signals.endIfAsked()
                     switch error {
                     case .interrupted: continue
                     // After a silence a new watch shows whether the daemon still lives; where time is short, nothing is known.
@@ -85,9 +85,5 @@ struct Wait {
         guard !hasToldOfDaemon, !options.json else { return }
         hasToldOfDaemon = true
         Output.complain("btcctl: waiting: \(reason)")
-    }
-
-    private func endIfAsked() {
-        if let number = Signals.toEnd { Signals.end(by: number) }
     }
 }

@@ -38,7 +38,7 @@ struct Watch {
             do throws(Complaint) {
                 try follow()
             } catch {
-                endIfAsked()
+                Signals.endIfAsked(isDrawing: isTerminal)
                 guard reached != nil else {
                     Output.tell(error, json: options.json)
                     return error.status
@@ -46,7 +46,7 @@ struct Watch {
                 lost(error)
             }
             Signals.wait(pause, on: signals)
-            endIfAsked()
+            Signals.endIfAsked(isDrawing: isTerminal)
             pause = min(pause * 2, .seconds(1))
         }
     }
@@ -63,12 +63,12 @@ struct Watch {
                         timeout: Self.longestSilence, interruption: signals)
                     reached = connection.path
                     isFirst = false
-                    endIfAsked()
+                    Signals.endIfAsked(isDrawing: isTerminal)
                     if wasContinued() { return }
                     show(message)
                 } catch {
                     Signals.drain(signals)
-                    endIfAsked()
+                    Signals.endIfAsked(isDrawing: isTerminal)
                     switch error {
                     case .interrupted where !wasContinued(): continue
                     case .interrupted: return
@@ -125,11 +125,5 @@ struct Watch {
 
     private mutating func draw(_ lines: [String]) {
         Output.write(screen.draw(lines, in: Screen.size), to: STDOUT_FILENO)
-    }
-
-    private func endIfAsked() {
-        guard let number = Signals.toEnd else { return }
-        if isTerminal { Output.write("\n", to: STDOUT_FILENO) }
-        Signals.end(by: number)
     }
 }

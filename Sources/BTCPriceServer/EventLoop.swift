@@ -197,7 +197,9 @@ struct EventLoop: ~Copyable {
             if count > 0 {
                 environment.inbox.refresh(&board)
                 let now = boottime
-                fulfil(table[descriptor]?.connection.received(buffer[..<count], board: &board, at: now), descriptor)
+                fulfil(
+                    table[descriptor]?.connection.received(buffer[..<count], board: &board, at: now), descriptor,
+                    at: now)
                 // A short read has emptied the socket.
                 if count < buffer.count { return }
             } else if count == 0 {
@@ -211,18 +213,18 @@ struct EventLoop: ~Copyable {
     private mutating func takeCallsReadBefore(_ descriptor: Int32) {
         environment.inbox.refresh(&board)
         let now = boottime
-        fulfil(table[descriptor]?.connection.proceed(board: &board, at: now), descriptor)
+        fulfil(table[descriptor]?.connection.proceed(board: &board, at: now), descriptor, at: now)
     }
 
-    private mutating func fulfil(_ request: Connection.Request?, _ descriptor: Int32) {
+    private mutating func fulfil(_ request: Connection.Request?, _ descriptor: Int32, at now: Int64) {
         switch request {
         case nil: break
         case .watch:
             environment.inbox.enterWatcher(&board)
             watchers.enter(descriptor)
             environment.activity.watcherCame()
-            priceIsWanted()
-            let state = board.reply(continues: true, at: boottime)
+            priceIsWanted(at: now)
+            let state = board.reply(continues: true, at: now)
             table[descriptor]?.connection.watch(state, version: board.version)
         case .ask(let call):
             let tag = table.tag(of: descriptor)
@@ -238,12 +240,12 @@ struct EventLoop: ~Copyable {
         }
         if board.counts.priceCalls != toldPriceCalls {
             toldPriceCalls = board.counts.priceCalls
-            priceIsWanted()
+            priceIsWanted(at: now)
         }
     }
 
-    private func priceIsWanted() {
-        guard environment.activity.called(at: boottime) else { return }
+    private func priceIsWanted(at now: Int64) {
+        guard environment.activity.called(at: now) else { return }
         Task { [environment] in await environment.wake() }
     }
 

@@ -69,11 +69,15 @@ public struct SourceBoard: Sendable {
         // What is no longer asked, and who told us to stay away then: it may come back before its time.
         resume(previous.rests(at: now), at: now)
         for index in entries.indices {
-            let same = previous.entries.first {
-                $0.source == entries[index].source && $0.address == entries[index].address
+            if let same = previous.index(of: entries[index].source.name, at: entries[index].address) {
+                entries[index].health = previous.entries[same].health
             }
-            if let same { entries[index].health = same.health }
         }
+    }
+
+    /// Where a source stands that is asked at this address; `nil` where it is not: another address is another host.
+    func index(of name: String, at address: String) -> Int? {
+        entries.firstIndex { $0.source.name == name && $0.address == address }
     }
 
     /// Whom `asker` may ask now.
@@ -136,7 +140,7 @@ public struct SourceBoard: Sendable {
     /// Goes on with the rests that an earlier run began, each at the address it was earned at.
     mutating func resume(_ rests: [String: KeptRest], at now: ObservationTime) {
         for (name, kept) in rests {
-            if let index = entries.firstIndex(where: { $0.source.name == name && $0.address == kept.address }) {
+            if let index = index(of: name, at: kept.address) {
                 entries[index].health.resume(kept, at: now)
             } else {
                 unused[name] = kept

@@ -80,7 +80,7 @@ public final class Sources: Sendable {
             return (rest, nil, entry)
         }
         guard let successor else { return rest }
-        let place = successor.board.entries.firstIndex { $0.source == entry.source && $0.address == entry.address }
+        let place = successor.board.index(of: entry.source.name, at: entry.address)
         return place.flatMap { successor.ended($0, outcome, latency: latency) }
     }
 }

@@ -107,10 +107,8 @@ public actor OneSecondTicker<C: Clock> where C.Duration == Duration {
 
     private func run() async {
         var schedule = TickSchedule(start: clock.now, interval: interval)
-        var scheduled = interval
         while !Task.isCancelled {
-            if scheduled != interval {
-                scheduled = interval
+            if schedule.interval != interval {
                 schedule = TickSchedule(start: clock.now.advanced(by: interval), interval: interval)
             }
             let (due, skipped) = schedule.advance(now: clock.now)
