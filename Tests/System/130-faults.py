@@ -92,8 +92,6 @@ def see(case):
     name, faults, options = case
     place = Place()
     simulator = Simulator("--replay", PRICES, secure=options.get("secure", False), faults=faults)
-    if "refuse\n" in faults + "\n":
-        simulator.refuses()
     environment = {}
     if "key" in options:
         folder = tempfile.mkdtemp(prefix="btc-priced-credentials-")

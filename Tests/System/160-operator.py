@@ -172,7 +172,6 @@ def _():
 @scenario("wait returns within a tick of the first fresh price, also where the daemon comes later")
 def _():
     simulator, place = Simulator("--replay", PRICES, faults="* always refuse"), Place()
-    simulator.refuses()
     daemon = Daemon(place, simulator.urls)
     waiting = spawn(
         [BINARIES / "btcctl", "wait", "--json", "--socket", place.socket], stdout=subprocess.PIPE, text=True)

@@ -91,19 +91,21 @@ class Simulator:
     def faults(self, script):
         """Sets a fault script; requests and time count anew. An empty one: nothing goes wrong."""
         urllib.request.urlopen(self.urls["control"] + "/faults", script.encode(), timeout=5).read()
+        # A port is closed a moment after the script is set.
+        for venue, *rule in (line.split() for line in script.splitlines()):
+            if rule == ["always", "refuse"]:
+                venues = self.urls.keys() - {"control", "seed"} if venue == "*" else [venue]
+                for name in venues:
+                    wait_until(lambda: not self._accepts(name), what=f"the closed port of {name}")
+
+    def _accepts(self, venue):
+        host, port = self.urls[venue].rsplit("/", 1)[1].rsplit(":", 1)
+        with socket.socket() as probe:
+            return probe.connect_ex((host, int(port))) == 0
 
     def requests(self):
         text = urllib.request.urlopen(self.urls["control"] + "/requests", timeout=5).read().decode()
         return {name: int(count) for name, count in (line.split() for line in text.splitlines())}
-
-    def refuses(self, venue="binance"):
-        """Waits until a venue refuses connections: its port is closed a moment after the script is set."""
-        host, port = self.urls[venue].rsplit("/", 1)[1].rsplit(":", 1)
-
-        def is_closed():
-            with socket.socket() as probe:
-                return probe.connect_ex((host, int(port))) != 0
-        wait_until(is_closed, what="the closed port")
 
     def limits(self):
         """What each venue has seen, beside the limits that the real one publishes."""

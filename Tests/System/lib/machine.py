@@ -55,7 +55,6 @@ class Machine:
         self.root = self.folder / "root"
         subprocess.run(["cp", "-a", base(suite), self.root], check=True)
         shutil.copy(BINARIES / "exchange-simulator", self.root / "opt")
-        # What is asked of name servers is answered at once: there is no network.
         (self.root / "etc" / "hostname").write_text(f"{suite}\n")
         self.log = open(self.folder / "console", "w")
         atexit.register(self.power_off)
@@ -67,6 +66,7 @@ class Machine:
              "mount --make-rprivate /; mount --bind /sys/fs/cgroup/unified /sys/fs/cgroup 2>/dev/null; "
              'exec systemd-nspawn --quiet --directory "$0" --register=no --keep-unit --private-network --boot', self.root],
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+
         def is_up():
             # Process 1, as this side sees it. Another child may come and go before it.
             for self.leader in children(self.nspawn.pid):
