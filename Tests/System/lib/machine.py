@@ -40,6 +40,15 @@ def children(pid):
     return found
 
 
+def cgroup_below_ours(name):
+    """The path of a control group (v2) below the one this process is in."""
+    top = Path("/sys/fs/cgroup/unified")
+    if not top.is_dir():
+        top = top.parent
+    ours = next(line[3:] for line in Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::"))
+    return top / ours.lstrip("/") / name
+
+
 class Machine:
     """A booted container of a suite, with the simulator and the package at hand."""
 
@@ -56,15 +65,20 @@ class Machine:
         subprocess.run(["cp", "-a", base(suite), self.root], check=True)
         shutil.copy(BINARIES / "exchange-simulator", self.root / "opt")
         (self.root / "etc" / "hostname").write_text(f"{suite}\n")
+        # Each its own: two systemds in one would remove each other's groups.
+        self.cgroup = cgroup_below_ours(self.folder.name)
         self.log = open(self.folder / "console", "w")
         atexit.register(self.power_off)
         self.boot()
 
     def boot(self):
+        self.remove_cgroup()
+        self.cgroup.mkdir()
         self.nspawn = spawn(
             ["unshare", "--mount", "sh", "-c",
-             "mount --make-rprivate /; mount --bind /sys/fs/cgroup/unified /sys/fs/cgroup 2>/dev/null; "
-             'exec systemd-nspawn --quiet --directory "$0" --register=no --keep-unit --private-network --boot', self.root],
+             'echo $$ >"$1/cgroup.procs"; mount --make-rprivate /; mount --bind /sys/fs/cgroup/unified /sys/fs/cgroup 2>/dev/null; '
+             'exec systemd-nspawn --quiet --directory "$0" --register=no --keep-unit --private-network --boot', self.root,
+             self.cgroup],
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
 
         def is_up():
@@ -118,3 +132,15 @@ class Machine:
             self.nspawn.kill()
             self.nspawn.wait()
             time.sleep(0.2)
+        self.remove_cgroup()
+
+    def remove_cgroup(self):
+        """Removes the machine's control group with all below it, once its processes are gone."""
+        def is_gone():
+            for folder, _, _ in os.walk(self.cgroup, topdown=False):
+                try:
+                    os.rmdir(folder)
+                except OSError:
+                    return False
+            return True
+        wait_until(is_gone, seconds=10, what=f"the end of {self.cgroup}", every=0.05)
