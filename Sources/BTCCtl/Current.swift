@@ -38,6 +38,6 @@ enum Current {
         let model = PriceViewModel()
         model.show(message.state)
         Output.line(model.line)
-        if let banner = model.banner { Output.complain(banner) }
+        for note in model.notes { Output.complain(note) }
     }
 }

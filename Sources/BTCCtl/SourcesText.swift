@@ -17,6 +17,7 @@ enum SourcesText {
         "  L  told us that it is asked too often, and rests until it may be asked",
         "  R  refuses us (key, region, protocol), and is asked again only rarely",
         "  K  needs a key that was not given, and is never asked",
+        "  U  quotes in USDT, which is off its peg: passed over until that is over",
         "Last price: how long ago. Half, 99 %: within what time so many of its last answers came.",
         "Asked: the requests in the last period of the limit it is closest to, and in all since the start.",
         "",
@@ -49,6 +50,7 @@ enum SourcesText {
         case .current, .ready, .untried: return ""
         case .slow: return "asked behind the others: its limit is below a request a tick"
         case .full: return "asked as often as its limits allow"
+        case .offPeg: return "passed over while USDT is off its peg"
         case .noKey: return "needs a key: the credential \(report.name)-api-key"
         case .failing, .probing, .resting, .limited, .refused: break
         }

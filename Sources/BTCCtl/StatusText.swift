@@ -10,6 +10,8 @@ enum StatusText {
             ("State", state(status)),
             ("Source", source(status.price.state, at: now)),
             ("Ticks", ticks(status)),
+            ("Judged", judged(status.ticks.judged)),
+            ("USDT", tether(status.tetherRate, at: now)),
             ("Store", store(status.store, at: now)),
             ("Clients", clients(status.clients)),
             ("Limits hit", limits(status.clients.limits)),
@@ -26,12 +28,34 @@ enum StatusText {
         var text = "\(state.freshness.rawValue) since \(LocalTimestampFormatter().string(from: status.since))"
         if let confirmation = state.confirmation { text += ", \(confirmation.rawValue)" }
         if let failure = state.failure { text += ": \(failure)" }
+        if let warning = state.warning { text += "; \(warning)" }
         return text
     }
 
     private static func source(_ state: PriceState, at now: ObservationTime) -> String {
         guard let quote = state.quote, let (age, isEstimate) = state.age(at: now) else { return PriceTexts.placeholder }
-        return "\(quote.source) (\(quote.market)), \(isEstimate ? "about " : "")\(Table.text(age)) ago"
+        var text = "\(quote.source) (\(quote.market)), \(isEstimate ? "about " : "")\(Table.text(age)) ago"
+        if let consensus = state.consensus {
+            text += "; of \(consensus.sources.joined(separator: ", ")) within \(consensus.spread) USD"
+            if !consensus.outliers.isEmpty { text += ", without \(consensus.outliers.joined(separator: ", "))" }
+        }
+        if let conversion = state.conversion {
+            let age = Table.text(.milliseconds(max(0, now.boottime - conversion.measuredBoottime)))
+            text += "; \(conversion.value) USDT at \(conversion.rate) USD"
+            text += ", by \(conversion.sources.joined(separator: ", ")) \(age) ago"
+        }
+        return text
+    }
+
+    private static func judged(_ judged: JudgedTicks) -> String {
+        "\(judged.confirmed) confirmed, \(judged.unconfirmed) unconfirmed, \(judged.withheld) withheld"
+    }
+
+    private static func tether(_ rate: TetherRate?, at now: ObservationTime) -> String {
+        guard let rate else { return "not measured yet" }
+        let age = Table.text(.milliseconds(max(0, now.boottime - rate.measuredBoottime)))
+        return "\(rate.value) USD, by \(rate.sources.joined(separator: ", ")) \(age) ago"
+            + (rate.isOffPeg ? "; off its peg" : "")
     }
 
     private static func ticks(_ status: StatusMessage) -> String {

@@ -18,6 +18,7 @@ struct Watch {
     private var screen = Screen()
     private var lastShown: StateMessage?
     private var lastBanner: String?
+    private var hasWarned = false
     /// The socket that answered. Another daemon's prices are not what this watch has begun with.
     private var reached: String?
     private var isLost = false
@@ -102,11 +103,14 @@ struct Watch {
         }
         model.show(message.state)
         if isTerminal {
-            draw([model.line] + [model.banner].compactMap { $0 })
+            draw([model.line] + model.notes)
         } else {
             Output.line(model.line)
             if let banner = model.banner, banner != lastBanner { Output.complain(banner) }
             lastBanner = model.banner
+            // Once, not with every change of the figure in it.
+            if let warning = model.warning, !hasWarned { Output.complain(warning) }
+            hasWarned = model.warning != nil
         }
     }
 
@@ -117,7 +121,7 @@ struct Watch {
         lastBanner = nil
         if isTerminal {
             model.updatesFailed()
-            draw([model.line] + [model.banner].compactMap { $0 } + ["btc-priced can't be reached; waiting for it."])
+            draw([model.line] + model.notes + ["btc-priced can't be reached; waiting for it."])
         } else {
             Output.tell(complaint, json: options.json)
         }

@@ -50,8 +50,9 @@ struct Answers: Sendable {
 
     private func reports() async -> [SourceReport] {
         let record = await keeper.record
-        let shown = record.state.freshness == .fresh ? record.state.quote?.source : nil
-        var reports = await keeper.sources.board.reports(at: now(), shown: shown)
+        let isFresh = record.state.freshness == .fresh
+        let shown = isFresh ? record.state.consensus?.sources ?? [record.state.quote?.source].compactMap(\.self) : []
+        var reports = await keeper.sources.board.reports(at: now(), shown: Set(shown))
         for report in running.value.unusable { reports.insert(report, at: min(Int(report.order) - 1, reports.count)) }
         for index in reports.indices { reports[index].order = Int64(index + 1) }
         return reports
@@ -67,7 +68,8 @@ struct Answers: Sendable {
             ticks: StatusMessage.Ticks(
                 interval: running.value.settings.interval.wholeMilliseconds, done: record.state.tick,
                 failed: record.failed,
-                skipped: record.skipped),
+                skipped: record.skipped, judged: record.judged),
+            tetherRate: record.tetherRate,
             store: StatusMessage.Store(
                 runtimeDirectory: directories.runtime, stateDirectory: directories.state,
                 synced: store.lastSync.map(present.wallTime), failure: record.saveFailure.map { "\($0)" }),

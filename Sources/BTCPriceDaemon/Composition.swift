@@ -53,7 +53,7 @@ struct Composition {
         let keeper = PriceKeeper(
             fetch: fetch,
             persist: PersistLastValidPrice(store: store), clock: ContinuousClock(), interval: settings.interval,
-            budget: settings.budget, now: now,
+            budget: settings.budget, rules: settings.rules, now: now,
             publish: { state, toWatchers in
                 publication.publish(state, toWatchers: toWatchers)
                 status.show(state, at: now().boottime)

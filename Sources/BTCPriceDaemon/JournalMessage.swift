@@ -24,6 +24,9 @@ enum JournalMessage: String, CaseIterable {
     case sourceElsewhere = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a126"
     case sourceSlow = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a127"
     case sourceStillRests = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a128"
+    case outliers = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a129"
+    case tetherOffPeg = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12a"
+    case tetherBack = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12b"
     case saveFailed = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a131"
     case saveRecovered = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a132"
     case keptDamaged = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a133"
@@ -36,11 +39,14 @@ enum JournalMessage: String, CaseIterable {
     var level: Logger.Level {
         switch self {
         case .ready, .stopped, .idle, .slept, .fresh, .sourceRecovered, .sourceSlow: .info
+        case .tetherBack: .notice
         case .reloaded, .needsRestart, .paused, .resumed, .currentAgain, .sourceNeedsKey, .sourceElsewhere,
             .sourceStillRests,
             .saveRecovered:
             .notice
-        case .stale, .sourceFailed, .sourceLimited, .sourceRefused, .tooManyConnections, .tooManyOfUser: .warning
+        case .stale, .sourceFailed, .sourceLimited, .sourceRefused, .outliers, .tetherOffPeg, .tooManyConnections,
+            .tooManyOfUser:
+            .warning
         case .reloadRefused, .saveFailed, .keptDamaged, .stateUnusable, .acceptFailed: .error
         case .startFailed: .critical
         }

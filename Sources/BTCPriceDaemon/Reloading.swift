@@ -43,7 +43,8 @@ struct Reloading: Sendable {
             candidates: candidates.asked, interval: settings.interval, now: now, clock: ContinuousClock(),
             after: await keeper.sources)
         Candidates.describe(fetch.sources, at: now().boottime, logger: logger)
-        await keeper.apply(fetch, interval: settings.interval, budget: settings.budget)
+        await keeper.apply(
+            fetch, interval: settings.interval, budget: settings.budget, rules: settings.rules)
         // Before the ticker: the watchdog must know of a longer silence.
         running.value = RunningSettings.Value(settings: settings, unusable: candidates.unusable)
         await ticker.change(interval: settings.interval)

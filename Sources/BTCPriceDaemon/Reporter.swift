@@ -42,6 +42,17 @@ package final class Reporter: Sendable {
         case .sourceFailed(let failure): report(failure)
         case .sourceRecovered(let source):
             say(.sourceRecovered, "\(source) recovered", "\(source) gives prices again.", ["source": "\(source)"])
+        case .outliers(let sources, let value):
+            let names = sources.joined(separator: ", ")
+            say(
+                .outliers, "outliers", "Far from the median of \(value) USD, and not counted: \(names).",
+                ["source": "\(names)", "price": "\(value)"], detail: names)
+        case .tetherChanged(let rate) where rate.isOffPeg:
+            say(
+                .tetherOffPeg, "off peg", "USDT is off its peg: \(rate.text). A price in USDT is no price in dollars.",
+                ["rate": "\(rate.value)"])
+        case .tetherChanged(let rate):
+            say(.tetherBack, "back at peg", "USDT is back at its peg: \(rate.text).", ["rate": "\(rate.value)"])
         case .saveFailed(let error):
             say(
                 .saveFailed, "save failed", "The last price can't be kept: \(error). The price goes on.",

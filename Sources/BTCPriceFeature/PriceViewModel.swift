@@ -11,6 +11,8 @@ public final class PriceViewModel {
     public private(set) var timestamp = PriceTexts.placeholder
     /// What to say while the price is not current; `nil` while it is.
     public private(set) var banner: String?
+    /// What to say of the price although it is right; `nil` where nothing is.
+    public private(set) var warning: String?
 
     @ObservationIgnored private let render: RenderPriceAndTimestamp
 
@@ -27,11 +29,15 @@ public final class PriceViewModel {
         price == PriceTexts.placeholder ? PriceTexts.placeholder : "\(timestamp) - \(price)"
     }
 
+    /// All there is to say beside the price.
+    public var notes: [String] { [banner, warning].compactMap(\.self) }
+
     /// Shows a state.
     public func show(_ state: PriceState) {
         let formatted = state.quote.map(render.execute)
         price = formatted?.price ?? PriceTexts.placeholder
         timestamp = formatted?.timestamp ?? PriceTexts.placeholder
+        warning = state.quote == nil ? nil : state.warning.map { "Warning: \($0)." }
         if state.freshness == .fresh { banner = nil } else { updatesFailed() }
     }
 

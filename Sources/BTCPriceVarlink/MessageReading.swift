@@ -1,3 +1,5 @@
+import BTCPriceCore
+import FoundationEssentials
 public import Varlink
 
 /// A message that does not follow the interface's definition.
@@ -35,6 +37,20 @@ extension JSONObject {
         _ field: String, required: Value.Type
     ) throws(MessageFieldError) -> Value {
         try self.required(field) { $0.stringValue.flatMap(Value.init(rawValue:)) }
+    }
+
+    /// An exact decimal.
+    func decimal(_ field: String) throws(MessageFieldError) -> Decimal {
+        try required(field) { $0.stringValue.flatMap { Decimal(exactly: $0) } }
+    }
+
+    /// The elements of an array of strings.
+    func texts(_ field: String) throws(MessageFieldError) -> [String] {
+        try required(field) { value in
+            let texts = value.arrayValue?.map(\.stringValue)
+            let strings = texts?.compactMap(\.self)
+            return strings?.count == texts?.count ? strings : nil
+        }
     }
 
     /// The elements of an array of objects, each read by `read`.

@@ -38,6 +38,40 @@ public enum PriceInterface {
           market: string
         )
 
+        # Whose median a price is.
+        type Consensus (
+          # The sources that count, in their order
+          sources: []string,
+          # Those that lie too far from the others to count
+          outliers: []string,
+          # From the lowest to the highest of those that count; an exact decimal in the quote's currency
+          spread: string
+        )
+
+        # How a price in USDT became one in dollars.
+        type Conversion (
+          # The price as it was read, in USDT; an exact decimal, as the rate is. The quote's value is their product.
+          value: string,
+          # Dollars for one USDT
+          rate: string,
+          # The sources whose prices the rate was measured from
+          sources: []string,
+          # When the rate was measured, on this machine's CLOCK_BOOTTIME, milliseconds
+          measuredBoottime: int
+        )
+
+        # What one USDT is worth: the price of one bitcoin in dollars, divided by its price in USDT at the same moment.
+        type TetherRate (
+          # Dollars, an exact decimal
+          value: string,
+          # The sources whose prices it was measured from
+          sources: []string,
+          # When, on this machine's CLOCK_BOOTTIME, milliseconds
+          measuredBoottime: int,
+          # Whether that is so far from one that prices in USDT are no prices in dollars
+          offPeg: bool
+        )
+
         # What the last tick left.
         type State (
           # Changes at every start of the daemon
@@ -51,7 +85,13 @@ public enum PriceInterface {
           # single: one source; confirmed: a second one agrees; unconfirmed: a jump that no second source could confirm
           confirmation: ?(single, confirmed, unconfirmed),
           # Why the last tick failed, in one line; "paused" while paused
-          failure: ?string
+          failure: ?string,
+          # What one must know of the price although it is right, in one line: USDT is off its peg
+          warning: ?string,
+          # Null unless mode is "median"
+          consensus: ?Consensus,
+          # Null unless currency.usdt is "convert" and the quote was read in USDT
+          conversion: ?Conversion
         )
 
         # What the ticks have come to since the start.
@@ -63,7 +103,13 @@ public enum PriceInterface {
           # Ended without a price
           failed: int,
           # Not begun in their time: the machine slept or was too busy
-          skipped: int
+          skipped: int,
+          # Shown with a second source's word
+          confirmed: ?int,
+          # Shown although no second source could confirm a jump
+          unconfirmed: ?int,
+          # Their price was held back: contradicted, or not confirmed yet. They count as failed, too.
+          withheld: ?int
         )
 
         # Where the last price is kept, and whether that works.
@@ -117,6 +163,8 @@ public enum PriceInterface {
           # paused: by Pause; idle: no client came for as long as tick.pause-when-idle says, and the next one resumes the ticks
           ticking: (running, paused, idle),
           ticks: Ticks,
+          # Null before it was measured
+          tetherRate: ?TetherRate,
           store: Store,
           clients: Clients
         )
@@ -125,7 +173,7 @@ public enum PriceInterface {
         type SourceFailure (
           # UTC, milliseconds since 1970
           at: int,
-          # timed-out, unreachable, unavailable, rate-limited, refused, invalid-data or stale-data
+          # timed-out, unreachable, unavailable, rate-limited, refused, invalid-data, stale-data or implausible
           kind: string,
           # Why, in one line
           reason: string
@@ -163,9 +211,10 @@ public enum PriceInterface {
           # current: the price that is shown is its; ready: well, and asked if those before it give nothing; slow: well, and can't be
           # asked at every tick within its limits; full: asked as often as its limits allow; untried: not asked since the start;
           # failing: gave nothing the last time, and is asked again; resting: failed too often; probing: its rest is over, and the
-          # next question decides; limited: told us to ask later; refused: refuses us, and is asked rarely; noKey: needs a key
-          use: (current, ready, slow, full, untried, failing, resting, probing, limited, refused, noKey),
-          # The same as one letter, in that order: * + ~ = (a space) ! z ? L R K
+          # next question decides; limited: told us to ask later; refused: refuses us, and is asked rarely; noKey: needs a key;
+          # offPeg: quotes in USDT, which is off its peg
+          use: (current, ready, slow, full, untried, failing, resting, probing, limited, refused, noKey, offPeg),
+          # The same as one letter, in that order: * + ~ = (a space) ! z ? L R K U
           letter: string,
           # When it last gave a price, UTC, milliseconds since 1970
           lastSuccess: ?int,

@@ -27,6 +27,9 @@ public struct StateMessage: Sendable, Hashable {
             "observedBoottime": state.observedBoottime.map { .integer($0) } ?? .null,
             "confirmation": state.confirmation.map { .string($0.rawValue) } ?? .null,
             "failure": state.failure.map { .string($0) } ?? .null,
+            "warning": state.warning.map { .string($0) } ?? .null,
+            "consensus": state.consensus.map { .object($0.json) } ?? .null,
+            "conversion": state.conversion.map { .object($0.json) } ?? .null,
         ]
     }
 
@@ -35,6 +38,10 @@ public struct StateMessage: Sendable, Hashable {
     public init(json: JSONObject) throws(MessageFieldError) {
         let quote: PriceQuote? =
             if let object = try json.optional("quote", \.objectValue) { try PriceQuote(json: object) } else { nil }
+        let consensus: Consensus? =
+            if let object = try json.optional("consensus", \.objectValue) { try Consensus(json: object) } else { nil }
+        let conversion: Conversion? =
+            if let object = try json.optional("conversion", \.objectValue) { try Conversion(json: object) } else { nil }
         self.init(
             instance: try json.required("instance", \.stringValue),
             state: PriceState(
@@ -43,7 +50,8 @@ public struct StateMessage: Sendable, Hashable {
                 quote: quote,
                 observedBoottime: try json.optional("observedBoottime", \.integerValue),
                 confirmation: try json.choice("confirmation", optional: Confirmation.self),
-                failure: try json.optional("failure", \.stringValue)))
+                failure: try json.optional("failure", \.stringValue),
+                warning: try json.optional("warning", \.stringValue), consensus: consensus, conversion: conversion))
     }
 }
 
@@ -60,11 +68,8 @@ extension PriceQuote {
     }
 
     init(json: JSONObject) throws(MessageFieldError) {
-        guard let value = Decimal(exactly: try json.required("value", \.stringValue)) else {
-            throw MessageFieldError(field: "value")
-        }
         self.init(
-            value: value,
+            value: try json.decimal("value"),
             currency: try json.required("currency", \.stringValue),
             timestamp: Timestamp(milliseconds: try json.required("timestamp", \.integerValue)),
             source: try json.required("source", \.stringValue),

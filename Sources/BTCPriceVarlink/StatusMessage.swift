@@ -13,13 +13,16 @@ public struct StatusMessage: Sendable, Hashable {
         public var failed: Int64
         /// Not begun in their time.
         public var skipped: Int64
+        /// How those ended that had to be judged by more than one source.
+        public var judged: JudgedTicks
 
         /// Ticks of which every count is given.
-        public init(interval: Int64, done: Int64, failed: Int64, skipped: Int64) {
+        public init(interval: Int64, done: Int64, failed: Int64, skipped: Int64, judged: JudgedTicks = JudgedTicks()) {
             self.interval = interval
             self.done = done
             self.failed = failed
             self.skipped = skipped
+            self.judged = judged
         }
     }
 
@@ -97,6 +100,8 @@ public struct StatusMessage: Sendable, Hashable {
     public var ticking: Ticking
     /// What they have come to.
     public var ticks: Ticks
+    /// What USDT is worth; `nil` before it was measured.
+    public var tetherRate: TetherRate?
     /// Where the last price is kept.
     public var store: Store
     /// Who asks.
@@ -105,7 +110,7 @@ public struct StatusMessage: Sendable, Hashable {
     /// A status of which every part is given.
     public init(
         version: String, pid: Int64, uptime: Int64, price: StateMessage, since: Timestamp, ticking: Ticking,
-        ticks: Ticks, store: Store, clients: Clients
+        ticks: Ticks, tetherRate: TetherRate? = nil, store: Store, clients: Clients
     ) {
         self.version = version
         self.pid = pid
@@ -114,6 +119,7 @@ public struct StatusMessage: Sendable, Hashable {
         self.since = since
         self.ticking = ticking
         self.ticks = ticks
+        self.tetherRate = tetherRate
         self.store = store
         self.clients = clients
     }
@@ -129,8 +135,10 @@ public struct StatusMessage: Sendable, Hashable {
             "ticking": .string(ticking.rawValue),
             "ticks": .object([
                 "intervalMs": .integer(ticks.interval), "done": .integer(ticks.done), "failed": .integer(ticks.failed),
-                "skipped": .integer(ticks.skipped),
+                "skipped": .integer(ticks.skipped), "confirmed": .integer(ticks.judged.confirmed),
+                "unconfirmed": .integer(ticks.judged.unconfirmed), "withheld": .integer(ticks.judged.withheld),
             ]),
+            "tetherRate": tetherRate.map { .object($0.json) } ?? .null,
             "store": .object([
                 "runtimeDirectory": .string(store.runtimeDirectory), "stateDirectory": .string(store.stateDirectory),
                 "syncedAt": .optional(store.synced?.milliseconds), "failure": .optional(store.failure),
@@ -150,6 +158,8 @@ public struct StatusMessage: Sendable, Hashable {
     /// - Throws: ``MessageFieldError`` where a field is missing or of the wrong type.
     public init(json: JSONObject) throws(MessageFieldError) {
         let (ticks, store) = (try json.required("ticks", \.objectValue), try json.required("store", \.objectValue))
+        let rate: TetherRate? =
+            if let object = try json.optional("tetherRate", \.objectValue) { try TetherRate(json: object) } else { nil }
         let clients = try json.required("clients", \.objectValue)
         self.init(
             version: try json.required("version", \.stringValue),
@@ -161,7 +171,12 @@ public struct StatusMessage: Sendable, Hashable {
             ticks: Ticks(
                 interval: try ticks.required("intervalMs", \.integerValue),
                 done: try ticks.required("done", \.integerValue), failed: try ticks.required("failed", \.integerValue),
-                skipped: try ticks.required("skipped", \.integerValue)),
+                skipped: try ticks.required("skipped", \.integerValue),
+                judged: JudgedTicks(
+                    confirmed: try ticks.optional("confirmed", \.integerValue) ?? 0,
+                    unconfirmed: try ticks.optional("unconfirmed", \.integerValue) ?? 0,
+                    withheld: try ticks.optional("withheld", \.integerValue) ?? 0)),
+            tetherRate: rate,
             store: Store(
                 runtimeDirectory: try store.required("runtimeDirectory", \.stringValue),
                 stateDirectory: try store.required("stateDirectory", \.stringValue),

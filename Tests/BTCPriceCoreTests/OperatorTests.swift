@@ -14,7 +14,8 @@ import Testing
             interval: .seconds(1))
     }
 
-    private func uses(_ board: SourceBoard, at boottime: Int64 = 10_000, shown: String? = nil) -> [SourceReport.Use] {
+    private func uses(_ board: SourceBoard, at boottime: Int64 = 10_000, shown: Set<String> = []) -> [SourceReport.Use]
+    {
         board.reports(at: time(boottime), shown: shown).map(\.use)
     }
 
@@ -33,13 +34,13 @@ import Testing
         var board = Self.board()
         #expect(uses(board) == [.untried, .untried])
         ask(&board, 0, .success)
-        #expect(uses(board, shown: "a") == [.current, .untried])
+        #expect(uses(board, shown: ["a"]) == [.current, .untried])
         #expect(uses(board) == [.ready, .untried])
         ask(&board, 1, .failure(.unavailable("HTTP 500")))
-        #expect(uses(board, shown: "a") == [.current, .failing])
+        #expect(uses(board, shown: ["a"]) == [.current, .failing])
         for _ in 0..<2 { ask(&board, 1, .failure(.unavailable("HTTP 500"))) }
-        #expect(uses(board, shown: "a") == [.current, .resting])
-        #expect(uses(board, at: 10_000 + 6000, shown: "a") == [.current, .probing])
+        #expect(uses(board, shown: ["a"]) == [.current, .resting])
+        #expect(uses(board, at: 10_000 + 6000, shown: ["a"]) == [.current, .probing])
         ask(&board, 0, .failure(.rateLimited("HTTP 429", retryAfter: .seconds(9))))
         #expect(uses(board)[0] == .limited)
         var other = Self.board()
@@ -50,7 +51,7 @@ import Testing
     @Test func `one that is asked less than once a tick is slow, and full when its turn is used up`() {
         var board = Self.board(["a"], limits: [RequestLimit(1, per: .seconds(3))])
         ask(&board, 0, .success, at: 10_000)
-        #expect(uses(board, shown: "a") == [.current], "it is what is shown")
+        #expect(uses(board, shown: ["a"]) == [.current], "it is what is shown")
         #expect(uses(board) == [.full])
         #expect(uses(board, at: 14_000) == [.slow])
         var quick = Self.board(["a"], limits: [RequestLimit(10, per: .seconds(1))])
@@ -68,7 +69,7 @@ import Testing
         ask(&board, 0, .success, at: 10_000)
         // Ten seconds later the clock was set an hour on.
         let later = ObservationTime(wall: Timestamp(milliseconds: 5_000_000), boottime: 20_000)
-        let report = try #require(board.reports(at: later, shown: nil).first)
+        let report = try #require(board.reports(at: later, shown: []).first)
         #expect(report.lastSuccess == Timestamp(milliseconds: 4_990_000))
         #expect(report.latency == SourceReport.Latency(p50: 35, p90: 35, p99: 35, answers: 1))
         #expect(report.requests == 1)
@@ -252,17 +253,17 @@ import Testing
         _ = old.take(0, .tick)
         _ = old.ended(0, .failure(.refused("HTTP 451")), latency: .zero)
         let new = board(["c", "b", "a"], old)
-        #expect(new.board.reports(at: now(), shown: nil).map(\.use) == [.untried, .untried, .refused])
+        #expect(new.board.reports(at: now(), shown: []).map(\.use) == [.untried, .untried, .refused])
         // What was under way at the old ones is told to the new ones: a ban must not be forgotten.
         _ = old.take(1, .tick)
         _ = old.ended(1, .failure(.rateLimited("HTTP 429", retryAfter: nil)), latency: .zero)
-        #expect(new.board.reports(at: now(), shown: nil).map(\.use) == [.untried, .limited, .refused])
+        #expect(new.board.reports(at: now(), shown: []).map(\.use) == [.untried, .limited, .refused])
         #expect(new.takeRestsChanged())
         // At another address it is another host.
         let elsewhere = Sources(
             [(PriceSource(name: "a", market: "m"), "https://mirror")], interval: .seconds(1), now: now, jitter: { 0 },
             after: new)
-        #expect(elsewhere.board.reports(at: now(), shown: nil).map(\.use) == [.untried])
+        #expect(elsewhere.board.reports(at: now(), shown: []).map(\.use) == [.untried])
     }
 
     @Test func `before a sleep the ticks stop and after it the first is at once`() async {

@@ -137,7 +137,7 @@ import Testing
         for second in 0..<60 {
             if second > 0 { await world.clock.run(to: .seconds(second)) }
             await world.primary.isAsked()
-            world.primary.answer("\(60_000 + second).01")
+            world.primary.answer("\(68_900 + second).01")
             let state = await world.nextTick()
             #expect(state.tick == Int64(second + 1))
             #expect(state.quote?.timestamp.milliseconds == World.start.wall.milliseconds + Int64(second) * 1000)

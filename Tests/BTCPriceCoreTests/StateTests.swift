@@ -16,9 +16,20 @@ import Testing
             observed: observed, mark: mark)
     }
 
+    private func machine() -> PriceStateMachine {
+        PriceStateMachine(
+            interval: .seconds(1), judge: PriceJudge(rules: JudgementRules(), judgement: .ofToday))
+    }
+
+    private func evidence(
+        _ value: String, at milliseconds: Int64, mark: VenueMark? = nil
+    ) -> Result<PriceEvidence, FetchFailure> {
+        .success(PriceEvidence(price: fetched(value, at: milliseconds, mark: mark)))
+    }
+
     @Test func `a fresh state is stale two intervals after its price, and says so`() {
-        var machine = PriceStateMachine(interval: .seconds(1))
-        let state = machine.fetched(.success(fetched("68901.23", at: 0)), isTick: true).publish
+        var machine = self.machine()
+        let state = machine.fetched(evidence("68901.23", at: 0), isTick: true).publish
         #expect(state?.told(at: World.start.boottime + 2000).freshness == .fresh)
         let aged = state?.told(at: World.start.boottime + 2001)
         #expect(aged?.freshness == .stale)
@@ -27,8 +38,8 @@ import Testing
     }
 
     @Test func `what is shown is saved before`() {
-        var machine = PriceStateMachine(interval: .seconds(1))
-        let actions = machine.fetched(.success(fetched("68901.23", at: 0)), isTick: true)
+        var machine = self.machine()
+        let actions = machine.fetched(evidence("68901.23", at: 0), isTick: true)
         #expect(actions.save?.quote == actions.publish?.quote)
         let failed = machine.fetched(.failure(FetchFailure(failures: [])), isTick: true)
         #expect(failed.save == nil)
@@ -36,31 +47,32 @@ import Testing
     }
 
     @Test func `staleness is told once, recovery with the count`() {
-        var machine = PriceStateMachine(interval: .seconds(1))
+        var machine = self.machine()
         let failure = FetchFailure(failures: [SourceFailure(source: "binance", error: .unavailable("HTTP 502"))])
         var told: [PriceEvent] = []
         for _ in 0..<100 { told += machine.fetched(.failure(failure), isTick: true).events }
         #expect(told.filter { if case .becameStale = $0 { true } else { false } }.count == 1)
-        let back = machine.fetched(.success(fetched("68901.23", at: 0)), isTick: true).events
+        let back = machine.fetched(evidence("68901.23", at: 0), isTick: true).events
         #expect(back == [.becameFresh(fetched("68901.23", at: 0).quote, failedTicks: 100)])
     }
 
     @Test func `a fetch that was given up changes nothing`() {
-        var machine = PriceStateMachine(interval: .seconds(1))
-        _ = machine.fetched(.success(fetched("68901.23", at: 0)), isTick: true)
+        var machine = self.machine()
+        _ = machine.fetched(evidence("68901.23", at: 0), isTick: true)
         let before = machine.state
-        #expect(machine.fetched(.failure(.cancelled), isTick: true) == PriceStateMachine.Actions())
+        let actions = machine.fetched(.failure(.cancelled), isTick: true)
+        #expect(actions.publish == nil && actions.save == nil && actions.events.isEmpty)
         #expect(machine.state == before)
     }
 
     @Test func `marks are kept with the price and taken over at a start`() {
         let mark = VenueMark(time: Timestamp(milliseconds: 17), trade: 4)
-        var machine = PriceStateMachine(interval: .seconds(1))
-        let save = machine.fetched(.success(fetched("68901.23", at: 0, mark: mark)), isTick: true).save
+        var machine = self.machine()
+        let save = machine.fetched(evidence("68901.23", at: 0, mark: mark), isTick: true).save
         #expect(save?.marks == ["coinbase": mark])
-        var restarted = PriceStateMachine(interval: .seconds(1))
+        var restarted = self.machine()
         guard let save else { return }
-        let shown = restarted.restored(save).publish
+        let shown = restarted.restored(save, at: World.start).publish
         #expect(restarted.marks == ["coinbase": mark])
         #expect(shown?.freshness == .stale)
         #expect(shown?.quote == save.quote)
@@ -69,11 +81,11 @@ import Testing
     @Test func `an age is exact on the boot clock, an estimate on the wall clock, and never negative`() {
         let now = ObservationTime(
             wall: Timestamp(milliseconds: World.start.wall.milliseconds + 1500), boottime: World.start.boottime + 1500)
-        var machine = PriceStateMachine(interval: .seconds(1))
-        let fresh = machine.fetched(.success(fetched("68901.23", at: 0)), isTick: true).publish
+        var machine = self.machine()
+        let fresh = machine.fetched(evidence("68901.23", at: 0), isTick: true).publish
         #expect(fresh?.age(at: now)?.age == .milliseconds(1500))
         #expect(fresh?.age(at: now)?.isEstimate == false)
-        let restored = machine.restored(cached("68000", age: .seconds(10))).publish
+        let restored = machine.restored(cached("68000", age: .seconds(10)), at: World.start).publish
         #expect(restored?.age(at: now)?.age == .milliseconds(11_500))
         #expect(restored?.age(at: now)?.isEstimate == true)
         // The wall clock was set back by a day since.

@@ -24,8 +24,13 @@ final class World: Sendable {
     private let states: AsyncStream<(PriceState, Bool)>
     private let datings = Counter()
 
-    /// - Parameter limits: Those of the primary.
-    init(cached: CachedPrice? = nil, interval: Duration = .seconds(1), limits: [RequestLimit] = []) {
+    /// - Parameters:
+    ///   - limits: Those of the primary.
+    ///   - isNew: Whether no price was ever seen; else one of 68,900 is believed by itself.
+    init(
+        cached: CachedPrice? = nil, interval: Duration = .seconds(1), limits: [RequestLimit] = [],
+        rules: JudgementRules = JudgementRules(), isNew: Bool = false
+    ) {
         primary = ScriptedLoader("binance", market: "BTC/USDT", limits: limits)
         let (states, published) = AsyncStream.makeStream(of: (PriceState, Bool).self)
         self.states = states
@@ -55,7 +60,9 @@ final class World: Sendable {
         keeper = PriceKeeper(
             fetch: FetchWithFallback(
                 candidates: candidates, interval: interval, now: now, jitter: { 0.5 }, clock: clock),
-            persist: PersistLastValidPrice(store: store), clock: clock, interval: interval, budget: .seconds(1),
+            persist: PersistLastValidPrice(store: store), clock: clock, budget: .seconds(1),
+            machine: PriceStateMachine(
+                interval: interval, judge: PriceJudge(rules: rules, judgement: isNew ? Judgement() : .ofToday)),
             now: now,
             publish: { [shownUnsaved] state, toWatchers in
                 if state.freshness == .fresh, store.price?.quote != state.quote { shownUnsaved.add() }
@@ -81,6 +88,19 @@ final class World: Sendable {
     func nextState() async -> PriceState {
         for await (state, _) in states { return state }
         return .empty
+    }
+}
+
+extension Judgement {
+    /// Both sources were at 68,900 a moment ago.
+    static var ofToday: Judgement {
+        var judgement = Judgement()
+        for (source, market) in [("binance", "BTC/USDT"), ("coinbase", "BTC/USD")] {
+            judgement.premiums[source] = Premium(
+                log: 0, at: World.start.boottime, isInTether: PriceSource.isInTether(market: market))
+        }
+        judgement.index = Index(source: "binance", log: price("68900").logarithm, at: World.start.boottime)
+        return judgement
     }
 }
 

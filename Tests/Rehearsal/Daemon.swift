@@ -25,15 +25,20 @@ final class VirtualDaemon: Sendable {
     private let getPrice: GetPrice<VirtualClock>
     private let observing: Task<Void, Never>
 
+    /// The wall clock at the start.
+    static let wallStart: Int64 = 1_724_596_200_000
+
     /// Starts with what the store holds.
+    /// - Parameter watch: Gets what watchers get.
     init(
-        _ loaders: [any PriceLoader], clock: VirtualClock, store: MemoryStore, jitter: @escaping @Sendable () -> Double,
-        tally: Shared<Tally>
+        _ loaders: [any PriceLoader], clock: VirtualClock, store: MemoryStore, interval: Duration = .seconds(1),
+        rules: JudgementRules = JudgementRules(), jitter: @escaping @Sendable () -> Double, tally: Shared<Tally>,
+        watch: @escaping @Sendable (PriceState) -> Void = { _ in }
     ) async {
         let now: TimeSource = {
             let milliseconds = clock.now.offset.wholeMilliseconds
             return ObservationTime(
-                wall: Timestamp(milliseconds: 1_724_596_200_000 + milliseconds), boottime: 5_000_000 + milliseconds)
+                wall: Timestamp(milliseconds: Self.wallStart + milliseconds), boottime: 5_000_000 + milliseconds)
         }
         var logger = Logger(label: "virtual") { _ in LineKeeper { line in tally.update { $0.lines.append(line) } } }
         logger.logLevel = .info
@@ -44,12 +49,13 @@ final class VirtualDaemon: Sendable {
                 hedge: .milliseconds(400))
         }
         let fetch = FetchWithFallback(
-            candidates: candidates, interval: .seconds(1), now: now, jitter: jitter, clock: clock)
+            candidates: candidates, interval: interval, now: now, jitter: jitter, clock: clock)
         keeper = PriceKeeper(
-            fetch: fetch, persist: PersistLastValidPrice(store: store), clock: clock, interval: .seconds(1),
-            budget: .seconds(1), now: now,
+            fetch: fetch, persist: PersistLastValidPrice(store: store), clock: clock, interval: interval,
+            budget: .seconds(1), rules: rules, now: now,
             publish: { state, toWatchers in
                 guard toWatchers else { return }
+                watch(state)
                 let isAvoidable = loaders.contains { loader in
                     (loader as? VirtualExchange)?.isWell == true && loader.source.cacheTime <= .seconds(1)
                 }
@@ -71,7 +77,7 @@ final class VirtualDaemon: Sendable {
                     tally.latest = max(tally.latest, lateness)
                 }
             })
-        ticker = OneSecondTicker(clock: clock, target: keeper)
+        ticker = OneSecondTicker(interval: interval, clock: clock, target: keeper)
         getPrice = GetPrice(keeper: keeper, now: now)
         let stored = store.load()
         fetch.sources.resume(stored.rests)
@@ -80,6 +86,9 @@ final class VirtualDaemon: Sendable {
         observing = Task { await observer.run() }
         await ticker.start()
     }
+
+    /// What the ticks have come to.
+    var record: TickRecord { get async { await keeper.record } }
 
     func stop() async {
         await ticker.stop()

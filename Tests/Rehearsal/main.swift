@@ -3,6 +3,7 @@
 //     rehearsal week SEED        a week of everything that exchanges do, with clients in a loop and a restart a day
 //     rehearsal failure SEED     a day in which no source ever answers
 //     rehearsal alternate SEED   a day in which every second answer of every source is none
+//     rehearsal incidents [DAY]  days that happened, each as a scenario
 //
 // Prints figures, and leaves it to Tests/System to judge them.
 
@@ -12,8 +13,9 @@ import Glibc
 import TestSupport
 
 let arguments = CommandLine.arguments
-guard arguments.count == 3, let seed = UInt64(arguments[2]) else {
-    print("usage: rehearsal week|failure|alternate SEED")
+let seed = arguments.count > 2 ? UInt64(arguments[2]) ?? 0 : 0
+guard arguments.count > 1 else {
+    print("usage: rehearsal week|failure|alternate SEED | rehearsal incidents [DAY]")
     exit(64)
 }
 let clock = VirtualClock()
@@ -25,6 +27,7 @@ Task.detached {
         case "week": try await rehearseWeek(seed: seed, clock: clock)
         case "failure": try await rehearseDay(seed: seed, clock: clock, faults: { _ in [.outage] }, calm: .zero)
         case "alternate": try await rehearseAlternation(seed: seed, clock: clock)
+        case "incidents": try await rehearseIncidents(on: clock, day: arguments.dropFirst(2).first)
         default: print("unknown rehearsal")
         }
     } catch {

@@ -21,6 +21,11 @@ public struct PriceQuote: Sendable, Hashable {
         self.source = source
         self.market = market
     }
+
+    /// The same quote at another value.
+    func with(value: Decimal) -> PriceQuote {
+        PriceQuote(value: value, currency: currency, timestamp: timestamp, source: source, market: market)
+    }
 }
 
 /// Where a venue says its answer stands in its own history. Either part may be missing: Binance's ticker has neither.

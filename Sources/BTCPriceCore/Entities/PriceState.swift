@@ -32,13 +32,20 @@ public struct PriceState: Sendable, Hashable {
     public var confirmation: Confirmation?
     /// Why the last tick failed, in one line; `paused` while paused.
     public var failure: String?
+    /// What a reader must know of the price although it is right: USDT is off its peg.
+    public var warning: String?
+    /// Whose median ``quote`` is, where it is one.
+    public var consensus: Consensus?
+    /// How ``quote`` became dollars, where it was read in USDT.
+    public var conversion: Conversion?
     /// Until when a fresh state may be called fresh, `CLOCK_BOOTTIME` in milliseconds; `nil` where it is not fresh.
     public var freshUntil: Int64?
 
     /// A state of which every part is given.
     public init(
         tick: Int64, freshness: Freshness, quote: PriceQuote?, observedBoottime: Int64?,
-        confirmation: Confirmation?, failure: String?, freshUntil: Int64? = nil
+        confirmation: Confirmation?, failure: String?, warning: String? = nil, consensus: Consensus? = nil,
+        conversion: Conversion? = nil, freshUntil: Int64? = nil
     ) {
         self.tick = tick
         self.freshness = freshness
@@ -46,6 +53,9 @@ public struct PriceState: Sendable, Hashable {
         self.observedBoottime = observedBoottime
         self.confirmation = confirmation
         self.failure = failure
+        self.warning = warning
+        self.consensus = consensus
+        self.conversion = conversion
         self.freshUntil = freshUntil
     }
 

@@ -6,6 +6,8 @@ public struct PassedOver: Sendable, Hashable, CustomStringConvertible {
         case rests(SourceRest)
         /// It was asked as often as its limits allow.
         case limit
+        /// It quotes in USDT, which is off its peg.
+        case offPeg
     }
 
     /// Its name.
@@ -18,6 +20,7 @@ public struct PassedOver: Sendable, Hashable, CustomStringConvertible {
         switch reason {
         case .rests(let rest): "\(source): rests until \(rest.until.wall.utcText), \(rest.reason)"
         case .limit: "\(source): asked as often as its limit allows"
+        case .offPeg: "\(source): passed over while USDT is off its peg"
         }
     }
 }
@@ -48,6 +51,8 @@ public struct SourceBoard: Sendable {
     /// The sources in the order of the configuration.
     public private(set) var entries: [Entry]
     private let interval: Duration
+    /// Whether markets that quote in USDT are not asked for a price.
+    var passesOverTether = false
     /// The rests of sources that are not asked now, or at another address: they hold if that changes.
     private var unused: [String: KeptRest] = [:]
 
@@ -87,13 +92,14 @@ public struct SourceBoard: Sendable {
     /// - Behind them, for a tick that would fail otherwise, those that rest because they failed: a network that comes back is seen at
     ///   once that way. One that was told to stay away is never asked before its time.
     /// - A client does not get another source's price because it asks too often.
-    func plan(_ asker: Asker, at boottime: Int64) -> Plan {
+    func plan(_ asker: Asker, excluding excluded: Set<String> = [], at boottime: Int64) -> Plan {
         var plan = Plan()
         if asker == .observer {
             plan.order = observerChoice(at: boottime).map { [$0] } ?? []
             return plan
         }
-        let ranked = entries.indices.filter { !isSlow($0) } + entries.indices.filter(isSlow)
+        let wanted = entries.indices.filter { !excluded.contains(entries[$0].source.name) && !isOffPeg($0) }
+        let ranked = wanted.filter { !isSlow($0) } + wanted.filter(isSlow)
         let isClosed = { (index: Int) in entries[index].health.breaker(at: boottime) == .closed }
         add(ranked.filter(isClosed), asker, boottime, to: &plan)
         if asker == .tick || (plan.order.isEmpty && plan.passedOver.isEmpty) {
@@ -101,7 +107,11 @@ public struct SourceBoard: Sendable {
                 ranked.filter { !isClosed($0) && !entries[$0].health.isBound(at: boottime) }, asker, boottime, to: &plan
             )
         }
-        for entry in entries where entry.health.breaker(at: boottime) == .open {
+        for index in entries.indices where isOffPeg(index) {
+            plan.passedOver.append(PassedOver(source: entries[index].source.name, reason: .offPeg))
+        }
+        for entry in entries
+        where entry.health.breaker(at: boottime) == .open && !excluded.contains(entry.source.name) {
             guard let rest = entry.health.rest, !plan.order.contains(where: { entries[$0].source == entry.source }),
                 !plan.passedOver.contains(where: { $0.source == entry.source.name })
             else { continue }
@@ -137,6 +147,15 @@ public struct SourceBoard: Sendable {
         entries[index].health.ended(outcome, latency: latency, at: now, jitter: jitter)
     }
 
+    /// A source gave a price that is not believed.
+    /// - Returns: The rest that this began, if it began one.
+    mutating func distrust(
+        _ name: String, _ error: PriceLoadingError, at now: ObservationTime, jitter: Double
+    ) -> SourceRest? {
+        guard let index = entries.firstIndex(where: { $0.source.name == name }) else { return nil }
+        return entries[index].health.distrusted(error, at: now, jitter: jitter)
+    }
+
     /// Goes on with the rests that an earlier run began, each at the address it was earned at.
     mutating func resume(_ rests: [String: KeptRest], at now: ObservationTime) {
         for (name, kept) in rests {
@@ -160,6 +179,10 @@ public struct SourceBoard: Sendable {
 
     /// Sources that can't be asked at every tick within their limits.
     public var slow: [Entry] { entries.indices.filter(isSlow).map { entries[$0] } }
+
+    func isOffPeg(_ index: Int) -> Bool {
+        passesOverTether && entries[index].source.isInTether
+    }
 
     func isSlow(_ index: Int) -> Bool {
         entries[index].health.pace > interval

@@ -103,6 +103,16 @@ public struct SourceHealth: Sendable {
         }
     }
 
+    /// Its last answer was well-formed and is not believed: one such answer is enough for a rest.
+    /// - Returns: The rest that this began, if it began one.
+    public mutating func distrusted(_ error: PriceLoadingError, at now: ObservationTime, jitter: Double) -> SourceRest?
+    {
+        lastFailure = (now, error)
+        recent = recent << 1 | 1
+        successesRunning = 0
+        return breaker(at: now.boottime) == .open ? nil : beginRest(error, at: now, jitter: jitter)
+    }
+
     /// Goes on with a rest that an earlier run began.
     public mutating func resume(_ kept: KeptRest, at now: ObservationTime) {
         var left = kept.remaining(at: now)
@@ -139,8 +149,11 @@ public struct SourceHealth: Sendable {
         // Asked although it rests, because nobody else was left: that changes nothing unless it was told to stay away.
         case .open where !error.category.isBinding: return nil
         case .closed where !error.category.isBinding && !hasFailedTooOften: return nil
-        case .open, .halfOpen, .closed: break
+        case .open, .halfOpen, .closed: return beginRest(error, at: now, jitter: jitter)
         }
+    }
+
+    private mutating func beginRest(_ error: PriceLoadingError, at now: ObservationTime, jitter: Double) -> SourceRest {
         if strikeCategory != error.category { strikes = 0 }
         strikeCategory = error.category
         strikes += 1

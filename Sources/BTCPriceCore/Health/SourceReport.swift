@@ -24,6 +24,8 @@ public struct SourceReport: Sendable, Hashable {
         case refused
         /// It needs a key, and none was given: it is never asked.
         case noKey
+        /// It quotes in USDT, which is off its peg: it is passed over until that is over.
+        case offPeg
 
         /// One letter for a table, as chronyc(1) has them.
         public var letter: Character {
@@ -39,6 +41,7 @@ public struct SourceReport: Sendable, Hashable {
             case .limited: "L"
             case .refused: "R"
             case .noKey: "K"
+            case .offPeg: "U"
             }
         }
     }
@@ -153,8 +156,8 @@ extension SourceBoard {
     /// How every source is.
     /// - Parameters:
     ///   - now: The present moment.
-    ///   - shown: The source of the price that is shown as current; `nil` where none is.
-    public func reports(at now: ObservationTime, shown: String?) -> [SourceReport] {
+    ///   - shown: The sources of the price that is shown as current.
+    public func reports(at now: ObservationTime, shown: Set<String>) -> [SourceReport] {
         entries.indices.map { index in
             let (source, health) = (entries[index].source, entries[index].health)
             let isOpen = health.breaker(at: now.boottime) == .open
@@ -178,7 +181,7 @@ extension SourceBoard {
         }
     }
 
-    private func use(of index: Int, at boottime: Int64, shown: String?) -> SourceReport.Use {
+    private func use(of index: Int, at boottime: Int64, shown: Set<String>) -> SourceReport.Use {
         let health = entries[index].health
         switch health.breaker(at: boottime) {
         case .open:
@@ -190,10 +193,11 @@ extension SourceBoard {
         case .halfOpen: return .probing
         case .closed: break
         }
+        if isOffPeg(index) { return .offPeg }
         if let failure = health.lastFailure, failure.at.boottime >= health.lastSuccess?.boottime ?? .min {
             return .failing
         }
-        if entries[index].source.name == shown { return .current }
+        if shown.contains(entries[index].source.name) { return .current }
         if health.lastAsked == nil { return .untried }
         if !health.isWithinLimits(.tick, at: boottime) { return .full }
         return isSlow(index) ? .slow : .ready

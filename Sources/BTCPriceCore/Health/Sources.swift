@@ -58,9 +58,21 @@ public final class Sources: Sendable {
         }
     }
 
-    func plan(_ asker: Asker) -> SourceBoard.Plan {
+    func plan(_ asker: Asker, excluding excluded: Set<String> = []) -> SourceBoard.Plan {
         let boottime = now().boottime
-        return state.withLock { $0.board.plan(asker, at: boottime) }
+        return state.withLock { $0.board.plan(asker, excluding: excluded, at: boottime) }
+    }
+
+    /// Whether USDT markets are passed over from now on. The observer goes on asking them.
+    func passOverTether(_ isOffPeg: Bool) {
+        state.withLock { $0.board.passesOverTether = isOffPeg }
+    }
+
+    /// A source gave a price that is not believed: it rests, however well it answers.
+    /// - Returns: The rest that this began, if it began one.
+    func distrust(_ name: String, _ error: PriceLoadingError) -> SourceRest? {
+        let (present, drawn) = (now(), jitter())
+        return state.withLock { $0.board.distrust(name, error, at: present, jitter: drawn) }
     }
 
     func take(_ index: Int, _ asker: Asker) -> Bool {

@@ -102,8 +102,10 @@ public enum PriceLoadingError: Error, Sendable, Hashable {
     case refused(String)
     /// An answer that is not a price: wrong shape, wrong pair, not positive, absurd.
     case invalidData(String)
-    /// An answer from before the one we hold.
+    /// An answer from before the one we hold, or the same one again and again while the others move.
     case staleData(String)
+    /// A price that other sources contradict.
+    case implausible(String)
 
     /// The kind of failure, as one word for the journal and for counting.
     public var kind: String {
@@ -116,6 +118,7 @@ public enum PriceLoadingError: Error, Sendable, Hashable {
         case .refused: "refused"
         case .invalidData: "invalid-data"
         case .staleData: "stale-data"
+        case .implausible: "implausible"
         }
     }
 
@@ -127,7 +130,7 @@ public enum PriceLoadingError: Error, Sendable, Hashable {
         case rateLimited
         /// Not until something changes.
         case refused
-        /// The answer is no price.
+        /// The answer is no price, or not a true one.
         case invalidData
         /// The answer is an old one.
         case staleData
@@ -145,7 +148,7 @@ public enum PriceLoadingError: Error, Sendable, Hashable {
         case .timedOut, .unreachable, .unavailable: .transient
         case .rateLimited: .rateLimited
         case .refused: .refused
-        case .invalidData: .invalidData
+        case .invalidData, .implausible: .invalidData
         case .staleData: .staleData
         }
     }
@@ -165,6 +168,7 @@ extension PriceLoadingError: CustomStringConvertible {
         case .refused(let what): "refused: \(what)"
         case .invalidData(let what): "invalid answer: \(what)"
         case .staleData(let what): "stale answer: \(what)"
+        case .implausible(let what): "implausible: \(what)"
         }
     }
 }

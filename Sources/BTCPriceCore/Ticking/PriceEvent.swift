@@ -1,3 +1,5 @@
+public import FoundationEssentials
+
 /// Something worth telling an operator. Core returns events and logs nothing: what is said of them, and how often, is decided
 /// where the journal is.
 public enum PriceEvent: Sendable, Hashable {
@@ -11,6 +13,10 @@ public enum PriceEvent: Sendable, Hashable {
     case sourceFailed(SourceFailure)
     /// A source that had failed the last time gave a price.
     case sourceRecovered(String)
+    /// In a median a source lies far from the others, which the spread tells.
+    case outliers([String], value: Decimal)
+    /// USDT is off its peg, or back at it.
+    case tetherChanged(TetherRate)
     /// The last valid price can't be kept. The price goes on.
     case saveFailed(PriceStoreError)
     /// It can be kept again.

@@ -40,12 +40,24 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
     ///   - clock: What the budget is measured on.
     ///   - interval: The ticks' interval: a price is fresh for two of them.
     ///   - budget: The longest that a fetch may take.
+    ///   - rules: How prices are judged.
     ///   - now: Reads the clocks.
     ///   - publish: Shows a state; called in order, on no particular thread, and must not block.
     ///   - report: Tells the operator; as `publish`.
     public init(
         fetch: FetchWithFallback<C>, persist: PersistLastValidPrice, clock: C, interval: Duration, budget: Duration,
-        now: @escaping TimeSource, publish: @escaping Publish, report: @escaping Report
+        rules: JudgementRules = JudgementRules(), now: @escaping TimeSource, publish: @escaping Publish,
+        report: @escaping Report
+    ) {
+        self.init(
+            fetch: fetch, persist: persist, clock: clock, budget: budget,
+            machine: PriceStateMachine(interval: interval, rules: rules), now: now, publish: publish, report: report)
+    }
+
+    /// - Parameter machine: Decides. It may know prices already.
+    init(
+        fetch: FetchWithFallback<C>, persist: PersistLastValidPrice, clock: C, budget: Duration,
+        machine: PriceStateMachine, now: @escaping TimeSource, publish: @escaping Publish, report: @escaping Report
     ) {
         self.fetch = fetch
         self.persist = persist
@@ -55,14 +67,17 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
         self.since = now().boottime
         self.publish = publish
         self.report = report
-        self.machine = PriceStateMachine(interval: interval)
+        self.machine = machine
     }
 
     /// Has every fetch from now on made in another way. One that is under way ends as it began, and its price counts.
-    public func apply(_ fetch: FetchWithFallback<C>, interval: Duration, budget: Duration) {
+    public func apply(
+        _ fetch: FetchWithFallback<C>, interval: Duration, budget: Duration, rules: JudgementRules = JudgementRules()
+    ) {
         self.fetch = fetch
         self.budget = budget
-        machine.changed(interval: interval)
+        machine.changed(interval: interval, rules: rules)
+        fetch.sources.passOverTether(machine.refusesTether)
     }
 
     /// The sources that are asked.
@@ -79,7 +94,8 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
         let isAged = told.freshness != machine.state.freshness
         return TickRecord(
             state: told, since: present.wallTime(of: isAged ? machine.state.freshUntil ?? since : since),
-            failed: machine.failedInAll, skipped: skippedTicks, saveFailure: machine.saveFailure)
+            failed: machine.failedInAll, skipped: skippedTicks, judged: machine.judged, tetherRate: machine.tetherRate,
+            saveFailure: machine.saveFailure)
     }
 
     /// How many wait for the fetch that is under way, the tick among them; 0 where none is.
@@ -87,7 +103,7 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
 
     /// Takes over the price that an earlier run kept.
     public func restore(_ cached: CachedPrice) {
-        perform(machine.restored(cached))
+        perform(machine.restored(cached, at: now()))
     }
 
     /// One tick: fetches, keeps, shows.
@@ -112,7 +128,7 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
     public func observe() async {
         do throws(FetchFailure) {
             let price = try await fetch.execute(
-                .observer, deadline: clock.now.advanced(by: budget), after: machine.marks)
+                .observer, deadline: clock.now.advanced(by: budget), after: machine.known)
             perform(machine.observed(.success(price)))
         } catch {
             if !error.isCancelled { perform(machine.observed(.failure(error))) }
@@ -145,6 +161,11 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
     /// state is never followed by an older one.
     private func perform(_ actions: PriceStateMachine.Actions) {
         var events = actions.events
+        for failure in actions.distrusted {
+            let rest = fetch.sources.distrust(failure.source, failure.error)
+            events.append(.sourceFailed(SourceFailure(source: failure.source, error: failure.error, rest: rest)))
+        }
+        fetch.sources.passOverTether(machine.refusesTether)
         // Asked in any case, or it would be asked again at the next tick.
         let restsChanged = fetch.sources.takeRestsChanged()
         if actions.save != nil || restsChanged {
@@ -183,10 +204,12 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
     private func start(_ asker: Asker, deadline: C.Instant) -> Int {
         lastID += 1
         let id = lastID
-        let task = Task { [fetch, marks = machine.marks] in
-            let result: Result<FetchedPrice, FetchFailure>
+        let gather = GatherEvidence(fetch: fetch, rules: machine.rules)
+        let task = Task { [known = machine.known, judgement = machine.judgement] in
+            let result: Result<PriceEvidence, FetchFailure>
             do throws(FetchFailure) {
-                result = .success(try await fetch.execute(asker, deadline: deadline, after: marks))
+                result = .success(
+                    try await gather.execute(asker, deadline: deadline, after: known, judgement: judgement))
             } catch {
                 result = .failure(error)
             }
@@ -197,14 +220,15 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
     }
 
     /// One answer is taken in once, however many waited for it.
-    private func finish(_ id: Int, _ result: Result<FetchedPrice, FetchFailure>) {
+    private func finish(_ id: Int, _ result: Result<PriceEvidence, FetchFailure>) {
         // It may have been given up meanwhile, and another one begun.
         guard let finished = shared, finished.id == id else { return }
         shared = nil
         let isTick = finished.tick != nil && !Self.askedNobody(finished.asker, result)
-        perform(machine.fetched(result, isTick: isTick))
-        let state = machine.state
-        for waiter in finished.waiters.values { waiter.resume(returning: result.map { _ in state }) }
+        let actions = machine.fetched(result, isTick: isTick)
+        perform(actions)
+        let told = actions.failure.map { Result<PriceState, FetchFailure>.failure($0) } ?? .success(machine.state)
+        for waiter in finished.waiters.values { waiter.resume(returning: told) }
     }
 
     /// Whether a client's fetch ended before any source was asked.

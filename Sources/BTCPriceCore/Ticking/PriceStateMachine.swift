@@ -10,6 +10,10 @@ public struct PriceStateMachine: Sendable {
         public var isTick = false
         /// To tell the operator.
         public var events: [PriceEvent] = []
+        /// Sources whose price is not believed, to be put to rest, and why.
+        public var distrusted: [SourceFailure] = []
+        /// Why the fetch shows no price; `nil` where it does.
+        public var failure: FetchFailure?
     }
 
     private var freshFor: Int64
@@ -20,6 +24,9 @@ public struct PriceStateMachine: Sendable {
     /// Why the price can't be kept; `nil` while it can.
     private(set) var saveFailure: PriceStoreError?
     private var isPaused = false
+    private var judge: PriceJudge
+    /// How the ticks ended that had to be judged by more than one source.
+    private(set) var judged = JudgedTicks()
 
     /// What is told of the price now.
     public private(set) var state = PriceState.empty
@@ -28,20 +35,42 @@ public struct PriceStateMachine: Sendable {
     /// The last valid price, as it is to be kept.
     public private(set) var kept: CachedPrice?
 
-    /// - Parameter interval: The ticks' interval: a price is fresh for two of them.
-    public init(interval: Duration) {
-        freshFor = 2 * interval.wholeMilliseconds
+    /// - Parameters:
+    ///   - interval: The ticks' interval: a price is fresh for two of them.
+    ///   - rules: How prices are judged.
+    public init(interval: Duration, rules: JudgementRules = JudgementRules()) {
+        self.init(interval: interval, judge: PriceJudge(rules: rules))
     }
 
-    /// The ticks have another interval from now on.
-    public mutating func changed(interval: Duration) {
+    /// - Parameter judge: May know prices already.
+    init(interval: Duration, judge: PriceJudge) {
         freshFor = 2 * interval.wholeMilliseconds
+        self.judge = judge
     }
+
+    /// The ticks have another interval, and prices are judged by other rules from now on.
+    public mutating func changed(interval: Duration, rules: JudgementRules) {
+        freshFor = 2 * interval.wholeMilliseconds
+        judge.rules = rules
+    }
+
+    /// What is known of the sources' earlier answers.
+    var known: KnownAnswers { KnownAnswers(marks: marks, frozen: judge.frozen) }
+    /// What is known of their prices.
+    var judgement: Judgement { judge.judgement }
+    /// How prices are judged.
+    var rules: JudgementRules { judge.rules }
+    /// Whether markets that quote in USDT are to be passed over.
+    var refusesTether: Bool { judge.refusesTether }
+    /// What USDT is worth; `nil` before it was measured.
+    var tetherRate: TetherRate? { judge.tetherRate }
 
     /// The price kept by an earlier run: shown as stale, until a tick has a newer one.
-    public mutating func restored(_ cached: CachedPrice) -> Actions {
+    public mutating func restored(_ cached: CachedPrice, at now: ObservationTime) -> Actions {
         marks = cached.marks
         kept = cached
+        let age = max(0, now.wall.milliseconds - cached.quote.timestamp.milliseconds)
+        judge.restored(cached.quote, at: cached.observedBoottime ?? now.boottime - age)
         state = PriceState(
             tick: 0, freshness: .stale, quote: cached.quote, observedBoottime: cached.observedBoottime,
             confirmation: .single, failure: "no tick since the start")
@@ -52,21 +81,63 @@ public struct PriceStateMachine: Sendable {
     /// - Parameters:
     ///   - result: What it brought.
     ///   - isTick: Whether a tick made it; otherwise a client asked for it in between.
-    public mutating func fetched(_ result: Result<FetchedPrice, FetchFailure>, isTick: Bool) -> Actions {
-        // A fetch that was given up is no tick and no failure: as if it had never begun.
-        if case .failure(let failure) = result, failure.isCancelled { return Actions() }
+    public mutating func fetched(_ result: Result<PriceEvidence, FetchFailure>, isTick: Bool) -> Actions {
         var actions = Actions()
+        if case .failure(let failure) = result {
+            actions.failure = failure
+            // A fetch that was given up is no tick and no failure: as if it had never begun.
+            if failure.isCancelled { return actions }
+        }
         if isTick {
             state.tick += 1
             actions.isTick = true
             isPaused = false
         }
         switch result {
-        case .success(let price): succeeded(price, &actions)
-        case .failure(let failure): failed(failure, isTick: isTick, &actions)
+        case .success(let evidence): answered(evidence, isTick: isTick, &actions)
+        case .failure(let failure):
+            note(failure.failures, &actions)
+            failed(failure, isTick: isTick, &actions)
         }
         actions.publish = state
         return actions
+    }
+
+    private mutating func answered(_ evidence: PriceEvidence, isTick: Bool, _ actions: inout Actions) {
+        note(evidence.failures, &actions)
+        let wasOffPeg = tetherRate?.isOffPeg ?? false
+        switch judge.rule(on: evidence, isTick: isTick) {
+        case .shown(let shown):
+            for price in evidence.all { note(price, &actions) }
+            if isTick { count(shown.confirmation) }
+            show(shown, &actions)
+            if let consensus = shown.consensus, !consensus.outliers.isEmpty {
+                actions.events.append(.outliers(consensus.outliers, value: shown.quote.value))
+            }
+        case .withheld(let reason, let distrusted):
+            let names = Set(distrusted.map(\.source))
+            for price in evidence.all where !names.contains(price.quote.source) { note(price, &actions) }
+            failing.formUnion(names)
+            actions.distrusted = distrusted
+            if isTick { judged.withheld += 1 }
+            let failure = FetchFailure(failures: evidence.failures + [reason])
+            actions.failure = failure
+            failed(failure, isTick: isTick, &actions)
+        }
+        warn(at: evidence.price.observed.boottime, wasOffPeg: wasOffPeg, &actions)
+    }
+
+    private mutating func count(_ confirmation: Confirmation) {
+        switch confirmation {
+        case .single: break
+        case .confirmed: judged.confirmed += 1
+        case .unconfirmed: judged.unconfirmed += 1
+        }
+    }
+
+    private mutating func warn(at boottime: Int64, wasOffPeg: Bool, _ actions: inout Actions) {
+        state.warning = judge.warning(for: state.quote, at: boottime)
+        if let rate = tetherRate, rate.isOffPeg != wasOffPeg { actions.events.append(.tetherChanged(rate)) }
     }
 
     /// The observer's question to a source has ended. It shows no price: that is the tick's.
@@ -74,7 +145,13 @@ public struct PriceStateMachine: Sendable {
         var actions = Actions()
         switch result {
         case .success(let price):
-            note(price, &actions)
+            let wasOffPeg = tetherRate?.isOffPeg ?? false
+            actions.distrusted = judge.observed(price)
+            // One of those that are passed over now may be the one that was asked.
+            if !actions.distrusted.contains(where: { $0.source == price.quote.source }) { note(price, &actions) }
+            failing.formUnion(actions.distrusted.map(\.source))
+            // Seen by clients at the next tick.
+            warn(at: price.observed.boottime, wasOffPeg: wasOffPeg, &actions)
         case .failure(let failure): note(failure.failures, &actions)
         }
         return actions
@@ -104,16 +181,16 @@ public struct PriceStateMachine: Sendable {
         return saveFailure != nil ? [.saveRecovered] : []
     }
 
-    private mutating func succeeded(_ price: FetchedPrice, _ actions: inout Actions) {
-        note(price.failures, &actions)
-        note(price, &actions)
+    private mutating func show(_ price: PriceJudge.Shown, _ actions: inout Actions) {
         if state.freshness != .fresh, !isPaused {
             actions.events.append(.becameFresh(price.quote, failedTicks: failedTicks))
         }
         failedTicks = 0
         state.quote = price.quote
         state.observedBoottime = price.observed.boottime
-        state.confirmation = .single
+        state.confirmation = price.confirmation
+        state.consensus = price.consensus
+        state.conversion = price.conversion
         // While the ticks stand still a price does not stay current, however new it is.
         state.freshness = isPaused ? .stale : .fresh
         state.freshUntil = isPaused ? nil : price.observed.boottime + freshFor
@@ -123,7 +200,6 @@ public struct PriceStateMachine: Sendable {
     }
 
     private mutating func failed(_ failure: FetchFailure, isTick: Bool, _ actions: inout Actions) {
-        note(failure.failures, &actions)
         // A client's fetch that fails takes nothing away from what the last tick left.
         guard isTick else { return }
         if failedTicks == 0 {

@@ -8,6 +8,10 @@ public struct TickRecord: Sendable, Hashable {
     public let failed: Int64
     /// The ticks that did not begin in their time.
     public let skipped: Int64
+    /// How those ended that had to be judged by more than one source.
+    public let judged: JudgedTicks
+    /// What USDT is worth; `nil` before it was measured.
+    public let tetherRate: TetherRate?
     /// Why the last price can't be kept; `nil` while it can.
     public let saveFailure: PriceStoreError?
 }

@@ -1,3 +1,5 @@
+public import FoundationEssentials
+
 /// A quote that passed ``QuoteCheck``, with what comes along with it.
 public struct FetchedPrice: Sendable, Hashable {
     /// The quote.
@@ -38,6 +40,22 @@ public struct SourceFailure: Sendable, Hashable {
     }
 }
 
+/// What is known of the sources' earlier answers, by their names.
+public struct KnownAnswers: Sendable, Hashable {
+    /// The newest mark accepted from each.
+    public var marks: [String: VenueMark]
+    /// The answer of each that was found to stand still: until it gives another one, it gives no price.
+    public var frozen: [String: Decimal]
+
+    /// - Parameters:
+    ///   - marks: The newest mark accepted from each source.
+    ///   - frozen: The answers of those that stand still.
+    public init(marks: [String: VenueMark] = [:], frozen: [String: Decimal] = [:]) {
+        self.marks = marks
+        self.frozen = frozen
+    }
+}
+
 /// Asks one source for its latest price, dates the answer and judges it.
 public struct FetchLatestPrice: Sendable {
     private let loader: any PriceLoader
@@ -54,9 +72,9 @@ public struct FetchLatestPrice: Sendable {
     /// What is asked.
     public var source: PriceSource { loader.source }
 
-    /// - Parameter last: The newest mark accepted from this source, where there is one.
+    /// - Parameter known: What is known of the sources' earlier answers.
     /// - Throws: ``PriceLoadingError/cancelled`` if the task is cancelled, else why the source gave no valid price.
-    public func execute(after last: VenueMark?) async throws(PriceLoadingError) -> FetchedPrice {
+    public func execute(after known: KnownAnswers) async throws(PriceLoadingError) -> FetchedPrice {
         let loaded: LoadedPrice
         do {
             loaded = try await loader.load()
@@ -66,8 +84,9 @@ public struct FetchLatestPrice: Sendable {
         }
         if Task.isCancelled { throw .cancelled }
         let observed = now()
-        try QuoteCheck.judge(loaded, after: last)
         let source = loader.source
+        try QuoteCheck.judge(loaded, after: known.marks[source.name])
+        if known.frozen[source.name] == loaded.value { throw .staleData("it still stands still at \(loaded.value)") }
         return FetchedPrice(
             quote: PriceQuote(
                 value: loaded.value, currency: source.currency, timestamp: observed.wall, source: source.name,

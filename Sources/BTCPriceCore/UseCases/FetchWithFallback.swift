@@ -38,9 +38,9 @@ public struct FetchFailure: Error, Sendable, Hashable, CustomStringConvertible {
 public struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration {
     /// A source with the waits it is granted.
     public struct Candidate: Sendable {
-        fileprivate let fetch: FetchLatestPrice
+        let fetch: FetchLatestPrice
         fileprivate let address: String
-        fileprivate let patience: HedgedFetch<C.Instant, FetchedPrice>.Patience
+        let patience: HedgedFetch<C.Instant, FetchedPrice>.Patience
 
         /// - Parameters:
         ///   - fetch: Asks the source.
@@ -63,8 +63,8 @@ public struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration
 
     /// The sources that are asked, shared by all who ask.
     public let sources: Sources
-    private let candidates: [Candidate]
-    private let clock: C
+    let candidates: [Candidate]
+    let clock: C
 
     /// - Parameters:
     ///   - candidates: The sources, the primary first.
@@ -87,17 +87,19 @@ public struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration
     /// - Parameters:
     ///   - asker: Who asks.
     ///   - deadline: The end of the budget: by then it has returned or thrown.
-    ///   - marks: The newest mark accepted from each source, by its name.
+    ///   - known: What is known of the sources' earlier answers.
+    ///   - excluded: Sources that are not asked this time, by their names.
     /// - Returns: The price, and the failures of the sources that go before the one that gave it.
     /// - Throws: ``FetchFailure`` if no source gave a price, or if the task was cancelled.
     public func execute(
-        _ asker: Asker, deadline: C.Instant, after marks: [String: VenueMark] = [:]
+        _ asker: Asker, deadline: C.Instant, after known: KnownAnswers = KnownAnswers(),
+        excluding excluded: Set<String> = []
     ) async throws(FetchFailure) -> FetchedPrice {
-        let plan = sources.plan(asker)
+        let plan = sources.plan(asker, excluding: excluded)
         guard !plan.order.isEmpty else { throw FetchFailure(failures: [], passedOver: plan.passedOver) }
         var run = Run(fetch: self, asker: asker, plan: plan, deadline: deadline)
         let outcome = await withTaskGroup(of: Event.self) { group in
-            await run.result(of: &group, after: marks)
+            await run.result(of: &group, after: known)
         }
         let failures = run.close(outcome)
         switch outcome {
@@ -128,14 +130,13 @@ public struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration
             machine = Machine(patience: plan.order.map { fetch.candidates[$0].patience }, deadline: deadline)
         }
 
-        mutating func result(of group: inout TaskGroup<Event>, after marks: [String: VenueMark]) async -> Machine.Result
-        {
+        mutating func result(of group: inout TaskGroup<Event>, after known: KnownAnswers) async -> Machine.Result {
             let clock = fetch.clock
             var actions = Task.isCancelled ? machine.cancelled() : machine.start(now: clock.now)
             while true {
                 while !actions.isEmpty {
                     switch actions.removeFirst() {
-                    case .ask(let place): actions += ask(place, in: &group, after: marks)
+                    case .ask(let place): actions += ask(place, in: &group, after: known)
                     case .wake(let instant):
                         group.addTask {
                             // Cancelled when the fetch is over: then nobody looks at the event.
@@ -158,7 +159,7 @@ public struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration
         }
 
         private mutating func ask(
-            _ place: Int, in group: inout TaskGroup<Event>, after marks: [String: VenueMark]
+            _ place: Int, in group: inout TaskGroup<Event>, after known: KnownAnswers
         ) -> [Machine.Action] {
             let fetch = fetch.candidates[order[place]].fetch
             // Somebody else may have used up the limit since the plan was made.
@@ -167,7 +168,7 @@ public struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration
                 return machine.passedOver(place, now: self.fetch.clock.now)
             }
             asked[place] = self.fetch.clock.now
-            group.addTask { .finished(place, await fetch.result(after: marks[fetch.source.name])) }
+            group.addTask { .finished(place, await fetch.result(after: known)) }
             return []
         }
 
@@ -211,9 +212,9 @@ public struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration
 }
 
 extension FetchLatestPrice {
-    fileprivate func result(after last: VenueMark?) async -> Result<FetchedPrice, PriceLoadingError> {
+    func result(after known: KnownAnswers) async -> Result<FetchedPrice, PriceLoadingError> {
         do {
-            return .success(try await execute(after: last))
+            return .success(try await execute(after: known))
         } catch {
             return .failure(error)
         }

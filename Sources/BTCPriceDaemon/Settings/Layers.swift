@@ -87,6 +87,11 @@ extension SettingKey {
                 throw SettingsError(origin, name, raw, allowed: rule.allowed)
             }
             return raw
+        case .choice(let words):
+            guard case .text(let text) = raw, words.contains(text) else {
+                throw SettingsError(origin, name, raw, allowed: "one of \(words.joined(separator: ", "))")
+            }
+            return raw
         case .sources:
             let known = Exchange.all.map(\.source.name)
             let names: [String]

@@ -8,6 +8,7 @@ struct SettingKey: Sendable {
     enum Kind: Sendable {
         case integer(ClosedRange<Int>)
         case text(TextRule)
+        case choice([String])
         case sources
     }
 
@@ -36,7 +37,11 @@ struct SettingKey: Sendable {
 
     /// What a value may be, in words: `100 to 3600000`.
     private var range: String? {
-        if case .integer(let range) = kind { "\(range.lowerBound) to \(range.upperBound)" } else { nil }
+        switch kind {
+        case .integer(let range): "\(range.lowerBound) to \(range.upperBound)."
+        case .choice(let words): "\(words.map { "\"\($0)\"" }.joined(separator: ", "))."
+        case .text, .sources: nil
+        }
     }
 
     /// A configuration file with every setting, its default and what it is for, all of it in comments.
@@ -48,7 +53,7 @@ struct SettingKey: Sendable {
             """
         return head
             + all.map { key in
-                let comment = "\n# \(key.summary)\(key.range.map { " \($0)." } ?? "")\n"
+                let comment = "\n# \(key.summary)\(key.range.map { " \($0)" } ?? "")\n"
                 return comment + "#\(key.name) = \(key.standard?.description ?? key.placeholder)\n"
             }.joined()
     }
@@ -88,6 +93,17 @@ struct SettingKey: Sendable {
             SettingKey(
                 name: "tick.pause-when-idle", kind: .integer(0...86_400), standard: .integer(0),
                 summary: "After so many seconds without a client the ticks stand still; 0 for never."),
+            SettingKey(
+                name: "mode", kind: .choice(PriceMode.allCases.map(\.rawValue)),
+                standard: .text(PriceMode.primary.rawValue),
+                summary: "The first source that has a price, or the median of all that can be asked:"),
+            SettingKey(
+                name: "quorum", kind: .integer(1...Exchange.all.count), standard: .integer(3),
+                summary: "With mode \"median\": how many sources have to agree."),
+            SettingKey(
+                name: "currency.usdt", kind: .choice(TetherPolicy.allCases.map(\.rawValue)),
+                standard: .text(TetherPolicy.warn.rawValue),
+                summary: "What is done with prices in USDT, which is not the dollar:"),
         ]
         + Exchange.all.flatMap { exchange in
             let prefix = "source.\(exchange.source.name)"

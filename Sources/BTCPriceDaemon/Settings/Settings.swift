@@ -25,6 +25,7 @@ struct Settings: Sendable {
     let sources: [Source]
     let interval: Duration
     let budget: Duration
+    let rules: JudgementRules
     /// After how long without a client the ticks stand still; `nil` for never.
     let pauseWhenIdle: Duration?
     let directories: Directories
@@ -53,6 +54,14 @@ struct Settings: Sendable {
         sources = try Self.sources(layers)
         interval = .milliseconds(try layers.integer("tick.interval-ms"))
         budget = .milliseconds(try layers.integer("tick.budget-ms"))
+        rules = JudgementRules(
+            mode: try layers.text("mode").flatMap(PriceMode.init(rawValue:)) ?? .primary,
+            quorum: try layers.integer("quorum"),
+            tether: try layers.text("currency.usdt").flatMap(TetherPolicy.init(rawValue:)) ?? .warn)
+        if rules.mode == .median, rules.quorum > sources.count {
+            throw SettingsError(
+                "quorum = \(rules.quorum): must be at most \(sources.count), as many as there are sources")
+        }
         let idle = try layers.integer("tick.pause-when-idle")
         pauseWhenIdle = idle > 0 ? .seconds(idle) : nil
         guard let state = try layers.text("state.directory") ?? standardDirectories.state else {

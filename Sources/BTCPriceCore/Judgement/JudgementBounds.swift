@@ -1,0 +1,50 @@
+import Glibc
+
+/// The numbers by which prices are judged; `docs/judgement.md` says where each comes from. All moves are differences of natural
+/// logarithms: 0.01 is one percent, and a fall and the rise that undoes it are equally large.
+public enum JudgementBounds {
+    /// The largest move that is believed without a second source.
+    ///
+    /// Grows with the square root of time, as a random walk does: 0.6 % at once, 0.9 % after a second, 2.9 % after a minute, 19 %
+    /// after an hour, never more than 25 %.
+    /// - Parameter elapsed: Since the last good quote, milliseconds; below zero counts as none.
+    public static func move(after elapsed: Int64) -> Double {
+        min(0.006 + 0.003 * (Double(max(0, elapsed)) / 1000).squareRoot(), 0.25)
+    }
+
+    /// How far two markets may have drifted apart since they were last seen side by side.
+    /// - Parameter age: Since then, milliseconds.
+    static func drift(over age: Int64) -> Double {
+        min(0.0002 * (Double(max(0, age)) / 1000).squareRoot(), 0.02)
+    }
+
+    /// Two sources agree on a move if what they say differs by no more than this, or by half of the smaller one: in a crash
+    /// venues are a few percent apart.
+    static func agreement(_ first: Double, _ second: Double) -> Double {
+        max(0.005, min(abs(first), abs(second)) / 2)
+    }
+
+    /// How much less is known of a source's first price than of the next ones, where another one in the same currency is known.
+    static let levelSlack = 0.005
+    /// How far the levels of two markets in the same currency may lie apart. In a crash good venues differ by 2 to 3 %.
+    static let sameCurrency = 0.03
+    /// How far a USDT level and a USD level may lie apart to be of the same order, where nothing else is known: USDT was seen at
+    /// 0.83 dollars (2018-10-15). Never used to judge a move.
+    static let sameOrder = 0.25
+    /// So many consistent ticks in a row have a jump shown as unconfirmed where nobody can be asked.
+    static let ticksToBelieve = 3
+    /// For so long after a source was contradicted, persistence alone does not make its jump believed.
+    static let contradictionHolds = Duration.seconds(60).wholeMilliseconds
+    /// A jump that nobody confirmed and nobody contradicted for so long is the level.
+    static let unconfirmedLasts = Duration.seconds(600).wholeMilliseconds
+    /// For so long a source has to give the very same answer to be suspected of standing still.
+    static let standstill = Duration.seconds(30).wholeMilliseconds
+    /// So far the others have to move meanwhile.
+    static let standstillMove = 0.0025
+    /// From here on USDT is off its peg, and below that it is back: in quiet years it stays within 0.2 %.
+    static let offPeg = (from: 0.01, back: 0.008)
+    /// The oldest USDT/USD rate that a price is converted with.
+    static let oldestRate = Duration.seconds(3600).wholeMilliseconds
+    /// In a median, what lies farther from it is an outlier.
+    static let outlier = 0.02
+}

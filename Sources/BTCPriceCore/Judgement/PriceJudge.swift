@@ -1,0 +1,194 @@
+import FoundationEssentials
+
+/// How the judged ticks ended, since the start.
+public struct JudgedTicks: Sendable, Hashable {
+    /// Shown, and a second source agreed.
+    public var confirmed: Int64
+    /// Shown although no second source could confirm a jump.
+    public var unconfirmed: Int64
+    /// Not shown: contradicted, or not confirmed yet.
+    public var withheld: Int64
+
+    /// Counts of which every one is given.
+    public init(confirmed: Int64 = 0, unconfirmed: Int64 = 0, withheld: Int64 = 0) {
+        self.confirmed = confirmed
+        self.unconfirmed = unconfirmed
+        self.withheld = withheld
+    }
+}
+
+/// Rules on what a fetch brought, by the rules that are set: a pure value.
+struct PriceJudge: Sendable {
+    /// A price that is shown.
+    struct Shown: Sendable, Hashable {
+        var quote: PriceQuote
+        var observed: ObservationTime
+        var confirmation: Confirmation
+        var consensus: Consensus?
+        var conversion: Conversion?
+    }
+
+    enum Ruling: Sendable, Hashable {
+        case shown(Shown)
+        /// The last price stays. Whose price is not believed rests.
+        case withheld(reason: SourceFailure, distrusted: [SourceFailure])
+    }
+
+    private(set) var judgement = Judgement()
+    var rules: JudgementRules
+
+    init(rules: JudgementRules, judgement: Judgement = Judgement()) {
+        self.rules = rules
+        self.judgement = judgement
+    }
+
+    mutating func restored(_ quote: PriceQuote, at boottime: Int64) {
+        judgement.restored(quote, at: boottime)
+    }
+
+    /// Whether USDT markets are to be passed over.
+    var refusesTether: Bool { rules.tether == .refuse && judgement.tether.rate?.isOffPeg == true }
+
+    /// What USDT is worth; `nil` before it was measured.
+    var tetherRate: TetherRate? { judgement.tether.rate }
+
+    /// The answers of sources that stand still.
+    var frozen: [String: Decimal] { judgement.standstill.frozen }
+
+    /// Rules on a fetch's evidence.
+    mutating func rule(on evidence: PriceEvidence, isTick: Bool) -> Ruling {
+        if rules.mode == .median { return ruleOnMedian(evidence, isTick: isTick) }
+        return ruleOnOne(evidence.price, witnesses: evidence.witnesses, isTick: isTick)
+    }
+
+    private mutating func ruleOnOne(_ price: FetchedPrice, witnesses: [FetchedPrice], isTick: Bool) -> Ruling {
+        let source = price.quote.source
+        switch judgement.verdict(on: price, witnesses: witnesses) {
+        case .believed(let confirmation):
+            return show(price, confirmation, witnesses: witnesses)
+        case .contradicted(let reason, _):
+            for witness in witnesses { judgement.learned(witness) }
+            judgement.contradicted(source, at: price.observed.boottime)
+            let failure = SourceFailure(source: source, error: .implausible(reason))
+            return .withheld(reason: failure, distrusted: [failure])
+        case .undecided(let reason):
+            let enough = JudgementBounds.ticksToBelieve
+            var detail = reason
+            if isTick {
+                let ticks = judgement.persists(price)
+                if let ticks, ticks >= enough { return show(price, .unconfirmed, witnesses: witnesses) }
+                detail +=
+                    ticks.map { "; shown after \(enough) ticks that say the same, this is number \($0)" }
+                    ?? "; one contradicted it shortly before"
+            }
+            for witness in witnesses { judgement.learned(witness) }
+            return .withheld(
+                reason: SourceFailure(source: source, error: .implausible(detail)), distrusted: [])
+        }
+    }
+
+    private mutating func show(
+        _ price: FetchedPrice, _ confirmation: Confirmation, witnesses: [FetchedPrice]
+    ) -> Ruling {
+        judgement.accepted(price, as: confirmation)
+        // Before it is converted: they tell at what rate.
+        for witness in witnesses { judgement.learned(witness) }
+        var shown = Shown(quote: price.quote, observed: price.observed, confirmation: confirmation)
+        guard price.quote.isInTether else { return .shown(shown) }
+        switch rules.tether {
+        case .warn: return .shown(shown)
+        case .refuse:
+            guard refusesTether, let rate = tetherRate else { return .shown(shown) }
+            return .withheld(
+                reason: SourceFailure(source: price.quote.source, error: .implausible(rate.text)), distrusted: [])
+        case .convert:
+            guard let (value, conversion) = converted(price) else {
+                let reason = "what USDT is worth is not known, and its price can't be converted"
+                return .withheld(
+                    reason: SourceFailure(source: price.quote.source, error: .implausible(reason)), distrusted: [])
+            }
+            shown.quote = price.quote.with(value: value)
+            shown.conversion = conversion
+            return .shown(shown)
+        }
+    }
+
+    private func converted(_ price: FetchedPrice) -> (Decimal, Conversion)? {
+        guard let rate = judgement.tether.usableRate(at: price.observed.boottime) else { return nil }
+        return (
+            price.quote.value * rate.value,
+            Conversion(
+                value: price.quote.value, rate: rate.value, sources: rate.sources,
+                measuredBoottime: rate.measuredBoottime)
+        )
+    }
+
+    private mutating func ruleOnMedian(_ evidence: PriceEvidence, isTick: Bool) -> Ruling {
+        let all = evidence.all
+        // A USDT level stands beside dollar levels only as dollars.
+        let hasDollars = all.contains { !$0.quote.isInTether }
+        let comparable = all.compactMap { price -> (price: FetchedPrice, value: Decimal)? in
+            guard price.quote.isInTether, hasDollars else { return (price, price.quote.value) }
+            if refusesTether { return nil }
+            return converted(price).map { (price, $0.0) }
+        }
+        let (value, consensus) = Consensus.median(of: comparable.map { ($0.price.quote.source, $0.value) })
+        guard consensus.sources.count >= rules.quorum else {
+            for price in all { judgement.learned(price) }
+            let said = all.map { "\($0.quote.source) (\($0.quote.value) \($0.quote.market))" }.joined(separator: ", ")
+            return .withheld(
+                reason: SourceFailure(
+                    source: "median",
+                    error: .implausible("\(consensus.sources.count) of the \(rules.quorum) that have to agree: \(said)")
+                ),
+                distrusted: [])
+        }
+        guard consensus.sources.count > 1 else {
+            return ruleOnOne(evidence.price, witnesses: evidence.witnesses, isTick: isTick)
+        }
+        let counted = all.filter { consensus.sources.contains($0.quote.source) }
+        let newest = counted.map(\.observed).max { $0.boottime < $1.boottime } ?? evidence.price.observed
+        let isDollar = counted.contains { !$0.quote.isInTether } || rules.tether == .convert
+        let quote = PriceQuote(
+            value: value, currency: evidence.price.quote.currency, timestamp: newest.wall, source: "median",
+            market: isDollar ? "BTC/USD" : evidence.price.quote.market)
+        judgement.accepted(FetchedPrice(quote: quote, observed: newest, mark: nil), as: .confirmed)
+        for price in all { judgement.learned(price) }
+        return .shown(
+            Shown(quote: quote, observed: newest, confirmation: .confirmed, consensus: consensus))
+    }
+
+    /// The observer has asked a source that the ticks do not.
+    /// - Returns: Whose price is not believed from now on.
+    mutating func observed(_ price: FetchedPrice) -> [SourceFailure] {
+        let isInLine = judgement.learned(price)
+        if !isInLine, judgement.suspects.contains(price.quote.source) {
+            // It answers again, and still not what the others do: the ticks need not find out.
+            let reason = "\(price.quote.value) \(price.quote.market) is still far from what the others say"
+            return [SourceFailure(source: price.quote.source, error: .implausible(reason))]
+        }
+        if let found = judgement.findStandstill() {
+            let since = found.since.wall.utcText
+            return [
+                SourceFailure(
+                    source: found.source,
+                    error: .staleData(
+                        "it stands still at \(found.value) since \(since), while \(found.others.joined(separator: " and ")) move"
+                    ))
+            ]
+        }
+        if let (source, reason) = judgement.stray(at: price.observed.boottime) {
+            judgement.forget(source)
+            return [SourceFailure(source: source, error: .implausible(reason))]
+        }
+        return []
+    }
+
+    /// What a reader of `quote` must know of its market; `nil` where all is well.
+    func warning(for quote: PriceQuote?, at boottime: Int64) -> String? {
+        guard let rate = judgement.tether.usableRate(at: boottime), rate.isOffPeg else { return nil }
+        let start = "USDT is off its peg, at \(rate.value) USD by \(rate.sources.joined(separator: ", "))"
+        guard let quote, quote.isInTether else { return start }
+        return rules.tether == .convert ? "\(start): this price is converted" : "\(start): this is a price in USDT"
+    }
+}

@@ -1,0 +1,143 @@
+/// A price, and what other sources said in the same fetch.
+public struct PriceEvidence: Sendable, Hashable {
+    /// The price in question; where all were asked, the first in the sources' order.
+    public var price: FetchedPrice
+    /// The other sources' prices, in the order in which they are asked.
+    public var witnesses: [FetchedPrice]
+    /// The sources that were asked and gave nothing.
+    public var failures: [SourceFailure]
+
+    /// Evidence of which every part is given.
+    public init(price: FetchedPrice, witnesses: [FetchedPrice] = [], failures: [SourceFailure] = []) {
+        self.price = price
+        self.witnesses = witnesses
+        self.failures = failures
+    }
+
+    var all: [FetchedPrice] { [price] + witnesses }
+}
+
+/// Fetches a price and as much of other sources' word as it takes to judge it, within one budget: in the ordinary case none.
+struct GatherEvidence<C: Clock>: Sendable where C.Duration == Duration {
+    private let fetch: FetchWithFallback<C>
+    private let rules: JudgementRules
+
+    init(fetch: FetchWithFallback<C>, rules: JudgementRules) {
+        self.fetch = fetch
+        self.rules = rules
+    }
+
+    /// - Parameters:
+    ///   - asker: Who asks.
+    ///   - deadline: The end of the budget.
+    ///   - known: What is known of the sources' earlier answers.
+    ///   - judgement: What is known of their prices. It decides again, when it takes the evidence: it may know more by then.
+    /// - Throws: ``FetchFailure`` if no source gave a price, or if the task was cancelled.
+    func execute(
+        _ asker: Asker, deadline: C.Instant, after known: KnownAnswers, judgement: Judgement
+    ) async throws(FetchFailure) -> PriceEvidence {
+        if rules.mode == .median {
+            return try await fetch.executeForAll(asker, deadline: deadline, after: known)
+        }
+        let price = try await fetch.execute(asker, deadline: deadline, after: known)
+        var evidence = PriceEvidence(price: price, failures: price.failures)
+        var asked = Set([price.quote.source] + price.failures.map(\.source))
+        while needsAnother(evidence, judgement), fetch.clock.now < deadline {
+            do throws(FetchFailure) {
+                let witness = try await fetch.execute(asker, deadline: deadline, after: known, excluding: asked)
+                evidence.witnesses.append(witness)
+                evidence.failures += witness.failures
+                asked.formUnion([witness.quote.source] + witness.failures.map(\.source))
+            } catch {
+                if error.isCancelled { throw error }
+                evidence.failures += error.failures
+                break
+            }
+        }
+        return evidence
+    }
+
+    private func needsAnother(_ evidence: PriceEvidence, _ judgement: Judgement) -> Bool {
+        switch judgement.verdict(on: evidence.price, witnesses: evidence.witnesses) {
+        case .undecided: return true
+        // One may be slow to follow the market; two against one are enough.
+        case .contradicted(_, let count): return count < 2
+        case .believed: break
+        }
+        // What one USDT is worth is told by any dollar price.
+        return rules.tether == .convert && evidence.price.quote.isInTether
+            && judgement.tether.usableRate(at: evidence.price.observed.boottime) == nil
+            && evidence.witnesses.allSatisfy(\.quote.isInTether)
+    }
+}
+
+extension FetchWithFallback {
+    private enum Answer: Sendable {
+        case finished(Int, Result<FetchedPrice, PriceLoadingError>)
+        case timeIsUp
+    }
+
+    /// Asks every source that may be asked, all at once.
+    /// - Parameters:
+    ///   - asker: Who asks.
+    ///   - deadline: The end of the budget: by then it has returned or thrown.
+    ///   - known: What is known of the sources' earlier answers.
+    /// - Throws: ``FetchFailure`` if no source gave a price, or if the task was cancelled.
+    func executeForAll(
+        _ asker: Asker, deadline: C.Instant, after known: KnownAnswers
+    ) async throws(FetchFailure) -> PriceEvidence {
+        let plan = sources.plan(asker)
+        var passedOver = plan.passedOver
+        var waiting = Set<Int>()
+        for index in plan.order {
+            if sources.take(index, asker) {
+                waiting.insert(index)
+            } else {
+                passedOver.append(PassedOver(source: candidates[index].fetch.source.name, reason: .limit))
+            }
+        }
+        let begun = clock.now
+        let patience = waiting.map { candidates[$0].patience.timeout }.max() ?? .zero
+        let end = min(deadline, begun.advanced(by: patience))
+        let asked = waiting
+        var prices: [Int: FetchedPrice] = [:]
+        var failures: [Int: SourceFailure] = [:]
+        await withTaskGroup(of: Answer.self) { group in
+            for index in asked {
+                let fetch = candidates[index].fetch
+                group.addTask { .finished(index, await fetch.result(after: known)) }
+            }
+            group.addTask { [clock] in
+                // Cancelled when all have answered: then nobody looks at the event.
+                do { try await clock.sleep(until: end, tolerance: nil) } catch {}
+                return .timeIsUp
+            }
+            while !waiting.isEmpty, let answer = await group.next(), !Task.isCancelled {
+                guard case .finished(let index, let result) = answer else { break }
+                waiting.remove(index)
+                switch result {
+                case .success(let price):
+                    prices[index] = price
+                    _ = sources.ended(index, .success, latency: begun.duration(to: clock.now))
+                case .failure(let error): failures[index] = failure(of: index, error, since: begun)
+                }
+            }
+            group.cancelAll()
+        }
+        if Task.isCancelled { throw .cancelled }
+        for index in waiting {
+            let isOwnFault = begun.advanced(by: candidates[index].patience.timeout) <= end
+            let error = PriceLoadingError.timedOut(after: isOwnFault ? candidates[index].patience.timeout : nil)
+            failures[index] = failure(of: index, error, since: begun)
+        }
+        let inOrder = plan.order.filter { prices[$0] != nil }.compactMap { prices[$0] }
+        let failed = plan.order.compactMap { failures[$0] }
+        guard let first = inOrder.first else { throw FetchFailure(failures: failed, passedOver: passedOver) }
+        return PriceEvidence(price: first, witnesses: Array(inOrder.dropFirst()), failures: failed)
+    }
+
+    private func failure(of index: Int, _ error: PriceLoadingError, since begun: C.Instant) -> SourceFailure {
+        let rest = sources.ended(index, .failure(error), latency: begun.duration(to: clock.now))
+        return SourceFailure(source: candidates[index].fetch.source.name, error: error, rest: rest)
+    }
+}

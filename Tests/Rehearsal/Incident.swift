@@ -1,0 +1,153 @@
+import BTCPriceCore
+import FoundationEssentials
+import TestSupport
+
+/// A day that happened, as a scenario: what the venues answered, and what must come of it.
+struct Incident: Sendable {
+    /// When, as the list of incidents has it.
+    let day: String
+    let what: String
+    let expected: String
+    var sources = ["binance", "coinbase", "bitstamp", "kraken"]
+    var rules = JudgementRules()
+    /// What an earlier run has kept, in dollars.
+    var stored: Double?
+    var seconds = 600
+    var interval = Duration.seconds(1)
+    /// Dollars for one bitcoin.
+    var market: @Sendable (Double) -> Double = { _ in 60_000 }
+    /// Dollars for one USDT.
+    var peg: @Sendable (Double) -> Double = { _ in 1 }
+    /// What single venues answer instead of their market's price; `nil` for that.
+    var script: @Sendable (_ source: String, _ seconds: Double, _ ask: Int, _ fair: Double) -> VenueAnswer? = {
+        _, _, _, _ in nil
+    }
+    /// What is wrong with what was shown; `nil` where nothing is.
+    let check: @Sendable (Shown) -> String?
+}
+
+/// What a virtual daemon showed in an incident.
+struct Shown: Sendable {
+    struct Tick: Sendable {
+        let seconds: Double
+        let state: PriceState
+        /// How far the shown value is from the fair one of its market when it was read, as a share of it.
+        let error: Double
+    }
+
+    var ticks: [Tick] = []
+    var lines: [String] = []
+    var judged = JudgedTicks()
+
+    var fresh: [Tick] { ticks.filter { $0.state.freshness == .fresh } }
+    var stale: [Tick] { ticks.filter { $0.state.freshness != .fresh } }
+    var worst: Double { fresh.map { abs($0.error) }.max() ?? 0 }
+
+    func fresh(from source: String, after seconds: Double = 0, before end: Double = .infinity) -> Int {
+        fresh.filter { $0.state.quote?.source == source && $0.seconds >= seconds && $0.seconds < end }.count
+    }
+
+    func stale(after seconds: Double, before end: Double = .infinity) -> Int {
+        stale.filter { $0.seconds >= seconds && $0.seconds < end }.count
+    }
+
+    func told(_ words: String) -> Int { lines.count { $0.contains(words) } }
+
+    var warned: Int { ticks.count { $0.state.warning != nil } }
+
+    /// In one line.
+    var text: String {
+        var bySource: [String: Int] = [:]
+        for tick in fresh { bySource[tick.state.quote?.source ?? "", default: 0] += 1 }
+        let sources = bySource.sorted { ($0.value, $1.key) > ($1.value, $0.key) }.map { "\($0.key) \($0.value)" }
+        var text = "\(fresh.count) fresh (\(sources.joined(separator: ", "))), \(stale.count) stale"
+        if judged.confirmed > 0 { text += ", \(judged.confirmed) confirmed" }
+        if judged.unconfirmed > 0 { text += ", \(judged.unconfirmed) unconfirmed" }
+        if judged.withheld > 0 { text += ", \(judged.withheld) withheld" }
+        if warned > 0 { text += ", \(warned) with a warning" }
+        let share = Int((worst * 10_000).rounded())
+        return text + "; at most \(share / 100).\(share % 100 < 10 ? "0" : "")\(share % 100) % off"
+    }
+}
+
+extension Incident {
+    /// How far above the dollar price a venue's own market stands, and how it flutters.
+    static func fair(_ source: String, _ dollars: Double, peg: Double, at seconds: Double) -> Double {
+        let premium = [
+            "binance": 0.0, "cryptocompare": 0.0001, "coinbase": 0.0003, "bitstamp": -0.0002, "kraken": 0.0004,
+        ]
+        // Every answer is another one, as on a busy market.
+        let flutter = 0.0001 * ((seconds * 7.3 + Double(source.count)).truncatingRemainder(dividingBy: 2) - 1)
+        let price = dollars * (1 + (premium[source] ?? 0) + flutter)
+        return source == "binance" ? price / peg : price
+    }
+
+    func fair(_ source: String, at seconds: Double) -> Double {
+        Self.fair(source, market(seconds), peg: peg(seconds), at: seconds)
+    }
+
+    /// Runs it under the shipped ticker, fallback, health, observer and judgement.
+    func run(on clock: VirtualClock) async throws -> Shown {
+        let begun = clock.now.seconds
+        let venues = try sources.map { name in
+            try ScriptedVenue(name, clock: clock) { seconds, ask in
+                let seconds = seconds - begun
+                let fair = fair(name, at: seconds)
+                return script(name, seconds, ask, fair) ?? .price(fair)
+            }
+        }
+        var kept: CachedPrice?
+        if let stored {
+            kept = CachedPrice(
+                quote: PriceQuote(
+                    value: .cents(stored), currency: "USD",
+                    timestamp: Timestamp(milliseconds: VirtualDaemon.wallStart + Int64(begun * 1000) - 2000),
+                    source: "binance", market: "BTC/USDT"), observedBoottime: nil)
+        }
+        let shown = Shared(Shown())
+        let tally = Shared(Tally())
+        let daemon = await VirtualDaemon(
+            venues, clock: clock, store: MemoryStore(kept), interval: interval, rules: rules, jitter: { 0.5 },
+            tally: tally
+        ) { state in
+            let seconds = clock.now.seconds - begun
+            let read =
+                Double((state.quote?.timestamp.milliseconds ?? 0) - VirtualDaemon.wallStart) / 1000 - begun - 0.04
+            let source = state.quote?.source ?? ""
+            var fair = fair(source, at: read)
+            // Converted, it is a dollar price.
+            if state.conversion != nil { fair *= peg(read) }
+            let error = (state.quote?.value.approximate ?? .nan) / fair - 1
+            shown.update { $0.ticks.append(Shown.Tick(seconds: seconds, state: state, error: error)) }
+        }
+        try await clock.sleep(until: clock.now.advanced(by: .seconds(seconds) - .milliseconds(500)))
+        let record = await daemon.record
+        await daemon.stop()
+        var result = shown.current
+        result.lines = tally.current.lines
+        result.judged = record.judged
+        return result
+    }
+}
+
+/// Runs the incidents, one after the other, and prints a line for each.
+/// - Parameter day: Only those of this day, with every line of the log.
+func rehearseIncidents(on clock: VirtualClock, day: String?) async throws {
+    var failed = 0
+    for incident in Incident.all where day == nil || incident.day == day {
+        let shown = try await incident.run(on: clock)
+        let wrong = incident.check(shown)
+        if wrong != nil { failed += 1 }
+        print(
+            "\(wrong == nil ? "ok" : "FAILED") | \(incident.day) | \(incident.what) | \(incident.expected) | \(shown.text)"
+        )
+        if let wrong { print("    \(wrong)") }
+        if day != nil || wrong != nil {
+            for line in shown.lines { print("    \(line)") }
+            for tick in shown.ticks where tick.state.failure != nil || abs(tick.error) > 0.001 {
+                print("    \(tick.seconds): \(tick.state.failure ?? "\(tick.error * 100) % off")")
+            }
+        }
+    }
+    print("\(Incident.all.count) incidents, \(failed) failed")
+}

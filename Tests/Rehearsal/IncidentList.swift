@@ -1,0 +1,354 @@
+import BTCPriceCore
+
+/// What is asked of a scenario: the first thing that does not hold is what is wrong.
+private func expect(_ conditions: (Bool, String)...) -> String? {
+    conditions.first { !$0.0 }?.1
+}
+
+/// A fall or rise from `from` to `to` within some seconds, from `start` on.
+private func ramp(_ from: Double, _ to: Double, start: Double, over length: Double) -> @Sendable (Double) -> Double {
+    { seconds in from + (to - from) * min(1, max(0, (seconds - start) / length)) }
+}
+
+/// Every single price that is shown is the market's.
+private func isTrue(_ shown: Shown, within share: Double = 0.001) -> (Bool, String) {
+    (shown.worst <= share, "a price was \(shown.worst * 100) % off")
+}
+
+extension Incident {
+    static let all: [Incident] = badPrints + realMoves + pegs + wrongValues + outages + clocks
+
+    // MARK: - A venue prints what is not so
+
+    private static let badPrints: [Incident] = [
+        Incident(
+            day: "2018-05-02", what: "Binance answers 9,038.79 for one poll between 9,158.17 and 9,155",
+            expected: "the outlier never comes out; one tick is stale", market: { _ in 9158.17 },
+            script: { source, _, ask, _ in source == "binance" && ask == 100 ? .price(9038.79) : nil },
+            check: { shown in
+                expect(
+                    isTrue(shown), (shown.judged.withheld == 1, "not withheld"),
+                    (shown.stale.count == 1, "stale more than once"),
+                    (shown.stale.first?.state.failure?.contains("contradict") == true, "the state does not say why"))
+            }),
+        Incident(
+            day: "2021-10-21", what: "Binance.US falls from 65,760 to 8,200 and back within a minute; others 2.3 %",
+            expected: "the print never comes out, the fall of the others does",
+            market: { 65_760 * (1 - 0.023 * max(0, 1 - abs($0 - 330) / 30)) },
+            script: { source, seconds, _, _ in
+                source == "binance" && (320..<350).contains(seconds) ? .price(8200) : nil
+            },
+            check: { shown in
+                expect(
+                    isTrue(shown), (shown.stale.count <= 2, "stale for longer than it takes to pass the venue over"),
+                    (shown.fresh(from: "coinbase") > 20, "no other source was shown"),
+                    (shown.fresh(from: "binance", after: 500) > 90, "it did not come back"))
+            }),
+        Incident(
+            day: "2019-09-15", what: "Kraken prints 8,000 and 12,000 around a market of 10,300",
+            expected: "neither comes out", sources: ["kraken", "coinbase", "bitstamp", "binance"],
+            interval: .seconds(2), market: { _ in 10_300 },
+            script: { source, _, ask, _ in
+                guard source == "kraken" else { return nil }
+                return ask % 50 == 20 ? .price(8000) : ask % 50 == 45 ? .price(12_000) : nil
+            },
+            check: { shown in
+                expect(isTrue(shown), (shown.judged.withheld >= 1, "nothing was withheld"))
+            }),
+        Incident(
+            day: "2019-06-02", what: "Kraken prints 99 % below the market",
+            expected: "it never comes out", sources: ["kraken", "coinbase", "bitstamp", "binance"],
+            interval: .seconds(2), market: { _ in 8700 },
+            script: { source, seconds, _, _ in
+                source == "kraken" && (300..<330).contains(seconds) ? .price(101) : nil
+            },
+            check: { shown in expect(isTrue(shown), (shown.stale.count <= 2, "stale for too long")) }),
+        Incident(
+            day: "2021-02-22", what: "a real trade at half the price of the other venues",
+            expected: "an outlier, real or not, is not the price", sources: ["kraken", "coinbase", "bitstamp"],
+            interval: .seconds(2), market: { _ in 54_000 },
+            script: { source, seconds, _, _ in
+                source == "kraken" && (300..<420).contains(seconds) ? .price(28_000) : nil
+            },
+            check: { shown in expect(isTrue(shown), (shown.stale.count <= 2, "stale for too long")) }),
+        Incident(
+            day: "2024-03-18", what: "one USDT market is sold down to 8,900 in ten minutes, others at 67,400",
+            expected: "passed over from the first step beyond the bound; never below the worst depeg", seconds: 900,
+            market: { _ in 67_400 },
+            script: { source, seconds, _, _ in
+                guard source == "binance", seconds >= 300 else { return nil }
+                // In steps of 3 %.
+                var price = 67_400.0
+                for _ in 0..<Int((seconds - 300) / 9) where price > 9175 { price *= 0.97 }
+                return .price(price)
+            },
+            check: { shown in
+                expect(isTrue(shown), (shown.stale.count <= 6, "stale for too long: \(shown.stale.count)"))
+            }),
+        Incident(
+            day: "2025-12-24", what: "a thin pair at 24,111.22 for 3 s against 87,000",
+            expected: "it never comes out", market: { _ in 87_000 },
+            script: { source, seconds, _, _ in
+                source == "binance" && (300..<303).contains(seconds) ? .price(24_111.22) : nil
+            },
+            check: { shown in expect(isTrue(shown), (shown.stale.count == 1, "stale more than once")) }),
+        Incident(
+            day: "2025-12-10", what: "a wick from 96,000 to 76,000 and back",
+            expected: "it never comes out", market: { _ in 96_000 },
+            script: { source, seconds, _, _ in
+                source == "binance" && (300..<304).contains(seconds) ? .price(76_000) : nil
+            },
+            check: { shown in expect(isTrue(shown), (shown.stale.count == 1, "stale more than once")) }),
+        Incident(
+            day: "2024-02-27", what: "prices 1,000 off and 0 now and then",
+            expected: "none comes out", market: { _ in 57_000 },
+            script: { source, _, ask, _ in
+                guard source == "binance" else { return nil }
+                switch ask % 40 {
+                case 13: return .price(58_000)
+                case 27: return .price(56_000)
+                case 39: return .price(0)
+                default: return nil
+                }
+            },
+            check: { shown in expect(isTrue(shown), (shown.judged.withheld >= 1, "nothing was withheld")) }),
+    ]
+
+    // MARK: - The market moves, or one venue does not
+
+    private static let realMoves: [Incident] = [
+        Incident(
+            day: "2025-10-10", what: "5 % in a minute everywhere; one venue silent for 820 s, then 2.5 % off and back",
+            expected: "the crash goes through, no tick is stale",
+            sources: ["binance", "bitstamp", "coinbase", "kraken"], seconds: 1500,
+            // In shocks of 1.7 %, as order books give way.
+            market: { seconds in
+                107_900 * (1 - 0.017 * Double(min(3, max(0, Int((seconds - 280.5) / 20)))))
+            },
+            script: { source, seconds, ask, fair in
+                guard source == "bitstamp" else { return nil }
+                if (290..<1110).contains(seconds) { return .hangs }
+                if (1110..<1140).contains(seconds) { return .price(ask % 2 == 0 ? fair * 0.975 : fair * 1.025) }
+                return nil
+            },
+            check: { shown in
+                expect(
+                    isTrue(shown), (shown.stale.isEmpty, "\(shown.stale.count) ticks were stale"),
+                    (shown.judged.confirmed >= 4, "only \(shown.judged.confirmed) were confirmed"))
+            }),
+        Incident(
+            day: "2025-10-10", what: "the same with one source only",
+            expected: "shown as unconfirmed after three ticks that say the same", sources: ["binance"], stored: 107_900,
+            market: { $0 < 300 ? 107_900 : 102_500 },
+            check: { shown in
+                expect(
+                    isTrue(shown), (shown.stale.count == 2, "\(shown.stale.count) ticks were stale"),
+                    (shown.judged.unconfirmed >= 1, "none was unconfirmed"))
+            }),
+        Incident(
+            day: "2023-03-24", what: "Binance answers 28,080 for 2.5 h while Coinbase reaches 27,651",
+            expected: "found, told, and passed over until it moves again", seconds: 10_800,
+            market: { seconds in
+                28_080 - 429 * min(1, max(0, (seconds - 600) / 5400)) + 8 * (seconds / 40).remainder(dividingBy: 1)
+            },
+            script: { source, seconds, _, _ in
+                source == "binance" && (600..<9600).contains(seconds) ? .price(28_080) : nil
+            },
+            check: { shown in
+                expect(
+                    // Till it is found out it is shown, and as far off as the others had to move.
+                    isTrue(shown, within: 0.006), (shown.stale.count <= 1, "stale"),
+                    (shown.fresh(from: "binance", after: 3600, before: 9600) == 0, "not passed over"),
+                    (shown.fresh(from: "binance", after: 10_200) > 500, "it did not come back"),
+                    (shown.told("stands still at 28080") >= 1, "not told"))
+            }),
+        Incident(
+            day: "2018-01-01", what: "one cache node answers a ticker of ten hours ago every few polls",
+            expected: "what goes backwards in the venue's own time is refused",
+            sources: ["coinbase", "bitstamp", "kraken", "binance"], market: { _ in 13_500 },
+            script: { source, _, ask, _ in
+                source == "coinbase" && ask % 4 == 3
+                    ? .marked(
+                        13_000, VenueMark(time: Timestamp(milliseconds: VirtualDaemon.wallStart - 36_000_000), trade: 1)
+                    )
+                    : nil
+            },
+            check: { shown in expect(isTrue(shown), (shown.stale.isEmpty, "stale")) }),
+    ]
+
+    // MARK: - USDT is not the dollar
+
+    private static let pegs: [Incident] = [
+        Incident(
+            day: "2018-10-15", what: "USDT falls to 0.87 dollars: BTC at 7,380 USDT and 6,420 dollars",
+            expected: "the USDT price is shown as one in USDT, with a warning", seconds: 1800, market: { _ in 6420 },
+            peg: ramp(1, 0.87, start: 300, over: 900),
+            check: { shown in
+                expect(
+                    isTrue(shown), (shown.stale.isEmpty, "stale"), (shown.warned > 1200, "not warned"),
+                    (shown.told("USDT is off its peg") == 1, "told \(shown.told("USDT is off its peg")) times"))
+            }),
+        Incident(
+            day: "2022-05-12", what: "USDT falls to 0.95 and comes back; currency.usdt = convert",
+            expected: "the price stays one in dollars", rules: JudgementRules(tether: .convert), seconds: 3600,
+            market: { _ in 28_900 },
+            peg: { 1 - 0.05 * max(0, 1 - abs($0 - 1800) / 900) },
+            check: { shown in
+                // The rate is as old as the observer's last look: what the peg moved since then.
+                expect(
+                    isTrue(shown, within: 0.006), (shown.stale.isEmpty, "stale"),
+                    (
+                        shown.fresh.allSatisfy { $0.state.quote?.source != "binance" || $0.state.conversion != nil },
+                        "not converted"
+                    ),
+                    (shown.told("USDT is back at its peg") == 1, "not told that it is back"))
+            }),
+        Incident(
+            day: "2022-05-12", what: "the same; currency.usdt = refuse",
+            expected: "dollar markets are shown while USDT is off its peg", rules: JudgementRules(tether: .refuse),
+            seconds: 3600, market: { _ in 28_900 },
+            peg: { 1 - 0.05 * max(0, 1 - abs($0 - 1800) / 900) },
+            check: { shown in
+                expect(
+                    isTrue(shown), (shown.stale.count <= 1, "stale"),
+                    (shown.fresh(from: "binance", after: 1400, before: 2200) == 0, "not refused"),
+                    (shown.fresh(from: "binance", after: 3000) > 500, "it did not come back"))
+            }),
+        Incident(
+            day: "2023-03-11", what: "USDT at 1.017 dollars: BTCUSDT/BTCUSD 0.9837",
+            expected: "a warning", seconds: 1800, market: { _ in 22_300 }, peg: ramp(1, 1.017, start: 300, over: 600),
+            check: { shown in
+                expect(isTrue(shown), (shown.stale.isEmpty, "stale"), (shown.warned > 800, "not warned"))
+            }),
+    ]
+
+    // MARK: - Values that are none
+
+    private static let wrongValues: [Incident] = [
+        Incident(
+            day: "2021-12-14", what: "a site shows 850,867,136,053.72",
+            expected: "refused", market: { _ in 47_000 },
+            script: { source, seconds, _, _ in
+                source == "binance" && (300..<400).contains(seconds) ? .price(850_867_136_053.72) : nil
+            },
+            check: { shown in
+                expect(
+                    isTrue(shown), (shown.stale.isEmpty, "stale"),
+                    (shown.told("outside 1 to 100000000") > 0, "not told"))
+            }),
+        Incident(
+            day: "various", what: "price 0, below 0", expected: "refused",
+            script: { source, _, ask, _ in source == "binance" && ask % 5 == 4 ? .price(ask % 2 == 0 ? 0 : -1) : nil },
+            check: { shown in expect(isTrue(shown), (shown.stale.isEmpty, "stale")) }),
+        Incident(
+            day: "2019-2025", what: "a price ten times too high or too low",
+            expected: "never comes out",
+            script: { source, seconds, _, fair in
+                guard source == "binance" else { return nil }
+                if (200..<260).contains(seconds) { return .price(fair / 10) }
+                return (400..<460).contains(seconds) ? .price(fair * 10) : nil
+            },
+            check: { shown in expect(isTrue(shown), (shown.stale.count <= 3, "stale")) }),
+        Incident(
+            day: "2022-06", what: "a test network is configured and serves 100,000 from the first answer on",
+            expected: "not even the first price is believed by itself", market: { _ in 22_000 },
+            script: { source, _, _, _ in source == "binance" ? .price(100_000) : nil },
+            check: { shown in
+                expect(
+                    isTrue(shown), (shown.stale.count <= 2, "stale"),
+                    (shown.told("first price") > 0, "not told"))
+            }),
+    ]
+
+    // MARK: - Nobody answers, or one never will
+
+    private static func down(
+        _ day: String, _ what: String, _ expected: String, _ sources: [String], _ error: PriceLoadingError,
+        from start: Double = 300, to end: Double = .infinity, of all: [String]? = nil, seconds: Int = 1200,
+        interval: Duration = .seconds(1), lines: Int = 12
+    ) -> Incident {
+        Incident(
+            day: day, what: what, expected: expected,
+            sources: all ?? ["binance", "coinbase", "bitstamp", "kraken"], seconds: seconds,
+            interval: interval,
+            script: { source, seconds, _, _ in
+                sources.contains(source) && seconds >= start && seconds < end ? .fails(error) : nil
+            },
+            check: { shown in
+                expect(
+                    isTrue(shown), (shown.stale.isEmpty, "\(shown.stale.count) stale"),
+                    (shown.lines.count <= lines, "\(shown.lines.count) lines"),
+                    (sources.allSatisfy { shown.told($0) > 0 }, "not told"),
+                    (
+                        end > Double(seconds) || shown.fresh(from: sources[0], after: end + 320) > 0
+                            || sources[0] != (all ?? ["binance"])[0],
+                        "it did not come back"
+                    ))
+            })
+    }
+
+    private static let outages: [Incident] = [
+        down(
+            "2025-11-18", "a CDN fails: pages of HTML from several exchanges for hours",
+            "the others go on", ["coinbase", "kraken", "bitstamp"], .unavailable("HTTP 520"), to: 3000, seconds: 4200),
+        down(
+            "2025-10-20", "a cloud region fails and Coinbase, the primary here, with it",
+            "the fallback in the same tick, and back by itself", ["coinbase"], .unavailable("HTTP 503"), to: 6000,
+            of: ["coinbase", "bitstamp", "kraken", "binance"], seconds: 7200),
+        down(
+            "2018-01-11", "Kraken, the primary here, is away for two days",
+            "no flood of lines, and back by itself", ["kraken"], .unavailable("HTTP 503"), to: 173_100,
+            of: ["kraken", "binance", "coinbase"], seconds: 175_000, interval: .seconds(2)),
+        down(
+            "2026-05-21", "CryptoCompare asks for a key: 401 for good",
+            "told at the start, and asked rarely", ["cryptocompare"], .refused("HTTP 401"), from: 0,
+            of: ["binance", "cryptocompare", "coinbase"]),
+        down(
+            "2025-03", "a name is removed from the DNS", "told, and passed over", ["cryptocompare"],
+            .unreachable("the name is not known (NXDOMAIN)"), from: 0, of: ["binance", "cryptocompare", "coinbase"]),
+        down(
+            "2022-11-30", "451 for a region, unannounced", "the fallback; asked about once a day", ["binance"],
+            .refused("HTTP 451")),
+        down(
+            "2020-04-15", "TLS handshakes end in internal_error for hours", "the fallback", ["binance"],
+            .unreachable("TLS: internal_error"), to: 5000, seconds: 6000),
+        down(
+            "ISP", "a provider's own certificate in the middle", "never trusted: the fallback", ["binance"],
+            .unreachable("the certificate is not trusted")),
+        down(
+            "2026-07-09", "an upgrade cuts all connections", "one answer lost, not one tick", ["binance"],
+            .unreachable("connection reset"), from: 300, to: 301),
+        Incident(
+            day: "repeated", what: "connected, and silent", expected: "the fallback in every tick",
+            script: { source, seconds, _, _ in source == "binance" && seconds >= 300 ? .hangs : nil },
+            check: { shown in expect(isTrue(shown), (shown.stale.isEmpty, "\(shown.stale.count) stale")) }),
+    ]
+
+    // MARK: - Clocks
+
+    private static let clocks: [Incident] = [
+        Incident(
+            day: "2024-08-08", what: "the venue's clock is 1.273 s ahead of ours",
+            expected: "no effect: ages are by our own clock", sources: ["coinbase", "bitstamp"],
+            script: { _, seconds, _, fair in
+                .marked(
+                    fair,
+                    VenueMark(time: Timestamp(milliseconds: VirtualDaemon.wallStart + Int64(seconds * 1000) + 1273)))
+            },
+            check: { shown in expect(isTrue(shown), (shown.stale.isEmpty, "stale")) }),
+        Incident(
+            day: "2025-01-01", what: "times change from milliseconds to microseconds and back",
+            expected: "a time from the far future is not remembered", sources: ["coinbase", "bitstamp"],
+            script: { source, seconds, _, fair in
+                let milliseconds = VirtualDaemon.wallStart + Int64(seconds * 1000)
+                let isMicroseconds = source == "coinbase" && (200..<400).contains(seconds)
+                return .marked(
+                    fair, VenueMark(time: Timestamp(milliseconds: isMicroseconds ? milliseconds * 1000 : milliseconds)))
+            },
+            check: { shown in
+                expect(
+                    isTrue(shown), (shown.stale.isEmpty, "stale"),
+                    (shown.fresh(from: "coinbase", after: 420) > 150, "its later answers were refused"))
+            }),
+    ]
+}

@@ -1,0 +1,74 @@
+import BTCPriceCore
+import BTCPriceNetworking
+import FoundationEssentials
+import Synchronization
+
+/// What a venue answers to one question.
+enum VenueAnswer {
+    case price(Double)
+    case marked(Double, VenueMark)
+    case fails(PriceLoadingError)
+    case hangs
+}
+
+/// A virtual exchange that answers by a script.
+final class ScriptedVenue: PriceLoader {
+    /// - Parameters:
+    ///   - seconds: The time.
+    ///   - ask: Which question it is, from 0.
+    typealias Script = @Sendable (_ seconds: Double, _ ask: Int) -> VenueAnswer
+
+    let source: PriceSource
+    private let clock: VirtualClock
+    private let latency: Duration
+    private let script: Script
+    private let asks = Atomic(0)
+
+    init(_ name: String, clock: VirtualClock, latency: Duration = .milliseconds(40), script: @escaping Script) throws {
+        guard let exchange = Exchange.all.first(where: { $0.source.name == name }) else {
+            throw VirtualExchange.Unknown(name: name)
+        }
+        source = exchange.source
+        self.clock = clock
+        self.latency = latency
+        self.script = script
+    }
+
+    func load() async throws(PriceLoadingError) -> LoadedPrice {
+        let seconds = clock.now.seconds
+        let answer = script(seconds, asks.add(1, ordering: .relaxed).oldValue)
+        if case .hangs = answer {
+            do { try await clock.sleep(until: clock.now.advanced(by: .seconds(3600))) } catch { throw .cancelled }
+            throw .unreachable("reset")
+        }
+        do { try await clock.sleep(until: clock.now.advanced(by: latency)) } catch { throw .cancelled }
+        switch answer {
+        case .price(let value):
+            return LoadedPrice(value: .cents(value), mark: ordinaryMark(seconds))
+        case .marked(let value, let mark): return LoadedPrice(value: .cents(value), mark: mark)
+        case .fails(let error): throw error
+        case .hangs: throw .cancelled
+        }
+    }
+
+    private func ordinaryMark(_ seconds: Double) -> VenueMark {
+        let milliseconds = VirtualDaemon.wallStart + Int64(seconds * 1000)
+        return VenueMark(
+            time: source.tells.contains(.time) ? Timestamp(milliseconds: milliseconds) : nil,
+            trade: source.tells.contains(.trade) ? milliseconds : nil)
+    }
+}
+
+extension Decimal {
+    /// A price to the cent. Below zero and beyond an integer as they come.
+    static func cents(_ value: Double) -> Decimal {
+        abs(value) < 1e15 ? Decimal(Int64((value * 100).rounded())) / 100 : Decimal(value)
+    }
+
+    /// For comparing.
+    var approximate: Double { Double(description) ?? .nan }
+}
+
+extension VirtualClock.Instant {
+    var seconds: Double { Double(offset.wholeMilliseconds) / 1000 }
+}
