@@ -3,6 +3,8 @@
 //     rehearsal week SEED        a week of everything that exchanges do, with clients in a loop and a restart a day
 //     rehearsal failure SEED     a day in which no source ever answers
 //     rehearsal alternate SEED   a day in which every second answer of every source is none
+//     rehearsal month SEED       a month of faults drawn from the days that happened, each answer held against the truth
+//                                each tick of some seconds can be shown
 //     rehearsal incidents [DAY]  days that happened, each as a scenario
 //
 // Prints figures, and leaves it to Tests/System to judge them.
@@ -15,7 +17,7 @@ import TestSupport
 let arguments = CommandLine.arguments
 let seed = arguments.count > 2 ? UInt64(arguments[2]) ?? 0 : 0
 guard arguments.count > 1 else {
-    print("usage: rehearsal week|failure|alternate SEED | rehearsal incidents [DAY]")
+    print("usage: rehearsal week|failure|alternate SEED | rehearsal month SEED [FROM TO] | rehearsal incidents [DAY]")
     exit(64)
 }
 let clock = VirtualClock()
@@ -27,6 +29,10 @@ Task.detached {
         case "week": try await rehearseWeek(seed: seed, clock: clock)
         case "failure": try await rehearseDay(seed: seed, clock: clock, faults: { _ in [.outage] }, calm: .zero)
         case "alternate": try await rehearseAlternation(seed: seed, clock: clock)
+        case "month":
+            let closely = arguments.dropFirst(3).compactMap(Double.init)
+            try await rehearseMonth(
+                seed: seed, clock: clock, closely: closely.count == 2 ? closely[0]..<closely[1] : 0..<0)
         case "incidents": try await rehearseIncidents(on: clock, day: arguments.dropFirst(2).first)
         default: print("unknown rehearsal")
         }

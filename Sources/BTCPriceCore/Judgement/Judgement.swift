@@ -45,7 +45,7 @@ struct Judgement: Sendable {
     /// By source.
     var premiums: [String: Premium] = [:]
     /// Premiums that were seen once and lie too far from what was expected.
-    private var odd: [String: Double] = [:]
+    private var odd: [String: (log: Double, since: Int64)] = [:]
     /// Sources that were not believed, until they are in line again.
     private(set) var suspects: Set<String> = []
     private var pending: Pending?
@@ -191,7 +191,7 @@ struct Judgement: Sendable {
     /// - Returns: Whether it is in line with what was known; also where nothing could be compared.
     @discardableResult
     mutating func learned(_ price: FetchedPrice) -> Bool {
-        standstill.saw(price)
+        standstill.sawAnother(price)
         let (quote, now) = (price.quote, price.observed.boottime)
         // Only side by side with a price of the same moment.
         guard let index, quote.source != index.source, abs(now - index.at) <= 5000 else { return true }
@@ -200,16 +200,19 @@ struct Judgement: Sendable {
         if let known {
             // Beside one that stands still nothing is learned, but whether the others move.
             if standstill.suspects(index.source, at: now) {
-                standstill.other(quote.source, moved: offset - known.log, of: premiums.count - 1, beside: index.source)
+                standstill.other(quote.source, moved: offset - known.log, of: premiums.count - 1, beside: index.source, at: now)
+                return true
+            }
+            // A market that stands still does not drift away: the others do.
+            if standstill.suspects(quote.source, at: now) {
+                if abs(offset - known.log) >= JudgementBounds.standstillMove {
+                    standstill.standsStill(quote.source, beside: [index.source])
+                }
                 return true
             }
             let slack = JudgementBounds.drift(over: now - known.at)
             let isNear = abs(offset - known.log) <= JudgementBounds.move(after: now - index.at) + slack
-            // One odd answer is not taken at its word. If it says the same again, it is where it stands now.
-            guard isNear || odd[quote.source].map({ abs($0 - offset) <= 0.01 }) == true, isOfOrder(quote, offset) else {
-                odd[quote.source] = offset
-                return false
-            }
+            guard isNear || isOddForLong(quote.source, offset, at: now), isOfOrder(quote, offset) else { return false }
             if isNear { unconfirmedSince = nil }
         } else {
             guard isOfOrder(quote, offset) else { return false }
@@ -222,17 +225,23 @@ struct Judgement: Sendable {
         return true
     }
 
+    /// An odd answer is not taken at its word. If the source says the same for long, it is where it stands now.
+    private mutating func isOddForLong(_ source: String, _ offset: Double, at boottime: Int64) -> Bool {
+        guard let before = odd[source], abs(before.log - offset) <= JudgementBounds.oddDrift else {
+            odd[source] = (offset, boottime)
+            return false
+        }
+        odd[source] = (offset, before.since)
+        let long = suspects.contains(source) ? JudgementBounds.suspicionLasts : JudgementBounds.oddLasts
+        return boottime - before.since >= long
+    }
+
     /// Whether a source stands where one can that quotes in its currency, beside the one that is shown.
     private func isOfOrder(_ quote: PriceQuote, _ offset: Double) -> Bool {
         guard let index, let shown = premiums[index.source] else { return true }
         let bound =
             shown.isInTether == quote.isInTether ? JudgementBounds.sameCurrency : JudgementBounds.sameOrder
         return abs(offset - shown.log) <= bound
-    }
-
-    /// Whether the source that is shown is found to stand still.
-    mutating func findStandstill() -> Standstill.Finding? {
-        index.flatMap { standstill.finding($0.source) }
     }
 
     private mutating func measureTether(_ quote: PriceQuote, beside index: Index, at boottime: Int64) {

@@ -37,8 +37,17 @@ public enum JudgementBounds {
     static let contradictionHolds = Duration.seconds(60).wholeMilliseconds
     /// A jump that nobody confirmed and nobody contradicted for so long is the level.
     static let unconfirmedLasts = Duration.seconds(600).wholeMilliseconds
+    /// A source that has moved by itself is where it stands if it stays there for so long; one that was contradicted, for longer.
+    static let oddLasts = Duration.seconds(180).wholeMilliseconds
+    static let suspicionLasts = Duration.seconds(900).wholeMilliseconds
+    /// From one look at it to the next it may drift so far.
+    static let oddDrift = 0.01
     /// For so long a source has to give the very same answer to be suspected of standing still.
     static let standstill = Duration.seconds(30).wholeMilliseconds
+    /// After so long without an answer it may have stopped meanwhile.
+    static let longAway = Duration.seconds(600).wholeMilliseconds
+    /// Once it is suspected, another one is asked so often.
+    static let standstillLook = Duration.seconds(5).wholeMilliseconds
     /// So far the others have to move meanwhile.
     static let standstillMove = 0.0025
     /// From here on USDT is off its peg, and below that it is back: in quiet years it stays within 0.2 %.

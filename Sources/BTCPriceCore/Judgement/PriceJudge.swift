@@ -26,6 +26,8 @@ struct PriceJudge: Sendable {
         var confirmation: Confirmation
         var consensus: Consensus?
         var conversion: Conversion?
+        /// Sources that are found out in the same moment, this price's own among them.
+        var distrusted: [SourceFailure] = []
     }
 
     enum Ruling: Sendable, Hashable {
@@ -35,6 +37,8 @@ struct PriceJudge: Sendable {
     }
 
     private(set) var judgement = Judgement()
+    /// In a median: the last answers of those that can't be asked at every tick.
+    private var latest: [String: FetchedPrice] = [:]
     var rules: JudgementRules
 
     init(rules: JudgementRules, judgement: Judgement = Judgement()) {
@@ -56,8 +60,12 @@ struct PriceJudge: Sendable {
     var frozen: [String: Decimal] { judgement.standstill.frozen }
 
     /// Rules on a fetch's evidence.
-    mutating func rule(on evidence: PriceEvidence, isTick: Bool) -> Ruling {
-        if rules.mode == .median { return ruleOnMedian(evidence, isTick: isTick) }
+    /// - Parameters:
+    ///   - evidence: What it brought.
+    ///   - isTick: Whether a tick made it.
+    ///   - age: How old another answer may be to count in a median, milliseconds.
+    mutating func rule(on evidence: PriceEvidence, isTick: Bool, upTo age: Int64) -> Ruling {
+        if rules.mode == .median { return ruleOnMedian(evidence, isTick: isTick, upTo: age) }
         return ruleOnOne(evidence.price, witnesses: evidence.witnesses, isTick: isTick)
     }
 
@@ -94,6 +102,7 @@ struct PriceJudge: Sendable {
         // Before it is converted: they tell at what rate.
         for witness in witnesses { judgement.learned(witness) }
         var shown = Shown(quote: price.quote, observed: price.observed, confirmation: confirmation)
+        if !witnesses.isEmpty { shown.distrusted = foundStandingStill() }
         guard price.quote.isInTether else { return .shown(shown) }
         switch rules.tether {
         case .warn: return .shown(shown)
@@ -123,8 +132,8 @@ struct PriceJudge: Sendable {
         )
     }
 
-    private mutating func ruleOnMedian(_ evidence: PriceEvidence, isTick: Bool) -> Ruling {
-        let all = evidence.all
+    private mutating func ruleOnMedian(_ evidence: PriceEvidence, isTick: Bool, upTo age: Int64) -> Ruling {
+        let all = evidence.all + earlier(than: evidence, upTo: age)
         // A USDT level stands beside dollar levels only as dollars.
         let hasDollars = all.contains { !$0.quote.isInTether }
         let comparable = all.compactMap { price -> (price: FetchedPrice, value: Decimal)? in
@@ -158,6 +167,16 @@ struct PriceJudge: Sendable {
             Shown(quote: quote, observed: newest, confirmation: .confirmed, consensus: consensus))
     }
 
+    /// The last answers of sources that were not asked this time, if they are new enough.
+    private mutating func earlier(than evidence: PriceEvidence, upTo age: Int64) -> [FetchedPrice] {
+        for price in evidence.all { latest[price.quote.source] = price }
+        for failure in evidence.failures { latest[failure.source] = nil }
+        let asked = Set(evidence.all.map(\.quote.source))
+        let now = evidence.price.observed.boottime
+        return latest.filter { !asked.contains($0.key) && now - $0.value.observed.boottime <= age }
+            .sorted { $0.key < $1.key }.map(\.value)
+    }
+
     /// The observer has asked a source that the ticks do not.
     /// - Returns: Whose price is not believed from now on.
     mutating func observed(_ price: FetchedPrice) -> [SourceFailure] {
@@ -167,21 +186,21 @@ struct PriceJudge: Sendable {
             let reason = "\(price.quote.value) \(price.quote.market) is still far from what the others say"
             return [SourceFailure(source: price.quote.source, error: .implausible(reason))]
         }
-        if let found = judgement.findStandstill() {
-            let since = found.since.wall.utcText
-            return [
-                SourceFailure(
-                    source: found.source,
-                    error: .staleData(
-                        "it stands still at \(found.value) since \(since), while \(found.others.joined(separator: " and ")) move"
-                    ))
-            ]
-        }
+        let standing = foundStandingStill()
+        if !standing.isEmpty { return standing }
         if let (source, reason) = judgement.stray(at: price.observed.boottime) {
             judgement.forget(source)
             return [SourceFailure(source: source, error: .implausible(reason))]
         }
         return []
+    }
+
+    private mutating func foundStandingStill() -> [SourceFailure] {
+        judgement.standstill.takeFindings().map { found in
+            let others = found.others.joined(separator: " and ")
+            let reason = "it stands still at \(found.value) since \(found.since.wall.utcText), while \(others) moved"
+            return SourceFailure(source: found.source, error: .staleData(reason))
+        }
     }
 
     /// What a reader of `quote` must know of its market; `nil` where all is well.

@@ -9,6 +9,7 @@ struct Standstill: Sendable {
         var value: Decimal
         var mark: VenueMark?
         var since: ObservationTime
+        var seen: Int64
     }
 
     /// A source that stands still.
@@ -25,6 +26,9 @@ struct Standstill: Sendable {
     private var moved: [String: Int] = [:]
     private var suspect: String?
     private var othersInAll = 0
+    private var lastLook: (source: String, at: Int64)?
+    /// Found and not told yet.
+    private var findings: [Finding] = []
     /// The answers of sources that stand still.
     private(set) var frozen: [String: Decimal] = [:]
 
@@ -32,10 +36,22 @@ struct Standstill: Sendable {
     mutating func saw(_ price: FetchedPrice) {
         let (source, value) = (price.quote.source, price.quote.value)
         // A newer trade at the same price is no standstill.
-        if let same = last[source], same.value == value, same.mark == price.mark { return }
-        last[source] = Last(value: value, mark: price.mark, since: price.observed)
+        if let same = last[source], same.value == value, same.mark == price.mark {
+            last[source]?.seen = price.observed.boottime
+            return
+        }
+        last[source] = Last(value: value, mark: price.mark, since: price.observed, seen: price.observed.boottime)
         frozen[source] = nil
         if source == suspect { moved = [:] }
+    }
+
+    /// A source that is not shown has answered. If it was away for long and its answers carry no time, it may have stopped meanwhile:
+    /// it has to give another answer before one of its is shown.
+    mutating func sawAnother(_ price: FetchedPrice) {
+        let source = price.quote.source
+        let wasAway = last[source].map { price.observed.boottime - $0.seen > JudgementBounds.longAway } ?? false
+        saw(price)
+        if wasAway, price.mark == nil { frozen[source] = price.quote.value }
     }
 
     /// Whether a source has given the same answer for so long that it may stand still.
@@ -44,12 +60,27 @@ struct Standstill: Sendable {
         return boottime - last.since.boottime >= JudgementBounds.standstill
     }
 
+    /// Whether another source should be asked now about one that may stand still.
+    func wantsWitness(on price: FetchedPrice) -> Bool {
+        let (source, boottime) = (price.quote.source, price.observed.boottime)
+        return suspects(source, at: boottime) && last[source]?.value == price.quote.value
+            && last[source]?.mark == price.mark
+            && (lastLook.map { boottime - $0.at >= JudgementBounds.standstillLook } ?? true)
+    }
+
+    /// Whoever was asked last about one that may stand still, where there are others: the next one to ask is another.
+    var lastAsked: Set<String> { othersInAll > 1 ? Set([lastLook?.source].compactMap(\.self)) : [] }
+
     /// Another source was asked meanwhile.
     /// - Parameters:
     ///   - move: How far it is from where it stood, in natural logarithms.
     ///   - count: How many other sources are known.
     ///   - suspect: The one that may stand still.
-    mutating func other(_ source: String, moved move: Double, of count: Int, beside suspect: String) {
+    ///   - boottime: When, `CLOCK_BOOTTIME` in milliseconds.
+    mutating func other(
+        _ source: String, moved move: Double, of count: Int, beside suspect: String, at boottime: Int64
+    ) {
+        lastLook = (source, boottime)
         if suspect != self.suspect { moved = [:] }
         self.suspect = suspect
         othersInAll = count
@@ -63,16 +94,24 @@ struct Standstill: Sendable {
         }
     }
 
-    /// Whether the one that is suspected is found to stand still: two others have moved the same way, or the only other one has
-    /// twice.
-    mutating func finding(_ source: String) -> Finding? {
-        guard source == suspect, let last = last[source], frozen[source] == nil else { return nil }
-        for others in [moved.filter { $0.value > 0 }, moved.filter { $0.value < 0 }] {
-            guard others.count >= 2 || (othersInAll == 1 && others.values.contains { abs($0) >= 2 }) else { continue }
-            frozen[source] = last.value
-            moved = [:]
-            return Finding(source: source, value: last.value, since: last.since, others: others.keys.sorted())
+    /// A source gave the same answer while the one that is shown moved.
+    mutating func standsStill(_ source: String, beside others: [String]) {
+        guard let last = last[source], frozen[source] == nil else { return }
+        frozen[source] = last.value
+        findings.append(Finding(source: source, value: last.value, since: last.since, others: others))
+    }
+
+    /// What was found out since this was asked last. The one that is suspected stands still if two others have moved the same way,
+    /// or if the only other one has twice.
+    mutating func takeFindings() -> [Finding] {
+        if let suspect {
+            for others in [moved.filter { $0.value > 0 }, moved.filter { $0.value < 0 }]
+            where others.count >= 2 || (othersInAll == 1 && others.values.contains { abs($0) >= 2 }) {
+                standsStill(suspect, beside: others.keys.sorted())
+                moved = [:]
+            }
         }
-        return nil
+        defer { findings = [] }
+        return findings
     }
 }

@@ -12,6 +12,9 @@ struct TetherMeasurement: Sendable {
         var careful: Double { previous.map { abs($0) < abs(log) ? $0 : log } ?? log }
     }
 
+    /// For so long a measurement counts beside a newer one.
+    private static let recent = Duration.seconds(120).wholeMilliseconds
+
     /// By the dollar source.
     private var measurements: [String: Measurement] = [:]
     private var isOffPeg = false
@@ -30,14 +33,16 @@ struct TetherMeasurement: Sendable {
     ///   - boottime: When, `CLOCK_BOOTTIME` in milliseconds.
     mutating func measured(_ log: Double, by source: String, at boottime: Int64) {
         let before = measurements[source]
-        // Within the same look it is the same measurement.
-        let previous = before.flatMap { boottime - $0.at >= 5000 ? $0.log : $0.previous }
+        // Within the same look it is the same measurement; one from long ago says nothing of now.
+        let previous = before.flatMap { last -> Double? in
+            let age = boottime - last.at
+            return age < 5000 ? last.previous : age <= Self.recent ? last.log : nil
+        }
         measurements[source] = Measurement(log: log, previous: previous, at: boottime)
-        let recent = measurements.filter { boottime - $0.value.at <= 120_000 }
+        let recent = measurements.filter { boottime - $0.value.at <= Self.recent }
         let ordered = recent.values.sorted { abs($0.careful) < abs($1.careful) }
         let chosen = ordered[(ordered.count - 1) / 2].careful
-        let isSure = recent.count > 1 || previous != nil
-        if abs(chosen) >= JudgementBounds.offPeg.from, isSure { isOffPeg = true }
+        if abs(chosen) >= JudgementBounds.offPeg.from { isOffPeg = true }
         if abs(chosen) < JudgementBounds.offPeg.back { isOffPeg = false }
         rate = TetherRate(
             value: Decimal(Int64((exp(chosen) * 1_000_000).rounded())) / 1_000_000, sources: recent.keys.sorted(),

@@ -106,9 +106,11 @@ public struct PriceStateMachine: Sendable {
     private mutating func answered(_ evidence: PriceEvidence, isTick: Bool, _ actions: inout Actions) {
         note(evidence.failures, &actions)
         let wasOffPeg = tetherRate?.isOffPeg ?? false
-        switch judge.rule(on: evidence, isTick: isTick) {
+        switch judge.rule(on: evidence, isTick: isTick, upTo: freshFor) {
         case .shown(let shown):
             for price in evidence.all { note(price, &actions) }
+            actions.distrusted = shown.distrusted
+            failing.formUnion(shown.distrusted.map(\.source))
             if isTick { count(shown.confirmation) }
             show(shown, &actions)
             if let consensus = shown.consensus, !consensus.outliers.isEmpty {

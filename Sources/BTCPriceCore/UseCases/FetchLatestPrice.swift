@@ -86,7 +86,7 @@ public struct FetchLatestPrice: Sendable {
         let observed = now()
         let source = loader.source
         try QuoteCheck.judge(loaded, after: known.marks[source.name])
-        if known.frozen[source.name] == loaded.value { throw .staleData("it still stands still at \(loaded.value)") }
+        if known.frozen[source.name] == loaded.value { throw .staleData("it stands still at \(loaded.value)") }
         return FetchedPrice(
             quote: PriceQuote(
                 value: loaded.value, currency: source.currency, timestamp: observed.wall, source: source.name,

@@ -42,6 +42,17 @@ struct GatherEvidence<C: Clock>: Sendable where C.Duration == Duration {
         let price = try await fetch.execute(asker, deadline: deadline, after: known)
         var evidence = PriceEvidence(price: price, failures: price.failures)
         var asked = Set([price.quote.source] + price.failures.map(\.source))
+        if judgement.standstill.wantsWitness(on: price) {
+            // One look, at one that has not been looked at.
+            let others = asked.union(judgement.standstill.lastAsked)
+            do throws(FetchFailure) {
+                evidence.witnesses.append(
+                    try await fetch.execute(asker, deadline: deadline, after: known, excluding: others))
+            } catch {
+                if error.isCancelled { throw error }
+            }
+            return evidence
+        }
         while needsAnother(evidence, judgement), fetch.clock.now < deadline {
             do throws(FetchFailure) {
                 let witness = try await fetch.execute(asker, deadline: deadline, after: known, excluding: asked)
