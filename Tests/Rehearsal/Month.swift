@@ -28,7 +28,9 @@ private struct MonthTruth: Sendable {
         var last: DrawnFault?
         for second in 0...Self.seconds {
             // Calm and busy hours: from a third of the usual volatility to three times as much.
-            if second % 3600 == 0 { volatility = [0.00005, 0.00015, 0.00045][Int.random(in: 0..<3, using: &generator)] }
+            if second % 3600 == 0 {
+                volatility = [0.00005, 0.00015, 0.00045][Int.random(in: 0..<3, using: &generator)]
+            }
             let drawn = Double.random(in: -1...1, using: &generator) + Double.random(in: -1...1, using: &generator)
             log += drawn * volatility * 1.22
             // Within a band: a month is no decade.
@@ -119,12 +121,15 @@ func rehearseMonth(seed: UInt64, clock: VirtualClock, closely: Range<Double>) as
         try ScriptedVenue(name, clock: clock) { truth.answer(of: name, at: $0, ask: $1) }
     }
     let counts = Shared([String: MonthCount]())
-    for fault in truth.lanes.flatMap(\.faults) { counts.update { $0[fault.kind.rawValue, default: MonthCount()].faults += 1 } }
+    for fault in truth.lanes.flatMap(\.faults) {
+        counts.update { $0[fault.kind.rawValue, default: MonthCount()].faults += 1 }
+    }
     let store = MemoryStore()
     let tally = Shared(Tally())
     let parts: [(days: Int, name: String, rules: JudgementRules)] = [
         (12, "primary, warn", JudgementRules()), (6, "primary, convert", JudgementRules(tether: .convert)),
-        (6, "primary, refuse", JudgementRules(tether: .refuse)), (6, "median of 3", JudgementRules(mode: .median, quorum: 3)),
+        (6, "primary, refuse", JudgementRules(tether: .refuse)),
+        (6, "median of 3", JudgementRules(mode: .median, quorum: 3)),
     ]
     var day = 0
     for part in parts {
@@ -152,9 +157,13 @@ func rehearseMonth(seed: UInt64, clock: VirtualClock, closely: Range<Double>) as
 }
 
 private func show(_ state: PriceState, _ truth: MonthTruth, at seconds: Double) {
-    let faults = truth.lanes.compactMap { $0.holding(at: Int(seconds)) }.map { "\($0.kind) \($0.source) since \($0.start)" }
+    let faults = truth.lanes.compactMap { $0.holding(at: Int(seconds)) }.map {
+        "\($0.kind) \($0.source) since \($0.start)"
+    }
     let price = state.quote.map { "\($0.value) \($0.source) \(state.confirmation?.rawValue ?? "")" } ?? "-"
-    print("\(seconds) \(state.freshness) \(price) \(state.warning ?? "") \(state.failure ?? "") \(faults.joined(separator: ", "))")
+    print(
+        "\(seconds) \(state.freshness) \(price) \(state.warning ?? "") \(state.failure ?? "") \(faults.joined(separator: ", "))"
+    )
 }
 
 /// The oracle: holds what is shown against what is true.

@@ -5,6 +5,7 @@
 //     rehearsal alternate SEED   a day in which every second answer of every source is none
 //     rehearsal month SEED       a month of faults drawn from the days that happened, each answer held against the truth
 //                                each tick of some seconds can be shown
+//     rehearsal replay FILE [S]  recorded prices, a line with second and price each, a tick every S seconds
 //     rehearsal incidents [DAY]  days that happened, each as a scenario
 //
 // Prints figures, and leaves it to Tests/System to judge them.
@@ -29,6 +30,10 @@ Task.detached {
         case "week": try await rehearseWeek(seed: seed, clock: clock)
         case "failure": try await rehearseDay(seed: seed, clock: clock, faults: { _ in [.outage] }, calm: .zero)
         case "alternate": try await rehearseAlternation(seed: seed, clock: clock)
+        case "replay":
+            try await rehearseReplay(
+                of: arguments.count > 2 ? arguments[2] : "",
+                interval: .seconds(arguments.count > 3 ? Int(arguments[3]) ?? 1 : 1), on: clock)
         case "month":
             let closely = arguments.dropFirst(3).compactMap(Double.init)
             try await rehearseMonth(

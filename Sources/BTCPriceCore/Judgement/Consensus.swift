@@ -17,8 +17,13 @@ public struct Consensus: Sendable, Hashable {
     }
 
     /// The median of prices in one currency, of those that are no outliers.
-    /// - Parameter prices: At least one.
-    static func median(of prices: [(source: String, value: Decimal)]) -> (value: Decimal, consensus: Consensus) {
+    /// - Parameters:
+    ///   - prices: At least one. Earlier ones among them support the others, and are not shown themselves.
+    ///   - isEarlier: Whether a source's price is one.
+    /// - Returns: The median; `nil` where only earlier ones agree.
+    static func median(
+        of prices: [(source: String, value: Decimal)], isEarlier: (String) -> Bool = { _ in false }
+    ) -> (value: Decimal?, consensus: Consensus) {
         let rough = middle(of: prices.map(\.value))
         let isNear = { (value: Decimal) in
             abs(value.logarithm - rough.logarithm) <= JudgementBounds.outlier
@@ -27,8 +32,9 @@ public struct Consensus: Sendable, Hashable {
         // Two that contradict each other leave nobody in the middle.
         if counted.isEmpty { counted = [prices[0]] }
         let values = counted.map(\.value).sorted()
+        let current = counted.filter { !isEarlier($0.source) }.map(\.value)
         return (
-            middle(of: values),
+            current.isEmpty ? nil : middle(of: current),
             Consensus(
                 sources: counted.map(\.source),
                 outliers: prices.map(\.source).filter { source in !counted.contains { $0.source == source } },

@@ -200,7 +200,8 @@ struct Judgement: Sendable {
         if let known {
             // Beside one that stands still nothing is learned, but whether the others move.
             if standstill.suspects(index.source, at: now) {
-                standstill.other(quote.source, moved: offset - known.log, of: premiums.count - 1, beside: index.source, at: now)
+                standstill.other(
+                    quote.source, moved: offset - known.log, of: premiums.count - 1, beside: index.source, at: now)
                 return true
             }
             // A market that stands still does not drift away: the others do.

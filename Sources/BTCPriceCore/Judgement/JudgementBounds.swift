@@ -55,5 +55,5 @@ public enum JudgementBounds {
     /// The oldest USDT/USD rate that a price is converted with.
     static let oldestRate = Duration.seconds(3600).wholeMilliseconds
     /// In a median, what lies farther from it is an outlier.
-    static let outlier = 0.02
+    static let outlier = 0.015
 }

@@ -141,8 +141,10 @@ struct PriceJudge: Sendable {
             if refusesTether { return nil }
             return converted(price).map { (price, $0.0) }
         }
-        let (value, consensus) = Consensus.median(of: comparable.map { ($0.price.quote.source, $0.value) })
-        guard consensus.sources.count >= rules.quorum else {
+        let asked = Set(evidence.all.map(\.quote.source))
+        let (median, consensus) = Consensus.median(
+            of: comparable.map { ($0.price.quote.source, $0.value) }, isEarlier: { !asked.contains($0) })
+        guard let median, consensus.sources.count >= rules.quorum else {
             for price in all { judgement.learned(price) }
             let said = all.map { "\($0.quote.source) (\($0.quote.value) \($0.quote.market))" }.joined(separator: ", ")
             return .withheld(
@@ -155,16 +157,18 @@ struct PriceJudge: Sendable {
         guard consensus.sources.count > 1 else {
             return ruleOnOne(evidence.price, witnesses: evidence.witnesses, isTick: isTick)
         }
-        let counted = all.filter { consensus.sources.contains($0.quote.source) }
+        let counted = evidence.all.filter { consensus.sources.contains($0.quote.source) }
         let newest = counted.map(\.observed).max { $0.boottime < $1.boottime } ?? evidence.price.observed
         let isDollar = counted.contains { !$0.quote.isInTether } || rules.tether == .convert
         let quote = PriceQuote(
-            value: value, currency: evidence.price.quote.currency, timestamp: newest.wall, source: "median",
+            value: median, currency: evidence.price.quote.currency, timestamp: newest.wall, source: "median",
             market: isDollar ? "BTC/USD" : evidence.price.quote.market)
         judgement.accepted(FetchedPrice(quote: quote, observed: newest, mark: nil), as: .confirmed)
         for price in all { judgement.learned(price) }
         return .shown(
-            Shown(quote: quote, observed: newest, confirmation: .confirmed, consensus: consensus))
+            Shown(
+                quote: quote, observed: newest, confirmation: .confirmed, consensus: consensus,
+                distrusted: foundStandingStill()))
     }
 
     /// The last answers of sources that were not asked this time, if they are new enough.

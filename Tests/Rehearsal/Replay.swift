@@ -1,0 +1,54 @@
+import BTCPriceCore
+import FoundationEssentials
+import TestSupport
+
+/// Recorded prices through the shipped core, from one source alone: nobody can confirm anything, and nothing may be withheld.
+/// - Parameters:
+///   - path: A line a price: its second and the price.
+///   - interval: From one tick to the next.
+func rehearseReplay(of path: String, interval: Duration, on clock: VirtualClock) async throws {
+    let prices = try recorded(path)
+    guard let first = prices.first, let last = prices.last else { throw ReplayError(reason: "\(path) holds no price") }
+    let venue = try ScriptedVenue("binance", clock: clock) { seconds, _ in
+        // The last one before that moment.
+        var (low, high) = (0, prices.count)
+        while high - low > 1 {
+            let middle = (low + high) / 2
+            if prices[middle].second <= first.second + seconds { low = middle } else { high = middle }
+        }
+        return .price(prices[low].price)
+    }
+    let kept = CachedPrice(
+        quote: PriceQuote(
+            value: .cents(first.price), currency: "USD", timestamp: Timestamp(milliseconds: VirtualDaemon.wallStart),
+            source: "binance", market: "BTC/USDT"), observedBoottime: nil)
+    let shown = Shared((fresh: 0, stale: 0, failures: [String]()))
+    let tally = Shared(Tally())
+    let daemon = await VirtualDaemon(
+        [venue], clock: clock, store: MemoryStore(kept), interval: interval, jitter: { 0.5 }, tally: tally
+    ) { state in
+        shown.update { shown in
+            if state.freshness == .fresh { shown.fresh += 1 } else { shown.stale += 1 }
+            if let failure = state.failure, shown.failures.count < 5 { shown.failures.append(failure) }
+        }
+    }
+    try await clock.sleep(until: .init(offset: .milliseconds(Int64((last.second - first.second) * 1000))))
+    let record = await daemon.record
+    await daemon.stop()
+    print(
+        "prices \(prices.count) fresh \(shown.current.fresh) stale \(shown.current.stale) withheld \(record.judged.withheld)"
+    )
+    for failure in shown.current.failures { print(failure) }
+}
+
+private struct ReplayError: Error {
+    let reason: String
+}
+
+private func recorded(_ path: String) throws -> [(second: Double, price: Double)] {
+    try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n").map { line in
+        let parts = line.split(separator: " ").compactMap { Double($0) }
+        guard parts.count == 2 else { throw ReplayError(reason: "\(path): \(line)") }
+        return (parts[0], parts[1])
+    }
+}
