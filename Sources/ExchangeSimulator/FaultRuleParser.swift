@@ -77,6 +77,7 @@ struct FaultRuleParser {
         case "redirect": return .redirect
         case "content-type": return .contentType(word())
         case "venue-clock": return .venueClock(seconds: Int(try time(sign: true) / 1000))
+        case "price": return try price()
         case "close": return .close
         case "reset": return .reset
         case "dark": return .dark
@@ -98,6 +99,17 @@ struct FaultRuleParser {
             throw Failure(reason: "'\(text)' is no time")
         }
         return time
+    }
+
+    private mutating func price() throws(Failure) -> FaultScript.Fault {
+        let text = word()
+        if text.first == "x", let factor = Double(text.dropFirst()), factor.isFinite {
+            return .price(fixed: nil, factor: factor)
+        }
+        guard !text.isEmpty, text.allSatisfy({ $0.isASCII && ($0.isNumber || "-.".contains($0)) }) else {
+            throw Failure(reason: "'\(text)' is no price")
+        }
+        return .price(fixed: text, factor: 1)
     }
 
     private mutating func certificate() throws(Failure) -> FaultScript.Certificate {

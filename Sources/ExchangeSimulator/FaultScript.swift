@@ -52,6 +52,8 @@ public struct FaultScript: Sendable, Equatable {
         case contentType(String)
         /// `venue-clock +3600s`: the right answer, by a clock that is ahead, or with a minus behind.
         case venueClock(seconds: Int)
+        /// `price 8200 | xFACTOR`: the right shape with this price in it, or with the price so many times as high.
+        case price(fixed: String?, factor: Double)
         /// `close`: the connection is closed instead of an answer.
         case close
         /// `reset`: the connection is reset instead of an answer.

@@ -46,6 +46,13 @@ public struct PriceFeed: Sendable {
         kind = .walk(SplitMix64(seed: seed), cents: start * 100)
     }
 
+    /// A price so many times as high, to the cent.
+    static func price(_ price: String, times factor: Double) -> String {
+        let cents = Int64(((Double(price) ?? 0) * factor * 100).rounded())
+        let rest = abs(cents % 100)
+        return "\(cents / 100).\(rest < 10 ? "0" : "")\(rest)"
+    }
+
     /// The next price, as a decimal text.
     mutating func next() -> String {
         switch kind {

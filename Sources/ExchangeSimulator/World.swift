@@ -99,8 +99,10 @@ final class World: Sendable {
             if let refusal = shape.refusal(of: request) { return .reply(refusal, .whole(delay: 0)) }
             var clock = 0
             if case .venueClock(let seconds)? = fault { clock = seconds }
+            var price = state.feed.next()
+            if case .price(let fixed, let factor) = fault { price = fixed ?? PriceFeed.price(price, times: factor) }
             var answer = shape.answer(
-                price: state.feed.next(), number: state.counters[venue]?.total ?? 0, clockAhead: clock)
+                price: price, number: state.counters[venue]?.total ?? 0, clockAhead: clock)
             switch fault {
             case .stallBody: return .reply(answer, .stalled)
             case .halfBody: return .reply(answer, .halved)

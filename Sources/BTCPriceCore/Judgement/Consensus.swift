@@ -45,6 +45,6 @@ public struct Consensus: Sendable, Hashable {
     private static func middle(of values: [Decimal]) -> Decimal {
         let sorted = values.sorted()
         let half = sorted.count / 2
-        return sorted.count % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2
+        return sorted.count % 2 == 1 ? sorted[half] : ((sorted[half - 1] + sorted[half]) / 2).rounded(toPlaces: 8)
     }
 }

@@ -124,8 +124,10 @@ struct PriceJudge: Sendable {
 
     private func converted(_ price: FetchedPrice) -> (Decimal, Conversion)? {
         guard let rate = judgement.tether.usableRate(at: price.observed.boottime) else { return nil }
+        let value = (price.quote.value * rate.value).rounded(toPlaces: 8)
+        guard (QuoteCheck.lowest...QuoteCheck.highest).contains(value) else { return nil }
         return (
-            price.quote.value * rate.value,
+            value,
             Conversion(
                 value: price.quote.value, rate: rate.value, sources: rate.sources,
                 measuredBoottime: rate.measuredBoottime)
