@@ -1,0 +1,6 @@
+// libFuzzer as a library: the toolchain has its archive and no header for it (llvm.org/docs/LibFuzzer.html, Using libFuzzer as a
+// library).
+#include <stddef.h>
+#include <stdint.h>
+
+int LLVMFuzzerRunDriver(int *argc, char ***argv, int (*run)(const uint8_t *data, size_t size));
