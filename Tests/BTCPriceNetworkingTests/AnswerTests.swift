@@ -69,6 +69,8 @@ struct Case: Sendable, CustomTestStringConvertible {
         // A number instead of a string, and an exponent: both are seen in exchanges' answers.
         Case("binance", 200, #"{"symbol":"BTCUSDT","price":75500.99}"#, "75500.99"),
         Case("binance", 200, #"{"symbol":"BTCUSDT","price":"6.683669E4"}"#, "66836.69"),
+        // 39 digits: a Decimal may hold them, and would not be read from its own text again.
+        Case("binance", 200, #"{"symbol":"BTCUSDT","price":3.00000000000000000000000000000000000001}"#, "invalid-data"),
         Case("binance", 200, #"{"symbol":"LTCBTC","price":"4.00000200"}"#, "invalid-data"),
         Case("binance", 200, #"{"symbol":"BTCUSDT","price":"0.00000000"}"#, "invalid-data"),
         Case("binance", 200, #"{"symbol":"BTCUSDT","price":"-5"}"#, "invalid-data"),
