@@ -220,7 +220,7 @@ struct Case: Sendable, CustomTestStringConvertible {
     @Test(arguments: [
         ("1970-01-01T00:00:00Z", 0), ("2000-02-29T23:59:59.999Z", 951_868_799_999),
         ("2018-01-01T02:34:46.419000Z", 1_514_774_086_419), ("2026-06-19T16:43:33.016274911Z", 1_781_887_413_016),
-        ("2100-03-01T00:00:00.5Z", 4_107_542_400_500),
+        ("2100-03-01T00:00:00.5Z", 4_107_542_400_500), ("0000-01-01T00:00:00Z", -62_167_219_200_000),
     ])
     func `venue times are read to the millisecond`(text: String, expected: Int64) {
         #expect(VenueTime.milliseconds(fromRFC3339: text) == expected)
