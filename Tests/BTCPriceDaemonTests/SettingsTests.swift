@@ -78,6 +78,9 @@ import Testing
         #expect(again.entries.map(\.value) == settings.entries.map(\.value))
         #expect(again.proxy == .socks5(host: "::1", port: 9050))
         #expect(again.sources.map(\.exchange.source.name) == ["coinbase", "binance"])
+        // A control character would end the line, and an accent hides the quotation mark before it.
+        let odd = try read(["--tls-ca-file=/a\n\t\u{7F}\"\u{301}\\b"])
+        #expect(try read(file: odd.listing).caFile == odd.caFile)
     }
 
     @Test(arguments: [
