@@ -162,7 +162,8 @@ if let libFuzzer {
         .executableTarget(
             name: "fuzz-decoders",
             dependencies: [
-                "BTCPriceCore", "BTCPriceDaemon", "BTCPriceFeature", "BTCPriceNetworking", "BTCPricePersistence",
+                "BTCCtl", "BTCPriceCore", "BTCPriceDaemon", "BTCPriceFeature", "BTCPriceNetworking",
+                "BTCPricePersistence",
                 "BTCPriceVarlink", "CLibFuzzer", "Varlink",
             ],
             path: "Fuzz/Decoders", swiftSettings: ours,

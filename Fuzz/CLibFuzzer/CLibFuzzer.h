@@ -4,3 +4,6 @@
 #include <stdint.h>
 
 int LLVMFuzzerRunDriver(int *argc, char ***argv, int (*run)(const uint8_t *data, size_t size));
+
+// libFuzzer's own change of an input, for a mutator of ours.
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t longest);

@@ -1,5 +1,4 @@
-import BTCPriceCore
-
+@testable import BTCPriceCore
 @testable import BTCPriceDaemon
 @testable import BTCPricePersistence
 
@@ -24,8 +23,18 @@ func quoteFile(_ input: [UInt8]) {
         if let (age, _) = state.age(at: present) { hold(age >= .zero, "an age of \(age)") }
     }
     for kept in file.rests.values {
-        hold(kept.ofAnotherBoot.rest == kept.rest, "another boot's rest is another one")
+        for kept in [kept, kept.ofAnotherBoot] { resume(kept) }
     }
+}
+
+/// A restart goes on with a rest, and its source fails again.
+private func resume(_ kept: KeptRest) {
+    var health = SourceHealth(limits: [])
+    health.resume(kept, at: present)
+    hold(health.isBound(at: present.boottime) == (health.rest != nil), "a rest that does not bind: \(kept)")
+    let next = health.ended(.failure(kept.rest.reason), latency: .zero, at: present, jitter: 1)
+    hold(next.map { $0.until.boottime > present.boottime } == true, "a rest that is over: \(kept)")
+    hold(next?.dated(by: present) == next, "a rest that is dated otherwise: \(kept)")
 }
 
 /// A configuration file: its settings, listed, are a file that sets the same.

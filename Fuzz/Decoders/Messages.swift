@@ -3,6 +3,8 @@ import BTCPriceFeature
 import BTCPriceVarlink
 import Varlink
 
+@testable import BTCCtl
+
 /// The reader's clocks in every run.
 let present = ObservationTime(wall: Timestamp(milliseconds: 1_785_050_000_000), boottime: 5_000_000)
 
@@ -28,14 +30,12 @@ func state(_ input: [UInt8]) {
 func status(_ input: [UInt8]) {
     guard let message = message(input, StatusMessage.init(json:), \.json) else { return }
     show(message.price.state)
-    hold(!message.since.utcText.isEmpty, "no time")
+    hold(!StatusText.lines(message, at: present).isEmpty, "no text")
 }
 
 func source(_ input: [UInt8]) {
     guard let report = message(input, SourceReport.init(json:), \.json) else { return }
-    for time in [report.lastSuccess, report.lastFailure?.at, report.restsUntil].compactMap(\.self) {
-        hold(!time.utcText.isEmpty, "no time")
-    }
+    hold(!SourcesText.lines([report], isVerbose: false, at: present).isEmpty, "no text")
 }
 
 private func show(_ state: PriceState) {
