@@ -40,7 +40,7 @@ test-system:
 
 ## What takes longer and finds what nobody thought of: every decoder on inputs made by libFuzzer, in a build of its own.
 test-deep:
-	@scripts/dependencies build
+	@scripts/dependencies test
 	@scripts/fuzz --runs 20000
 
 format:
