@@ -40,6 +40,7 @@ private func resume(_ kept: KeptRest) {
 /// A configuration file: its settings, listed, are a file that sets the same.
 func configuration(_ input: [UInt8]) {
     guard let text = String(validating: input, as: UTF8.self), let read = settings(text) else { return }
+    hold(!input.contains(0), "settings of a file that was not read to its end")
     hold(read.interval >= .milliseconds(100) && read.budget >= .milliseconds(100), "no time for a tick")
     hold(!read.sources.isEmpty && read.directories.state.hasPrefix("/"), "settings without their parts")
     let again = settings(read.listing)

@@ -72,6 +72,13 @@ import Testing
         #expect(complaint(["--source-binance-second-url", "ftp://x.example"]) != nil)
     }
 
+    @Test func `a file with a NUL is refused, whatever stands before it`() {
+        #expect(
+            complaint(file: "tick.interval-ms = 4000\n\0tick.interval-ms = 5\n")
+                == "c.toml: a NUL in it, so it is no text")
+        #expect(complaint(file: "\0\0\0") != nil)
+    }
+
     @Test func `what is listed can be read as a file`() throws {
         let settings = try read(["--log-level=debug", "--proxy-url=socks5://[::1]:9050", "--sources=coinbase,binance"])
         let again = try read(file: settings.listing)
