@@ -64,6 +64,11 @@ import Varlink
         quote["timestamp"] = .integer(time)
         broken["quote"] = .object(quote)
         #expect(throws: MessageFieldError(field: "timestamp")) { try StateMessage(json: broken) }
+        broken = full.json
+        broken["conversion"] = .object([
+            "value": .string("1"), "rate": .string("1"), "sources": .array([]), "measuredBoottime": .integer(time),
+        ])
+        #expect(throws: MessageFieldError(field: "measuredBoottime")) { try StateMessage(json: broken) }
     }
 
     @Test func `calls are read and refused by the interface's rules`() {
