@@ -2,14 +2,19 @@
 
 import PackageDescription
 
+/// Where scripts/fuzz builds the harness: libFuzzer's archive of the toolchain. Our targets then count their branches for it, and
+/// are open to it as to a test.
+let libFuzzer = Context.environment["BTC_PRICED_FUZZ"]
+
 /// What every target of ours is built with: warnings are errors, and the upcoming language features are on.
-let ours: [SwiftSetting] = [
-    .treatAllWarnings(as: .error),
-    .enableUpcomingFeature("ExistentialAny"),
-    .enableUpcomingFeature("MemberImportVisibility"),
-    .enableUpcomingFeature("InternalImportsByDefault"),
-    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
-]
+let ours: [SwiftSetting] =
+    [
+        .treatAllWarnings(as: .error),
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    ] + (libFuzzer == nil ? [] : [.unsafeFlags(["-sanitize=fuzzer", "-enable-testing"])])
 
 /// One static-pie binary for the client in a release build: it starts faster than a dynamic one, and keeps address
 /// space randomisation. Needs `--static-swift-stdlib --disable-local-rpath` on the command line (see Makefile).
@@ -149,4 +154,21 @@ let package = Package(
 func test(_ target: String, _ others: [Target.Dependency] = []) -> Target {
     .testTarget(
         name: "\(target)Tests", dependencies: [.target(name: target)] + others, swiftSettings: ours)
+}
+
+if let libFuzzer {
+    package.targets += [
+        .systemLibrary(name: "CLibFuzzer", path: "Fuzz/CLibFuzzer"),
+        .executableTarget(
+            name: "fuzz-decoders",
+            dependencies: [
+                "BTCCtl", "BTCPriceCore", "BTCPriceDaemon", "BTCPriceFeature", "BTCPriceNetworking",
+                "BTCPricePersistence",
+                "BTCPriceVarlink", "CLibFuzzer", "Varlink",
+            ],
+            path: "Fuzz/Decoders", swiftSettings: ours,
+            linkerSettings: [
+                .unsafeFlags(["-Xlinker", libFuzzer]), .linkedLibrary("stdc++"), .linkedLibrary("m"),
+            ]),
+    ]
 }

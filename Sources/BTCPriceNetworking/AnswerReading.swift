@@ -76,8 +76,12 @@ struct ExactDecimal: Decodable {
             }
             self.value = value
         } else {
-            // JSONDecoder reads a Decimal from the number's digits, without a Double in between.
-            value = try container.decode(Decimal.self)
+            // JSONDecoder reads a Decimal from the number's digits, without a Double in between. It takes one digit more than whoever
+            // reads the price after us.
+            guard let value = Decimal(exactly: try container.decode(Decimal.self).description) else {
+                throw DecodingError.dataCorruptedError(in: container, debugDescription: "too many digits")
+            }
+            self.value = value
         }
     }
 }

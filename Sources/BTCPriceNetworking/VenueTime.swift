@@ -70,8 +70,9 @@ enum VenueTime {
 
     /// Days since 1970-01-01 in the Gregorian calendar. Counts from March, so that a leap day is a year's last.
     private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
-        let shifted = month > 2 ? year : year - 1
+        // An era of 400 years more, for the year before 0: divisions round towards zero.
+        let shifted = (month > 2 ? year : year - 1) + 400
         let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-        return shifted * 365 + shifted / 4 - shifted / 100 + shifted / 400 + dayOfYear - 719_468
+        return shifted * 365 + shifted / 4 - shifted / 100 + shifted / 400 + dayOfYear - (719_468 + 146_097)
     }
 }

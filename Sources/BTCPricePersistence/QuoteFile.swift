@@ -14,6 +14,8 @@ struct QuoteFile: Equatable {
 
     /// The schema that is written, and the newest that is read.
     static let schemaVersion = 1
+    /// More than a daemon counts to in its life.
+    static let highestCount: Int64 = 1 << 48
 
     /// Counts the saves, over restarts: of two copies the higher one is newer, whatever the wall clock did in between.
     var sequence: Int64
@@ -50,6 +52,7 @@ struct QuoteFile: Equatable {
         } catch {
             throw Damage("not the expected JSON")
         }
+        try document.checkNumbers()
         sequence = document.sequence
         price = try document.price()
         rests = document.rests.mapValues(\.kept)
@@ -138,9 +141,26 @@ private struct Document: Codable {
         venues = try container.decode([String: Mark].self, forKey: .venues)
     }
 
+    /// Whoever goes on with these numbers reckons with them: none may be so large that this overflows.
+    func checkNumbers() throws(QuoteFile.Damage) {
+        let times =
+            [quote?.timestamp, observedBoottime].compactMap(\.self) + venues.values.compactMap(\.time)
+            + rests.values.flatMap { [$0.since, $0.sinceBoottime, $0.until, $0.untilBoottime] }
+        guard times.allSatisfy(Timestamp.possibleMilliseconds.contains) else {
+            throw QuoteFile.Damage("a time that can't be")
+        }
+        let counts = [sequence] + rests.values.map { Int64($0.strikes) }
+        guard counts.allSatisfy((0...QuoteFile.highestCount).contains) else {
+            throw QuoteFile.Damage("a count that can't be")
+        }
+    }
+
     func price() throws(QuoteFile.Damage) -> CachedPrice? {
         guard let quote else { return nil }
         guard let value = Decimal(exactly: quote.value) else { throw QuoteFile.Damage("the price is not a number") }
+        guard value >= QuoteCheck.lowest, value <= QuoteCheck.highest else {
+            throw QuoteFile.Damage("the price is none that is taken")
+        }
         return CachedPrice(
             quote: PriceQuote(
                 value: value, currency: quote.currency, timestamp: Timestamp(milliseconds: quote.timestamp),

@@ -33,7 +33,7 @@ extension Conversion {
     init(json: JSONObject) throws(MessageFieldError) {
         self.init(
             value: try json.decimal("value"), rate: try json.decimal("rate"), sources: try json.texts("sources"),
-            measuredBoottime: try json.required("measuredBoottime", \.integerValue))
+            measuredBoottime: try json.required("measuredBoottime", \.millisecondsValue))
     }
 }
 
@@ -51,7 +51,7 @@ extension TetherRate {
     init(json: JSONObject) throws(MessageFieldError) {
         self.init(
             value: try json.decimal("value"), sources: try json.texts("sources"),
-            measuredBoottime: try json.required("measuredBoottime", \.integerValue),
+            measuredBoottime: try json.required("measuredBoottime", \.millisecondsValue),
             isOffPeg: try json.required("offPeg", \.boolValue))
     }
 }

@@ -73,11 +73,16 @@ extension SourceReport.Limit {
     fileprivate init(json: JSONObject) throws(MessageFieldError) {
         self.init(
             requests: try json.required("requests", \.integerValue),
-            period: try json.required("periodMs", \.integerValue), made: try json.required("made", \.integerValue))
+            period: try json.required("periodMs", \.millisecondsValue), made: try json.required("made", \.integerValue))
     }
 }
 
 extension JSON {
-    /// The time in it, if it is an integer.
-    var timestampValue: Timestamp? { integerValue.map { Timestamp(milliseconds: $0) } }
+    /// The milliseconds in it, of a clock or of a span, if they are such that can be.
+    var millisecondsValue: Int64? {
+        integerValue.flatMap { Timestamp.possibleMilliseconds.contains($0) ? $0 : nil }
+    }
+
+    /// The time in it, if it is one that can be.
+    var timestampValue: Timestamp? { millisecondsValue.map { Timestamp(milliseconds: $0) } }
 }

@@ -48,7 +48,7 @@ public struct StateMessage: Sendable, Hashable {
                 tick: try json.required("tick", \.integerValue),
                 freshness: try json.choice("freshness", required: Freshness.self),
                 quote: quote,
-                observedBoottime: try json.optional("observedBoottime", \.integerValue),
+                observedBoottime: try json.optional("observedBoottime", \.millisecondsValue),
                 confirmation: try json.choice("confirmation", optional: Confirmation.self),
                 failure: try json.optional("failure", \.stringValue),
                 warning: try json.optional("warning", \.stringValue), consensus: consensus, conversion: conversion))
@@ -71,7 +71,7 @@ extension PriceQuote {
         self.init(
             value: try json.decimal("value"),
             currency: try json.required("currency", \.stringValue),
-            timestamp: Timestamp(milliseconds: try json.required("timestamp", \.integerValue)),
+            timestamp: try json.required("timestamp", \.timestampValue),
             source: try json.required("source", \.stringValue),
             market: try json.required("market", \.stringValue))
     }

@@ -164,12 +164,12 @@ public struct StatusMessage: Sendable, Hashable {
         self.init(
             version: try json.required("version", \.stringValue),
             pid: try json.required("pid", \.integerValue),
-            uptime: try json.required("uptimeMs", \.integerValue),
+            uptime: try json.required("uptimeMs", \.millisecondsValue),
             price: try StateMessage(json: try json.required("state", \.objectValue)),
             since: try json.required("since", \.timestampValue),
             ticking: try json.choice("ticking", required: Ticking.self),
             ticks: Ticks(
-                interval: try ticks.required("intervalMs", \.integerValue),
+                interval: try ticks.required("intervalMs", \.millisecondsValue),
                 done: try ticks.required("done", \.integerValue), failed: try ticks.required("failed", \.integerValue),
                 skipped: try ticks.required("skipped", \.integerValue),
                 judged: JudgedTicks(

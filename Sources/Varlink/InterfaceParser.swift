@@ -220,8 +220,10 @@ private struct InterfaceParser {
             case " ", "\t", "\r": place += 1
             case "#":
                 let end = bytes[place...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
-                let text = String(decoding: bytes[(place + 1)..<end], as: UTF8.self)
-                lines.append(text.hasPrefix(" ") ? String(text.dropFirst()) : text)
+                var text = bytes[(place + 1)..<end]
+                // By bytes: a space and the accent after it are one character.
+                if text.first == UInt8(ascii: " ") { text = text.dropFirst() }
+                lines.append(String(decoding: text, as: UTF8.self))
                 place = end
                 newlines = 0
             default: return lines

@@ -143,9 +143,12 @@ import Testing
 }
 
 @Suite struct ExactDecimalTests {
+    private static let zeros = String(repeating: "0", count: 60)
+
     @Test(arguments: [
         ("75500.99", "75500.99"), ("66836.69000000", "66836.69"), ("1E-8", "0.00000001"), ("1e-08", "0.00000001"),
         ("-0.5", "-0.5"), ("12345678901234567890.123456789012345678", "12345678901234567890.123456789012345678"),
+        ("0.\(zeros)1", "0.\(zeros)1"), ("1\(zeros)", "1\(zeros)"), ("1e60", "1\(zeros)"), ("1.\(zeros)", "1"),
     ])
     func `numbers are read exactly`(text: String, expected: String) {
         #expect(Decimal(exactly: text)?.description == expected)

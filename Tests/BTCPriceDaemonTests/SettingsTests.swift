@@ -72,12 +72,22 @@ import Testing
         #expect(complaint(["--source-binance-second-url", "ftp://x.example"]) != nil)
     }
 
+    @Test func `a file with a NUL is refused, whatever stands before it`() {
+        #expect(
+            complaint(file: "tick.interval-ms = 4000\n\0tick.interval-ms = 5\n")
+                == "c.toml: a NUL in it, so it is no text")
+        #expect(complaint(file: "\0\0\0") != nil)
+    }
+
     @Test func `what is listed can be read as a file`() throws {
         let settings = try read(["--log-level=debug", "--proxy-url=socks5://[::1]:9050", "--sources=coinbase,binance"])
         let again = try read(file: settings.listing)
         #expect(again.entries.map(\.value) == settings.entries.map(\.value))
         #expect(again.proxy == .socks5(host: "::1", port: 9050))
         #expect(again.sources.map(\.exchange.source.name) == ["coinbase", "binance"])
+        // A control character would end the line, and an accent hides the quotation mark before it.
+        let odd = try read(["--tls-ca-file=/a\n\t\u{7F}\"\u{301}\\b"])
+        #expect(try read(file: odd.listing).caFile == odd.caFile)
     }
 
     @Test(arguments: [

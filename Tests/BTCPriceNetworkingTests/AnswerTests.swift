@@ -69,6 +69,8 @@ struct Case: Sendable, CustomTestStringConvertible {
         // A number instead of a string, and an exponent: both are seen in exchanges' answers.
         Case("binance", 200, #"{"symbol":"BTCUSDT","price":75500.99}"#, "75500.99"),
         Case("binance", 200, #"{"symbol":"BTCUSDT","price":"6.683669E4"}"#, "66836.69"),
+        // 39 digits: a Decimal may hold them, and would not be read from its own text again.
+        Case("binance", 200, #"{"symbol":"BTCUSDT","price":3.00000000000000000000000000000000000001}"#, "invalid-data"),
         Case("binance", 200, #"{"symbol":"LTCBTC","price":"4.00000200"}"#, "invalid-data"),
         Case("binance", 200, #"{"symbol":"BTCUSDT","price":"0.00000000"}"#, "invalid-data"),
         Case("binance", 200, #"{"symbol":"BTCUSDT","price":"-5"}"#, "invalid-data"),
@@ -218,7 +220,7 @@ struct Case: Sendable, CustomTestStringConvertible {
     @Test(arguments: [
         ("1970-01-01T00:00:00Z", 0), ("2000-02-29T23:59:59.999Z", 951_868_799_999),
         ("2018-01-01T02:34:46.419000Z", 1_514_774_086_419), ("2026-06-19T16:43:33.016274911Z", 1_781_887_413_016),
-        ("2100-03-01T00:00:00.5Z", 4_107_542_400_500),
+        ("2100-03-01T00:00:00.5Z", 4_107_542_400_500), ("0000-01-01T00:00:00Z", -62_167_219_200_000),
     ])
     func `venue times are read to the millisecond`(text: String, expected: Int64) {
         #expect(VenueTime.milliseconds(fromRFC3339: text) == expected)

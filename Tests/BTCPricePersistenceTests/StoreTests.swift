@@ -63,6 +63,35 @@ import Testing
         #expect(read.rests.isEmpty)
     }
 
+    @Test(arguments: ["0", "-1", "0.99", "100000000.01"])
+    func `a price that would not be taken from a source is not taken from the disk`(value: String) throws {
+        let bytes = try QuoteFile(sequence: 1, price: sample(value)).encoded()
+        #expect(throws: QuoteFile.Damage.self) { try QuoteFile(decoding: bytes) }
+    }
+
+    @Test(arguments: [Int64.min, .max])
+    func `numbers that a restart could not reckon with are not taken`(number: Int64) throws {
+        let (time, good) = (Timestamp(milliseconds: number), sample("1"))
+        let quote = PriceQuote(value: 1, currency: "USD", timestamp: time, source: "binance", market: "BTC/USDT")
+        let far = ObservationTime(wall: time, boottime: number)
+        func kept(_ since: ObservationTime, _ until: ObservationTime, _ strikes: Int) -> QuoteFile {
+            let rest = SourceRest(reason: .refused("HTTP 403"), since: since, until: until, strikes: strikes)
+            return QuoteFile(
+                sequence: 1, price: good, rests: ["kraken": KeptRest(address: "", rest: rest, isOfThisBoot: true)])
+        }
+        let near = ObservationTime(wall: Timestamp(milliseconds: 0), boottime: 0)
+        let files = [
+            QuoteFile(sequence: number, price: good),
+            QuoteFile(sequence: 1, price: CachedPrice(quote: quote, observedBoottime: nil)),
+            QuoteFile(sequence: 1, price: CachedPrice(quote: good.quote, observedBoottime: number)),
+            kept(far, near, 1), kept(near, far, 1), kept(near, near, Int(number)),
+        ]
+        for file in files {
+            let bytes = try file.encoded()
+            #expect(throws: QuoteFile.Damage.self, "\(file)") { try QuoteFile(decoding: bytes) }
+        }
+    }
+
     @Test func `one damaged byte anywhere is found`() throws {
         let bytes = try file.encoded()
         for index in bytes.indices {

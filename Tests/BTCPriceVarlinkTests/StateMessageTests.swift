@@ -54,6 +54,23 @@ import Varlink
         #expect(throws: MessageFieldError(field: "value")) { try StateMessage(json: broken) }
     }
 
+    @Test(arguments: [Int64.min, .max, 1 << 49])
+    func `a time that can't be is refused`(time: Int64) {
+        var broken = full.json
+        broken["observedBoottime"] = .integer(time)
+        #expect(throws: MessageFieldError(field: "observedBoottime")) { try StateMessage(json: broken) }
+        broken = full.json
+        var quote = full.json["quote"]?.objectValue ?? [:]
+        quote["timestamp"] = .integer(time)
+        broken["quote"] = .object(quote)
+        #expect(throws: MessageFieldError(field: "timestamp")) { try StateMessage(json: broken) }
+        broken = full.json
+        broken["conversion"] = .object([
+            "value": .string("1"), "rate": .string("1"), "sources": .array([]), "measuredBoottime": .integer(time),
+        ])
+        #expect(throws: MessageFieldError(field: "measuredBoottime")) { try StateMessage(json: broken) }
+    }
+
     @Test func `calls are read and refused by the interface's rules`() {
         func read(_ name: String, _ parameters: JSONObject = [:], more: Bool = false, upgrade: Bool = false) -> String {
             let call = Call(

@@ -55,6 +55,13 @@ import Varlink
         #expect(interface.description == "interface a.b\n\nmethod M(a: []string, b: int) -> ()\n")
     }
 
+    @Test func `a comment that begins with an accent is printed as it was parsed`() throws {
+        for comment in ["#\u{301}", "# \u{301}", "#  \u{301}"] {
+            let interface = try InterfaceDefinition(parsing: "\(comment)\ninterface a.b\nmethod M()->()")
+            #expect(try InterfaceDefinition(parsing: interface.description) == interface)
+        }
+    }
+
     @Test func `org.varlink.service is printed as its specification has it`() throws {
         let interface = try InterfaceDefinition(parsing: ServiceInterface.description)
         #expect(try InterfaceDefinition(parsing: interface.description) == interface)

@@ -11,12 +11,12 @@ extension Decimal {
         let whole = rest.prefix(while: Self.isDigit)
         guard !whole.isEmpty else { return nil }
         rest = rest.dropFirst(whole.count)
-        var significant = whole.drop { $0 == UInt8(ascii: "0") }.count
+        var digits = Array(whole)
         if rest.first == UInt8(ascii: ".") {
             let fraction = rest.dropFirst().prefix(while: Self.isDigit)
             guard !fraction.isEmpty else { return nil }
             rest = rest.dropFirst(1 + fraction.count)
-            significant += fraction.count
+            digits += fraction
         }
         if rest.first == UInt8(ascii: "e") || rest.first == UInt8(ascii: "E") {
             rest = rest.dropFirst()
@@ -25,10 +25,20 @@ extension Decimal {
             guard (1...3).contains(exponent.count) else { return nil }
             rest = rest.dropFirst(exponent.count)
         }
-        guard rest.isEmpty, significant <= 38, let value = Decimal(string: String(text)), value.isFinite else {
+        guard rest.isEmpty, Self.significant(digits) <= 38, let value = Decimal(string: String(text)), value.isFinite
+        else {
             return nil
         }
         self = value
+    }
+
+    /// Zeros before the first other digit and after the last one only say where it stands.
+    private static func significant(_ digits: [UInt8]) -> Int {
+        let isOther = { (digit: UInt8) in digit != UInt8(ascii: "0") }
+        guard let first = digits.firstIndex(where: isOther), let last = digits.lastIndex(where: isOther) else {
+            return 0
+        }
+        return last - first + 1
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool {

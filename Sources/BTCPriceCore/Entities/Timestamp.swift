@@ -7,6 +7,10 @@ public struct Timestamp: Sendable, Hashable, Comparable {
     /// Milliseconds since 1970, UTC.
     public let milliseconds: Int64
 
+    /// What is taken for a time, on any clock, and for a span of time, where it is read from a file or a socket: some 8,900 years
+    /// around zero. Of whatever lies in it a difference can be made without an overflow.
+    public static let possibleMilliseconds: ClosedRange<Int64> = -(1 << 48)...(1 << 48)
+
     /// - Parameter milliseconds: Milliseconds since 1970, UTC.
     public init(milliseconds: Int64) {
         self.milliseconds = milliseconds

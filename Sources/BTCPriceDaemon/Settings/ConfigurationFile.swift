@@ -30,6 +30,8 @@ struct ConfigurationFile {
     ///   - text: The file's content.
     ///   - path: Its name, for errors.
     init(text: String, path: String) throws(SettingsError) {
+        // TOMLKit reads up to the first one, and says nothing of the rest.
+        guard !text.utf8.contains(0) else { throw SettingsError("\(path): a NUL in it, so it is no text") }
         let table: TOMLTable
         do {
             table = try TOMLTable(string: text)

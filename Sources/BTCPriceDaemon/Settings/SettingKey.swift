@@ -169,8 +169,18 @@ extension RawValue: CustomStringConvertible {
         }
     }
 
+    /// A string as TOML has it, always on one line.
     private static func quoted(_ text: String) -> String {
-        "\"\(text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))\""
+        let escaped = text.unicodeScalars.map { scalar -> String in
+            switch scalar {
+            case "\\", "\"": return "\\\(scalar)"
+            case "\0"..<" ", "\u{7F}":
+                let digits = String(scalar.value, radix: 16)
+                return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            default: return String(scalar)
+            }
+        }
+        return "\"\(escaped.joined())\""
     }
 }
 

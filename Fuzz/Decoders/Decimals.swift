@@ -1,0 +1,35 @@
+import BTCPriceCore
+import FoundationEssentials
+
+/// A number is read exactly or not at all: the text's digits and the value's are the same.
+func decimal(_ text: String) {
+    guard let value = Decimal(exactly: text) else { return }
+    hold(value.isFinite, "\(text) is not finite")
+    hold(Digits(text) == Digits(value.description), "\(text) was read as \(value)")
+    hold(Decimal(exactly: value.description) == value, "\(value), read from \(text), is not read again")
+}
+
+/// A decimal number as its significant digits and their place, found without arithmetic.
+private struct Digits: Equatable {
+    private var isNegative = false
+    private var digits: [UInt8] = []
+    private var exponent = 0
+
+    init(_ text: String) {
+        var rest = text.utf8[...]
+        isNegative = rest.first == UInt8(ascii: "-")
+        if isNegative { rest = rest.dropFirst() }
+        let parts = rest.split(maxSplits: 1) { $0 == UInt8(ascii: "e") || $0 == UInt8(ascii: "E") }
+        if parts.count == 2 { exponent = Int(String(decoding: parts[1], as: UTF8.self)) ?? .min }
+        let numbers = parts[0].split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        digits = numbers.flatMap { Array($0) }
+        exponent -= numbers.dropFirst().first?.count ?? 0
+        while digits.last == UInt8(ascii: "0") {
+            digits.removeLast()
+            exponent += 1
+        }
+        digits = Array(digits.drop { $0 == UInt8(ascii: "0") })
+        // Zero has no sign and no place.
+        if digits.isEmpty { (isNegative, exponent) = (false, 0) }
+    }
+}

@@ -1,0 +1,88 @@
+import BTCPriceCore
+import BTCPriceVarlink
+import FoundationEssentials
+
+@testable import BTCPriceNetworking
+@testable import BTCPricePersistence
+
+/// The longest pause that an answer may ask for (``ExchangeAnswer/pause``), thirty days.
+private let longestPause = Duration.seconds(2_592_000)
+
+/// Our clock in every run: 2026-07-26 07:13:20 UTC, as in the tests of answers.
+private let ourTime = Timestamp(milliseconds: 1_785_050_000_000)
+
+/// An answer as an input tells it: a line `status|Retry-After|Date|Content-Encoding`, then the body. Text, so that a seed is read
+/// at a glance; what is missing at the end of the line was not sent.
+private func answer(_ input: [UInt8]) -> ExchangeAnswer {
+    let end = input.firstIndex(of: UInt8(ascii: "\n")) ?? input.endIndex
+    let head = String(decoding: input[..<end], as: UTF8.self).split(separator: "|", omittingEmptySubsequences: false)
+    func header(_ index: Int) -> String? { head.indices.contains(index) ? String(head[index]) : nil }
+    // The HTTP parser lets nothing else through.
+    let status = head.first.flatMap { Int($0) }.flatMap { (100...999).contains($0) ? $0 : nil } ?? 200
+    return ExchangeAnswer(
+        status: status, retryAfter: header(1),
+        date: header(2).flatMap(VenueTime.milliseconds(fromHTTPDate:)).map(Timestamp.init(milliseconds:)) ?? ourTime,
+        encoding: header(3), body: Array(input[end...].dropFirst()))
+}
+
+/// Reads an answer, and holds what comes out against what the rest of the daemon relies on.
+func exchange(_ input: [UInt8], _ read: (ExchangeAnswer) throws(PriceLoadingError) -> LoadedPrice) {
+    let answer = answer(input)
+    do throws(PriceLoadingError) {
+        let loaded = try read(answer)
+        hold(answer.status == 200, "a price with status \(answer.status)")
+        try QuoteCheck.judge(loaded, after: nil)
+        checkAccepted(loaded, at: answer.date)
+    } catch {
+        checkFailure(error)
+    }
+}
+
+private func checkAccepted(_ loaded: LoadedPrice, at now: Timestamp) {
+    checkBounds(loaded.value)
+    let quote = PriceQuote(value: loaded.value, currency: "USD", timestamp: now, source: "fuzz", market: "BTC/USD")
+    // What is taken is kept and told: neither may change or refuse it.
+    let marks = QuoteCheck.mark(of: loaded, acceptedAt: now).map { ["fuzz": $0] } ?? [:]
+    let file = QuoteFile(sequence: 1, price: CachedPrice(quote: quote, observedBoottime: 1, marks: marks))
+    hold(accepted { try QuoteFile(decoding: try file.encoded()) } == file, "\(loaded) is not kept as it is")
+    let message = StateMessage(
+        instance: "",
+        state: PriceState(
+            tick: 1, freshness: .fresh, quote: quote, observedBoottime: 1, confirmation: .single, failure: nil))
+    hold(
+        accepted { () throws(MessageFieldError) in try StateMessage(json: message.json) } == message,
+        "\(loaded) is not told as it is")
+}
+
+/// A price that is shown lies within these bounds, wherever it was read.
+func checkBounds(_ value: Decimal) {
+    hold(value.isFinite && value >= QuoteCheck.lowest && value <= QuoteCheck.highest, "\(value) was taken")
+}
+
+private func checkFailure(_ error: PriceLoadingError) {
+    if case .rateLimited(_, let pause?) = error {
+        hold(pause >= .zero && pause <= longestPause, "a pause of \(pause)")
+    }
+    // It goes to the journal as one line, and to clients.
+    let text = error.description
+    hold(!text.unicodeScalars.contains { $0.properties.generalCategory == .control }, "more than a line: \(text)")
+    hold(text.unicodeScalars.count < 500, "a long line: \(text)")
+}
+
+/// Times as exchanges write them, in any of their forms.
+func times(_ text: String) {
+    if let time = VenueTime.milliseconds(fromRFC3339: text) { checkTime(time) }
+    if let time = VenueTime.milliseconds(fromHTTPDate: text) { checkTime(time) }
+    if let number = Int64(text), let time = VenueTime.milliseconds(fromEpoch: number) {
+        hold((1_000_000_000_000..<100_000_000_000_000).contains(time), "\(number) is taken for \(time)")
+    }
+}
+
+/// The time, printed, is read as the same: the two calendars are each other's inverse.
+private func checkTime(_ time: Int64) {
+    // 31 December 9999, 23:59:60 is the year 10000.
+    guard time < 253_402_300_800_000 else { return hold(time < 253_402_300_802_000, "\(time) was read") }
+    let printed = Timestamp(milliseconds: time).utcText.split(separator: " ")
+    let again = VenueTime.milliseconds(fromRFC3339: "\(printed[0])T\(printed[1])Z")
+    hold(again == time - (time % 1000 + 1000) % 1000, "\(time) is printed as \(printed), which is \(again ?? .min)")
+}

@@ -1,0 +1,63 @@
+@testable import BTCPriceCore
+@testable import BTCPriceDaemon
+@testable import BTCPricePersistence
+
+/// Where a kept quote has its checksum, eight digits.
+private let checksum = Array("{\n  \"checksum\" : \"".utf8).count..<Array("{\n  \"checksum\" : \"00000000".utf8).count
+
+/// A kept quote. The checksum is made to fit, else no other input would get past it.
+func quoteFile(_ input: [UInt8]) {
+    var bytes = input
+    if bytes.count > checksum.upperBound {
+        bytes.replaceSubrange(checksum, with: "00000000".utf8)
+        let digits = String(CRC32.checksum(bytes), radix: 16)
+        bytes.replaceSubrange(checksum, with: (String(repeating: "0", count: 8 - digits.count) + digits).utf8)
+    }
+    guard let file = accepted({ () throws(QuoteFile.Damage) in try QuoteFile(decoding: bytes) }) else { return }
+    hold(accepted { try QuoteFile(decoding: try file.encoded()) } == file, "\(file) is not kept as it is")
+    if let price = file.price {
+        checkBounds(price.quote.value)
+        let state = PriceState(
+            tick: 0, freshness: .stale, quote: price.quote, observedBoottime: price.observedBoottime,
+            confirmation: nil, failure: nil)
+        if let (age, _) = state.age(at: present) { hold(age >= .zero, "an age of \(age)") }
+    }
+    for kept in file.rests.values {
+        for kept in [kept, kept.ofAnotherBoot] { resume(kept) }
+    }
+}
+
+/// A restart goes on with a rest, and its source fails again.
+private func resume(_ kept: KeptRest) {
+    var health = SourceHealth(limits: [])
+    health.resume(kept, at: present)
+    hold(health.isBound(at: present.boottime) == (health.rest != nil), "a rest that does not bind: \(kept)")
+    let next = health.ended(.failure(kept.rest.reason), latency: .zero, at: present, jitter: 1)
+    hold(next.map { $0.until.boottime > present.boottime } == true, "a rest that is over: \(kept)")
+    hold(next?.dated(by: present) == next, "a rest that is dated otherwise: \(kept)")
+}
+
+/// A configuration file: its settings, listed, are a file that sets the same.
+func configuration(_ input: [UInt8]) {
+    guard let text = String(validating: input, as: UTF8.self), let read = settings(text) else { return }
+    hold(!input.contains(0), "settings of a file that was not read to its end")
+    hold(read.interval >= .milliseconds(100) && read.budget >= .milliseconds(100), "no time for a tick")
+    hold(!read.sources.isEmpty && read.directories.state.hasPrefix("/"), "settings without their parts")
+    let again = settings(read.listing)
+    // What depends on another setting or on the user is listed as a comment.
+    let set = read.entries.filter { $0.value != nil }.map { [$0.name, $0.value?.description ?? ""] }
+    let setAgain = again?.entries.filter { $0.value != nil }.map { [$0.name, $0.value?.description ?? ""] }
+    hold(setAgain == set, "read otherwise: \(read.listing)")
+}
+
+/// The settings that a file makes, for a user with nothing in the environment but a home.
+private func settings(_ text: String) -> Settings? {
+    accepted {
+        let path = "config.toml"
+        let environment = ["HOME": "/home/fuzz"]
+        let file = try ConfigurationFile(text: text, path: path)
+        let layers = try Layers(
+            commandLine: try DaemonCommandLine([]), environment: environment, file: (file: file, path: path))
+        return try Settings(layers, environment: environment, uid: 1000)
+    }
+}

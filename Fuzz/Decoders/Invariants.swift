@@ -1,0 +1,32 @@
+/// What libFuzzer calls with every input. A C function, so it captures nothing: the table has one for each decoder.
+typealias Run = @convention(c) (UnsafePointer<UInt8>?, Int) -> Int32
+
+/// Ends the process where something does not hold, so that libFuzzer keeps the input.
+func hold(_ condition: Bool, _ what: @autoclosure () -> String) {
+    if !condition { fatalError("does not hold: \(what())") }
+}
+
+/// Copies an input and hands it on.
+/// - Returns: 0, with which libFuzzer keeps an input that reached something new.
+func each(_ start: UnsafePointer<UInt8>?, _ count: Int, _ body: ([UInt8]) -> Void) -> Int32 {
+    body(Array(UnsafeBufferPointer(start: start, count: count)))
+    return 0
+}
+
+/// What decoding gives; `nil` where it refuses the input, as it may.
+func accepted<Value, Failure: Error>(_ decode: () throws(Failure) -> Value) -> Value? {
+    do { return try decode() } catch { return nil }
+}
+
+/// Reads numbers off an input, and leaves the rest of it. Zeros where it is used up.
+struct Draw {
+    private(set) var rest: ArraySlice<UInt8>
+
+    init(_ input: [UInt8]) {
+        rest = input[...]
+    }
+
+    mutating func byte() -> Int {
+        Int(rest.popFirst() ?? 0)
+    }
+}

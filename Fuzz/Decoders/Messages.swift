@@ -1,0 +1,46 @@
+import BTCPriceCore
+import BTCPriceFeature
+import BTCPriceVarlink
+import Varlink
+
+@testable import BTCCtl
+
+/// The reader's clocks in every run.
+let present = ObservationTime(wall: Timestamp(milliseconds: 1_785_050_000_000), boottime: 5_000_000)
+
+/// A message that is read is printed as one that is read as the same.
+/// - Returns: The message, for what else is done with it.
+private func message<Message: Equatable>(
+    _ input: [UInt8], _ read: (JSONObject) throws(MessageFieldError) -> Message, _ json: (Message) -> JSONObject
+) -> Message? {
+    guard let object = accepted({ () throws(JSONError) in try JSON(parsing: input) })?.objectValue,
+        let message = accepted({ () throws(MessageFieldError) in try read(object) })
+    else { return nil }
+    let again = accepted { () throws(MessageFieldError) in try read(json(message)) }
+    hold(again == message, "\(message) was read again as \(String(describing: again))")
+    return message
+}
+
+/// What the client reads, and shows.
+func state(_ input: [UInt8]) {
+    guard let message = message(input, StateMessage.init(json:), \.json) else { return }
+    show(message.state)
+}
+
+func status(_ input: [UInt8]) {
+    guard let message = message(input, StatusMessage.init(json:), \.json) else { return }
+    show(message.price.state)
+    hold(!StatusText.lines(message, at: present).isEmpty, "no text")
+}
+
+func source(_ input: [UInt8]) {
+    guard let report = message(input, SourceReport.init(json:), \.json) else { return }
+    hold(!SourcesText.lines([report], isVerbose: false, at: present).isEmpty, "no text")
+}
+
+private func show(_ state: PriceState) {
+    if let (age, _) = state.age(at: present) { hold(age >= .zero, "an age of \(age)") }
+    let model = PriceViewModel()
+    model.show(state.told(at: present.boottime))
+    hold((model.price == PriceTexts.placeholder) == (state.quote == nil), "\(model.line) for \(state)")
+}

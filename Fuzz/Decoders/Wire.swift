@@ -1,0 +1,96 @@
+import BTCPriceVarlink
+import Varlink
+
+/// A value is printed as text that is read as the same value, and that holds no NUL.
+func json(_ input: [UInt8]) {
+    guard let value = accepted({ () throws(JSONError) in try JSON(parsing: input) }) else { return }
+    var printed: [UInt8] = []
+    value.write(to: &printed)
+    hold(!printed.contains(0), "a NUL in what was printed")
+    let again = accepted { () throws(JSONError) in try JSON(parsing: printed) }
+    hold(again == value, "\(value) was read again as \(String(describing: again))")
+    hold(again?.text.utf8.elementsEqual(printed) == true, "what was printed is printed otherwise the second time")
+}
+
+/// A stream cut at any points gives the messages between its NULs, up to the first that is too long. The input: the limit, how often
+/// the stream is repeated, how many cuts, the cuts, the stream.
+func framing(_ input: [UInt8]) {
+    var draw = Draw(input)
+    let limit = draw.byte() * 4
+    let (repeats, cuts) = (1 + draw.byte() % 32, draw.byte() % 16)
+    var sizes = (0..<cuts).map { _ in 1 + draw.byte() * 32 }
+    let stream = Array(repeatElement(draw.rest, count: repeats).joined())
+
+    let pieces = stream.split(separator: 0, omittingEmptySubsequences: false)
+    let expected = pieces.dropLast().prefix { $0.count <= limit }
+    let isTooLong = pieces.contains { $0.count > limit }
+
+    var buffer = MessageBuffer(limit: limit)
+    var found: [[UInt8]] = []
+    var rest = stream[...]
+    var wasTooLong = false
+    while !rest.isEmpty, !wasTooLong {
+        let size = sizes.popLast() ?? rest.count
+        buffer.append(rest.prefix(size))
+        rest = rest.dropFirst(size)
+        do throws(MessageError) {
+            while let message = try buffer.next() { found.append(Array(message)) }
+        } catch {
+            wasTooLong = true
+        }
+    }
+    hold(wasTooLong == isTooLong, "too long: \(wasTooLong) instead of \(isTooLong)")
+    hold(found.elementsEqual(expected, by: { $0.elementsEqual($1) }), "other messages than between the NULs")
+    hold(wasTooLong || buffer.count == pieces.last?.count ?? 0, "\(buffer.count) bytes are left")
+    // The client reads its replies off such a stream.
+    for message in found.prefix(4) { reply(message) }
+}
+
+/// A call is encoded as one that is read as the same; and what the server makes of it, too.
+func call(_ input: [UInt8]) {
+    guard let call = accepted({ () throws(MessageError) in try Call(decoding: input) }) else { return }
+    let again = accepted { () throws(MessageError) in try Call(decoding: unframed(call.encoded())) }
+    hold(again == call, "\(call) was read again as \(String(describing: again))")
+    guard let target = call.target else { return }
+    hold("\(target.interface).\(target.name)" == call.method, "the target of \(call.method)")
+    switch PriceCall.read(target.name, call) {
+    case .failure(let refusal): checkReply(refusal.reply)
+    case .success(let read):
+        let name = read.call.target?.name ?? ""
+        hold(accepted { try PriceCall.read(name, read.call).get() } == read, "\(read) is called otherwise")
+    }
+    checkReply(service.reply(to: target.name, call))
+}
+
+private let service = ServiceInterface(
+    info: .init(vendor: "v", product: "p", version: "1", url: "u"),
+    descriptions: [(PriceInterface.name, "interface a.b")])
+
+/// A reply is encoded as one that is read as the same.
+func reply(_ input: [UInt8]) {
+    guard let reply = accepted({ () throws(MessageError) in try Reply(decoding: input) }) else { return }
+    checkReply(reply)
+    let result = accepted { () throws(ClientError) in try reply.result() }
+    hold((result == nil) == (reply.error != nil), "\(reply) is taken for \(String(describing: result))")
+}
+
+private func checkReply(_ reply: Reply) {
+    let again = accepted { () throws(MessageError) in try Reply(decoding: unframed(reply.encoded())) }
+    hold(again == reply, "\(reply) was read again as \(String(describing: again))")
+}
+
+/// One message without its NUL, of which there is no other.
+private func unframed(_ bytes: [UInt8]) -> ArraySlice<UInt8> {
+    hold(bytes.firstIndex(of: 0) == bytes.count - 1, "a NUL within the message")
+    return bytes.dropLast()
+}
+
+/// A definition is printed as text that is read as the same definition, what documents inner structures apart: that is left out.
+func interface(_ text: String) {
+    guard let definition = accepted({ () throws(InterfaceDefinitionError) in try InterfaceDefinition(parsing: text) })
+    else { return }
+    let printed = definition.description
+    let again = accepted { () throws(InterfaceDefinitionError) in try InterfaceDefinition(parsing: printed) }
+    hold(again == definition.asPrinted, "\(definition) was read again as \(String(describing: again))")
+    hold(again?.description == printed, "what was printed is printed otherwise the second time")
+}

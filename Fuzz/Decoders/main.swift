@@ -1,0 +1,38 @@
+import CLibFuzzer
+import Glibc
+
+@testable import BTCPriceNetworking
+
+/// The decoders by their names: `fuzz-decoders NAME [libFuzzer's arguments]`.
+let decoders: [String: Run] = [
+    "binance": { each($0, $1) { exchange($0, BinancePriceLoader.read) } },
+    "cryptocompare": { each($0, $1) { exchange($0, CryptoComparePriceLoader.read) } },
+    "coinbase": { each($0, $1) { exchange($0, CoinbasePriceLoader.read) } },
+    "bitstamp": { each($0, $1) { exchange($0, BitstampPriceLoader.read) } },
+    "kraken": { each($0, $1) { exchange($0, KrakenPriceLoader.read) } },
+    "time": { each($0, $1) { times(String(decoding: $0, as: UTF8.self)) } },
+    "decimal": { each($0, $1) { decimal(String(decoding: $0, as: UTF8.self)) } },
+    "json": { each($0, $1, json) },
+    "framing": { each($0, $1, framing) },
+    "call": { each($0, $1, call) },
+    "reply": { each($0, $1, reply) },
+    "interface": { each($0, $1) { interface(String(decoding: $0, as: UTF8.self)) } },
+    "state": { each($0, $1, state) },
+    "status": { each($0, $1, status) },
+    "source": { each($0, $1, source) },
+    "quote-file": { each($0, $1, quoteFile) },
+    "configuration": { each($0, $1, configuration) },
+]
+
+guard CommandLine.arguments.count > 1, let run = decoders[CommandLine.arguments[1]] else {
+    print(decoders.keys.sorted().joined(separator: "\n"))
+    exit(64)
+}
+// libFuzzer is not to see the decoder's name, which it would take for a corpus.
+var arguments = (CommandLine.arguments.prefix(1) + CommandLine.arguments.dropFirst(2)).map { strdup($0) } + [nil]
+exit(
+    arguments.withUnsafeMutableBufferPointer { buffer in
+        var count = Int32(buffer.count - 1)
+        var start = buffer.baseAddress
+        return LLVMFuzzerRunDriver(&count, &start, run)
+    })
