@@ -213,7 +213,10 @@ struct Judgement: Sendable {
             }
             let slack = JudgementBounds.drift(over: now - known.at)
             let isNear = abs(offset - known.log) <= JudgementBounds.move(after: now - index.at) + slack
-            guard isNear || isOddForLong(quote.source, offset, at: now), isOfOrder(quote, offset) else { return false }
+            // One that drifts step by step is followed: only so it is seen that it strays.
+            guard isNear || (isOddForLong(quote.source, offset, at: now) && isOfOrder(quote, offset)) else {
+                return false
+            }
             if isNear { unconfirmedSince = nil }
         } else {
             guard isOfOrder(quote, offset) else { return false }
