@@ -29,14 +29,6 @@ def dollars(state):
     return f"${Decimal(state['quote']['value']):,.2f}"
 
 
-def replaying(*prices):
-    """A simulator that gives these prices, the last one for ever."""
-    with tempfile.NamedTemporaryFile("w", suffix=".csv", delete=False) as file:
-        file.write("close\n" + "".join(f"{price}\n" for price in prices))
-    atexit.register(os.unlink, file.name)
-    return Simulator("--replay", file.name)
-
-
 def age_quote(place, seconds):
     """Makes the kept quote older, as if the daemon had been away for so long and the machine had been booted since."""
     os.unlink(f"{place.runtime}/last-quote.json")
@@ -54,6 +46,7 @@ def age_quote(place, seconds):
 @scenario("primary succeeds")
 def _():
     place, simulator = Place(), replaying("68901.23000000")
+    known_price(place, "68901.23000000")
     # So long a hedge that a busy machine's hiccup asks nobody else.
     daemon = Daemon(place, simulator.urls, "--source-binance-hedge-ms", "800")
     state = fresh(place)
@@ -64,18 +57,21 @@ def _():
     equal((result.status, result.err), (0, ""))
     assert result.out in {f"{local(s)} - $68,901.23\n" for s in (before, after)}, result
     equal(simulator.requests()["coinbase"], 0, "requests to the fallback")
+    equal(state["confirmation"], "single")
     daemon.stop()
 
 
 @scenario("primary fails and the fallback succeeds in the same tick")
 def _():
     place, simulator = Place(), Simulator("--seed", "1", faults="binance always status 503")
-    daemon = Daemon(place, simulator.urls)
+    # The third one confirms the first price.
+    daemon = Daemon(place, simulator.urls, sources=("binance", "coinbase", "bitstamp"))
     watch = Watch(place, "--json")
     wait_until(lambda: len(watch.lines) >= 4, what="four lines")
     ticks = [state for state in watch.states if state["tick"] > 0]
     equal({state["quote"]["source"] for state in ticks}, {"coinbase"})
     equal({state["freshness"] for state in ticks}, {"fresh"})
+    equal((ticks[0]["confirmation"], ticks[-1]["confirmation"]), ("confirmed", "single"))
     assert daemon.said("binance gave no price: not available: HTTP 503"), daemon.lines
     daemon.stop()
 

@@ -14,7 +14,8 @@ from btcpriced import *  # noqa: E402, F403
 # So many ticks are waited for: a breaker opens at the third failure.
 TICKS = 4
 
-ALL = ("binance", "coinbase")
+# The third one confirms the first price.
+ALL = ("binance", "coinbase", "bitstamp")
 CASES = [
     # name, fault script, options
     ("nothing goes wrong", "", {}),
@@ -52,12 +53,15 @@ CASES = [
     ("the primary's gateway fails", "binance always status 502 body <html>502 Bad Gateway</html>", {}),
     ("the primary is maintained, and says for how long", "binance always status 503 retry-after 3600 body {}", {}),
     ("the primary fails once", "binance request 2 status 500", {}),
-    ("both refuse connections", "* always refuse", {}),
-    ("both limit us", "* always status 429 retry-after 30 body {}", {}),
+    ("all refuse connections", "* always refuse", {}),
+    ("all limit us", "* always status 429 retry-after 30 body {}", {}),
     ("the fallback limits us while the primary is dead",
-     'binance always refuse\ncoinbase always status 429 body {"message":"Public rate limit exceeded"}', {}),
-    ("a node of the exchange is ten hours old", "coinbase request 2- venue-clock -36000s", {"sources": ("coinbase",)}),
-    ("the exchange's clock is an hour ahead", "coinbase always venue-clock 3600s", {"sources": ("coinbase",)}),
+     'binance always refuse\ncoinbase always status 429 body {"message":"Public rate limit exceeded"}',
+     {"sources": ("binance", "coinbase")}),
+    ("a node of the exchange is ten hours old", "coinbase request 2- venue-clock -36000s",
+     {"sources": ("coinbase",), "known": "coinbase"}),
+    ("the exchange's clock is an hour ahead", "coinbase always venue-clock 3600s",
+     {"sources": ("coinbase",), "known": "coinbase"}),
     ("a key is refused",
      'cryptocompare always status 401 body {"Data":{},"Err":{"type":2,"message":"API key required"}}',
      {"sources": ("cryptocompare",), "key": "wrong"}),
@@ -68,7 +72,7 @@ CASES = [
      'bitstamp always status 400 body {"status":"error","reason":"exceeded rate limit","code":"400.002"}',
      {"sources": ("bitstamp",)}),
     ("Kraken is down, with status 200", 'kraken always status 200 body {"error":["EService:Unavailable"]}',
-     {"sources": ("kraken", "bitstamp")}),
+     {"sources": ("kraken", "bitstamp"), "known": "bitstamp"}),
     ("over TLS nothing goes wrong", "", {"secure": True}),
     ("the primary's handshakes fail", "binance always tls-alert", {"secure": True}),
     ("the primary's certificate is over", "binance always certificate expired", {"secure": True}),
@@ -98,6 +102,8 @@ def see(case):
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         Path(folder, "cryptocompare-api-key").write_text(options["key"] + "\n")
         environment["CREDENTIALS_DIRECTORY"] = folder
+    if "known" in options:
+        known_price(place, "68901.23", source=options["known"])
     arguments = ["--tls-ca-file", simulator.authority] if simulator.authority else []
     daemon = Daemon(place, simulator.urls, *arguments, sources=options.get("sources", ALL), environment=environment, level="debug")
     # By the log: a client that asks while no price is held would be answered by a fetch of its own.

@@ -198,12 +198,13 @@ struct Judgement: Sendable {
         let offset = quote.value.logarithm - index.log
         let known = premiums[quote.source]
         if let known {
-            // Beside one that stands still nothing is learned, but whether the others move.
-            if standstill.suspects(index.source, at: now) {
+            // Beside one that may stand still nothing is learned, but whether the others move.
+            let unchanged = standstill.unchanged(index.source, at: now)
+            if unchanged >= JudgementBounds.standstill {
                 standstill.other(
                     quote.source, moved: offset - known.log, of: premiums.count - 1, beside: index.source, at: now)
-                return true
             }
+            if unchanged >= JudgementBounds.pause { return true }
             // A market that stands still does not drift away: the others do.
             if standstill.suspects(quote.source, at: now) {
                 if abs(offset - known.log) >= JudgementBounds.standstillMove {

@@ -44,6 +44,8 @@ public enum JudgementBounds {
     static let oddDrift = 0.01
     /// For so long a source has to give the very same answer to be suspected of standing still.
     static let standstill = Duration.seconds(30).wholeMilliseconds
+    /// Beside a price that has not changed for so long nothing is learned: it may be the beginning of a standstill.
+    static let pause = Duration.seconds(5).wholeMilliseconds
     /// After so long without an answer it may have stopped meanwhile.
     static let longAway = Duration.seconds(600).wholeMilliseconds
     /// Once it is suspected, another one is asked so often.

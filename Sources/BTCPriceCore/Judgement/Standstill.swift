@@ -56,8 +56,12 @@ struct Standstill: Sendable {
 
     /// Whether a source has given the same answer for so long that it may stand still.
     func suspects(_ source: String, at boottime: Int64) -> Bool {
-        guard let last = last[source] else { return false }
-        return boottime - last.since.boottime >= JudgementBounds.standstill
+        unchanged(source, at: boottime) >= JudgementBounds.standstill
+    }
+
+    /// For how long a source has given the same answer, milliseconds.
+    func unchanged(_ source: String, at boottime: Int64) -> Int64 {
+        last[source].map { boottime - $0.since.boottime } ?? 0
     }
 
     /// Whether another source should be asked now about one that may stand still.

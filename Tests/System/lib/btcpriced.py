@@ -206,6 +206,23 @@ def btcctl(place, *arguments, timeout=20, environment=None):
         command, capture_output=True, text=True, timeout=timeout, env={**os.environ, **(environment or {})}))
 
 
+def replaying(*prices):
+    """A simulator that gives these prices, the last one for ever."""
+    with tempfile.NamedTemporaryFile("w", suffix=".csv", delete=False) as file:
+        file.write("close\n" + "".join(f"{price}\n" for price in prices))
+    atexit.register(os.unlink, file.name)
+    return Simulator("--replay", file.name)
+
+
+def known_price(place, price, source="binance"):
+    """Has an earlier run of the daemon keep a price of a source: the next one need not have its first confirmed."""
+    simulator = replaying(price)
+    daemon = Daemon(place, simulator.urls, "--tick-interval-ms", "100", "--tick-budget-ms", "1000", sources=[source])
+    fresh(place)
+    daemon.stop()
+    simulator.stop()
+
+
 def fresh(place):
     """The state as btcctl shows it, once it is fresh."""
     def look():
