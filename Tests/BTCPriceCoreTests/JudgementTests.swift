@@ -190,11 +190,27 @@ private func alive(_ whole: Int, _ second: Double) -> String { "\(whole).\(Int(s
         for second in 0..<60 {
             standstill.saw(quoted("coinbase", "68900", at: Double(second), mark: VenueMark(trade: Int64(second))))
         }
-        #expect(!standstill.suspects("coinbase", at: World.start.boottime + 59_000))
+        #expect(!standstill.suspects("coinbase"))
         for second in 60..<95 {
             standstill.saw(quoted("coinbase", "68900", at: Double(second), mark: VenueMark(trade: 59)))
         }
-        #expect(standstill.suspects("coinbase", at: World.start.boottime + 94_000))
+        #expect(standstill.suspects("coinbase"))
+    }
+
+    @Test func `two answers are not a standstill because nobody asked in between`() {
+        var standstill = Standstill()
+        standstill.saw(quoted("binance", "68900", at: 0))
+        #expect(standstill.unchanged("binance") == 0)
+        standstill.saw(quoted("binance", "68901", at: 60))
+        #expect(!standstill.suspects("binance"))
+    }
+
+    @Test func `a reload forgets the sources that are gone, and not where the price stands`() {
+        var judge = PriceJudge(rules: JudgementRules(), judgement: .ofToday)
+        judge.changed(rules: JudgementRules(mode: .median), sources: ["kraken"])
+        #expect(judge.judgement.premiums.keys.sorted() == ["binance"])
+        #expect(judge.judgement.index != nil)
+        #expect(judge.rules.mode == .median)
     }
 
     @Test func `who comes back after long with the answer of then has to give another one first`() {

@@ -1,7 +1,7 @@
 import BTCPriceCore
 
 /// What is asked of a scenario: the first thing that does not hold is what is wrong.
-private func expect(_ conditions: (Bool, String)...) -> String? {
+func expect(_ conditions: (Bool, String)...) -> String? {
     conditions.first { !$0.0 }?.1
 }
 
@@ -11,7 +11,7 @@ private func ramp(_ from: Double, _ to: Double, start: Double, over length: Doub
 }
 
 /// Every single price that is shown is the market's.
-private func isTrue(_ shown: Shown, within share: Double = 0.001) -> (Bool, String) {
+func isTrue(_ shown: Shown, within share: Double = 0.001) -> (Bool, String) {
     (shown.worst <= share, "a price was \(shown.worst * 100) % off")
 }
 
@@ -219,136 +219,6 @@ extension Incident {
             expected: "a warning", seconds: 1800, market: { _ in 22_300 }, peg: ramp(1, 1.017, start: 300, over: 600),
             check: { shown in
                 expect(isTrue(shown), (shown.stale.isEmpty, "stale"), (shown.warned > 800, "not warned"))
-            }),
-    ]
-
-    // MARK: - Values that are none
-
-    private static let wrongValues: [Incident] = [
-        Incident(
-            day: "2021-12-14", what: "a site shows 850,867,136,053.72",
-            expected: "refused", market: { _ in 47_000 },
-            script: { source, seconds, _, _ in
-                source == "binance" && (300..<400).contains(seconds) ? .price(850_867_136_053.72) : nil
-            },
-            check: { shown in
-                expect(
-                    isTrue(shown), (shown.stale.isEmpty, "stale"),
-                    (shown.told("outside 1 to 100000000") > 0, "not told"))
-            }),
-        Incident(
-            day: "various", what: "price 0, below 0", expected: "refused",
-            script: { source, _, ask, _ in source == "binance" && ask % 5 == 4 ? .price(ask % 2 == 0 ? 0 : -1) : nil },
-            check: { shown in expect(isTrue(shown), (shown.stale.isEmpty, "stale")) }),
-        Incident(
-            day: "2019-2025", what: "a price ten times too high or too low",
-            expected: "never comes out",
-            script: { source, seconds, _, fair in
-                guard source == "binance" else { return nil }
-                if (200..<260).contains(seconds) { return .price(fair / 10) }
-                return (400..<460).contains(seconds) ? .price(fair * 10) : nil
-            },
-            check: { shown in expect(isTrue(shown), (shown.stale.count <= 3, "stale")) }),
-        Incident(
-            day: "2022-06", what: "a test network is configured and serves 100,000 from the first answer on",
-            expected: "not even the first price is believed by itself", market: { _ in 22_000 },
-            script: { source, _, _, _ in source == "binance" ? .price(100_000) : nil },
-            check: { shown in
-                expect(
-                    isTrue(shown), (shown.stale.count <= 2, "stale"),
-                    (shown.told("first price") > 0, "not told"))
-            }),
-    ]
-
-    // MARK: - Nobody answers, or one never will
-
-    private static func down(
-        _ day: String, _ what: String, _ expected: String, _ sources: [String], _ error: PriceLoadingError,
-        from start: Double = 300, to end: Double = .infinity, of all: [String]? = nil, seconds: Int = 1200,
-        interval: Duration = .seconds(1), lines: Int = 12
-    ) -> Incident {
-        Incident(
-            day: day, what: what, expected: expected,
-            sources: all ?? ["binance", "coinbase", "bitstamp", "kraken"], seconds: seconds,
-            interval: interval,
-            script: { source, seconds, _, _ in
-                sources.contains(source) && seconds >= start && seconds < end ? .fails(error) : nil
-            },
-            check: { shown in
-                expect(
-                    isTrue(shown), (shown.stale.isEmpty, "\(shown.stale.count) stale"),
-                    (shown.lines.count <= lines, "\(shown.lines.count) lines"),
-                    (sources.allSatisfy { shown.told($0) > 0 }, "not told"),
-                    (
-                        end > Double(seconds) || shown.fresh(from: sources[0], after: end + 320) > 0
-                            || sources[0] != (all ?? ["binance"])[0],
-                        "it did not come back"
-                    ))
-            })
-    }
-
-    private static let outages: [Incident] = [
-        down(
-            "2025-11-18", "a CDN fails: pages of HTML from several exchanges for hours",
-            "the others go on", ["coinbase", "kraken", "bitstamp"], .unavailable("HTTP 520"), to: 3000, seconds: 4200),
-        down(
-            "2025-10-20", "a cloud region fails and Coinbase, the primary here, with it",
-            "the fallback in the same tick, and back by itself", ["coinbase"], .unavailable("HTTP 503"), to: 6000,
-            of: ["coinbase", "bitstamp", "kraken", "binance"], seconds: 7200),
-        down(
-            "2018-01-11", "Kraken, the primary here, is away for two days",
-            "no flood of lines, and back by itself", ["kraken"], .unavailable("HTTP 503"), to: 173_100,
-            of: ["kraken", "binance", "coinbase"], seconds: 175_000, interval: .seconds(2)),
-        down(
-            "2026-05-21", "CryptoCompare asks for a key: 401 for good",
-            "told at the start, and asked rarely", ["cryptocompare"], .refused("HTTP 401"), from: 0,
-            of: ["binance", "cryptocompare", "coinbase"]),
-        down(
-            "2025-03", "a name is removed from the DNS", "told, and passed over", ["cryptocompare"],
-            .unreachable("the name is not known (NXDOMAIN)"), from: 0, of: ["binance", "cryptocompare", "coinbase"]),
-        down(
-            "2022-11-30", "451 for a region, unannounced", "the fallback; asked about once a day", ["binance"],
-            .refused("HTTP 451")),
-        down(
-            "2020-04-15", "TLS handshakes end in internal_error for hours", "the fallback", ["binance"],
-            .unreachable("TLS: internal_error"), to: 5000, seconds: 6000),
-        down(
-            "ISP", "a provider's own certificate in the middle", "never trusted: the fallback", ["binance"],
-            .unreachable("the certificate is not trusted")),
-        down(
-            "2026-07-09", "an upgrade cuts all connections", "one answer lost, not one tick", ["binance"],
-            .unreachable("connection reset"), from: 300, to: 301),
-        Incident(
-            day: "repeated", what: "connected, and silent", expected: "the fallback in every tick",
-            script: { source, seconds, _, _ in source == "binance" && seconds >= 300 ? .hangs : nil },
-            check: { shown in expect(isTrue(shown), (shown.stale.isEmpty, "\(shown.stale.count) stale")) }),
-    ]
-
-    // MARK: - Clocks
-
-    private static let clocks: [Incident] = [
-        Incident(
-            day: "2024-08-08", what: "the venue's clock is 1.273 s ahead of ours",
-            expected: "no effect: ages are by our own clock", sources: ["coinbase", "bitstamp"],
-            script: { _, seconds, _, fair in
-                .marked(
-                    fair,
-                    VenueMark(time: Timestamp(milliseconds: VirtualDaemon.wallStart + Int64(seconds * 1000) + 1273)))
-            },
-            check: { shown in expect(isTrue(shown), (shown.stale.isEmpty, "stale")) }),
-        Incident(
-            day: "2025-01-01", what: "times change from milliseconds to microseconds and back",
-            expected: "a time from the far future is not remembered", sources: ["coinbase", "bitstamp"],
-            script: { source, seconds, _, fair in
-                let milliseconds = VirtualDaemon.wallStart + Int64(seconds * 1000)
-                let isMicroseconds = source == "coinbase" && (200..<400).contains(seconds)
-                return .marked(
-                    fair, VenueMark(time: Timestamp(milliseconds: isMicroseconds ? milliseconds * 1000 : milliseconds)))
-            },
-            check: { shown in
-                expect(
-                    isTrue(shown), (shown.stale.isEmpty, "stale"),
-                    (shown.fresh(from: "coinbase", after: 420) > 150, "its later answers were refused"))
             }),
     ]
 }

@@ -36,14 +36,24 @@ struct PriceJudge: Sendable {
         case withheld(reason: SourceFailure, distrusted: [SourceFailure])
     }
 
+    /// What a median is called where a source's name is wanted.
+    static let median = "median"
+
     private(set) var judgement = Judgement()
     /// In a median: the last answers of those that can't be asked at every tick.
     private var latest: [String: FetchedPrice] = [:]
-    var rules: JudgementRules
+    private(set) var rules: JudgementRules
 
     init(rules: JudgementRules, judgement: Judgement = Judgement()) {
         self.rules = rules
         self.judgement = judgement
+    }
+
+    /// Other rules hold, and other sources are asked.
+    mutating func changed(rules: JudgementRules, sources: Set<String>) {
+        self.rules = rules
+        judgement.keep(only: sources)
+        latest = latest.filter { sources.contains($0.key) }
     }
 
     mutating func restored(_ quote: PriceQuote, at boottime: Int64) {
@@ -151,7 +161,7 @@ struct PriceJudge: Sendable {
             let said = all.map { "\($0.quote.source) (\($0.quote.value) \($0.quote.market))" }.joined(separator: ", ")
             return .withheld(
                 reason: SourceFailure(
-                    source: "median",
+                    source: Self.median,
                     error: .implausible("\(consensus.sources.count) of the \(rules.quorum) that have to agree: \(said)")
                 ),
                 distrusted: [])
@@ -163,7 +173,7 @@ struct PriceJudge: Sendable {
         let newest = counted.map(\.observed).max { $0.boottime < $1.boottime } ?? evidence.price.observed
         let isDollar = counted.contains { !$0.quote.isInTether } || rules.tether == .convert
         let quote = PriceQuote(
-            value: median, currency: evidence.price.quote.currency, timestamp: newest.wall, source: "median",
+            value: median, currency: evidence.price.quote.currency, timestamp: newest.wall, source: Self.median,
             market: isDollar ? "BTC/USD" : evidence.price.quote.market)
         judgement.accepted(FetchedPrice(quote: quote, observed: newest, mark: nil), as: .confirmed)
         for price in all { judgement.learned(price) }

@@ -55,20 +55,19 @@ struct Standstill: Sendable {
     }
 
     /// Whether a source has given the same answer for so long that it may stand still.
-    func suspects(_ source: String, at boottime: Int64) -> Bool {
-        unchanged(source, at: boottime) >= JudgementBounds.standstill
+    func suspects(_ source: String) -> Bool {
+        unchanged(source) >= JudgementBounds.standstill
     }
 
-    /// For how long a source has given the same answer, milliseconds.
-    func unchanged(_ source: String, at boottime: Int64) -> Int64 {
-        last[source].map { boottime - $0.since.boottime } ?? 0
+    /// From the first to the last of the same answers that a source has given, milliseconds.
+    func unchanged(_ source: String) -> Int64 {
+        last[source].map { $0.seen - $0.since.boottime } ?? 0
     }
 
     /// Whether another source should be asked now about one that may stand still.
     func wantsWitness(on price: FetchedPrice) -> Bool {
         let (source, boottime) = (price.quote.source, price.observed.boottime)
-        return suspects(source, at: boottime) && last[source]?.value == price.quote.value
-            && last[source]?.mark == price.mark
+        return suspects(source) && last[source]?.value == price.quote.value && last[source]?.mark == price.mark
             && (lastLook.map { boottime - $0.at >= JudgementBounds.standstillLook } ?? true)
     }
 
@@ -96,6 +95,13 @@ struct Standstill: Sendable {
         } else {
             moved[source] = nil
         }
+    }
+
+    /// Forgets all sources but these.
+    mutating func keep(only sources: Set<String>) {
+        last = last.filter { sources.contains($0.key) }
+        frozen = frozen.filter { sources.contains($0.key) }
+        moved = [:]
     }
 
     /// A source gave the same answer while the one that is shown moved.

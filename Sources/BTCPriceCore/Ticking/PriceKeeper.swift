@@ -76,7 +76,8 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
     ) {
         self.fetch = fetch
         self.budget = budget
-        machine.changed(interval: interval, rules: rules)
+        machine.changed(
+            interval: interval, rules: rules, sources: Set(fetch.sources.board.entries.map(\.source.name)))
         fetch.sources.passOverTether(machine.refusesTether)
     }
 

@@ -48,10 +48,10 @@ public struct PriceStateMachine: Sendable {
         self.judge = judge
     }
 
-    /// The ticks have another interval, and prices are judged by other rules from now on.
-    public mutating func changed(interval: Duration, rules: JudgementRules) {
+    /// The ticks have another interval, other sources are asked and prices are judged by other rules from now on.
+    public mutating func changed(interval: Duration, rules: JudgementRules, sources: Set<String>) {
         freshFor = 2 * interval.wholeMilliseconds
-        judge.rules = rules
+        judge.changed(rules: rules, sources: sources)
     }
 
     /// What is known of the sources' earlier answers.

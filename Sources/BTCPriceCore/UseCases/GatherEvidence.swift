@@ -41,31 +41,40 @@ struct GatherEvidence<C: Clock>: Sendable where C.Duration == Duration {
         }
         let price = try await fetch.execute(asker, deadline: deadline, after: known)
         var evidence = PriceEvidence(price: price, failures: price.failures)
-        var asked = Set([price.quote.source] + price.failures.map(\.source))
         if judgement.standstill.wantsWitness(on: price) {
-            // One look, at one that has not been looked at.
-            let others = asked.union(judgement.standstill.lastAsked)
-            do throws(FetchFailure) {
-                evidence.witnesses.append(
-                    try await fetch.execute(asker, deadline: deadline, after: known, excluding: others))
-            } catch {
-                if error.isCancelled { throw error }
-            }
+            // One look, at one that was not looked at the last time. The price does not wait long for it: it is the same as before.
+            let soon = min(deadline, fetch.clock.now.advanced(by: Self.longestLook))
+            _ = try await askAnother(
+                than: judgement.standstill.lastAsked, for: &evidence, asker, deadline: soon, after: known)
             return evidence
         }
         while needsAnother(evidence, judgement), fetch.clock.now < deadline {
-            do throws(FetchFailure) {
-                let witness = try await fetch.execute(asker, deadline: deadline, after: known, excluding: asked)
-                evidence.witnesses.append(witness)
-                evidence.failures += witness.failures
-                asked.formUnion([witness.quote.source] + witness.failures.map(\.source))
-            } catch {
-                if error.isCancelled { throw error }
-                evidence.failures += error.failures
-                break
-            }
+            guard try await askAnother(for: &evidence, asker, deadline: deadline, after: known) else { break }
         }
         return evidence
+    }
+
+    /// How long a tick waits for the word of another source on one that may stand still.
+    private static var longestLook: Duration { .milliseconds(400) }
+
+    /// Asks a source that was not asked yet.
+    /// - Returns: Whether it gave a price.
+    private func askAnother(
+        than excluded: Set<String> = [], for evidence: inout PriceEvidence, _ asker: Asker, deadline: C.Instant,
+        after known: KnownAnswers
+    ) async throws(FetchFailure) -> Bool {
+        let asked = Set(evidence.all.map(\.quote.source) + evidence.failures.map(\.source))
+        do throws(FetchFailure) {
+            let witness = try await fetch.execute(
+                asker, deadline: deadline, after: known, excluding: asked.union(excluded))
+            evidence.witnesses.append(witness)
+            evidence.failures += witness.failures
+            return true
+        } catch {
+            if error.isCancelled { throw error }
+            evidence.failures += error.failures
+            return false
+        }
     }
 
     private func needsAnother(_ evidence: PriceEvidence, _ judgement: Judgement) -> Bool {
