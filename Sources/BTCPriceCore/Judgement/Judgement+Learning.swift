@@ -4,7 +4,13 @@ extension Judgement {
     mutating func accepted(_ price: FetchedPrice, as confirmation: Confirmation) {
         let (quote, now) = (price.quote, price.observed.boottime)
         let log = quote.value.logarithm
-        let premium = premiums[quote.source]?.log ?? nearest(to: quote)?.log ?? index.map { log - $0.log } ?? 0
+        var premium = premiums[quote.source]?.log ?? nearest(to: quote)?.log ?? index.map { log - $0.log } ?? 0
+        if let index, index.source != quote.source, abs(now - index.at) <= 5000 {
+            measureTether(quote, beside: index, at: now)
+            // Another source is shown than a moment ago. Of an ordinary difference its old premium is the cause, not the market.
+            let isOld = premiums[quote.source].map { now - $0.at > 10 * (now - index.at) } ?? false
+            if confirmation == .single, isOld { premium = log - index.log }
+        }
         index = Index(source: quote.source, log: log - premium, at: now)
         premiums[quote.source] = Premium(log: premium, at: now, isInTether: quote.isInTether)
         odd[quote.source] = nil
