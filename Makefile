@@ -38,9 +38,11 @@ test: build
 test-system:
 	@Tests/System/run $(ONLY)
 
-## What takes longer and finds what nobody thought of: every decoder on inputs made by libFuzzer, in a build of its own.
-test-deep:
+## What takes longer and finds what nobody thought of: virtual months that nobody has seen, and every decoder on inputs made by
+## libFuzzer, in a build of its own.
+test-deep: build
 	@scripts/dependencies test
+	@for _ in 1 2 3; do SEED=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ') Tests/System/145-judgement.py || exit; done
 	@scripts/fuzz --runs 20000
 
 format:

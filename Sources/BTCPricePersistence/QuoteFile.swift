@@ -94,6 +94,14 @@ private struct Document: Codable {
         var market: String
     }
 
+    /// Of a quote that was read in USDT: the value as it was read, and what it was multiplied by.
+    struct Conversion: Codable {
+        var value: String
+        var rate: String
+        var sources: [String]
+        var measuredBoottime: Int64
+    }
+
     struct Mark: Codable {
         var time: Int64?
         var trade: Int64?
@@ -112,6 +120,7 @@ private struct Document: Codable {
     }
 
     var checksum = Self.blankChecksum
+    var conversion: Conversion?
     var observedBoottime: Int64?
     var quote: Quote?
     var rests: [String: Rest]
@@ -125,6 +134,11 @@ private struct Document: Codable {
                 value: quote.value.description, currency: quote.currency, timestamp: quote.timestamp.milliseconds,
                 source: quote.source, market: quote.market)
         }
+        conversion = file.price?.conversion.map { conversion in
+            Conversion(
+                value: conversion.value.description, rate: conversion.rate.description, sources: conversion.sources,
+                measuredBoottime: conversion.measuredBoottime)
+        }
         observedBoottime = file.price?.observedBoottime
         rests = file.rests.compactMapValues(Rest.init)
         sequence = file.sequence
@@ -133,6 +147,8 @@ private struct Document: Codable {
 
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
+        // Only where there is one.
+        conversion = try container.decodeIfPresent(Conversion.self, forKey: .conversion)
         observedBoottime = try container.decodeIfPresent(Int64.self, forKey: .observedBoottime)
         quote = try container.decodeIfPresent(Quote.self, forKey: .quote)
         // Not in the files of the first release.
@@ -144,7 +160,8 @@ private struct Document: Codable {
     /// Whoever goes on with these numbers reckons with them: none may be so large that this overflows.
     func checkNumbers() throws(QuoteFile.Damage) {
         let times =
-            [quote?.timestamp, observedBoottime].compactMap(\.self) + venues.values.compactMap(\.time)
+            [quote?.timestamp, observedBoottime, conversion?.measuredBoottime].compactMap(\.self)
+            + venues.values.compactMap(\.time)
             + rests.values.flatMap { [$0.since, $0.sinceBoottime, $0.until, $0.untilBoottime] }
         guard times.allSatisfy(Timestamp.possibleMilliseconds.contains) else {
             throw QuoteFile.Damage("a time that can't be")
@@ -165,10 +182,19 @@ private struct Document: Codable {
             quote: PriceQuote(
                 value: value, currency: quote.currency, timestamp: Timestamp(milliseconds: quote.timestamp),
                 source: quote.source, market: quote.market),
-            observedBoottime: observedBoottime,
+            observedBoottime: observedBoottime, conversion: try conversion?.read(),
             marks: venues.mapValues { mark in
                 VenueMark(time: mark.time.map { Timestamp(milliseconds: $0) }, trade: mark.trade)
             })
+    }
+}
+
+extension Document.Conversion {
+    fileprivate func read() throws(QuoteFile.Damage) -> BTCPriceCore.Conversion {
+        guard let value = Decimal(exactly: value), let rate = Decimal(exactly: rate), value > 0, rate > 0,
+            value <= QuoteCheck.highest
+        else { throw QuoteFile.Damage("the conversion is none") }
+        return BTCPriceCore.Conversion(value: value, rate: rate, sources: sources, measuredBoottime: measuredBoottime)
     }
 }
 

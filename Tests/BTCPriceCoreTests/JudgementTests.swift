@@ -130,6 +130,46 @@ private func alive(_ whole: Int, _ second: Double) -> String { "\(whole).\(Int(s
         }
     }
 
+    @Test
+    func
+        `after a restart a dollar market contradicts a USDT price that can't be, and stands for one of which nothing is known`()
+    {
+        var judgement = Judgement()
+        judgement.restored(quoted("binance", "60000").quote, at: World.start.boottime)
+        let halved = quoted("binance", "30000", at: 5)
+        guard case .contradicted = judgement.verdict(on: halved, witnesses: [quoted("coinbase", "60010", at: 5)]) else {
+            Issue.record("half the price was not contradicted")
+            return
+        }
+        var other = Judgement()
+        other.restored(quoted("coinbase", "60000").quote, at: World.start.boottime)
+        let first = quoted("binance", "60600", at: 5)
+        #expect(other.verdict(on: first, witnesses: [quoted("coinbase", "60010", at: 5)]) == .believed(.confirmed))
+    }
+
+    @Test func `a price that nobody has confirmed is doubted by two that stand elsewhere`() {
+        var judge = PriceJudge(rules: JudgementRules())
+        var shown = false
+        for second in 0..<3 {
+            let evidence = PriceEvidence(price: quoted("binance", "100000.\(second + 10)", at: Double(second)))
+            if case .shown(let price) = judge.rule(on: evidence, isTick: true, upTo: 2000) {
+                shown = price.confirmation == .unconfirmed
+            }
+        }
+        #expect(shown)
+        #expect(judge.observed(quoted("coinbase", "22000", at: 3)).isEmpty)
+        let found = judge.observed(quoted("bitstamp", "22010", at: 4))
+        #expect(found.map(\.source) == ["binance"])
+        // The next one that is asked has the others' word.
+        let next = PriceEvidence(
+            price: quoted("coinbase", "22001", at: 5), witnesses: [quoted("bitstamp", "22011", at: 5)])
+        guard case .shown(let price) = judge.rule(on: next, isTick: true, upTo: 2000) else {
+            Issue.record("the true price was withheld")
+            return
+        }
+        #expect(price.confirmation == .confirmed)
+    }
+
     @Test func `a dollar market that drifts away from two others strays`() {
         var judgement = Judgement()
         judgement.accepted(quoted("coinbase", "60000"), as: .confirmed)
@@ -240,6 +280,14 @@ private func alive(_ whole: Int, _ second: Double) -> String { "\(whole).\(Int(s
         #expect(tether.rate?.value == 1)
     }
 
+    @Test func `measured every second, what was measured before a gap does not stay for ever`() {
+        var tether = TetherMeasurement()
+        for second in 0..<5 { tether.measured(0, by: "coinbase", at: Int64(second) * 1000) }
+        for second in 60..<80 { tether.measured(-0.05, by: "coinbase", at: Int64(second) * 1000) }
+        #expect(tether.rate?.isOffPeg == true)
+        #expect(tether.rate?.measuredBoottime == 79_000)
+    }
+
     @Test func `off the peg from 1 percent on, back below 0_8`() {
         var tether = TetherMeasurement()
         func say(_ log: Double, _ at: Int64, _ tether: inout TetherMeasurement) {
@@ -293,7 +341,7 @@ private func alive(_ whole: Int, _ second: Double) -> String { "\(whole).\(Int(s
         #expect(converted.quote.value == conversion.value * conversion.rate)
         #expect(abs(converted.quote.value - 62_055) < 20)
         var refusing = offPeg(.refuse)
-        #expect(refusing.refusesTether)
+        #expect(refusing.refusesTether(at: World.start.boottime + 601_000))
         guard case .withheld(_, let distrusted) = refusing.rule(on: next, isTick: true, upTo: 2000) else {
             Issue.record("not refused")
             return
@@ -328,6 +376,27 @@ private func alive(_ whole: Int, _ second: Double) -> String { "\(whole).\(Int(s
             of: [("a", price("101")), ("b", price("100")), ("c", price("100"))], isEarlier: { $0 != "a" })
         #expect(value == 101)
         #expect(consensus.sources == ["a", "b", "c"])
+    }
+
+    @Test func `a median of three begins although one of them is in USDT and nothing is known yet`() {
+        var judge = PriceJudge(rules: JudgementRules(mode: .median, quorum: 3))
+        let first = PriceEvidence(
+            price: quoted("binance", "68950"), witnesses: [quoted("coinbase", "68900"), quoted("kraken", "68910")])
+        guard case .shown(let shown) = judge.rule(on: first, isTick: true, upTo: 2000) else {
+            Issue.record("withheld")
+            return
+        }
+        #expect(shown.consensus?.sources == ["binance", "coinbase", "kraken"])
+        // With a quorum of one, the one in the middle is shown and no outlier.
+        var lone = PriceJudge(rules: JudgementRules(mode: .median, quorum: 1), judgement: .ofToday)
+        let apart = PriceEvidence(
+            price: quoted("coinbase", "66000", at: 1),
+            witnesses: [quoted("bitstamp", "72000", at: 1), quoted("kraken", "68900", at: 1)])
+        guard case .shown(let middle) = lone.rule(on: apart, isTick: true, upTo: 2000) else {
+            Issue.record("the one in the middle was withheld")
+            return
+        }
+        #expect(middle.quote.source == "kraken")
     }
 
     @Test func `fewer than the quorum are no price, however sure each is`() {

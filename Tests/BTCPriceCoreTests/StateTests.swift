@@ -78,6 +78,21 @@ import Testing
         #expect(shown?.quote == save.quote)
     }
 
+    @Test func `a converted price is compared, after a restart, as the market gave it`() throws {
+        var machine = PriceStateMachine(interval: .seconds(1), rules: JudgementRules(tether: .convert))
+        let conversion = Conversion(
+            value: price("68900"), rate: price("0.95"), sources: ["coinbase"],
+            measuredBoottime: World.start.boottime)
+        let kept = CachedPrice(
+            quote: cached("65455").quote, observedBoottime: World.start.boottime, conversion: conversion)
+        #expect(machine.restored(kept, at: World.start).publish?.conversion == conversion)
+        #expect(machine.judgement.index?.log == price("68900").logarithm)
+        // Of one of another boot only the wall clock knows the age, which may be wrong: it is never of this moment.
+        var rebooted = PriceStateMachine(interval: .seconds(1))
+        _ = rebooted.restored(cached("65455", age: .seconds(-3600)), at: World.start)
+        #expect(rebooted.judgement.index?.at == World.start.boottime - 60_000)
+    }
+
     @Test func `an age is exact on the boot clock, an estimate on the wall clock, and never negative`() {
         let now = ObservationTime(
             wall: Timestamp(milliseconds: World.start.wall.milliseconds + 1500), boottime: World.start.boottime + 1500)

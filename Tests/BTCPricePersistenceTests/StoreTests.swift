@@ -23,6 +23,13 @@ import Testing
         #expect(try QuoteFile(decoding: file.encoded()) == file)
         let bare = QuoteFile(sequence: 1, price: CachedPrice(quote: sample("1").quote, observedBoottime: nil))
         #expect(try QuoteFile(decoding: bare.encoded()) == bare)
+        let converted = CachedPrice(
+            quote: sample("65456.1685").quote, observedBoottime: 4_000_000,
+            conversion: Conversion(
+                value: Decimal(exactly: "68901.23") ?? .nan, rate: Decimal(exactly: "0.95") ?? .nan,
+                sources: ["coinbase"], measuredBoottime: 3_990_000))
+        let file = QuoteFile(sequence: 2, price: converted)
+        #expect(try QuoteFile(decoding: file.encoded()) == file)
     }
 
     @Test func `rests are kept, also where there never was a price`() throws {

@@ -45,8 +45,10 @@ def _():
 
 @scenario("a virtual month of faults: nothing that is untrue of its market is shown")
 def _():
-    random = seeded()
-    text = rehearse("month", random.randrange(1 << 32))
+    # The same month each time; `make test-deep` draws others.
+    seed = os.environ.get("SEED", "1")
+    print(f"seed {seed}", flush=True)
+    text = rehearse("month", seed)
     print(textwrap.indent(text, "    "))
     total = next(line for line in text.splitlines() if line.startswith("total: "))
     equal(number(total, r"ticks (\d+)"), 30 * 86_400, "ticks")

@@ -4,16 +4,22 @@ public struct CachedPrice: Sendable, Hashable {
     public let quote: PriceQuote
     /// When it was observed on `CLOCK_BOOTTIME`, milliseconds; `nil` where only the wall clock knows (after a reboot).
     public let observedBoottime: Int64?
+    /// How the quote became dollars, where it was read in USDT; `nil` also after a reboot.
+    public let conversion: Conversion?
     /// The newest mark accepted from each source, by the source's name.
     public let marks: [String: VenueMark]
 
     /// - Parameters:
     ///   - quote: The quote.
     ///   - observedBoottime: `CLOCK_BOOTTIME` of the observation in milliseconds, where this boot made it.
+    ///   - conversion: How it became dollars, where it was read in USDT.
     ///   - marks: The newest mark accepted from each source.
-    public init(quote: PriceQuote, observedBoottime: Int64?, marks: [String: VenueMark] = [:]) {
+    public init(
+        quote: PriceQuote, observedBoottime: Int64?, conversion: Conversion? = nil, marks: [String: VenueMark] = [:]
+    ) {
         self.quote = quote
         self.observedBoottime = observedBoottime
+        self.conversion = conversion
         self.marks = marks
     }
 }

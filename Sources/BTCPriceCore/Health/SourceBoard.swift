@@ -41,6 +41,8 @@ public struct SourceBoard: Sendable {
     struct Plan: Sendable {
         /// Indices of sources, in the order in which they are asked.
         var order: [Int] = []
+        /// Those of them that rest, and are asked only because others may give nothing.
+        var lastResort: Set<Int> = []
         var passedOver: [PassedOver] = []
     }
 
@@ -103,9 +105,9 @@ public struct SourceBoard: Sendable {
         let isClosed = { (index: Int) in entries[index].health.breaker(at: boottime) == .closed }
         add(ranked.filter(isClosed), asker, boottime, to: &plan)
         if asker == .tick || (plan.order.isEmpty && plan.passedOver.isEmpty) {
-            add(
-                ranked.filter { !isClosed($0) && !entries[$0].health.isBound(at: boottime) }, asker, boottime, to: &plan
-            )
+            let resting = ranked.filter { !isClosed($0) && !entries[$0].health.isBound(at: boottime) }
+            add(resting, asker, boottime, to: &plan)
+            plan.lastResort = Set(resting)
         }
         for index in entries.indices where isOffPeg(index) {
             plan.passedOver.append(PassedOver(source: entries[index].source.name, reason: .offPeg))

@@ -18,7 +18,7 @@ extension Judgement {
         pending = nil
         switch confirmation {
         case .unconfirmed: unconfirmedSince = isUnconfirmed(at: now) ? unconfirmedSince : now
-        case .confirmed, .single: unconfirmedSince = nil
+        case .confirmed, .single: confirmed()
         }
         standstill.saw(price)
     }
@@ -27,7 +27,26 @@ extension Judgement {
     /// - Returns: Whether it is in line with what was known; also where nothing could be compared.
     @discardableResult
     mutating func learned(_ price: FetchedPrice) -> Bool {
-        standstill.sawAnother(price)
+        let isInLine = isLearned(price)
+        if !isInLine, isUnconfirmed(at: price.observed.boottime) {
+            doubters.insert(price.quote.source)
+            // It does not become the level while others say otherwise.
+            unconfirmedSince = price.observed.boottime
+        }
+        return isInLine
+    }
+
+    /// The source that is shown, where nobody has confirmed its price and two others are not in line with it.
+    mutating func takeDoubted() -> (source: String, by: [String])? {
+        guard doubters.count >= 2, let index else { return nil }
+        suspects.insert(index.source)
+        defer { doubters = [] }
+        return (index.source, doubters.sorted())
+    }
+
+    private mutating func isLearned(_ price: FetchedPrice) -> Bool {
+        // A median asks all of them at every tick: none has been away by itself.
+        if index?.source == PriceJudge.median { standstill.saw(price) } else { standstill.sawAnother(price) }
         let (quote, now) = (price.quote, price.observed.boottime)
         // Only side by side with a price of the same moment.
         guard let index, quote.source != index.source, abs(now - index.at) <= 5000 else { return true }
@@ -37,7 +56,9 @@ extension Judgement {
             // Beside one that may stand still nothing is learned, but whether the others move.
             let unchanged = standstill.unchanged(index.source)
             if unchanged >= JudgementBounds.standstill {
-                let others = premiums.keys.count { $0 != index.source && $0 != PriceJudge.median }
+                let others = premiums.keys.count {
+                    $0 != index.source && $0 != PriceJudge.median && standstill.hasAnswered($0, by: now)
+                }
                 standstill.other(
                     quote.source, moved: offset - known.log, of: others, beside: index.source, at: now)
             }
@@ -55,16 +76,22 @@ extension Judgement {
             guard isNear || (isOddForLong(quote.source, offset, at: now) && isOfOrder(quote, offset)) else {
                 return false
             }
-            if isNear { unconfirmedSince = nil }
+            if isNear { confirmed() }
         } else {
             guard isOfOrder(quote, offset) else { return false }
-            if nearest(to: quote) != nil { unconfirmedSince = nil }
+            if nearest(to: quote) != nil { confirmed() }
         }
         odd[quote.source] = nil
         suspects.remove(quote.source)
         premiums[quote.source] = Premium(log: offset, at: now, isInTether: quote.isInTether)
         measureTether(quote, beside: index, at: now)
         return true
+    }
+
+    /// Nothing is unconfirmed any more.
+    private mutating func confirmed() {
+        unconfirmedSince = nil
+        doubters = []
     }
 
     /// An odd answer is not taken at its word. If the source says the same for long, it is where it stands now.
@@ -76,6 +103,17 @@ extension Judgement {
         odd[source] = (offset, before.since)
         let long = suspects.contains(source) ? JudgementBounds.suspicionLasts : JudgementBounds.oddLasts
         return boottime - before.since >= long
+    }
+
+    /// Prices of one moment, of which no rate is known yet.
+    mutating func measureTether(sideBySide prices: [FetchedPrice]) {
+        for tethered in prices where tethered.quote.isInTether {
+            for dollars in prices where !dollars.quote.isInTether {
+                let log = dollars.quote.value.logarithm - tethered.quote.value.logarithm
+                guard abs(log) <= JudgementBounds.sameOrder else { continue }
+                tether.measured(log, by: dollars.quote.source, at: dollars.observed.boottime)
+            }
+        }
     }
 
     /// Whether a source stands where one can that quotes in its currency, beside the one that is shown.

@@ -51,6 +51,8 @@ struct Judgement: Sendable {
     var pending: Pending?
     private var contradictedAt: Int64?
     var unconfirmedSince: Int64?
+    /// Those that are not in line with a price that nobody has confirmed.
+    var doubters: Set<String> = []
     var standstill = Standstill()
     var tether = TetherMeasurement()
 
@@ -149,9 +151,13 @@ struct Judgement: Sendable {
         if price.quote.isInTether == witness.quote.isInTether {
             return apart <= JudgementBounds.sameCurrency ? .agrees : .contradicts
         }
+        guard apart <= JudgementBounds.sameOrder else { return .contradicts }
         // Of the very first price nothing else can be known than its order.
-        guard index == nil else { return .nothing }
-        return apart <= JudgementBounds.sameOrder ? .agrees : .contradicts
+        guard let index else { return .agrees }
+        // Where the price stood is not known. That the market is where it was, is, if the witness says so.
+        guard deviation(of: price) == nil, let (theirs, slack) = deviation(of: witness) else { return .nothing }
+        return abs(theirs) <= JudgementBounds.move(after: witness.observed.boottime - index.at) + slack
+            ? .agrees : .nothing
     }
 
     private func describe(_ price: FetchedPrice) -> String {

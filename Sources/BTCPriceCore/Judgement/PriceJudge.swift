@@ -60,8 +60,10 @@ struct PriceJudge: Sendable {
         judgement.restored(quote, at: boottime)
     }
 
-    /// Whether USDT markets are to be passed over.
-    var refusesTether: Bool { rules.tether == .refuse && judgement.tether.rate?.isOffPeg == true }
+    /// Whether USDT markets are to be passed over. A rate of long ago is no reason.
+    func refusesTether(at boottime: Int64) -> Bool {
+        rules.tether == .refuse && judgement.tether.usableRate(at: boottime)?.isOffPeg == true
+    }
 
     /// What USDT is worth; `nil` before it was measured.
     var tetherRate: TetherRate? { judgement.tether.rate }
@@ -83,7 +85,7 @@ struct PriceJudge: Sendable {
         let source = price.quote.source
         switch judgement.verdict(on: price, witnesses: witnesses) {
         case .believed(let confirmation):
-            return show(price, confirmation, witnesses: witnesses)
+            return show(price, confirmation, witnesses: witnesses, isTick: isTick)
         case .contradicted(let reason, _):
             for witness in witnesses { judgement.learned(witness) }
             judgement.contradicted(source, at: price.observed.boottime)
@@ -94,7 +96,7 @@ struct PriceJudge: Sendable {
             var detail = reason
             if isTick {
                 let ticks = judgement.persists(price)
-                if let ticks, ticks >= enough { return show(price, .unconfirmed, witnesses: witnesses) }
+                if let ticks, ticks >= enough { return show(price, .unconfirmed, witnesses: witnesses, isTick: isTick) }
                 detail +=
                     ticks.map { "; shown after \(enough) ticks that say the same, this is number \($0)" }
                     ?? "; one contradicted it shortly before"
@@ -106,8 +108,9 @@ struct PriceJudge: Sendable {
     }
 
     private mutating func show(
-        _ price: FetchedPrice, _ confirmation: Confirmation, witnesses: [FetchedPrice]
+        _ price: FetchedPrice, _ confirmation: Confirmation, witnesses: [FetchedPrice], isTick: Bool
     ) -> Ruling {
+        if judgement.standstill.wantsWitness(on: price) { judgement.standstill.looked(at: price.observed.boottime) }
         judgement.accepted(price, as: confirmation)
         // Before it is converted: they tell at what rate.
         for witness in witnesses { judgement.learned(witness) }
@@ -117,11 +120,15 @@ struct PriceJudge: Sendable {
         switch rules.tether {
         case .warn: return .shown(shown)
         case .refuse:
-            guard refusesTether, let rate = tetherRate else { return .shown(shown) }
+            guard refusesTether(at: price.observed.boottime), let rate = tetherRate else { return .shown(shown) }
             return .withheld(
                 reason: SourceFailure(source: price.quote.source, error: .implausible(rate.text)), distrusted: [])
         case .convert:
             guard let (value, conversion) = converted(price) else {
+                if let dollars = witnesses.first(where: { !$0.quote.isInTether }) {
+                    let others = [price] + witnesses.filter { $0.quote.source != dollars.quote.source }
+                    return ruleOnOne(dollars, witnesses: others, isTick: isTick)
+                }
                 let reason = "what USDT is worth is not known, and its price can't be converted"
                 return .withheld(
                     reason: SourceFailure(source: price.quote.source, error: .implausible(reason)), distrusted: [])
@@ -145,12 +152,16 @@ struct PriceJudge: Sendable {
     }
 
     private mutating func ruleOnMedian(_ evidence: PriceEvidence, isTick: Bool, upTo age: Int64) -> Ruling {
-        let all = evidence.all + earlier(than: evidence, upTo: age)
+        // A source that may be asked once a second misses a tick now and then.
+        let all = evidence.all + earlier(than: evidence, upTo: age + 1000)
+        if judgement.tether.usableRate(at: evidence.price.observed.boottime) == nil {
+            judgement.measureTether(sideBySide: evidence.all)
+        }
         // A USDT level stands beside dollar levels only as dollars.
         let hasDollars = all.contains { !$0.quote.isInTether }
         let comparable = all.compactMap { price -> (price: FetchedPrice, value: Decimal)? in
             guard price.quote.isInTether, hasDollars else { return (price, price.quote.value) }
-            if refusesTether { return nil }
+            if refusesTether(at: price.observed.boottime) { return nil }
             return converted(price).map { (price, $0.0) }
         }
         let asked = Set(evidence.all.map(\.quote.source))
@@ -167,7 +178,9 @@ struct PriceJudge: Sendable {
                 distrusted: [])
         }
         guard consensus.sources.count > 1 else {
-            return ruleOnOne(evidence.price, witnesses: evidence.witnesses, isTick: isTick)
+            let price = evidence.all.first { $0.quote.source == consensus.sources[0] } ?? evidence.price
+            let others = evidence.all.filter { $0.quote.source != price.quote.source }
+            return ruleOnOne(price, witnesses: others, isTick: isTick)
         }
         let counted = evidence.all.filter { consensus.sources.contains($0.quote.source) }
         let newest = counted.map(\.observed).max { $0.boottime < $1.boottime } ?? evidence.price.observed
@@ -204,6 +217,10 @@ struct PriceJudge: Sendable {
         }
         let standing = foundStandingStill()
         if !standing.isEmpty { return standing }
+        if let (source, others) = judgement.takeDoubted() {
+            let reason = "nobody has confirmed its price, and \(others.joined(separator: " and ")) say otherwise"
+            return [SourceFailure(source: source, error: .implausible(reason))]
+        }
         if let (source, reason) = judgement.stray(at: price.observed.boottime) {
             judgement.forget(source)
             return [SourceFailure(source: source, error: .implausible(reason))]

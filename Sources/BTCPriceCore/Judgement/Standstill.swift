@@ -26,7 +26,7 @@ struct Standstill: Sendable {
     private var moved: [String: Int] = [:]
     private var suspect: String?
     private var othersInAll = 0
-    private var lastLook: (source: String, at: Int64)?
+    private var lastLook: (source: String?, at: Int64)?
     /// Found and not told yet.
     private var findings: [Finding] = []
     /// The answers of sources that stand still.
@@ -71,8 +71,18 @@ struct Standstill: Sendable {
             && (lastLook.map { boottime - $0.at >= JudgementBounds.standstillLook } ?? true)
     }
 
+    /// One was asked, or none could be: the next one is not asked at once.
+    mutating func looked(at boottime: Int64) {
+        lastLook = (nil, boottime)
+    }
+
+    /// Whether a source has answered within the last two minutes.
+    func hasAnswered(_ source: String, by boottime: Int64) -> Bool {
+        last[source].map { boottime - $0.seen <= 120_000 } ?? false
+    }
+
     /// Whoever was asked last about one that may stand still, where there are others: the next one to ask is another.
-    var lastAsked: Set<String> { othersInAll > 1 ? Set([lastLook?.source].compactMap(\.self)) : [] }
+    var lastAsked: Set<String> { othersInAll > 1 ? Set([lastLook?.source].compactMap { $0 ?? nil }) : [] }
 
     /// Another source was asked meanwhile.
     /// - Parameters:
@@ -112,11 +122,13 @@ struct Standstill: Sendable {
     }
 
     /// What was found out since this was asked last. The one that is suspected stands still if two others have moved the same way,
-    /// or if the only other one has twice.
+    /// or if the only other one has twice, or one of several
+    /// four times while none has moved the other way.
     mutating func takeFindings() -> [Finding] {
         if let suspect {
+            let enough = othersInAll == 1 ? 2 : 4
             for others in [moved.filter { $0.value > 0 }, moved.filter { $0.value < 0 }]
-            where others.count >= 2 || (othersInAll == 1 && others.values.contains { abs($0) >= 2 }) {
+            where others.count >= 2 || (others.count == moved.count && others.values.contains { abs($0) >= enough }) {
                 standsStill(suspect, beside: others.keys.sorted())
                 moved = [:]
             }

@@ -12,6 +12,7 @@ struct TetherMeasurement: Sendable {
         var careful: Double { previous.map { abs($0) < abs(log) ? $0 : log } ?? log }
     }
 
+    private static let look: Int64 = 5000
     /// For so long a measurement counts beside a newer one.
     private static let recent = Duration.seconds(120).wholeMilliseconds
 
@@ -32,13 +33,15 @@ struct TetherMeasurement: Sendable {
     ///   - source: The USD source.
     ///   - boottime: When, `CLOCK_BOOTTIME` in milliseconds.
     mutating func measured(_ log: Double, by source: String, at boottime: Int64) {
-        let before = measurements[source]
-        // Within the same look it is the same measurement; one from long ago says nothing of now.
-        let previous = before.flatMap { last -> Double? in
-            let age = boottime - last.at
-            return age < 5000 ? last.previous : age <= Self.recent ? last.log : nil
+        let last = measurements[source]
+        let age = last.map { boottime - $0.at } ?? .max
+        if let last, age < Self.look {
+            // Within the same look it is the same measurement.
+            measurements[source] = Measurement(log: log, previous: last.previous, at: last.at)
+        } else {
+            // One from long ago says nothing of now.
+            measurements[source] = Measurement(log: log, previous: age <= Self.recent ? last?.log : nil, at: boottime)
         }
-        measurements[source] = Measurement(log: log, previous: previous, at: boottime)
         let recent = measurements.filter { boottime - $0.value.at <= Self.recent }
         let ordered = recent.values.sorted { abs($0.careful) < abs($1.careful) }
         let chosen = ordered[(ordered.count - 1) / 2].careful

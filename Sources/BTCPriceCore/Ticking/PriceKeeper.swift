@@ -78,7 +78,7 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
         self.budget = budget
         machine.changed(
             interval: interval, rules: rules, sources: Set(fetch.sources.board.entries.map(\.source.name)))
-        fetch.sources.passOverTether(machine.refusesTether)
+        fetch.sources.passOverTether(machine.refusesTether(at: now().boottime))
     }
 
     /// The sources that are asked.
@@ -166,7 +166,7 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
             let rest = fetch.sources.distrust(failure.source, failure.error)
             events.append(.sourceFailed(SourceFailure(source: failure.source, error: failure.error, rest: rest)))
         }
-        fetch.sources.passOverTether(machine.refusesTether)
+        fetch.sources.passOverTether(machine.refusesTether(at: now().boottime))
         // Asked in any case, or it would be asked again at the next tick.
         let restsChanged = fetch.sources.takeRestsChanged()
         if actions.save != nil || restsChanged {

@@ -16,6 +16,9 @@ public struct PriceStateMachine: Sendable {
         public var failure: FetchFailure?
     }
 
+    /// So old is a kept price taken for at the least, of which only the wall clock knows the age.
+    private static let leastAge = Duration.seconds(60).wholeMilliseconds
+
     private var freshFor: Int64
     private var failedTicks: Int64 = 0
     /// The ticks that failed since the start.
@@ -61,7 +64,7 @@ public struct PriceStateMachine: Sendable {
     /// How prices are judged.
     var rules: JudgementRules { judge.rules }
     /// Whether markets that quote in USDT are to be passed over.
-    var refusesTether: Bool { judge.refusesTether }
+    func refusesTether(at boottime: Int64) -> Bool { judge.refusesTether(at: boottime) }
     /// What USDT is worth; `nil` before it was measured.
     var tetherRate: TetherRate? { judge.tetherRate }
 
@@ -69,11 +72,14 @@ public struct PriceStateMachine: Sendable {
     public mutating func restored(_ cached: CachedPrice, at now: ObservationTime) -> Actions {
         marks = cached.marks
         kept = cached
-        let age = max(0, now.wall.milliseconds - cached.quote.timestamp.milliseconds)
-        judge.restored(cached.quote, at: cached.observedBoottime ?? now.boottime - age)
+        // By the wall clock, which may be wrong at a boot: never taken for the price of this moment.
+        let age = max(Self.leastAge, now.wall.milliseconds - cached.quote.timestamp.milliseconds)
+        // What is compared is what the market says.
+        let read = cached.conversion.map { cached.quote.with(value: $0.value) } ?? cached.quote
+        judge.restored(read, at: cached.observedBoottime ?? now.boottime - age)
         state = PriceState(
             tick: 0, freshness: .stale, quote: cached.quote, observedBoottime: cached.observedBoottime,
-            confirmation: .single, failure: "no tick since the start")
+            confirmation: .single, failure: "no tick since the start", conversion: cached.conversion)
         return Actions(publish: state)
     }
 
@@ -197,7 +203,8 @@ public struct PriceStateMachine: Sendable {
         state.freshness = isPaused ? .stale : .fresh
         state.freshUntil = isPaused ? nil : price.observed.boottime + freshFor
         state.failure = isPaused ? PriceState.pausedFailure : nil
-        kept = CachedPrice(quote: price.quote, observedBoottime: price.observed.boottime, marks: marks)
+        kept = CachedPrice(
+            quote: price.quote, observedBoottime: price.observed.boottime, conversion: price.conversion, marks: marks)
         actions.save = kept
     }
 

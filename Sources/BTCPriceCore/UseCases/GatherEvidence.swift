@@ -37,7 +37,7 @@ struct GatherEvidence<C: Clock>: Sendable where C.Duration == Duration {
         _ asker: Asker, deadline: C.Instant, after known: KnownAnswers, judgement: Judgement
     ) async throws(FetchFailure) -> PriceEvidence {
         if rules.mode == .median {
-            return try await fetch.executeForAll(asker, deadline: deadline, after: known)
+            return try await fetch.executeForAll(asker, deadline: deadline, after: known, quorum: rules.quorum)
         }
         let price = try await fetch.execute(asker, deadline: deadline, after: known)
         var evidence = PriceEvidence(price: price, failures: price.failures)
@@ -97,16 +97,19 @@ extension FetchWithFallback {
         case timeIsUp
     }
 
-    /// Asks every source that may be asked, all at once.
+    /// Asks every source that may be asked, all at once; those that rest only where the others are too few.
     /// - Parameters:
     ///   - asker: Who asks.
     ///   - deadline: The end of the budget: by then it has returned or thrown.
     ///   - known: What is known of the sources' earlier answers.
+    ///   - quorum: How many are enough.
     /// - Throws: ``FetchFailure`` if no source gave a price, or if the task was cancelled.
     func executeForAll(
-        _ asker: Asker, deadline: C.Instant, after known: KnownAnswers
+        _ asker: Asker, deadline: C.Instant, after known: KnownAnswers, quorum: Int
     ) async throws(FetchFailure) -> PriceEvidence {
-        let plan = sources.plan(asker)
+        var plan = sources.plan(asker)
+        let well = plan.order.filter { !plan.lastResort.contains($0) }
+        if well.count >= quorum { plan.order = well }
         var passedOver = plan.passedOver
         var waiting = Set<Int>()
         for index in plan.order {
