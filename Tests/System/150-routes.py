@@ -23,6 +23,8 @@ def state(place):
 @scenario("at 100 ms round trip the first tick succeeds although the primary hangs and the fallback's connection is cold")
 def _():
     simulator, place = Simulator("--round-trip", "100", secure=True, faults="binance always dark"), Place()
+    # Not the first price of all: that one waits for a second source's word.
+    known_price(place, "68900", source="coinbase")
     daemon = Daemon(place, simulator.urls, "--tls-ca-file", simulator.authority)
     first = wait_until(lambda: (s := state(place))["tick"] >= 1 and s, what="the first tick")
     equal((first["freshness"], first["quote"]["source"]), ("fresh", "coinbase"))
@@ -35,6 +37,7 @@ def _():
 @scenario("with the primary dead the fallback has the whole second")
 def _():
     simulator, place = Simulator(faults="binance always refuse\ncoinbase always delay 900ms"), Place()
+    known_price(place, "68900", source="coinbase")
     daemon = Daemon(place, simulator.urls)
     for tick in range(1, 7):
         found = wait_until(lambda: (s := state(place))["tick"] >= tick and s, what=f"tick {tick}")
