@@ -10,18 +10,6 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib
 from btcpriced import *  # noqa: E402, F403
 
 
-def rehearse(kind, seed):
-    done = subprocess.run([BINARIES / "rehearsal", kind, str(seed)], capture_output=True, text=True, timeout=800)
-    equal(done.returncode, 0, done.stderr)
-    return done.stdout
-
-
-def number(text, pattern):
-    found = re.search(pattern, text)
-    assert found, f"no {pattern!r} in {text}"
-    return int(found.group(1))
-
-
 @scenario("a virtual week of all that exchanges do: no limit exceeded, no tick late, no ban deepened, memory flat")
 def _():
     random = seeded()

@@ -15,19 +15,6 @@ TABLE = ROOT / "docs" / "incidents.md"
 DATA = SHARED / "data"
 
 
-def rehearse(*arguments):
-    done = subprocess.run([BINARIES / "rehearsal", *map(str, arguments)], capture_output=True, text=True, timeout=800)
-    equal(done.returncode, 0, done.stderr)
-    assert "failed:" not in done.stdout, done.stdout
-    return done.stdout
-
-
-def number(text, pattern):
-    found = re.search(pattern, text)
-    assert found, f"no {pattern!r} in {text}"
-    return int(found.group(1))
-
-
 @scenario("every day that happened passes as a scenario, and the table in docs says what it showed")
 def _():
     text = rehearse("incidents")

@@ -5,7 +5,7 @@ extension Judgement {
         let (quote, now) = (price.quote, price.observed.boottime)
         let log = quote.value.logarithm
         var premium = premiums[quote.source]?.log ?? nearest(to: quote)?.log ?? index.map { log - $0.log } ?? 0
-        if let index, index.source != quote.source, abs(now - index.at) <= 5000 {
+        if let index, index.source != quote.source, abs(now - index.at) <= JudgementBounds.sideBySide {
             measureTether(quote, beside: index, at: now)
             // Another source is shown than a moment ago. Of an ordinary difference its old premium is the cause, not the market.
             let isOld = premiums[quote.source].map { now - $0.at > 10 * (now - index.at) } ?? false
@@ -49,7 +49,9 @@ extension Judgement {
         if index?.source == PriceJudge.median { standstill.saw(price) } else { standstill.sawAnother(price) }
         let (quote, now) = (price.quote, price.observed.boottime)
         // Only side by side with a price of the same moment.
-        guard let index, quote.source != index.source, abs(now - index.at) <= 5000 else { return true }
+        guard let index, quote.source != index.source, abs(now - index.at) <= JudgementBounds.sideBySide else {
+            return true
+        }
         let offset = quote.value.logarithm - index.log
         let known = premiums[quote.source]
         if let known {
@@ -135,7 +137,7 @@ extension Judgement {
 
     /// Sources that have drifted away from the others, and why that is believed: `nil` where none has.
     func stray(at boottime: Int64) -> (source: String, reason: String)? {
-        let known = premiums.filter { boottime - $0.value.at <= 300_000 }
+        let known = premiums.filter { boottime - $0.value.at <= JudgementBounds.premiumLasts }
         let dollars = known.filter { !$0.value.isInTether }
         guard dollars.count >= 3 else { return nil }
         let middle = dollars.values.map(\.log).sorted()[dollars.count / 2]

@@ -139,13 +139,12 @@ struct Judgement: Sendable {
     }
 
     private func testimony(of witness: FetchedPrice, on price: FetchedPrice) -> Testimony {
-        if let (mine, slack) = deviation(of: price), let (theirs, theirSlack) = deviation(of: witness), let index {
+        if let (mine, slack) = deviation(of: price), let (theirs, theirSlack) = deviation(of: witness) {
             if mine * theirs > 0, abs(mine - theirs) <= JudgementBounds.agreement(mine, theirs) + slack + theirSlack {
                 return .agrees
             }
             // One that has jumped itself, and elsewhere, knows no better.
-            let bound = JudgementBounds.move(after: witness.observed.boottime - index.at) + theirSlack
-            return abs(theirs) <= bound ? .contradicts : .nothing
+            return isPlausible(witness) ? .contradicts : .nothing
         }
         let apart = abs(price.quote.value.logarithm - witness.quote.value.logarithm)
         if price.quote.isInTether == witness.quote.isInTether {
@@ -153,11 +152,9 @@ struct Judgement: Sendable {
         }
         guard apart <= JudgementBounds.sameOrder else { return .contradicts }
         // Of the very first price nothing else can be known than its order.
-        guard let index else { return .agrees }
+        if index == nil { return .agrees }
         // Where the price stood is not known. That the market is where it was, is, if the witness says so.
-        guard deviation(of: price) == nil, let (theirs, slack) = deviation(of: witness) else { return .nothing }
-        return abs(theirs) <= JudgementBounds.move(after: witness.observed.boottime - index.at) + slack
-            ? .agrees : .nothing
+        return deviation(of: price) == nil && isPlausible(witness) ? .agrees : .nothing
     }
 
     private func describe(_ price: FetchedPrice) -> String {

@@ -24,6 +24,12 @@ public enum JudgementBounds {
         max(0.005, min(abs(first), abs(second)) / 2)
     }
 
+    /// Two prices are of the same moment if no more than this lies between them.
+    static let sideBySide = Duration.seconds(5).wholeMilliseconds
+    /// For so long an answer, or what was measured by it, is one of lately.
+    static let lately = Duration.seconds(120).wholeMilliseconds
+    /// For so long it is known where a market stands, to tell whether it strays.
+    static let premiumLasts = Duration.seconds(300).wholeMilliseconds
     /// How much less is known of a source's first price than of the next ones, where another one in the same currency is known.
     static let levelSlack = 0.005
     /// How far the levels of two markets in the same currency may lie apart. In a crash good venues differ by 2 to 3 %.

@@ -76,9 +76,9 @@ struct Standstill: Sendable {
         lastLook = (nil, boottime)
     }
 
-    /// Whether a source has answered within the last two minutes.
+    /// Whether a source has answered lately.
     func hasAnswered(_ source: String, by boottime: Int64) -> Bool {
-        last[source].map { boottime - $0.seen <= 120_000 } ?? false
+        last[source].map { boottime - $0.seen <= JudgementBounds.lately } ?? false
     }
 
     /// Whoever was asked last about one that may stand still, where there are others: the next one to ask is another.

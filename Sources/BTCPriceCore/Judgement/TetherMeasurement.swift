@@ -12,10 +12,6 @@ struct TetherMeasurement: Sendable {
         var careful: Double { previous.map { abs($0) < abs(log) ? $0 : log } ?? log }
     }
 
-    private static let look: Int64 = 5000
-    /// For so long a measurement counts beside a newer one.
-    private static let recent = Duration.seconds(120).wholeMilliseconds
-
     /// By the dollar source.
     private var measurements: [String: Measurement] = [:]
     private var isOffPeg = false
@@ -35,14 +31,15 @@ struct TetherMeasurement: Sendable {
     mutating func measured(_ log: Double, by source: String, at boottime: Int64) {
         let last = measurements[source]
         let age = last.map { boottime - $0.at } ?? .max
-        if let last, age < Self.look {
+        if let last, age < JudgementBounds.sideBySide {
             // Within the same look it is the same measurement.
             measurements[source] = Measurement(log: log, previous: last.previous, at: last.at)
         } else {
             // One from long ago says nothing of now.
-            measurements[source] = Measurement(log: log, previous: age <= Self.recent ? last?.log : nil, at: boottime)
+            measurements[source] = Measurement(
+                log: log, previous: age <= JudgementBounds.lately ? last?.log : nil, at: boottime)
         }
-        let recent = measurements.filter { boottime - $0.value.at <= Self.recent }
+        let recent = measurements.filter { boottime - $0.value.at <= JudgementBounds.lately }
         let ordered = recent.values.sorted { abs($0.careful) < abs($1.careful) }
         let chosen = ordered[(ordered.count - 1) / 2].careful
         if abs(chosen) >= JudgementBounds.offPeg.from { isOffPeg = true }

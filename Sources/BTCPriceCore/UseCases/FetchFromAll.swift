@@ -60,7 +60,7 @@ extension FetchWithFallback {
             let error = PriceLoadingError.timedOut(after: isOwnFault ? candidates[index].patience.timeout : nil)
             failures[index] = failure(of: index, error, since: begun)
         }
-        let inOrder = plan.order.filter { prices[$0] != nil }.compactMap { prices[$0] }
+        let inOrder = plan.order.compactMap { prices[$0] }
         let failed = plan.order.compactMap { failures[$0] }
         guard let first = inOrder.first else { throw FetchFailure(failures: failed, passedOver: passedOver) }
         return PriceEvidence(price: first, witnesses: Array(inOrder.dropFirst()), failures: failed)

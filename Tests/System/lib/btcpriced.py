@@ -372,6 +372,21 @@ def within(limits):
     return all(int(most) <= int(limit) for text in limits.values() for most, limit in re.findall(r"(\d+) of (\d+)", text))
 
 
+def rehearse(*arguments):
+    """What `rehearsal` prints: the shipped core on virtual time."""
+    done = subprocess.run([BINARIES / "rehearsal", *map(str, arguments)], capture_output=True, text=True, timeout=800)
+    equal(done.returncode, 0, done.stderr)
+    assert "failed:" not in done.stdout, done.stdout
+    return done.stdout
+
+
+def number(text, pattern):
+    """The whole number that a pattern finds in a text."""
+    found = re.search(pattern, text)
+    assert found, f"no {pattern!r} in {text}"
+    return int(found.group(1))
+
+
 def seeded():
     """A random generator whose seed is printed; SEED in the environment repeats a run."""
     seed = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 32)))
