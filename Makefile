@@ -8,7 +8,7 @@ RELEASE = swift build -c release --static-swift-stdlib --disable-local-rpath \
 
 FORMATTED = Package.swift Sources Tests Fuzz
 
-.PHONY: build run demo deb test test-system test-deep format lint clean
+.PHONY: build run demo deb test test-system test-deep bench format lint clean
 
 ## Release binaries in .build/release.
 build:
@@ -44,6 +44,11 @@ test-deep: build
 	@scripts/dependencies test
 	@for _ in 1 2 3; do SEED=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ') Tests/System/145-judgement.py || exit; done
 	@scripts/fuzz --runs 20000
+
+## What it costs, beside others in the same run: docs/BENCHMARKS.md anew.
+bench: build
+	@scripts/dependencies bench
+	@Benchmarks/run --page
 
 format:
 	swift format --in-place --recursive --parallel $(FORMATTED)

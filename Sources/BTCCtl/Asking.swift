@@ -12,12 +12,20 @@ struct Asking {
     private var screen = Screen()
     private let isTerminal: Bool
 
-    init(_ options: ReportOptions) {
+    /// Does it, and gives the exit status.
+    // Not inlined: what it is made of is set up at run time, which `current` need not wait for.
+    @inline(never)
+    static func run(_ options: ReportOptions) -> Int32 {
+        var asking = Asking(options)
+        return asking.run()
+    }
+
+    private init(_ options: ReportOptions) {
         self.options = options
         isTerminal = options.watch && !options.json && Screen.isPossible(environment: Connecting.environment)
     }
 
-    mutating func run() -> Int32 {
+    private mutating func run() -> Int32 {
         let signals = options.watch ? Signals.catchThem() : -1
         var isFirst = true
         var lost: Complaint?
@@ -37,7 +45,7 @@ struct Asking {
             guard options.watch else { return ExitStatus.success }
             isFirst = false
             Signals.wait(Self.period, on: signals)
-            Signals.endIfAsked(isDrawing: isTerminal)
+            Signals.endIfAsked { if isTerminal { Output.line("") } }
             if Signals.takeContinued() { screen = Screen() }
         }
     }
@@ -48,18 +56,19 @@ struct Asking {
             case .status:
                 let status = try connection.getStatus()
                 if options.json { return [Output.json("status", .object(status.json))] }
-                return StatusText.lines(status, at: .now())
+                return StatusText(timestamps: options.timestamps).lines(status, at: .now())
             case .sources(let isVerbose):
                 let reports = try connection.listSources()
                 if options.json { return [Output.json("sources", .array(reports.map { .object($0.json) }))] }
-                return SourcesText.lines(reports, isVerbose: isVerbose, at: .now())
+                return SourcesText(timestamps: options.timestamps).lines(
+                    reports, isVerbose: isVerbose, at: .now())
             }
         }
     }
 
     private mutating func show(_ lines: [String]) {
         if isTerminal {
-            Output.write(screen.draw(lines, in: Screen.size), to: STDOUT_FILENO)
+            Output.write(screen.draw(lines.map { StyledLine($0) }, in: Screen.size), to: STDOUT_FILENO)
         } else {
             Output.line(lines.joined(separator: "\n") + (options.watch && !options.json ? "\n" : ""))
         }

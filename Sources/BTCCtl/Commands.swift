@@ -1,30 +1,29 @@
 import ArgumentParser
 import BTCPriceCore
 import BTCPriceVarlink
+import FoundationEssentials
 
 /// The whole command line, as ArgumentParser reads it.
 struct BTCCtlCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "btcctl",
         abstract: "Shows the BTC/USD price that btc-priced keeps.",
+        discussion: "Exit status: 0 on success, 64 for a wrong command line; the help of each command has the others.",
         version: "btcctl \(Product.version)",
         subcommands: [
-            CurrentCommand.self, WatchCommand.self, WaitCommand.self, StatusCommand.self, SourcesCommand.self,
-            PauseCommand.self, ResumeCommand.self,
+            CurrentCommand.self, WatchCommand.self, WaitCommand.self, ConvertCommand.self, StatusCommand.self,
+            SourcesCommand.self, PauseCommand.self, ResumeCommand.self,
         ])
 }
 
 /// A command that can be read both ways.
 protocol InvocationCommand: ParsableCommand {
-    var invocation: Invocation { get }
+    /// - Throws: ArgumentParser's `ValidationError` for options that do not go together.
+    func invocation() throws -> Invocation
 }
 
-struct SocketOption: ParsableArguments {
-    @Option(
-        help: ArgumentHelp(
-            "The daemon's socket. Without it: $BTC_PRICED_SOCKET, the user's own daemon, the system's.",
-            valueName: "path"))
-    var socket: String?
+extension InvocationCommand {
+    func validate() throws { _ = try invocation() }
 }
 
 struct CurrentCommand: InvocationCommand {
@@ -32,37 +31,20 @@ struct CurrentCommand: InvocationCommand {
         commandName: "current", abstract: "Print the price once.",
         discussion: """
             Exit status: 0 with a price (a stale one says so on standard error), 1 with none, 64 for a wrong command line, \
-            69 if the daemon can't be reached, 75 if the price is older than --max-age.
+            69 if the daemon can't be reached, 74 if standard output can't be written, 75 if the price is older than --max-age. \
+            With --bar: 0 whatever fails.
             """)
 
     @OptionGroup var socketOption: SocketOption
+    @OptionGroup var policies: PolicyOptions
+    @OptionGroup var form: FormOptions
+    @OptionGroup var barOption: BarOption
 
-    @Flag(help: "Have the exchanges asked now; what is held where they don't answer.")
-    var refresh = false
-
-    @Flag(help: "Have the exchanges asked now, or fail.")
-    var noCache = false
-
-    @Option(
-        help: ArgumentHelp("Fail with status 75 if the price is older.", valueName: "seconds"),
-        transform: CurrentCommand.age)
-    var maxAge: Duration?
-
-    @OptionGroup var output: JSONOption
-
-    func validate() throws {
-        guard !(refresh && noCache) else { throw ValidationError("--refresh and --no-cache exclude each other") }
-    }
-
-    var invocation: Invocation {
+    func invocation() throws -> Invocation {
         .current(
             CurrentOptions(
-                socket: socketOption.socket, policy: noCache ? .noCache : refresh ? .remoteFirst : .localFirst,
-                maxAge: maxAge, json: output.json))
-    }
-
-    private static func age(_ text: String) throws -> Duration {
-        try seconds(text, option: "--max-age")
+                asking: AskingOptions(socket: socketOption.socket, policy: policies.policy), maxAge: policies.maxAge,
+                output: try form.output(bar: barOption.bar)))
     }
 }
 
@@ -70,16 +52,107 @@ struct WatchCommand: InvocationCommand {
     static let configuration = CommandConfiguration(
         commandName: "watch", abstract: "Show the price at every tick, until stopped.",
         discussion: """
-            On a terminal one line is redrawn; on a pipe every tick is a line of its own. It survives a restart of the \
-            daemon. Exit status: 64 for a wrong command line, 69 if the daemon can't be reached at the start.
+            On a terminal it is redrawn in place; on a pipe every tick is a line of its own. It survives a restart of the daemon. \
+            With --exec it prints nothing itself, and runs the command with sh: at each change of the price or of its freshness, or \
+            only when one of --above, --below and --change begins to hold. The environment has BTCCTL_VALUE, BTCCTL_FRESHNESS and \
+            others (see the manual); never two run at once.
+
+            Exit status: 64 for a wrong command line, 69 if the daemon can't be reached at the start, 74 if standard output can't be \
+            written. With --bar it waits for the daemon instead, and shows that.
             """)
 
     @OptionGroup var socketOption: SocketOption
+    @OptionGroup var form: FormOptions
+    @OptionGroup var barOption: BarOption
 
-    @Flag(help: "Print one JSON object a line, for an error too.")
-    var json = false
+    @Option(help: ArgumentHelp("Colours for up and down: auto, always or never.", valueName: "when"))
+    var color = ColorChoice.auto
 
-    var invocation: Invocation {
-        .watch(WatchOptions(socket: socketOption.socket, json: json))
+    @Option(help: ArgumentHelp("Run this at each change, or when a condition begins to hold.", valueName: "command"))
+    var exec: String?
+
+    @OptionGroup var conditions: ConditionOptions
+
+    func invocation() throws -> Invocation {
+        let output = try form.output(bar: barOption.bar)
+        if exec == nil, conditions.condition.count > 0 {
+            throw ValidationError("--above, --below and --change say when to run --exec; to wait for them: btcctl wait")
+        }
+        if exec != nil, output.form != .text {
+            throw ValidationError("with --exec nothing is printed: it excludes --json, --raw, --format and --bar")
+        }
+        return .watch(
+            WatchOptions(
+                socket: socketOption.socket, output: output, color: color, command: exec,
+                condition: conditions.condition))
+    }
+}
+
+struct WaitCommand: InvocationCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "wait", abstract: "Wait until there is a fresh price, or one as wanted, and print it.",
+        discussion: """
+            A daemon that is not there is waited for, too. --change counts from the first fresh price.
+
+            Exit status: 0 with a fresh price, or once the one condition holds; of several conditions 10 for --above, 11 for --below, \
+            12 for --change; 64 for a wrong command line, 69 if what answers is no btc-priced of this age, 74 if standard output can't \
+            be written, 75 if it did not come within --timeout.
+            """)
+
+    @OptionGroup var socketOption: SocketOption
+    @OptionGroup var conditions: ConditionOptions
+
+    @Option(
+        help: ArgumentHelp("Give up after so long. Without it: never.", valueName: "seconds"),
+        transform: { try seconds($0, option: "--timeout") })
+    var timeout: Duration?
+
+    @OptionGroup var form: FormOptions
+
+    func invocation() throws -> Invocation {
+        .wait(
+            WaitOptions(
+                socket: socketOption.socket, timeout: timeout, condition: conditions.condition,
+                output: try form.output()))
+    }
+}
+
+struct ConvertCommand: InvocationCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "convert", abstract: "Print what amounts are worth in bitcoin, satoshis and dollars.",
+        discussion: """
+            An amount is 0.05btc, 100000sat, 250usd or '$250'; without one it is a dollar, so that its satoshis are printed. What \
+            dollars buy is rounded to satoshis; all else is exact, with --raw and --json to the last digit.
+
+            Exit status: 0 with a price (a stale one says so on standard error), 1 with none, 64 for a wrong command line, 69 if the \
+            daemon can't be reached, 74 if standard output can't be written, 75 if the price is older than --max-age.
+            """)
+
+    @Argument(help: "What to convert.", transform: ConvertCommand.amount)
+    var amounts: [Amount] = []
+
+    @OptionGroup var socketOption: SocketOption
+    @OptionGroup var policies: PolicyOptions
+    @OptionGroup var output: JSONOption
+
+    @Flag(help: "Print the exact number alone: dollars, or bitcoin for dollars.")
+    var raw = false
+
+    func invocation() throws -> Invocation {
+        guard !(raw && output.json) else { throw ValidationError("only one of --json and --raw can be printed") }
+        return .convert(
+            ConvertOptions(
+                asking: AskingOptions(socket: socketOption.socket, policy: policies.policy),
+                amounts: amounts.isEmpty ? [Amount(1, .usd)] : amounts, maxAge: policies.maxAge,
+                form: raw ? .raw : output.json ? .json : .text))
+    }
+
+    private static func amount(_ text: String) throws -> Amount {
+        guard let amount = Amount(text) else {
+            throw ValidationError(
+                "'\(text)' is no amount: a number of at most \(Amount.mostDigits) digits and a unit, such as 0.05btc, 100000sat, 250usd"
+            )
+        }
+        return amount
     }
 }

@@ -11,16 +11,17 @@ enum Connecting {
     }
 
     /// Tries the sockets in order and does `body` with the first that answers.
+    /// - Parameter patience: How long one may take to let us connect.
     /// - Throws: The complaint that names every path and what was wrong with it.
     static func withDaemon<Result>(
-        socket: String?, _ body: (inout PriceConnection) throws(ClientError) -> Result
+        socket: String?, patience: Duration = .seconds(5), _ body: (inout PriceConnection) throws(ClientError) -> Result
     ) throws(Complaint) -> Result {
         let paths = SocketSearch.paths(
             named: socket, environment: environment, uid: getuid())
         var tried: [String] = []
         for path in paths {
             do throws(ClientError) {
-                var connection = try PriceConnection(path: path)
+                var connection = try PriceConnection(path: path, timeout: patience)
                 return try body(&connection)
             } catch {
                 switch error {

@@ -8,20 +8,31 @@ import Varlink
 enum Current {
     static func run(_ options: CurrentOptions) -> Int32 {
         do throws(Complaint) {
-            let message = try Connecting.withDaemon(socket: options.socket) { connection throws(ClientError) in
-                try connection.getPrice(options.policy)
-            }
+            if options.output.form == .text, options.maxAge == nil { return try showLine(options) }
+            let isHurried = options.output.bar != nil && options.asking.policy == .localFirst
+            let message = try state(options.asking, patience: isHurried ? Bar.patience : .seconds(5))
             let now = ObservationTime.now()
             try check(message.state, maxAge: options.maxAge, at: now)
-            show(message, json: options.json, at: now)
-            return message.state.quote == nil ? ExitStatus.noPrice : ExitStatus.success
+            PricePrinter(options.output).show(message, at: now)
+            return message.state.quote == nil && options.output.bar == nil ? ExitStatus.noPrice : ExitStatus.success
         } catch {
-            Output.tell(error, json: options.json)
-            return error.status
+            return options.output.tell(error)
         }
     }
 
-    private static func check(_ state: PriceState, maxAge: Duration?, at now: ObservationTime) throws(Complaint) {
+    /// Asks a daemon for its state.
+    /// - Parameter patience: How long it may take.
+    static func state(
+        _ asking: AskingOptions, patience: Duration = .seconds(5)
+    ) throws(Complaint) -> StateMessage {
+        try Connecting.withDaemon(socket: asking.socket, patience: patience) {
+            connection throws(ClientError) in
+            try connection.getPrice(asking.policy, timeout: patience)
+        }
+    }
+
+    /// - Throws: A complaint where the price is older than it may be.
+    static func check(_ state: PriceState, maxAge: Duration?, at now: ObservationTime) throws(Complaint) {
         guard let maxAge, let (age, isEstimate) = state.age(at: now), age > maxAge else { return }
         let seconds = age.components.seconds
         throw Complaint(
@@ -30,14 +41,21 @@ enum Current {
             status: ExitStatus.tooOld)
     }
 
-    static func show(_ message: StateMessage, json: Bool, at now: ObservationTime) {
-        if json {
-            Output.line(Output.json(message, at: now))
-            return
+    /// The line alone, with as little work as it takes while the price is fresh.
+    private static func showLine(_ options: CurrentOptions) throws(Complaint) -> Int32 {
+        let line = try Connecting.withDaemon(socket: options.asking.socket) { connection throws(ClientError) in
+            try connection.getLine(options.asking.policy)
         }
-        let model = PriceViewModel()
-        model.show(message.state)
-        Output.line(model.line)
-        for note in model.notes { Output.complain(note) }
+        switch line {
+        case .fresh(let reply):
+            Output.line(
+                PriceTexts.line(
+                    options.output.timestamps.string(from: reply.timestamp),
+                    DollarFormatter().string(fromDigits: reply.value, currency: "USD")))
+            return ExitStatus.success
+        case .state(let message):
+            PricePrinter(options.output).show(message, at: .now())
+            return message.state.quote == nil ? ExitStatus.noPrice : ExitStatus.success
+        }
     }
 }

@@ -6,6 +6,14 @@ enum ExitStatus {
     static let success: Int32 = 0
     /// There is no price.
     static let noPrice: Int32 = 1
+    /// Of several conditions, this one holds.
+    static func holds(_ kind: PriceCondition.Kind) -> Int32 {
+        switch kind {
+        case .above: 10
+        case .below: 11
+        case .change: 12
+        }
+    }
     /// EX_UNAVAILABLE: the daemon can't be reached.
     static let unreachable: Int32 = 69
     /// EX_IOERR: standard output can't be written.
@@ -32,13 +40,19 @@ struct Complaint: Error, Equatable {
     }
 
     static func fetchFailed(_ reason: String) -> Complaint {
-        Complaint(word: "noPrice", message: "\(PriceTexts.failed) \(reason)", status: ExitStatus.noPrice)
+        .noPrice(reason)
     }
 
-    static func timedOut(_ timeout: Duration, _ reason: String) -> Complaint {
+    /// There never was a price.
+    static func noPrice(_ failure: String?) -> Complaint {
         Complaint(
-            word: "timedOut", message: "No fresh price within \(Table.text(timeout)): \(reason)",
-            status: ExitStatus.tooOld)
+            word: "noPrice", message: [PriceTexts.failed, failure].compactMap(\.self).joined(separator: " "),
+            status: ExitStatus.noPrice)
+    }
+
+    static func timedOut(_ timeout: Duration, what: String, _ reason: String) -> Complaint {
+        Complaint(
+            word: "timedOut", message: "\(what) within \(Table.text(timeout)): \(reason)", status: ExitStatus.tooOld)
     }
 
     static let permissionDenied = Complaint(

@@ -16,14 +16,24 @@ enum Output {
         write("\(text)\n", to: STDERR_FILENO)
     }
 
-    /// A state as one JSON object: the interface's `State` as it is, the version, and the age.
-    static func json(_ message: StateMessage, at now: ObservationTime) -> String {
+    /// A state as one JSON object: the version, the interface's `State` as it is, and the age; at the end of a `wait` for one, the
+    /// condition that holds.
+    static func json(
+        _ message: StateMessage, at now: ObservationTime, condition: PriceCondition.Kind? = nil
+    ) -> String {
         var object: JSONObject = ["version": .integer(jsonVersion)]
-        for member in message.json.members { object[member.name] = member.value }
+        for member in Self.object(message, at: now).members { object[member.name] = member.value }
+        if let condition { object["condition"] = .string(condition.rawValue) }
+        return JSON.object(object).text
+    }
+
+    /// The interface's `State` and the age.
+    static func object(_ message: StateMessage, at now: ObservationTime) -> JSONObject {
+        var object = message.json
         let age = message.state.age(at: now)
         object["ageMs"] = age.map { .integer($0.age.wholeMilliseconds) } ?? .null
         object["ageIsEstimate"] = age.map { .bool($0.isEstimate) } ?? .null
-        return JSON.object(object).text
+        return object
     }
 
     /// An answer as one JSON object: the version, and the interface's value under its name there.

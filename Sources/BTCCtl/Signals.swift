@@ -2,14 +2,14 @@ import BTCPriceCore
 import Glibc
 import Synchronization
 
-/// The signals that `watch` cares for. A handler notes that one came and writes to a pipe, which every wait looks at too: so
+/// The signals that a command which goes on for long cares for. A handler notes that one came and writes to a pipe, which every wait looks at too: so
 /// none is lost between looking at the note and beginning to wait.
 enum Signals {
     private static let continued = Atomic<Bool>(false)
     private static let ending = Atomic<Int32>(0)
     private static let pipeEnd = Atomic<Int32>(-1)
 
-    /// Begins to note SIGCONT, and the signals by which a user ends a program on a terminal. One that we were started to ignore,
+    /// Begins to note SIGCONT, SIGWINCH, SIGCHLD, and the signals by which a user ends a program on a terminal. One that we were started to ignore,
     /// as nohup(1) does, stays ignored.
     /// - Returns: A descriptor that is readable once a signal has come; -1 if there is none to be had.
     static func catchThem() -> Int32 {
@@ -18,13 +18,18 @@ enum Signals {
         ending.store(0, ordering: .relaxed)
         var ends: [Int32] = [-1, -1]
         if pipe(&ends) == 0 {
-            for end in ends { _ = fcntl(end, F_SETFL, O_NONBLOCK) }
+            for end in ends {
+                _ = fcntl(end, F_SETFL, O_NONBLOCK)
+                _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+            }
         }
         pipeEnd.store(ends[1], ordering: .relaxed)
         handle(SIGCONT) { _ in
             Signals.continued.store(true, ordering: .relaxed)
             Signals.wake()
         }
+        // A terminal of another size, a command that has ended: nothing to note, only to look.
+        for number in [SIGWINCH, SIGCHLD] { handle(number) { _ in Signals.wake() } }
         for number in [SIGINT, SIGTERM, SIGHUP] {
             handle(number) {
                 Signals.ending.store($0, ordering: .relaxed)
@@ -53,10 +58,10 @@ enum Signals {
     }
 
     /// Ends as the signal that asks for it would have, if one came.
-    /// - Parameter isDrawing: Whether lines are redrawn on a terminal: the shell's next line is its own then.
-    static func endIfAsked(isDrawing: Bool = false) {
+    /// - Parameter finish: What is done before.
+    static func endIfAsked(_ finish: () -> Void = {}) {
         guard let number = toEnd else { return }
-        if isDrawing { Output.write("\n", to: STDOUT_FILENO) }
+        finish()
         end(by: number)
     }
 

@@ -2,7 +2,9 @@ import BTCPriceCore
 import BTCPriceFeature
 
 /// `btcctl sources` as text: a table with one letter a source, as `chronyc sources` has it.
-enum SourcesText {
+struct SourcesText {
+    let timestamps: ReaderTimestampFormatter
+
     /// What the letters and columns mean, for `-v`.
     static let explanation = [
         "The letter, why a source is used or not:",
@@ -23,12 +25,12 @@ enum SourcesText {
         "",
     ]
 
-    static func lines(_ reports: [SourceReport], isVerbose: Bool, at now: ObservationTime) -> [String] {
+    func lines(_ reports: [SourceReport], isVerbose: Bool, at now: ObservationTime) -> [String] {
         let head = ["", "Source", "Market", "Last price", "Half", "99 %", "Asked", "In all", "Why"]
-        return (isVerbose ? explanation : []) + Table.lines([head] + reports.map { row($0, at: now) })
+        return (isVerbose ? Self.explanation : []) + Table.lines([head] + reports.map { row($0, at: now) })
     }
 
-    private static func row(_ report: SourceReport, at now: ObservationTime) -> [String] {
+    private func row(_ report: SourceReport, at now: ObservationTime) -> [String] {
         [
             String(report.use.letter), report.name, report.market,
             report.lastSuccess.map { "\(age($0, now)) ago" } ?? "never",
@@ -39,13 +41,13 @@ enum SourcesText {
     }
 
     /// The limit that is used up the most.
-    private static func asked(_ limits: [SourceReport.Limit]) -> String {
+    private func asked(_ limits: [SourceReport.Limit]) -> String {
         let share = { (limit: SourceReport.Limit) in Double(limit.made) / Double(max(1, limit.requests)) }
         guard let closest = limits.max(by: { share($0) < share($1) }) else { return PriceTexts.placeholder }
         return "\(closest.made) of \(closest.requests) in \(Table.text(.milliseconds(closest.period)))"
     }
 
-    private static func reason(_ report: SourceReport, at now: ObservationTime) -> String {
+    private func reason(_ report: SourceReport, at now: ObservationTime) -> String {
         switch report.use {
         case .current, .ready, .untried: return ""
         case .slow: return "asked behind the others: its limit is below a request a tick"
@@ -56,10 +58,10 @@ enum SourcesText {
         }
         let reason = report.lastFailure.map { "\($0.reason), \(age($0.at, now)) ago" } ?? "from before the start"
         guard let until = report.restsUntil else { return reason }
-        return "rests until \(LocalTimestampFormatter().string(from: until)): \(reason)"
+        return "rests until \(timestamps.string(from: until)): \(reason)"
     }
 
-    private static func age(_ time: Timestamp, _ now: ObservationTime) -> String {
+    private func age(_ time: Timestamp, _ now: ObservationTime) -> String {
         Table.text(.seconds(max(0, now.wall.milliseconds - time.milliseconds) / 1000))
     }
 }

@@ -3,8 +3,10 @@ import BTCPriceFeature
 import BTCPriceVarlink
 
 /// `btcctl status` as text: a line a subject, as `chronyc tracking` has them.
-enum StatusText {
-    static func lines(_ status: StatusMessage, at now: ObservationTime) -> [String] {
+struct StatusText {
+    let timestamps: ReaderTimestampFormatter
+
+    func lines(_ status: StatusMessage, at now: ObservationTime) -> [String] {
         [
             ("Price", price(status.price.state)),
             ("State", state(status)),
@@ -19,20 +21,20 @@ enum StatusText {
         ].map { name, text in "\(Table.padded(name, 11)): \(text)" }
     }
 
-    private static func price(_ state: PriceState) -> String {
+    private func price(_ state: PriceState) -> String {
         state.quote.map { DollarFormatter().string(from: $0.value, currency: $0.currency) } ?? PriceTexts.placeholder
     }
 
-    private static func state(_ status: StatusMessage) -> String {
+    private func state(_ status: StatusMessage) -> String {
         let state = status.price.state
-        var text = "\(state.freshness.rawValue) since \(LocalTimestampFormatter().string(from: status.since))"
+        var text = "\(state.freshness.rawValue) since \(timestamps.string(from: status.since))"
         if let confirmation = state.confirmation { text += ", \(confirmation.rawValue)" }
         if let failure = state.failure { text += ": \(failure)" }
         if let warning = state.warning { text += "; \(warning)" }
         return text
     }
 
-    private static func source(_ state: PriceState, at now: ObservationTime) -> String {
+    private func source(_ state: PriceState, at now: ObservationTime) -> String {
         guard let quote = state.quote, let (age, isEstimate) = state.age(at: now) else { return PriceTexts.placeholder }
         var text = "\(quote.source) (\(quote.market)), \(isEstimate ? "about " : "")\(Table.text(age)) ago"
         if let consensus = state.consensus {
@@ -47,18 +49,18 @@ enum StatusText {
         return text
     }
 
-    private static func judged(_ judged: JudgedTicks) -> String {
+    private func judged(_ judged: JudgedTicks) -> String {
         "\(judged.confirmed) confirmed, \(judged.unconfirmed) unconfirmed, \(judged.withheld) withheld"
     }
 
-    private static func tether(_ rate: TetherRate?, at now: ObservationTime) -> String {
+    private func tether(_ rate: TetherRate?, at now: ObservationTime) -> String {
         guard let rate else { return "not measured yet" }
         let age = Table.text(.milliseconds(max(0, now.boottime - rate.measuredBoottime)))
         return "\(rate.value) USD, by \(rate.sources.joined(separator: ", ")) \(age) ago"
             + (rate.isOffPeg ? "; off its peg" : "")
     }
 
-    private static func ticks(_ status: StatusMessage) -> String {
+    private func ticks(_ status: StatusMessage) -> String {
         let ticks = status.ticks
         let pace =
             switch status.ticking {
@@ -69,7 +71,7 @@ enum StatusText {
         return "\(ticks.done) done, \(ticks.failed) failed, \(ticks.skipped) skipped; \(pace)"
     }
 
-    private static func store(_ store: StatusMessage.Store, at now: ObservationTime) -> String {
+    private func store(_ store: StatusMessage.Store, at now: ObservationTime) -> String {
         let synced =
             store.synced.map {
                 "on the disk \(Table.text(.milliseconds(max(0, now.wall.milliseconds - $0.milliseconds)))) ago"
@@ -79,22 +81,22 @@ enum StatusText {
         return store.failure.map { "\(place); \($0)" } ?? place
     }
 
-    private static func clients(_ clients: StatusMessage.Clients) -> String {
+    private func clients(_ clients: StatusMessage.Clients) -> String {
         "\(count(clients.connections, "connection")) of \(count(clients.users, "user")), \(clients.watchers) watching; "
             + "\(count(clients.calls, "call")) since the start"
     }
 
-    private static func limits(_ limits: [StatusMessage.Clients.Limit]) -> String {
+    private func limits(_ limits: [StatusMessage.Clients.Limit]) -> String {
         let hit = limits.filter { $0.hits > 0 }.map { "\($0.name) (\($0.most)) \($0.hits) times" }
         return hit.isEmpty ? "none" : hit.joined(separator: ", ")
     }
 
-    private static func daemon(_ status: StatusMessage) -> String {
+    private func daemon(_ status: StatusMessage) -> String {
         "btc-priced \(status.version), pid \(status.pid), up \(Table.text(.milliseconds(status.uptime))), "
             + "instance \(status.price.instance)"
     }
 
-    private static func count(_ number: Int64, _ what: String) -> String {
+    private func count(_ number: Int64, _ what: String) -> String {
         "\(number) \(what)\(number == 1 ? "" : "s")"
     }
 }

@@ -4,13 +4,15 @@ import BTCPriceVarlink
 import Varlink
 import Glibc
 
-/// `btcctl wait`: until there is a fresh price. A daemon that is not there is waited for, too: this is what other programs are
+/// `btcctl wait`: until there is a fresh price, or one as it is wanted. A daemon that is not there is waited for, too: this is what other programs are
 /// ordered behind.
 struct Wait {
     private static let shortestPause: Duration = .milliseconds(50)
     private static let longestPause: Duration = .milliseconds(500)
 
     private let options: WaitOptions
+    private let printer: PricePrinter
+    private var conditions: ConditionWatch
     private let clock = ContinuousClock()
     private let deadline: ContinuousClock.Instant?
     /// Why there is no fresh price yet.
@@ -18,33 +20,41 @@ struct Wait {
     private var hasToldOfDaemon = false
     private var signals: Int32 = -1
 
-    init(_ options: WaitOptions) {
+    /// Does it, and gives the exit status.
+    // Not inlined: what it is made of is set up at run time, which `current` need not wait for.
+    @inline(never)
+    static func run(_ options: WaitOptions) -> Int32 {
+        var wait = Wait(options)
+        return wait.run()
+    }
+
+    private init(_ options: WaitOptions) {
         self.options = options
+        printer = PricePrinter(options.output)
+        conditions = ConditionWatch(options.condition)
         deadline = options.timeout.map(ContinuousClock().now.advanced)
     }
 
-    mutating func run() -> Int32 {
+    private mutating func run() -> Int32 {
         signals = Signals.catchThem()
         var pause = Self.shortestPause
         while true {
             do throws(Complaint) {
-                if let message = try firstFreshState() {
-                    Current.show(message, json: options.json, at: .now())
-                    return ExitStatus.success
+                if let (message, condition) = try firstWantedState() {
+                    printer.show(message, at: .now(), condition: condition)
+                    return options.condition.count > 1 ? condition.map(ExitStatus.holds) ?? 0 : ExitStatus.success
                 }
                 pause = Self.shortestPause
             } catch {
                 guard error.status == ExitStatus.unreachable, error.word == "unreachable" else {
-                    Output.tell(error, json: options.json)
-                    return error.status
+                    return options.output.tell(error)
                 }
                 reason = error.message
                 tellOfDaemon()
             }
             if isOver {
-                let complaint = Complaint.timedOut(options.timeout ?? .zero, reason)
-                Output.tell(complaint, json: options.json)
-                return complaint.status
+                let what = options.condition.count == 0 ? "No fresh price" : "No fresh price as wanted"
+                return options.output.tell(.timedOut(options.timeout ?? .zero, what: what, reason))
             }
             Signals.wait(min(pause, timeLeft), on: signals)
             Signals.endIfAsked()
@@ -56,16 +66,21 @@ struct Wait {
 
     private var isOver: Bool { timeLeft == .zero }
 
-    /// The first fresh state; `nil` once the time is over or the daemon is lost.
-    private mutating func firstFreshState() throws(Complaint) -> StateMessage? {
+    /// The first fresh state at which a condition holds, if there are any; `nil` once the time is over or the daemon is lost.
+    private mutating func firstWantedState() throws(Complaint) -> (StateMessage, PriceCondition.Kind?)? {
         try Connecting.withDaemon(socket: options.socket) { connection throws(ClientError) in
             try connection.watch()
             while !isOver {
                 do throws(ClientError) {
                     let message = try connection.nextState(
                         timeout: min(.seconds(5), max(timeLeft, .milliseconds(1))), interruption: signals)
-                    if message.state.freshness == .fresh { return message }
-                    reason = message.state.failure ?? "no tick yet"
+                    if message.state.freshness == .fresh, let quote = message.state.quote {
+                        let condition = conditions.take(quote.value)
+                        if condition != nil || options.condition.count == 0 { return (message, condition) }
+                        reason = "it is \(quote.value)"
+                    } else {
+                        reason = message.state.failure ?? "no tick yet"
+                    }
                 } catch {
                     Signals.drain(signals)
                     Signals.endIfAsked()
@@ -82,7 +97,7 @@ struct Wait {
     }
 
     private mutating func tellOfDaemon() {
-        guard !hasToldOfDaemon, !options.json else { return }
+        guard !hasToldOfDaemon, !options.output.isJSON else { return }
         hasToldOfDaemon = true
         Output.complain("btcctl: waiting: \(reason)")
     }

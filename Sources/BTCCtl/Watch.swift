@@ -1,24 +1,20 @@
 import BTCPriceClient
 import BTCPriceCore
-import BTCPriceFeature
 import BTCPriceVarlink
 import Varlink
-import Glibc
 
-/// `btcctl watch`: a line a tick on a pipe, a line redrawn on a terminal. It survives a restart of the daemon.
+/// `btcctl watch`: follows the daemon, over its restarts, and hands each new state to a sink.
 struct Watch {
     /// Without a word for so long, the daemon is asked anew. With a longer tick that is no sign of trouble.
     private static let longestSilence: Duration = .seconds(5)
 
     private static let shortestPause: Duration = .milliseconds(50)
 
-    private let options: WatchOptions
-    private let isTerminal: Bool
-    private let model = PriceViewModel()
-    private var screen = Screen()
+    private let socket: String?
+    private let output: PriceOutput
+    private var sink: any WatchSink
+    private let clock = ContinuousClock()
     private var lastShown: StateMessage?
-    private var lastBanner: String?
-    private var hasWarned = false
     /// The socket that answered. Another daemon's prices are not what this watch has begun with.
     private var reached: String?
     private var isLost = false
@@ -27,27 +23,46 @@ struct Watch {
     /// Readable once a signal has come.
     private var signals: Int32 = -1
 
-    init(_ options: WatchOptions) {
-        self.options = options
-        isTerminal = !options.json && Screen.isPossible(environment: Connecting.environment)
+    /// Does it, and gives the exit status.
+    // Not inlined: what it is made of is set up at run time, which `current` need not wait for.
+    @inline(never)
+    static func run(_ options: WatchOptions) -> Int32 {
+        var watch = Watch(options)
+        return watch.run()
+    }
+
+    private init(_ options: WatchOptions) {
+        socket = options.socket
+        output = options.output
+        let isTerminal = Screen.isPossible(environment: Connecting.environment)
+        let isColored = options.color.isWanted(isTerminal: isTerminal, environment: Connecting.environment)
+        if let command = options.command {
+            sink = ExecSink(command, options.condition, output)
+        } else if let bar = output.bar {
+            sink = BarSink(bar, output)
+        } else if isTerminal, output.form == .text {
+            sink = TerminalSink(output, isColored: isColored)
+        } else {
+            sink = LineSink(output, isColored: isColored)
+        }
     }
 
     /// Runs until it is stopped, or until it can't reach a daemon at its start.
-    mutating func run() -> Int32 {
+    private mutating func run() -> Int32 {
         signals = Signals.catchThem()
         while true {
             do throws(Complaint) {
                 try follow()
             } catch {
-                Signals.endIfAsked(isDrawing: isTerminal)
-                guard reached != nil else {
-                    Output.tell(error, json: options.json)
-                    return error.status
-                }
-                lost(error)
+                endIfAsked()
+                guard reached != nil || sink.waitsForDaemon else { return output.tell(error) }
+                if !isLost { sink.lost(error) }
+                isLost = true
             }
             Signals.wait(pause, on: signals)
-            Signals.endIfAsked(isDrawing: isTerminal)
+            endIfAsked()
+            if wasContinued() { sink.continued() }
+            sink.refresh()
             pause = min(pause * 2, .seconds(1))
         }
     }
@@ -55,26 +70,37 @@ struct Watch {
     /// Shows states until the connection ends, or until we were stopped and continued: what lies in the socket by then is old,
     /// and a new watch begins with the newest. After a silence a new watch shows whether the daemon still lives.
     private mutating func follow() throws(Complaint) {
-        try Connecting.withDaemon(socket: reached ?? options.socket) { connection throws(ClientError) in
+        try Connecting.withDaemon(socket: reached ?? socket) { connection throws(ClientError) in
             try connection.watch()
-            var isFirst = true
+            var heard: ContinuousClock.Instant?
+            let begun = clock.now
             while true {
+                let silence = (heard ?? begun).duration(to: clock.now)
+                let left = max(.milliseconds(1), Self.longestSilence - silence)
                 do throws(ClientError) {
                     let message = try connection.nextState(
-                        timeout: Self.longestSilence, interruption: signals)
+                        timeout: min(sink.refreshPeriod ?? left, left), newestOnly: sink.wantsNewestOnly,
+                        interruption: signals)
                     reached = connection.path
-                    isFirst = false
-                    Signals.endIfAsked(isDrawing: isTerminal)
-                    if wasContinued() { return }
+                    heard = clock.now
+                    endIfAsked()
+                    if wasContinued() {
+                        sink.continued()
+                        return
+                    }
                     show(message)
                 } catch {
                     Signals.drain(signals)
-                    Signals.endIfAsked(isDrawing: isTerminal)
+                    endIfAsked()
+                    if wasContinued() {
+                        sink.continued()
+                        return
+                    }
                     switch error {
-                    case .interrupted where !wasContinued(): continue
-                    case .interrupted: return
+                    case .interrupted: sink.refresh()
+                    case .timedOut where left > .milliseconds(1): sink.refresh()
                     // Only before it has answered another path is a way: after that, this one is asked anew.
-                    case .timedOut where !isFirst, .closed where !isFirst: return
+                    case .timedOut where heard != nil, .closed where heard != nil: return
                     default: throw error
                     }
                 }
@@ -82,11 +108,9 @@ struct Watch {
         }
     }
 
-    /// Whether we were stopped and continued. Others have written on the terminal meanwhile: nothing drawn before is taken back,
-    /// and the state is shown again even if it is the same.
+    /// Whether we were stopped and continued: then the state is shown again even if it is the same.
     private mutating func wasContinued() -> Bool {
         guard Signals.takeContinued() else { return false }
-        screen = Screen()
         lastShown = nil
         return true
     }
@@ -97,37 +121,10 @@ struct Watch {
         guard isLost || message != lastShown else { return }
         lastShown = message
         isLost = false
-        if options.json {
-            Output.line(Output.json(message, at: .now()))
-            return
-        }
-        model.show(message.state)
-        if isTerminal {
-            draw([model.line] + model.notes)
-        } else {
-            Output.line(model.line)
-            if let banner = model.banner, banner != lastBanner { Output.complain(banner) }
-            lastBanner = model.banner
-            // Once, not with every change of the figure in it.
-            if let warning = model.warning, !hasWarned { Output.complain(warning) }
-            hasWarned = model.warning != nil
-        }
+        sink.show(message)
     }
 
-    /// Says once that the daemon is gone. The last line stays, marked as what it is.
-    private mutating func lost(_ complaint: Complaint) {
-        guard !isLost else { return }
-        isLost = true
-        lastBanner = nil
-        if isTerminal {
-            model.updatesFailed()
-            draw([model.line] + model.notes + ["btc-priced can't be reached; waiting for it."])
-        } else {
-            Output.tell(complaint, json: options.json)
-        }
-    }
-
-    private mutating func draw(_ lines: [String]) {
-        Output.write(screen.draw(lines, in: Screen.size), to: STDOUT_FILENO)
+    private func endIfAsked() {
+        Signals.endIfAsked { sink.finish() }
     }
 }

@@ -29,6 +29,24 @@ public struct PriceConnection: ~Copyable {
         try state(in: try connection.call(PriceCall.getPrice(policy).call, timeout: timeout))
     }
 
+    /// Asks for the price as ``getPrice(_:timeout:)`` does, for a reader who wants no more of a fresh one than its line.
+    public mutating func getLine(
+        _ policy: CachePolicy = .localFirst, timeout: Duration = .seconds(5)
+    ) throws(ClientError) -> PriceLine {
+        try connection.send(PriceCall.getPrice(policy).encoded)
+        let message = try connection.message(timeout: timeout)
+        if let fresh = FreshReply(message) { return .fresh(fresh) }
+        return .state(try state(in: try connection.decoded(message).result()))
+    }
+
+    /// What ``getLine(_:timeout:)`` has found.
+    public enum PriceLine: Sendable {
+        /// A fresh price, and nothing else to say of it.
+        case fresh(FreshReply)
+        /// Anything else.
+        case state(StateMessage)
+    }
+
     /// Asks for the current state and every one after it; ``nextState(timeout:interruption:)`` gives them.
     public mutating func watch() throws(ClientError) {
         try connection.send(PriceCall.watchPrice.call)
@@ -37,10 +55,16 @@ public struct PriceConnection: ~Copyable {
     /// The next state of a watch.
     /// - Parameters:
     ///   - timeout: How long to wait for it.
+    ///   - newestOnly: Of several that lie ready, only the last.
     ///   - interruption: A descriptor; when it becomes readable, the wait ends with ``ClientError/interrupted``. -1 for none.
     /// - Throws: ``ClientError``. After ``ClientError/interrupted``, which a signal brings too, it can be called again.
-    public mutating func nextState(timeout: Duration, interruption: Int32 = -1) throws(ClientError) -> StateMessage {
-        try state(in: try connection.reply(timeout: timeout, interruption: interruption).result())
+    public mutating func nextState(
+        timeout: Duration, newestOnly: Bool = false, interruption: Int32 = -1
+    ) throws(ClientError) -> StateMessage {
+        var message = try connection.message(timeout: timeout, interruption: interruption)
+        // What comes after an end of the connection is for the next call to find.
+        while newestOnly, let newer = try? connection.message(timeout: .zero) { message = newer }
+        return try state(in: try connection.decoded(message).result())
     }
 
     /// Asks how the daemon is.

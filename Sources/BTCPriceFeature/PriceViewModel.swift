@@ -1,5 +1,16 @@
 public import BTCPriceCore
+import FoundationEssentials
 public import Observation
+
+/// Which way the price went when it changed last.
+public enum PriceDirection: String, Sendable, Hashable {
+    /// It rose.
+    case up
+    /// It fell.
+    case down
+    /// It has not changed yet.
+    case flat
+}
 
 /// What a reader sees of the price: its text, its time, and the banner while it is not current. Observable, and without a
 /// terminal or a socket in it, so that any front end can drive it.
@@ -13,20 +24,20 @@ public final class PriceViewModel {
     public private(set) var banner: String?
     /// What to say of the price although it is right; `nil` where nothing is.
     public private(set) var warning: String?
+    /// Which way the price went when it changed last, of those that were shown here.
+    public private(set) var direction = PriceDirection.flat
 
     @ObservationIgnored private let render: RenderPriceAndTimestamp
+    @ObservationIgnored private var value: Decimal?
 
-    /// - Parameter render: Makes the texts.
-    public init(
-        render: RenderPriceAndTimestamp = RenderPriceAndTimestamp(
-            priceFormatter: DollarFormatter(), timestampFormatter: LocalTimestampFormatter())
-    ) {
-        self.render = render
+    /// - Parameter timestampFormatter: Makes the text of the time.
+    public init(timestampFormatter: any TimestampFormatter = ReaderTimestampFormatter()) {
+        render = RenderPriceAndTimestamp(priceFormatter: DollarFormatter(), timestampFormatter: timestampFormatter)
     }
 
     /// The line of the price: `Aug 25, 14:30 - $68,901.23`, or ``PriceTexts/placeholder``.
     public var line: String {
-        price == PriceTexts.placeholder ? PriceTexts.placeholder : "\(timestamp) - \(price)"
+        price == PriceTexts.placeholder ? PriceTexts.placeholder : PriceTexts.line(timestamp, price)
     }
 
     /// All there is to say beside the price.
@@ -38,6 +49,8 @@ public final class PriceViewModel {
         price = formatted?.price ?? PriceTexts.placeholder
         timestamp = formatted?.timestamp ?? PriceTexts.placeholder
         warning = state.quote == nil ? nil : state.warning.map { "Warning: \($0)." }
+        if let value, let new = state.quote?.value, new != value { direction = new > value ? .up : .down }
+        value = state.quote?.value ?? value
         if state.freshness == .fresh { banner = nil } else { updatesFailed() }
     }
 

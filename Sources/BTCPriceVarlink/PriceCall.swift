@@ -70,6 +70,11 @@ public enum PriceCall: Sendable, Hashable {
         }
     }
 
+    /// The call's bytes, its NUL included. That of the commonest one stands written down.
+    public var encoded: [UInt8] {
+        self == .getPrice(.localFirst) ? Array("{\"method\":\"io.btcpriced.Price.GetPrice\"}\0".utf8) : call.encoded()
+    }
+
     /// A call that is answered with an error.
     public struct Refusal: Error, Sendable, Hashable {
         /// The error reply.

@@ -28,7 +28,11 @@ public struct ClientConnection: ~Copyable {
     /// Sends a call. ``reply(timeout:interruption:)`` gives what comes back, in the order of the calls; nothing comes for one that is
     /// `oneway`.
     public func send(_ call: Call) throws(ClientError) {
-        let bytes = call.encoded()
+        try send(call.encoded())
+    }
+
+    /// Sends a call that is encoded already, its NUL included.
+    public func send(_ bytes: [UInt8]) throws(ClientError) {
         var sent = 0
         while sent < bytes.count {
             let count = bytes.withUnsafeBytes { buffer in
@@ -46,12 +50,20 @@ public struct ClientConnection: ~Copyable {
     ///   - interruption: A descriptor; when it becomes readable, the wait ends with ``ClientError/interrupted``. -1 for none.
     /// - Throws: ``ClientError``. After ``ClientError/interrupted``, which a signal brings too, it can be called again.
     public mutating func reply(timeout: Duration, interruption: Int32 = -1) throws(ClientError) -> Reply {
+        try decoded(try message(timeout: timeout, interruption: interruption))
+    }
+
+    /// The next reply's bytes, without their NUL; ``decoded(_:)`` reads them. Otherwise as ``reply(timeout:interruption:)``.
+    public mutating func message(
+        timeout: Duration, interruption: Int32 = -1
+    ) throws(ClientError) -> ArraySlice<UInt8> {
         let clock = ContinuousClock()
         let deadline = clock.now.advanced(by: timeout)
         while true {
-            if let reply = try nextReply() { return reply }
+            if let message = try received() { return message }
             let (seconds, attoseconds) = clock.now.duration(to: deadline).components
-            let left = max(0, seconds * 1000 + attoseconds / 1_000_000_000_000_000 + 1)
+            // Rounded up, but for a time-out of zero, which takes only what lies ready.
+            let left = timeout == .zero ? 0 : max(0, seconds * 1000 + attoseconds / 1_000_000_000_000_000 + 1)
             try waitForInput(milliseconds: Int32(clamping: left), interruption: interruption)
             try readInput()
         }
@@ -65,10 +77,19 @@ public struct ClientConnection: ~Copyable {
         return try reply(timeout: timeout).result()
     }
 
-    private mutating func nextReply() throws(ClientError) -> Reply? {
+    /// Reads a reply.
+    /// - Throws: ``ClientError/unintelligible(path:reason:)``
+    public func decoded(_ message: ArraySlice<UInt8>) throws(ClientError) -> Reply {
         do throws(MessageError) {
-            guard let message = try input.next() else { return nil }
             return try Reply(decoding: message)
+        } catch {
+            throw .unintelligible(path: path, reason: error.reason)
+        }
+    }
+
+    private mutating func received() throws(ClientError) -> ArraySlice<UInt8>? {
+        do throws(MessageError) {
+            return try input.next()
         } catch {
             throw .unintelligible(path: path, reason: error.reason)
         }
@@ -76,11 +97,12 @@ public struct ClientConnection: ~Copyable {
 
     private func waitForInput(milliseconds: Int32, interruption: Int32) throws(ClientError) {
         // poll(2) passes over a negative descriptor.
-        var pollers = [
+        var pollers: InlineArray<2, pollfd> = [
             pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
             pollfd(fd: interruption, events: Int16(POLLIN), revents: 0),
         ]
-        let ready = poll(&pollers, 2, milliseconds)
+        var span = pollers.mutableSpan
+        let ready = span.withUnsafeMutableBufferPointer { poll($0.baseAddress, nfds_t($0.count), milliseconds) }
         if ready < 0 { throw errno == EINTR ? .interrupted : .closed(path: path) }
         if ready == 0 { throw .timedOut(path: path) }
         if pollers[1].revents != 0 { throw .interrupted }
@@ -100,6 +122,8 @@ public struct ClientConnection: ~Copyable {
         }
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { throw .unreachable(path: path, reason: systemError(errno)) }
+        // What a client starts is not to keep the connection open.
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         // Where the backlog is full, connect(2) on a Unix socket waits as long as sending may take.
         let (seconds, attoseconds) = timeout.components
         var patience = timeval(tv_sec: Int(seconds), tv_usec: Int(attoseconds / 1_000_000_000_000))

@@ -1,5 +1,8 @@
 import ArgumentParser
 import BTCPriceCore
+import BTCPriceFeature
+import FoundationEssentials
+import TestSupport
 import Testing
 
 @testable import BTCCtl
@@ -8,55 +11,117 @@ import Testing
 @Suite struct InvocationTests {
     private func whole(_ arguments: [String]) -> Invocation? {
         do {
-            return (try BTCCtlCommand.parseAsRoot(arguments) as? any InvocationCommand)?.invocation
+            return try (try BTCCtlCommand.parseAsRoot(arguments) as? any InvocationCommand)?.invocation()
         } catch {
             return nil
         }
     }
 
     private static let words = [
-        "current", "watch", "--json", "--refresh", "--no-cache", "--max-age", "5", "--socket", "/x", "--help",
-        "--version",
-        "--", "-j", "--jso", "--socket=/x", "--max-age=5", "", "help",
+        "current", "watch", "--json", "--raw", "--utc", "--iso", "--refresh", "--no-cache", "--max-age", "5",
+        "--socket", "/x",
+        "--format", "{price}", "{", "--bar", "waybar", "--help", "--version", "--", "-j", "--jso", "--socket=/x",
+        "--bar=waybar", "--exec", "", "-", "help",
     ]
 
-    /// Every command line of up to four words.
-    @Test func `both parsers agree on every short command line`() {
+    /// What the fast parser takes.
+    private static let hotWords = [
+        ["--json"], ["--raw"], ["--utc"], ["--iso"], ["--refresh"], ["--no-cache"], ["--socket", "/x"],
+        ["--format", "{price}"],
+        ["--bar", "polybar"],
+    ]
+
+    /// Every command line of up to three words, and longer ones by chance.
+    @Test func `both parsers agree on command lines`() {
         var taken = 0
-        var queue: [[String]] = [[]]
-        for _ in 0..<4 {
-            queue = queue.flatMap { line in Self.words.map { line + [$0] } }
-            for line in queue where line.first == "current" || line.first == "watch" {
-                guard let hot = Invocation(hotForm: line) else { continue }
-                taken += 1
-                #expect(whole(line) == hot, "\(line)")
+        func hold(_ line: [String]) {
+            guard let hot = Invocation(hotForm: line) else { return }
+            taken += 1
+            #expect(whole(line) == hot, "\(line)")
+        }
+        for verb in ["current", "watch"] {
+            hold([verb])
+            for first in Self.words {
+                hold([verb, first])
+                for second in Self.words { hold([verb, first, second]) }
             }
         }
-        // current alone, with each of its three flags, two or three of them in any order but both policies; watch with and without.
-        #expect(taken == 10)
+        let every = taken
+        var generator = SeededGenerator.announced()
+        for _ in 0..<150 {
+            var line = Self.hotWords.shuffled(using: &generator).prefix(Int.random(in: 2...4, using: &generator))
+                .flatMap(\.self)
+            if Bool.random(using: &generator) {
+                let place = Int.random(in: 0...line.count, using: &generator)
+                line.insert(Self.words.randomElement(using: &generator) ?? "", at: place)
+            }
+            hold(["current"] + line)
+        }
+        #expect(every > 40 && taken > every + 15, "\(every) and \(taken - every) were taken by the fast one")
     }
 
-    @Test func `the forms in use all day are taken by the fast one`() {
+    @Test func `the forms in use all day are taken by the fast one`() throws {
+        let output = { (form: PriceOutput.Form) in PriceOutput(form: form) }
         #expect(Invocation(hotForm: ["current"]) == .current(CurrentOptions()))
-        #expect(Invocation(hotForm: ["current", "--json"]) == .current(CurrentOptions(json: true)))
+        #expect(Invocation(hotForm: ["current", "--json"]) == .current(CurrentOptions(output: output(.json))))
         #expect(
-            Invocation(hotForm: ["current", "--no-cache", "--json"])
-                == .current(CurrentOptions(policy: .noCache, json: true)))
-        #expect(Invocation(hotForm: ["watch", "--json"]) == .watch(WatchOptions(json: true)))
+            Invocation(hotForm: ["current", "--no-cache", "--raw", "--socket", "/x"])
+                == .current(
+                    CurrentOptions(asking: AskingOptions(socket: "/x", policy: .noCache), output: output(.raw))))
+        #expect(
+            Invocation(hotForm: ["watch", "--bar", "waybar"]) == .watch(WatchOptions(output: output(.bar(.waybar)))))
+        #expect(
+            Invocation(hotForm: ["watch", "--format", "{price}", "--utc", "--iso"])
+                == .watch(
+                    WatchOptions(
+                        output: PriceOutput(
+                            form: .format(try FormatTemplate("{price}")),
+                            timestamps: ReaderTimestampFormatter(isUTC: true, isISO: true)))))
         #expect(Invocation(hotForm: []) == nil)
         #expect(Invocation(hotForm: ["current", "--refresh", "--no-cache"]) == nil)
+        #expect(Invocation(hotForm: ["current", "--json", "--raw"]) == nil)
+        #expect(Invocation(hotForm: ["current", "--format", "{x}"]) == nil)
         #expect(Invocation(hotForm: ["watch", "--refresh"]) == nil)
     }
 
     @Test func `the other forms are ArgumentParser's`() {
         #expect(
             whole(["current", "--socket", "/x", "--max-age", "1.5", "--refresh"])
-                == .current(CurrentOptions(socket: "/x", policy: .remoteFirst, maxAge: .milliseconds(1500))))
+                == .current(
+                    CurrentOptions(
+                        asking: AskingOptions(socket: "/x", policy: .remoteFirst), maxAge: .milliseconds(1500))))
         #expect(whole(["watch", "--socket=/x"]) == .watch(WatchOptions(socket: "/x")))
-        for wrong in ["-1", "abc", "1e99", "nan", ""] {
-            #expect(whole(["current", "--max-age", wrong]) == nil, "\(wrong)")
-        }
-        #expect(whole(["current", "--refresh", "--no-cache"]) == nil)
-        #expect(whole(["dance"]) == nil)
+        #expect(
+            whole(["watch", "--exec", "echo", "--change", "2.5%", "--above", "70000", "--color", "never"])
+                == .watch(
+                    WatchOptions(
+                        color: .never, command: "echo",
+                        condition: PriceCondition(above: 70000, change: .percent(Decimal(exactly: "2.5") ?? .nan)))))
+        #expect(
+            whole(["wait", "--below", "60000.5", "--change", "500", "--timeout", "3"])
+                == .wait(
+                    WaitOptions(
+                        timeout: .seconds(3),
+                        condition: PriceCondition(below: Decimal(exactly: "60000.5") ?? .nan, change: .dollars(500)))))
+        #expect(whole(["convert"]) == .convert(ConvertOptions(amounts: [Amount(1, .usd)])))
+        #expect(
+            whole(["convert", "7sat", "$3", "--raw"])
+                == .convert(ConvertOptions(amounts: [Amount(7, .sat), Amount(3, .usd)], form: .raw)))
+        #expect(
+            whole(["status", "--utc"])
+                == .report(ReportOptions(question: .status, timestamps: ReaderTimestampFormatter(isUTC: true))))
+    }
+
+    @Test(arguments: [
+        "current --max-age -1", "current --max-age abc", "current --max-age 1e99", "current --max-age nan",
+        "current --refresh --no-cache", "current --json --raw", "current --bar waybar --json", "current --bar bar",
+        "current --format {nothing}", "current --exec x", "watch --above 3", "watch --exec x --json",
+        "watch --color blue",
+        "wait --above -3", "wait --above 0", "wait --above 70,000", "wait --change 2%%", "wait --change %",
+        "wait --bar waybar",
+        "convert 5", "convert 1eur", "convert -- -1btc", "convert 1btc --json --raw", "dance",
+    ])
+    func `what is no command line is refused`(line: String) {
+        #expect(whole(line.split(separator: " ").map(String.init)) == nil)
     }
 }

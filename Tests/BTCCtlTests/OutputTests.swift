@@ -31,13 +31,4 @@ import Testing
             Output.json(Complaint(word: "tooOld", message: "a \"b\"", status: 75))
                 == #"{"version":1,"error":"tooOld","message":"a \"b\"","exitStatus":75}"#)
     }
-
-    @Test func `a screen takes back what it drew`() {
-        var screen = Screen()
-        #expect(screen.draw(["one"], in: (80, 24)) == "\r\u{1B}[Jone")
-        #expect(screen.draw(["one", "two"], in: (80, 24)) == "\r\u{1B}[Jone\r\ntwo")
-        #expect(screen.draw(["one"], in: (80, 24)) == "\r\u{1B}[1A\u{1B}[Jone")
-        #expect(screen.draw(["0123456789"], in: (6, 24)) == "\r\u{1B}[J01234")
-        #expect(screen.draw(["1", "2", "3"], in: (80, 2)) == "\r\u{1B}[J1\r\n2", "what would scroll is left out")
-    }
 }

@@ -46,8 +46,41 @@ import Testing
         ("Europe/Berlin", 1_729_990_799_000, "Oct 27, 02:59"), ("Europe/Berlin", 1_729_990_800_000, "Oct 27, 02:00"),
     ])
     func `times are the reader's`(zone: String, milliseconds: Int64, expected: String) {
-        let text = inZone(zone) { LocalTimestampFormatter().string(from: Timestamp(milliseconds: milliseconds)) }
+        let text = inZone(zone) { ReaderTimestampFormatter().string(from: Timestamp(milliseconds: milliseconds)) }
         #expect(text == expected)
+    }
+
+    @Test(arguments: [
+        ("UTC", false, "2024-08-25T14:30:05+00:00"), ("Europe/Berlin", false, "2024-08-25T16:30:05+02:00"),
+        ("America/St_Johns", false, "2024-08-25T12:00:05-02:30"), ("Europe/Berlin", true, "2024-08-25T14:30:05Z"),
+    ])
+    func `times as ISO 8601 have their offset`(zone: String, isUTC: Bool, expected: String) {
+        let time = Timestamp(milliseconds: 1_724_596_205_999)
+        let text = inZone(zone) { ReaderTimestampFormatter(isUTC: isUTC, isISO: true).string(from: time) }
+        #expect(text == expected)
+        let short = inZone(zone) { ReaderTimestampFormatter(isUTC: true).string(from: time) }
+        #expect(short == "Aug 25, 14:30")
+    }
+
+    @Test(arguments: [
+        ("0.05btc", "0.05 BTC"), ("5000000sat", "5,000,000 sat"), ("999sat", "999 sat"), ("1000.5sat", "1,000.5 sat"),
+        ("3445.065usd", "$3,445.06"), ("0.01usd", "$0.01"), ("0.0006890123usd", "$0.0006890123"), ("0usd", "$0.00"),
+    ])
+    func `amounts are shown with their unit`(text: String, expected: String) {
+        #expect(Amount(text).map(AmountFormatter().string(from:)) == expected)
+    }
+
+    @Test func `which way it went is that of the last change`() {
+        let model = PriceViewModel()
+        var directions: [PriceDirection] = []
+        for value in ["5", "5", "6", "6", "4"] {
+            model.show(state(.fresh, value))
+            directions.append(model.direction)
+        }
+        model.show(state(.none))
+        model.show(state(.fresh, "4.5"))
+        directions.append(model.direction)
+        #expect(directions == [.flat, .flat, .up, .up, .down, .up])
     }
 
     private func state(_ freshness: Freshness, _ value: String = "68901.23") -> PriceState {

@@ -53,10 +53,7 @@ def uses(place):
     return {source["name"]: source["use"] for source in btcctl(place, "sources", "--json").json["sources"]}
 
 
-with tempfile.NamedTemporaryFile("w", suffix=".csv", delete=False) as file:
-    file.write("close\n68901.23\n")
-PRICES = file.name
-atexit.register(os.unlink, PRICES)
+PRICE = "68901.23"
 
 
 # --- Sources in every state of health --------------------------------------------------------------------------------
@@ -82,9 +79,9 @@ CASES = [
 def define(name, faults, sources, wanted):
     @scenario(f"the sources: {name}")
     def _():
-        simulator, place = Simulator("--replay", PRICES, faults=faults), Place()
+        simulator, place = replaying(PRICE, faults=faults), Place()
         if "binance" in sources:
-            known_price(place, "68901.23")
+            known_price(place, PRICE)
         daemon = Daemon(place, simulator.urls, sources=sources)
 
         def seen():
@@ -108,8 +105,8 @@ for case in CASES:
 
 @scenario("the status while it runs, is paused, is resumed, and can't keep the price")
 def _():
-    simulator, place = Simulator("--replay", PRICES), Place()
-    known_price(place, "68901.23")
+    simulator, place = replaying(PRICE), Place()
+    known_price(place, PRICE)
     daemon = Daemon(place, simulator.urls)
     fresh(place)
     golden.check("status: running", shown(place, "status") + shown(place, "status", "--json"))
@@ -162,7 +159,7 @@ def _():
 
 @scenario("with --watch it is asked again every second")
 def _():
-    simulator, place = Simulator("--replay", PRICES), Place()
+    simulator, place = replaying(PRICE), Place()
     daemon = Daemon(place, simulator.urls)
     fresh(place)
     for verb, key in (("status", "status"), ("sources", "sources")):
@@ -179,7 +176,7 @@ def _():
 
 @scenario("wait returns within a tick of the first fresh price, also where the daemon comes later")
 def _():
-    simulator, place = Simulator("--replay", PRICES, faults="* always refuse"), Place()
+    simulator, place = replaying(PRICE, faults="* always refuse"), Place()
     daemon = Daemon(place, simulator.urls)
     waiting = spawn(
         [BINARIES / "btcctl", "wait", "--json", "--socket", place.socket], stdout=subprocess.PIPE, text=True)
@@ -224,8 +221,8 @@ def _():
 
 @scenario("a daemon that nobody asks stands still, and the first client resumes it at once")
 def _():
-    simulator, place = Simulator("--replay", PRICES), Place()
-    known_price(place, "68901.23")
+    simulator, place = replaying(PRICE), Place()
+    known_price(place, PRICE)
     daemon = Daemon(place, simulator.urls, "--tick-pause-when-idle", "2")
     watch = Watch(place, "--json")
     wait_until(lambda: len(watch.lines) >= 4, what="four lines")
@@ -271,7 +268,7 @@ def _():
         file.write(re.sub(rf"(?m)^{GROUP}:.*\n", "", groups) + f"{GROUP}:x:{gid}:\n")
     atexit.register(os.unlink, file.name)
     os.chmod(file.name, 0o644)
-    simulator, place = Simulator("--replay", PRICES), Place()
+    simulator, place = replaying(PRICE), Place()
     os.chmod(place.runtime, 0o755)
     daemon = Daemon(place, simulator.urls, prefix=["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/group && exec "$@"', file.name])
     fresh(place)

@@ -11,6 +11,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 from btcpriced import *  # noqa: E402, F403
+import examples  # noqa: E402
 from machine import Machine  # noqa: E402
 
 PORT = 18000
@@ -558,6 +559,48 @@ def _(machine):
     machine.sh("userdel --remove alice 2>/dev/null; true")
 
 
+@on_each("what the manual has an operator type in does what it says")
+def _(machine):
+    manual = examples.of_manual(ROOT / "packaging" / "man" / "btc-priced.8")
+
+    def do(start):
+        (example,) = [example for example in manual if example.startswith(start)]
+        return machine.sh(f"cd /root; export SYSTEMD_PAGER=; {example}").stdout
+
+    def both(*states):
+        equal(machine.systemctl("is-active", "btc-priced.socket", UNIT, check=False).stdout.split(), list(states), "socket and service")
+
+    do("systemctl enable")
+    both("active", "active")
+    do("systemctl reload")
+    # Whatever it opens: what is run behind it counts.
+    machine.sh("ln -s /bin/true /usr/local/bin/editor")
+    do("editor")
+    assert "sources" in do("btc-priced --print-config")
+    do("journalctl")
+    machine.sh("echo secret >/root/key")
+    do("install -d")
+    both("active", "active")
+    equal(machine.sh("stat -c %a /etc/credstore /etc/credstore/cryptocompare-api-key").stdout.split(), ["700", "600"])
+    machine.sh("rm -r /etc/credstore /root/key /usr/local/bin/editor")
+    (snippet,) = [example for example in manual if example.startswith("[Unit]")]
+    assert "Wants=btc-priced-wait-fresh.service" in snippet
+    machine.write("/etc/systemd/system/node.service", snippet + "[Service]\nType=oneshot\nExecStart=/usr/bin/btcctl current\n")
+    machine.systemctl("daemon-reload")
+    machine.systemctl("start", "node.service")
+    equal(machine.systemctl("is-active", "btc-priced-wait-fresh.service").stdout.strip(), "active")
+    machine.systemctl("stop", "btc-priced-wait-fresh.service")
+    machine.sh("rm /etc/systemd/system/node.service; systemctl daemon-reload")
+    do("systemctl stop btc-priced.socket")
+    both("inactive", "inactive")
+    do("systemctl enable")
+    both("active", "active")
+    do("systemctl disable")
+    both("inactive", "inactive")
+    do("systemctl enable")
+    fresh_price(machine)
+
+
 # --- Upgrade and removal ----------------------------------------------------------------------------------------------
 
 @on_each("upgraded while a watch runs, the watch goes on")
@@ -608,7 +651,7 @@ def _():
     done = subprocess.run(
         ["shellcheck", *(ROOT / "scripts").iterdir(), source / "debian" / "btc-priced.postrm"], capture_output=True, text=True)
     equal((done.returncode, done.stdout), (0, ""))
-    done = subprocess.run(["shellcheck", "-s", "bash", source / "completions/bash/btc-priced"], capture_output=True, text=True)
+    done = subprocess.run(["shellcheck", *(source / "completions/bash").iterdir()], capture_output=True, text=True)
     equal((done.returncode, done.stdout), (0, ""))
     return f"{len(pages)} pages"
 

@@ -1,3 +1,5 @@
+import Glibc
+
 /// A random generator (SplitMix64) that gives the same history for the same seed, everywhere.
 package struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
@@ -5,6 +7,14 @@ package struct SeededGenerator: RandomNumberGenerator {
     package init(seed: UInt64) { state = seed }
 
     package init(seed: Int) { self.init(seed: UInt64(bitPattern: Int64(seed))) }
+
+    /// One whose seed is drawn and printed; SEED in the environment repeats a run.
+    package static func announced(_ name: String = #function) -> SeededGenerator {
+        let given = getenv("SEED").flatMap { UInt64(String(cString: $0)) }
+        let seed = given ?? UInt64.random(in: 0..<1 << 32)
+        print("seed of \(name): \(seed)")
+        return SeededGenerator(seed: seed)
+    }
 
     package mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15

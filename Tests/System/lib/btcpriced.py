@@ -206,12 +206,12 @@ def btcctl(place, *arguments, timeout=20, environment=None):
         command, capture_output=True, text=True, timeout=timeout, env={**os.environ, **(environment or {})}))
 
 
-def replaying(*prices):
-    """A simulator that gives these prices, the last one for ever."""
+def replaying(*prices, **options):
+    """A simulator that gives these prices, a request each, the last one for ever."""
     with tempfile.NamedTemporaryFile("w", suffix=".csv", delete=False) as file:
         file.write("close\n" + "".join(f"{price}\n" for price in prices))
     atexit.register(os.unlink, file.name)
-    return Simulator("--replay", file.name)
+    return Simulator("--replay", file.name, **options)
 
 
 def known_price(place, price, source="binance"):

@@ -1,0 +1,94 @@
+"""What the benchmarks share: the programs to measure against, pinned processes, medians with their spread."""
+
+import os
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from btcpriced import BINARIES, Daemon, Place, atexit, fresh, known_price, replaying, spawn, wait_until
+
+HERE = Path(__file__).resolve().parent
+LAST = max(os.sched_getaffinity(0))
+BUILT = HERE.parent / ".build" / "benchmarks"
+
+
+def compiled(source):
+    """A C program of this folder, compiled."""
+    BUILT.mkdir(parents=True, exist_ok=True)
+    program = BUILT / Path(source).stem
+    subprocess.run(["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", program, HERE / source], check=True)
+    return program
+
+
+def running_daemon(price="68901.23"):
+    """A daemon with a fresh price, ticking once a second."""
+    place, simulator = Place(), replaying(price)
+    known_price(place, price)
+    daemon = Daemon(place, simulator.urls, sources=["binance"])
+    fresh(place)
+    return place, simulator, daemon
+
+
+def redis(*options):
+    """A redis server on a Unix socket, which keeps nothing; the socket's path and its process."""
+    folder = tempfile.mkdtemp(prefix="btc-priced-redis-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = f"{folder}/redis.sock"
+    process = spawn(["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--dir", folder, *options],
+                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until(lambda: os.path.exists(path), what="redis")
+    return path, process
+
+
+def once(command):
+    """A whole process: wall seconds, and its peak resident memory in KiB."""
+    begun = time.perf_counter()
+    pid = os.posix_spawn(command[0], command, os.environ, file_actions=[(os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)])
+    _, status, usage = os.wait4(pid, 0)
+    seconds = time.perf_counter() - begun
+    assert status == 0, f"{command}: {status}"
+    return seconds, usage.ru_maxrss
+
+
+def paired(commands, runs):
+    """Whole processes in turn, on one processor: of each the seconds of all runs."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {LAST})
+    try:
+        for command in commands.values():
+            for _ in range(10):
+                once(command)
+        seconds = {name: [] for name in commands}
+        for _ in range(runs):
+            for name, command in commands.items():
+                seconds[name].append(once(command)[0])
+    finally:
+        os.sched_setaffinity(0, before)
+    return seconds
+
+
+def resident(command):
+    """The peak resident memory of a process, KiB. Started by a small program of its own: a child's peak begins with its parent's size."""
+    done = subprocess.run(
+        ["/usr/bin/env", "sh", "-c", 'exec "$0" "$@" >/dev/null', "/usr/bin/time", "-f", "%M", *command], capture_output=True, text=True,
+        check=True)
+    return int(done.stderr.split()[-1])
+
+
+def spread(values, scale=1000, digits=2):
+    """`1.02 (0.98 to 1.10)`: the median, and the middle half."""
+    first, middle, third = statistics.quantiles(values, n=4)
+    return f"{middle * scale:.{digits}f} ({first * scale:.{digits}f} to {third * scale:.{digits}f})"
+
+
+def ratios(mine, others):
+    """The median of the ratios, pair by pair: what slows the machine for a while slows both."""
+    return statistics.median(a / b for a, b in zip(mine, others))
+
+
+def table(head, rows):
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in lines) + "\n"

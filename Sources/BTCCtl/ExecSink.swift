@@ -1,0 +1,135 @@
+import BTCPriceCore
+import BTCPriceFeature
+import BTCPriceVarlink
+import FoundationEssentials
+import Glibc
+import Varlink
+
+/// What a command is told in its environment.
+struct ExecEvent: Equatable {
+    var message: StateMessage
+    /// The value at the event before this one.
+    var previous: Decimal?
+    /// The condition that began to hold; `nil` for a change of any kind.
+    var condition: PriceCondition.Kind?
+
+    /// The variables; every one is there, empty where there is nothing to tell.
+    func environment(_ model: PriceViewModel, at now: ObservationTime) -> [(name: String, value: String)] {
+        let state = message.state
+        let quote = state.quote
+        let age = state.age(at: now)?.age.wholeMilliseconds
+        return [
+            ("BTCCTL_VALUE", quote?.value.description ?? ""), ("BTCCTL_PRICE", quote == nil ? "" : model.price),
+            ("BTCCTL_PREVIOUS_VALUE", previous?.description ?? ""), ("BTCCTL_CURRENCY", quote?.currency ?? ""),
+            ("BTCCTL_TIME", quote == nil ? "" : model.timestamp),
+            ("BTCCTL_TIMESTAMP", quote.map { "\($0.timestamp.milliseconds)" } ?? ""),
+            ("BTCCTL_AGE_MS", age.map { "\($0)" } ?? ""), ("BTCCTL_SOURCE", quote?.source ?? ""),
+            ("BTCCTL_MARKET", quote?.market ?? ""), ("BTCCTL_FRESHNESS", state.freshness.rawValue),
+            ("BTCCTL_CONFIRMATION", state.confirmation?.rawValue ?? ""), ("BTCCTL_FAILURE", state.failure ?? ""),
+            ("BTCCTL_WARNING", state.warning ?? ""), ("BTCCTL_DIRECTION", model.direction.rawValue),
+            ("BTCCTL_CONDITION", condition?.rawValue ?? ""),
+        ]
+    }
+}
+
+/// When a command runs: one at a time, and after it the newest event that it has missed.
+struct ExecSchedule {
+    private(set) var isRunning = false
+    private var missed: ExecEvent?
+
+    /// - Returns: The event to start the command for now.
+    mutating func take(_ event: ExecEvent) -> ExecEvent? {
+        guard isRunning else {
+            isRunning = true
+            return event
+        }
+        missed = event
+        return nil
+    }
+
+    /// The command has ended.
+    /// - Returns: The event to start it for again.
+    mutating func ended() -> ExecEvent? {
+        defer { missed = nil }
+        isRunning = missed != nil
+        return missed
+    }
+}
+
+/// Runs a command at each change, or when a condition begins to hold.
+struct ExecSink: WatchSink {
+    private let command: String
+    private let model: PriceViewModel
+    /// `nil` for every change.
+    private var conditions: ConditionWatch?
+    private var schedule = ExecSchedule()
+    private var child: pid_t = -1
+    private var last: StateMessage?
+    private var lastToldOf: PriceState?
+    private var lastStatus: Int32 = 0
+
+    init(_ command: String, _ condition: PriceCondition, _ output: PriceOutput) {
+        self.command = command
+        model = PriceViewModel(timestampFormatter: output.timestamps)
+        conditions = condition.count > 0 ? ConditionWatch(condition) : nil
+    }
+
+    mutating func show(_ message: StateMessage) {
+        last = message
+        let state = message.state
+        var condition: PriceCondition.Kind?
+        if conditions != nil {
+            // What is not current begins nothing.
+            guard state.freshness == .fresh, let value = state.quote?.value, let begun = conditions?.take(value) else {
+                return
+            }
+            condition = begun
+        } else if let told = lastToldOf, told.quote?.value == state.quote?.value, told.freshness == state.freshness {
+            return
+        }
+        happened(ExecEvent(message: message, previous: lastToldOf?.quote?.value, condition: condition))
+    }
+
+    mutating func lost(_ complaint: Complaint) {
+        Output.tell(complaint, json: false)
+        // A command that shows the price must not go on showing it as current.
+        guard conditions == nil, var message = last, message.state.freshness == .fresh else { return }
+        message.state.freshness = .stale
+        message.state.failure = "btc-priced can't be reached"
+        show(message)
+    }
+
+    mutating func refresh() {
+        var status: Int32 = 0
+        guard child > 0, waitpid(child, &status, WNOHANG) == child else { return }
+        child = -1
+        tell(ended: status)
+        if let event = schedule.ended() { start(event) }
+    }
+
+    private mutating func happened(_ event: ExecEvent) {
+        lastToldOf = event.message.state
+        if let event = schedule.take(event) { start(event) }
+    }
+
+    private mutating func start(_ event: ExecEvent) {
+        model.show(event.message.state)
+        do throws(CommandStart.Failure) {
+            child = try CommandStart.shell(command, adding: event.environment(model, at: .now()))
+        } catch {
+            Output.complain("btcctl: the command can't be started: \(error.reason)")
+            _ = schedule.ended()
+        }
+    }
+
+    /// Said when it changes: a command that always fails would fill a log.
+    private mutating func tell(ended status: Int32) {
+        defer { lastStatus = status }
+        guard status != 0, status != lastStatus else { return }
+        // waitpid(2): the signal in the low seven bits, else the exit status above them.
+        let signal = status & 0x7F
+        Output.complain(
+            "btcctl: the command ended "
+                + (signal == 0 ? "with status \((status >> 8) & 0xFF)" : "by signal \(signal)"))
+    }
+}

@@ -1,0 +1,94 @@
+import BTCPriceCore
+import BTCPriceFeature
+import BTCPriceVarlink
+import FoundationEssentials
+
+/// What `--format` takes: text, in which `{price}` and the like stand for values, `{{` and `}}` for braces.
+struct FormatTemplate: Equatable {
+    /// A value that can stand in it.
+    enum Field: String, CaseIterable {
+        case price, value, time, age, ageMs, source, market, currency, freshness, confirmation, failure, warning,
+            direction
+        case sats, tick, timestamp
+    }
+
+    enum Part: Equatable {
+        case text(String)
+        case field(Field)
+    }
+
+    /// Why a text is no template.
+    struct Mistake: Error {
+        let message: String
+    }
+
+    let parts: [Part]
+
+    /// - Throws: ``Mistake`` for a brace without its partner, and for a field that there is not.
+    init(_ text: String) throws(Mistake) {
+        var parts: [Part] = []
+        var literal = ""
+        var rest = Substring(text)
+        while let character = rest.popFirst() {
+            guard character == "{" || character == "}" else {
+                literal.append(character)
+                continue
+            }
+            if rest.first == character {
+                literal.append(character)
+                rest.removeFirst()
+                continue
+            }
+            guard character == "{", let end = rest.firstIndex(of: "}") else {
+                throw Mistake(
+                    message: "a '\(character)' stands alone in --format; '\(character)\(character)' prints one")
+            }
+            guard let field = Field(rawValue: String(rest[..<end])) else {
+                let names = Field.allCases.map(\.rawValue).joined(separator: ", ")
+                throw Mistake(message: "there is no {\(rest[..<end])} in --format; there are: \(names)")
+            }
+            if !literal.isEmpty { parts.append(.text(literal)) }
+            literal = ""
+            parts.append(.field(field))
+            rest = rest[rest.index(after: end)...]
+        }
+        if !literal.isEmpty { parts.append(.text(literal)) }
+        self.parts = parts
+    }
+
+    /// The text with its values. One that there is not is `-`, a failure or a warning that there is not is empty.
+    func text(_ state: PriceState, _ model: PriceViewModel, at now: ObservationTime) -> String {
+        parts.map { part in
+            switch part {
+            case .text(let text): text
+            case .field(let field): Self.value(of: field, state, model, at: now)
+            }
+        }.joined()
+    }
+
+    private static func value(
+        of field: Field, _ state: PriceState, _ model: PriceViewModel, at now: ObservationTime
+    ) -> String {
+        let quote = state.quote
+        let text: String? =
+            switch field {
+            case .price: model.price
+            case .value: quote?.value.description
+            case .time: model.timestamp
+            case .age: state.age(at: now).map { Table.text($0.age) }
+            case .ageMs: state.age(at: now).map { "\($0.age.wholeMilliseconds)" }
+            case .source: quote?.source
+            case .market: quote?.market
+            case .currency: quote?.currency
+            case .freshness: state.freshness.rawValue
+            case .confirmation: state.confirmation?.rawValue
+            case .failure: state.failure ?? ""
+            case .warning: state.warning ?? ""
+            case .direction: model.direction.rawValue
+            case .sats: quote.map { Amount(1, .usd).converted(at: $0.value).sat.description }
+            case .tick: "\(state.tick)"
+            case .timestamp: quote.map { "\($0.timestamp.milliseconds)" }
+            }
+        return text ?? PriceTexts.placeholder
+    }
+}

@@ -1,0 +1,137 @@
+import ArgumentParser
+import BTCPriceCore
+import BTCPriceFeature
+import FoundationEssentials
+
+/// Groups of options that several verbs have.
+
+struct SocketOption: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The daemon's socket. Without it: $BTC_PRICED_SOCKET, the user's own daemon, the system's.",
+            valueName: "path"))
+    var socket: String?
+}
+
+struct JSONOption: ParsableArguments {
+    @Flag(help: "Print one JSON object, for an error too.")
+    var json = false
+}
+
+struct PolicyOptions: ParsableArguments {
+    @Flag(help: "Have the exchanges asked now; what is held where they don't answer.")
+    var refresh = false
+
+    @Flag(help: "Have the exchanges asked now, or fail.")
+    var noCache = false
+
+    @Option(
+        help: ArgumentHelp("Fail with status 75 if the price is older.", valueName: "seconds"),
+        transform: { try seconds($0, option: "--max-age") })
+    var maxAge: Duration?
+
+    func validate() throws {
+        guard !(refresh && noCache) else { throw ValidationError("--refresh and --no-cache exclude each other") }
+    }
+
+    var policy: CachePolicy { noCache ? .noCache : refresh ? .remoteFirst : .localFirst }
+}
+
+struct TimeOptions: ParsableArguments {
+    @Flag(help: "Print times in UTC, not in the local time zone.")
+    var utc = false
+
+    @Flag(help: "Print times as in 2026-08-25T14:30:05+02:00.")
+    var iso = false
+
+    var timestamps: ReaderTimestampFormatter { ReaderTimestampFormatter(isUTC: utc, isISO: iso) }
+}
+
+struct FormOptions: ParsableArguments {
+    @Flag(help: "Print one JSON object a line, for an error too.")
+    var json = false
+
+    @Flag(help: "Print the exact value alone.")
+    var raw = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Print this line, with values in it: '{price} {time} {age} {source}' and others.", valueName: "text"),
+        transform: FormOptions.template)
+    var format: FormatTemplate?
+
+    @OptionGroup var times: TimeOptions
+
+    /// - Throws: Where two forms are asked for at once.
+    func output(bar: Bar? = nil) throws -> PriceOutput {
+        let forms: [PriceOutput.Form?] = [
+            json ? .json : nil, raw ? .raw : nil, format.map { .format($0) }, bar.map { .bar($0) },
+        ]
+        let chosen = forms.compactMap(\.self)
+        guard chosen.count <= 1 else {
+            throw ValidationError("only one of --json, --raw, --format and --bar can be printed")
+        }
+        return PriceOutput(form: chosen.first ?? .text, timestamps: times.timestamps)
+    }
+
+    private static func template(_ text: String) throws -> FormatTemplate {
+        do {
+            return try FormatTemplate(text)
+        } catch {
+            throw ValidationError(error.message)
+        }
+    }
+}
+
+extension Bar: ExpressibleByArgument {}
+
+extension ColorChoice: ExpressibleByArgument {}
+
+struct BarOption: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Print what this status bar reads: a valid line and the exit status 0 whatever fails.", valueName: "name"))
+    var bar: Bar?
+}
+
+struct ConditionOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp("The price is higher.", valueName: "dollars"),
+        transform: { try positive($0, option: "--above") })
+    var above: Decimal?
+
+    @Option(
+        help: ArgumentHelp("The price is lower.", valueName: "dollars"),
+        transform: { try positive($0, option: "--below") })
+    var below: Decimal?
+
+    @Option(
+        help: ArgumentHelp("The price has moved by so much, up or down: '2%', or '500' dollars.", valueName: "amount"),
+        transform: ConditionOptions.change)
+    var change: PriceCondition.Change?
+
+    var condition: PriceCondition { PriceCondition(above: above, below: below, change: change) }
+
+    private static func change(_ text: String) throws -> PriceCondition.Change {
+        text.hasSuffix("%")
+            ? .percent(try positive(text.dropLast(), option: "--change"))
+            : .dollars(try positive(text, option: "--change"))
+    }
+}
+
+/// A positive decimal number as it is given on the command line.
+private func positive(_ text: some StringProtocol, option: String) throws -> Decimal {
+    guard let amount = Amount("\(text)usd"), amount.value > 0 else {
+        let example = option == "--change" ? "such as 2% or 500" : "such as 70000 or 70000.50"
+        throw ValidationError("\(option) is a positive number \(example)")
+    }
+    return amount.value
+}
+
+/// A number of seconds as it is given on the command line.
+func seconds(_ text: String, option: String) throws -> Duration {
+    guard let seconds = Double(text), (0...1e9).contains(seconds) else {
+        throw ValidationError("\(option) is a number of seconds, from 0 to 1000000000")
+    }
+    return .seconds(seconds)
+}

@@ -1,0 +1,68 @@
+import Glibc
+
+/// When a terminal gets colours.
+enum ColorChoice: String, CaseIterable {
+    case auto
+    case always
+    case never
+
+    /// - Parameters:
+    ///   - isTerminal: Whether standard output is one.
+    ///   - environment: Looks a variable up. `NO_COLOR` (no-color.org) counts unless it is empty.
+    func isWanted(isTerminal: Bool, environment: (String) -> String?) -> Bool {
+        switch self {
+        case .always: true
+        case .never: false
+        case .auto: isTerminal && environment("TERM") != "dumb" && (environment("NO_COLOR") ?? "").isEmpty
+        }
+    }
+}
+
+/// A line of text, parts of which stand out.
+struct StyledLine: Equatable {
+    /// How a part stands out: a parameter of SGR (ECMA-48, 8.3.117).
+    enum Style: Int {
+        case plain = 0
+        case bad = 31
+        case good = 32
+        case alarm = 33
+    }
+
+    struct Part: Equatable {
+        var text: String
+        var style = Style.plain
+    }
+
+    var parts: [Part] = []
+
+    /// A plain line.
+    init(_ text: String) {
+        parts = [Part(text: text)]
+    }
+
+    init(_ parts: [Part]) {
+        self.parts = parts
+    }
+
+    /// How many columns it takes. Whatever is shown takes one a character.
+    var width: Int { parts.reduce(0) { $0 + $1.text.count } }
+
+    /// The line's beginning.
+    func prefix(_ columns: Int) -> StyledLine {
+        var left = columns
+        var kept: [Part] = []
+        for part in parts where left > 0 {
+            let text = String(part.text.prefix(left))
+            left -= text.count
+            kept.append(Part(text: text, style: part.style))
+        }
+        return StyledLine(kept)
+    }
+
+    /// The line as it is written.
+    func text(isColored: Bool) -> String {
+        parts.map { part in
+            isColored && part.style != .plain ? "\u{1B}[\(part.style.rawValue)m\(part.text)\u{1B}[m" : part.text
+        }.joined()
+    }
+}

@@ -1,0 +1,157 @@
+import BTCPriceCore
+import BTCPriceFeature
+import BTCPriceVarlink
+import Glibc
+
+/// Where `watch` shows what comes.
+protocol WatchSink {
+    /// Whether of several states that lie ready only the newest matters.
+    var wantsNewestOnly: Bool { get }
+    /// After how long without a state ``refresh()`` is wanted.
+    var refreshPeriod: Duration? { get }
+    /// Whether a daemon that is not there at the start is waited for.
+    var waitsForDaemon: Bool { get }
+    /// A state.
+    mutating func show(_ message: StateMessage)
+    /// The daemon is gone. Said once, until it is back.
+    mutating func lost(_ complaint: Complaint)
+    /// Time has gone by, or a signal came.
+    mutating func refresh()
+    /// We were stopped and continued: others have written on the terminal meanwhile.
+    mutating func continued()
+    /// A signal ends us.
+    func finish()
+}
+
+extension WatchSink {
+    var wantsNewestOnly: Bool { true }
+    var refreshPeriod: Duration? { nil }
+    var waitsForDaemon: Bool { false }
+    mutating func refresh() {}
+    mutating func continued() {}
+    func finish() {}
+}
+
+/// A line a tick, for pipes.
+struct LineSink: WatchSink {
+    private let printer: PricePrinter
+    private let isColored: Bool
+    private var lastBanner: String?
+    private var hasWarned = false
+
+    var wantsNewestOnly: Bool { false }
+
+    init(_ output: PriceOutput, isColored: Bool) {
+        printer = PricePrinter(output)
+        self.isColored = isColored
+    }
+
+    mutating func show(_ message: StateMessage) {
+        if let line = printer.line(message, at: .now()) { Output.line(isColored ? colored(line) : line) }
+        guard !printer.output.isJSON else { return }
+        let model = printer.model
+        if let banner = model.banner, banner != lastBanner { Output.complain(banner) }
+        lastBanner = model.banner
+        // Once, not with every change of the figure in it.
+        if let warning = model.warning, !hasWarned { Output.complain(warning) }
+        hasWarned = model.warning != nil
+    }
+
+    mutating func lost(_ complaint: Complaint) {
+        lastBanner = nil
+        Output.tell(complaint, json: printer.output.isJSON)
+    }
+
+    private func colored(_ line: String) -> String {
+        let style: StyledLine.Style =
+            switch printer.model.direction {
+            case .up: .good
+            case .down: .bad
+            case .flat: .plain
+            }
+        guard printer.output.form == .text, printer.model.banner == nil else { return line }
+        return StyledLine([.init(text: line, style: style)]).text(isColored: true)
+    }
+}
+
+/// What a status bar reads: a line where it changes, from the start on, whatever fails.
+struct BarSink: WatchSink {
+    private let bar: Bar
+    private let printer: PricePrinter
+    private var last: StateMessage?
+    private var lastLine: String?
+
+    var waitsForDaemon: Bool { true }
+
+    init(_ bar: Bar, _ output: PriceOutput) {
+        self.bar = bar
+        printer = PricePrinter(output)
+    }
+
+    mutating func show(_ message: StateMessage) {
+        last = message
+        if let line = printer.line(message, at: .now()) { put(line) }
+    }
+
+    mutating func lost(_ complaint: Complaint) {
+        guard let last, last.state.quote != nil else { return put(bar.line(.failed(complaint.message))) }
+        printer.model.updatesFailed()
+        put(bar.line(Bar.Content(last.state, printer.model)))
+    }
+
+    private mutating func put(_ line: String) {
+        guard line != lastLine else { return }
+        lastLine = line
+        Output.line(line)
+    }
+}
+
+/// Lines that are redrawn in place on a terminal.
+struct TerminalSink: WatchSink {
+    private let model: PriceViewModel
+    private let isColored: Bool
+    private var view: WatchView
+    private var screen = Screen()
+    private var last: StateMessage?
+    private var trouble: String?
+
+    /// The age goes on when nothing comes.
+    var refreshPeriod: Duration? { .seconds(1) }
+
+    init(_ output: PriceOutput, isColored: Bool) {
+        model = PriceViewModel(timestampFormatter: output.timestamps)
+        self.isColored = isColored
+        view = WatchView(isUnicode: WatchView.isUnicode(environment: Connecting.environment))
+    }
+
+    mutating func show(_ message: StateMessage) {
+        // After a stop the same state comes again.
+        if message != last { view.see(message.state) }
+        last = message
+        trouble = nil
+        model.show(message.state)
+        refresh()
+    }
+
+    mutating func lost(_ complaint: Complaint) {
+        model.updatesFailed()
+        trouble = "btc-priced can't be reached; waiting for it."
+        refresh()
+    }
+
+    mutating func refresh() {
+        guard let last else { return }
+        let size = Screen.size
+        let lines = view.lines(last.state, model, trouble: trouble, at: .now(), width: size.width)
+        Output.write(screen.draw(lines, in: size, isColored: isColored), to: STDOUT_FILENO)
+    }
+
+    mutating func continued() {
+        screen = Screen()
+    }
+
+    /// The shell's next line is its own.
+    func finish() {
+        Output.write("\n", to: STDOUT_FILENO)
+    }
+}

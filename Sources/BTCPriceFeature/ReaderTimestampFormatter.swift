@@ -1,0 +1,49 @@
+public import BTCPriceCore
+import Glibc
+
+/// A point in time as its reader wants it: `Aug 25, 14:30` (`MMM d, HH:mm`, the C locale's month names) or
+/// `2026-08-25T14:30:05+02:00` (ISO 8601, RFC 3339), in the reader's time zone (TZ, else /etc/localtime) or in UTC.
+///
+/// By the C library's `localtime_r`: Foundation has no time zone but GMT where ICU is not linked.
+public struct ReaderTimestampFormatter: TimestampFormatter, Hashable {
+    private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+
+    /// UTC instead of the reader's time zone.
+    public var isUTC: Bool
+    /// ISO 8601 to the second, with the zone's offset, instead of `Aug 25, 14:30`.
+    public var isISO: Bool
+
+    /// A formatter.
+    public init(isUTC: Bool = false, isISO: Bool = false) {
+        self.isUTC = isUTC
+        self.isISO = isISO
+    }
+
+    /// - Parameter timestamp: Wall-clock time.
+    public func string(from timestamp: Timestamp) -> String {
+        // Rounded down, for times before 1970 too.
+        var seconds = time_t((timestamp.milliseconds - (timestamp.milliseconds < 0 ? 999 : 0)) / 1000)
+        var parts = tm()
+        let isKnown = isUTC ? gmtime_r(&seconds, &parts) != nil : localtime_r(&seconds, &parts) != nil
+        guard isKnown, Self.months.indices.contains(Int(parts.tm_mon)) else { return "-" }
+        return isISO ? iso(parts) : short(parts)
+    }
+
+    private func short(_ parts: tm) -> String {
+        "\(Self.months[Int(parts.tm_mon)]) \(parts.tm_mday), \(Self.two(parts.tm_hour)):\(Self.two(parts.tm_min))"
+    }
+
+    private func iso(_ parts: tm) -> String {
+        let year = String(Int(parts.tm_year) + 1900)
+        let date =
+            "\(String(repeating: "0", count: max(0, 4 - year.count)))\(year)-\(Self.two(parts.tm_mon + 1))-\(Self.two(parts.tm_mday))"
+        let time = "\(Self.two(parts.tm_hour)):\(Self.two(parts.tm_min)):\(Self.two(parts.tm_sec))"
+        guard !isUTC else { return "\(date)T\(time)Z" }
+        let minutes = Int32(abs(parts.tm_gmtoff) / 60)
+        return "\(date)T\(time)\(parts.tm_gmtoff < 0 ? "-" : "+")\(Self.two(minutes / 60)):\(Self.two(minutes % 60))"
+    }
+
+    private static func two(_ number: Int32) -> String {
+        number < 10 ? "0\(number)" : "\(number)"
+    }
+}

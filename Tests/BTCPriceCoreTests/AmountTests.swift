@@ -1,0 +1,62 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@testable import BTCPriceCore
+
+@Suite struct AmountTests {
+    private func decimal(_ text: String) -> Decimal { Decimal(exactly: text) ?? .nan }
+
+    @Test(arguments: [
+        ("0.05btc", "0.05", Amount.Unit.btc), ("250usd", "250", .usd), ("100000sat", "100000", .sat),
+        ("1sats", "1", .sat),
+        ("$250.10", "250.1", .usd), ("3BTC", "3", .btc), ("007sat", "7", .sat), ("0usd", "0", .usd),
+        ("999999999999999999sat", "999999999999999999", .sat),
+    ])
+    func `an amount is read`(text: String, value: String, unit: Amount.Unit) {
+        #expect(Amount(text) == Amount(decimal(value), unit))
+    }
+
+    @Test(arguments: [
+        "", "btc", "$", "5", "5eur", "-5usd", "+5usd", "1e5sat", "1,000usd", "1.btc", ".5btc", "1.2.3btc", "1 btc",
+        "$5usd", "５btc",
+        "1000000000000000000000sat", "1btcbtc", "nanbtc",
+    ])
+    func `what is no amount is not`(text: String) {
+        #expect(Amount(text) == nil)
+    }
+
+    @Test func `it is converted exactly`() {
+        let price = decimal("68901.23")
+        #expect(
+            Amount(decimal("0.05"), .btc).converted(at: price)
+                == ConvertedAmount(btc: decimal("0.05"), sat: 5_000_000, usd: decimal("3445.0615")))
+        #expect(
+            Amount(1, .sat).converted(at: price)
+                == ConvertedAmount(btc: decimal("0.00000001"), sat: 1, usd: decimal("0.0006890123")))
+        // 250 / 68901.23 is 0.003628382482...
+        #expect(
+            Amount(250, .usd).converted(at: price)
+                == ConvertedAmount(btc: decimal("0.00362838"), sat: 362_838, usd: 250))
+    }
+
+    @Test func `dollars buy whole satoshis, rounded half to even`() {
+        let price: Decimal = 100_000_000
+        for (usd, sat) in [("0.5", 0), ("1.5", 2), ("2.5", 2), ("2.51", 3), ("0", 0)] as [(String, Decimal)] {
+            #expect(Amount(decimal(usd), .usd).converted(at: price).sat == sat, "\(usd)")
+        }
+    }
+
+    /// Seventeen digits by twenty are exact in a `Decimal`: what is divided again gives what it was.
+    @Test func `nothing is lost on the way to dollars`() {
+        var generator = SeededGenerator.announced()
+        for _ in 0..<2000 {
+            let value = Decimal(Int64.random(in: 1...99_999_999_999_999, using: &generator)) / 100_000_000
+            let price = Decimal(Int64.random(in: 1...9_999_999_999_999, using: &generator)) / 100_000_000
+            let converted = Amount(value, .btc).converted(at: price)
+            #expect(converted.sat == value * 100_000_000)
+            #expect(converted.usd / price == value, "\(value) at \(price)")
+            #expect(Decimal(exactly: converted.usd.description) == converted.usd, "\(converted.usd) can be read again")
+        }
+    }
+}

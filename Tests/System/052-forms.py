@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""Every verb of btcctl with every format and exit status, on the built binary. Texts and JSON are kept in 052-forms.golden.
+
+UPDATE_GOLDEN=1 writes them anew: read the difference before you commit it."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+
+golden = Golden(__file__)
+PRICE = "68901.225"
+FORMS = ([], ["--json"], ["--raw"], ["--format", "{price} at {time} from {source}"], ["--utc", "--iso"], ["--bar", "waybar"],
+         ["--bar", "i3blocks"], ["--bar", "polybar"])
+ALL_FIELDS = "|".join("{%s}" % field for field in (
+    "price", "value", "time", "age", "ageMs", "source", "market", "currency", "freshness", "confirmation", "failure", "warning",
+    "direction", "sats", "tick", "timestamp"))
+VERBS = ("current", "watch", "wait", "convert", "status", "sources", "pause", "resume")
+
+
+def normal(text, place):
+    text = text.replace(place.runtime, "<runtime>").replace(place.state, "<state>")
+    text = re.sub(r"\b[A-Z][a-z]{2} \d{1,2}, \d\d:\d\d", "<local time>", text)
+    text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)", r"<time>\1", text)
+    text = re.sub(r'"(tick|timestamp|observedBoottime|ageMs)":\d+', r'"\1":<n>', text)
+    text = re.sub(r"\b\d{13}\b", "<ms>", text)
+    text = re.sub(r"\b\d+(\.\d)? s old", "<age> old", text)
+    return re.sub(r"[0-9a-f]{16}", "<instance>", text)
+
+
+def shown(place, *arguments, environment=None):
+    """A command, what it printed, and its status."""
+    done = btcctl(place, *arguments, environment=environment)
+    if "--json" in arguments:
+        for line in done.out.splitlines():
+            valid(line)
+    words = " ".join(f"'{word}'" if re.search(r"[ {$]", word) else word for word in arguments)
+    lines = [f"$ btcctl {words}"] + done.out.splitlines() + [f"2> {line}" for line in done.err.splitlines()] + [f"-> {done.status}"]
+    return normal("\n".join(lines), place) + "\n"
+
+
+def valid(line):
+    """Holds a line against docs/btcctl.schema.json."""
+    try:
+        import jsonschema
+    except ImportError:
+        raise Skip("there is no python3-jsonschema") from None
+    schema = json.loads((ROOT / "docs" / "btcctl.schema.json").read_text())
+    value = json.loads(line)
+    jsonschema.Draft7Validator(schema).validate(value)
+    return value
+
+
+def daemon_with_price():
+    place = Place()
+    known_price(place, PRICE)
+    simulator = replaying(PRICE)
+    daemon = Daemon(place, simulator.urls, sources=["binance"])
+    fresh(place)
+    return place, simulator, daemon
+
+
+def forms(place):
+    text = "".join(shown(place, "current", *form) for form in FORMS)
+    text += "".join(shown(place, "convert", *form) for form in (
+        [], ["0.05btc"], ["250usd", "100000sat", "1sat", "$0.5"], ["0.05btc", "250usd", "--raw"], ["7sat", "--json"]))
+    return text
+
+
+def why(text):
+    """How often a source has failed by now, and so what is said of it, is not known."""
+    return re.sub(r"\b(binance|coinbase): [^\"\n]*", r"\1: <why>", text)
+
+
+@scenario("every form of a fresh price, of a stale one, and of none")
+def _():
+    place, simulator, daemon = daemon_with_price()
+    text = forms(place) + shown(place, "current", "--refresh", "--raw") + shown(place, "current", "--no-cache", "--raw")
+    text += shown(place, "current", "--max-age", "60", "--raw") + shown(place, "convert", "1btc", "--max-age", "60", "--refresh")
+    text += shown(place, "current", "--format", "{{{value}}}") + shown(place, "current", "--format", "")
+    golden.check("fresh", text)
+    simulator.faults("* always status 500")
+    wait_until(lambda: btcctl(place, "current", "--json").json["freshness"] == "stale", what="stale")
+    text = forms(place) + shown(place, "current", "--max-age", "0") + shown(place, "current", "--max-age", "0", "--json")
+    text += shown(place, "convert", "--max-age", "0") + shown(place, "current", "--no-cache") + shown(place, "current", "--no-cache", "--json")
+    golden.check("stale", re.sub(r"(The price is) \d+ s old", r"\1 <age> old", why(text)))
+    daemon.stop()
+    empty = Place()
+    daemon = Daemon(empty, sources=["coinbase"])
+    wait_until(lambda: btcctl(empty, "status", "--json").json["status"]["ticks"]["failed"] >= 1, what="a failed tick")
+    golden.check("none", why(forms(empty)))
+    daemon.stop()
+
+
+@scenario("every field of --format")
+def _():
+    place, simulator, daemon = daemon_with_price()
+    out = btcctl(place, "current", "--format", ALL_FIELDS).out
+    values = out.rstrip("\n").split("|")
+    equal(values[:2] + values[5:13] + values[13:14],
+          ["$68,901.22", PRICE, "binance", "BTC/USDT", "USD", "fresh", "single", "", "", "flat", "1451"], out)
+    assert re.fullmatch(r"[A-Z][a-z]{2} \d+, \d\d:\d\d", values[2]) and re.fullmatch(r"\d(\.\d)? s", values[3]), out
+    assert 0 <= int(values[4]) < 2500 and int(values[14]) > 0 and abs(int(values[15]) / 1000 - time.time()) < 5, out
+    watch = spawn([BINARIES / "btcctl", "watch", "--format", "{tick} {direction} {freshness}", "--socket", place.socket],
+                  stdout=subprocess.PIPE, text=True)
+    lines = [watch.stdout.readline().split() for _ in range(3)]
+    equal([line[1:] for line in lines], [["flat", "fresh"]] * 3, lines)
+    equal(int(lines[2][0]) - int(lines[0][0]), 2, "a line a tick")
+    watch.kill()
+    daemon.stop()
+
+
+@scenario("wait for a condition: which one held is told by the exit status")
+def _():
+    place, simulator, daemon = daemon_with_price()
+    text = "".join(shown(place, "wait", *words, "--timeout", "5") for words in (
+        [], ["--raw"], ["--above", "68901.22"], ["--below", "70000", "--json"], ["--above", "1", "--below", "2"],
+        ["--above", "70000", "--below", "69000"], ["--above", "70000", "--below", "69000", "--json"],
+        ["--below", "70000", "--format", "{source} {value}"]))
+    text += shown(place, "wait", "--above", "68901.225", "--timeout", "0.3") + shown(place, "wait", "--change", "0.01%", "--timeout", "0.3", "--json")
+    golden.check("wait", text)
+    # What has to come yet.
+    for words, price, status in ((["--change", "0.05%"], "68950", 0), (["--change", "40"], "69000", 0), (["--below", "68980"], "68970", 0),
+                                 (["--above", "69500", "--change", "0.05%"], "69010", 12), (["--below", "68000", "--above", "69020"], "69030", 10),
+                                 (["--below", "69000", "--above", "69500"], "68990", 11)):
+        waiting = spawn([BINARIES / "btcctl", "wait", *words, "--raw", "--socket", place.socket], stdout=subprocess.PIPE, text=True)
+        time.sleep(0.5)
+        equal(waiting.poll(), None, words)
+        simulator.faults(f"* always price {price}")
+        equal((waiting.wait(timeout=10), waiting.stdout.read()), (status, f"{price}\n"), words)
+    daemon.stop()
+
+
+@scenario("what is told where no daemon is, and of a wrong command line")
+def _():
+    place = Place()
+    text = "".join(shown(place, *verb, *form) for verb in (["current"], ["watch"], ["convert"], ["wait", "--timeout", "0.1"]) for form in ([], ["--json"]))
+    text += "".join(shown(place, "current", "--bar", bar) for bar in ("waybar", "i3blocks", "polybar"))
+    golden.check("no daemon", text)
+    text = "".join(shown(place, *line.split()) for line in (
+        "current --json --raw", "current --format {x}", "current --format {price", "current --bar bar", "current --bar waybar --raw",
+        "watch --above 5", "watch --exec true --json", "watch --color blue", "wait --above -1", "wait --above 1,000", "wait --change x%",
+        "convert 5", "convert 1eur --json", "convert 1btc --raw --json"))
+    golden.check("wrong command lines", text)
+
+
+@scenario("what the help of every verb lists is in the manual, and every exit status")
+def _():
+    place = Place()
+    manual = subprocess.run(["mandoc", "-Tascii", ROOT / "packaging/man/btcctl.1"], capture_output=True, text=True).stdout
+    manual = re.sub(r".\x08", "", manual)
+    for verb in VERBS:
+        done = subprocess.run([BINARIES / "btcctl", verb, "--help"], capture_output=True, text=True)
+        equal(done.returncode, 0, verb)
+        for option in re.findall(r"--[a-z-]+", done.stdout.split("OPTIONS:")[1]):
+            assert option in manual, f"{verb} {option} is not in the manual"
+        assert done.stdout == subprocess.run([BINARIES / "btcctl", "help", verb], capture_output=True, text=True).stdout
+    for status in (0, 1, 10, 11, 12, 64, 69, 74, 75, 77):
+        assert re.search(rf"(?m)^ +{status} ", manual.split("EXIT STATUS")[1]), f"{status} is not in the manual"
+
+
+@scenario("a full disk is 74 for every verb that prints")
+def _():
+    place, simulator, daemon = daemon_with_price()
+    for words in (["current"], ["current", "--json"], ["current", "--bar", "polybar"], ["watch"], ["wait"], ["convert"], ["status"], ["sources"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([BINARIES / "btcctl", *words, "--socket", place.socket], stdout=full, stderr=subprocess.PIPE, text=True)
+        equal((done.returncode, done.stderr), (74, "btcctl: cannot write: No space left on device\n"), words)
+    daemon.stop()
+
+
+main()

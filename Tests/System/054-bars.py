@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""What Waybar, i3blocks and polybar read: a valid line and exit status 0, whatever fails."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+
+BARS = ("waybar", "i3blocks", "polybar")
+UP, DOWN, STALE, ERROR = "#46954a", "#e5534b", "#c69026", "#e5534b"
+
+
+def markup(text):
+    """Whether Pango takes it: no bare ampersand, no tag."""
+    return not re.search(r"<|>|&(?!(amp|lt|gt);)", text)
+
+
+def checked(bar, out):
+    """Holds a line against the bar's contract; what is shown, and its classes."""
+    assert out.endswith("\n") and out.count("\n") == 1, out
+    line = out.rstrip("\n")
+    if bar == "waybar":
+        # waybar-custom(5), return-type json: text, alt, tooltip, class (a string or an array), percentage.
+        value = json.loads(line)
+        assert set(value) <= {"text", "alt", "tooltip", "class", "percentage"}, value
+        assert all(isinstance(value[key], str) for key in ("text", "alt", "tooltip")) and markup(value["text"]) and markup(value["tooltip"]), value
+        assert isinstance(value["class"], list) and all(isinstance(name, str) for name in value["class"]), value
+        equal(value["alt"], value["class"][0])
+        return value["text"], value["class"]
+    if bar == "i3blocks":
+        # The i3bar protocol's block: full_text is a must, and not empty, or the block is not shown; its own names begin with an underscore.
+        value = json.loads(line)
+        assert set(value) <= {"full_text", "short_text", "color", "_class"}, value
+        assert all(isinstance(member, str) and member for member in value.values()), value
+        assert re.fullmatch(r"#[0-9a-f]{6}", value.get("color", "#000000")), value
+        return value["full_text"], value["_class"].split()
+    # polybar, custom/script: a line of text with formatting tags that are closed again.
+    found = re.fullmatch(r"%\{F(#[0-9a-f]{6})\}([^%]+)%\{F-\}|([^%]+)", line)
+    assert found, line
+    text = found[2] or found[3]
+    classes = {None: ["ok"], UP: ["ok", "up"], STALE: ["stale"], DOWN: ["error"] if text == "-" else ["ok", "down"]}[found[1]]
+    return text, classes
+
+
+def current(place, bar, *arguments, timeout=20):
+    done = btcctl(place, "current", "--bar", bar, *arguments, timeout=timeout)
+    equal((done.status, done.err), (0, ""), done)
+    return checked(bar, done.out)
+
+
+@scenario("current for a bar: fresh, stale, none, gone, silent, and asked wrongly")
+def _():
+    place, simulator = Place(), replaying("68901.23")
+    known_price(place, "68901.23")
+    daemon = Daemon(place, simulator.urls, sources=["binance"])
+    fresh(place)
+    for bar in BARS:
+        equal(current(place, bar), ("$68,901.23", ["ok"]), bar)
+    simulator.faults("* always status 500")
+    wait_until(lambda: btcctl(place, "current", "--json").json["freshness"] == "stale", what="stale")
+    for bar in BARS:
+        text, classes = current(place, bar)
+        equal(classes, ["stale"])
+        assert re.fullmatch(r"\$68,901\.23 \([A-Z][a-z]{2} \d+, \d\d:\d\d\)", text), text
+        equal(current(place, bar, "--max-age", "0"), ("-", ["error"]), "older than it may be")
+        equal(current(place, bar, "--no-cache"), ("-", ["error"]), "no source answers")
+        for wrong in (["--dance"], ["--json"], ["--max-age", "x"]):
+            done = btcctl(place, "current", "--bar", bar, *wrong)
+            equal(done.status, 0, wrong)
+            equal(checked(bar, done.out), ("-", ["error"]), wrong)
+    # It is patient with a daemon, but no bar is to wait for it.
+    daemon.process.send_signal(signal.SIGSTOP)
+    begun = time.monotonic()
+    equal(current(place, "waybar"), ("-", ["error"]))
+    seconds = time.monotonic() - begun
+    assert seconds < 4, seconds
+    daemon.process.send_signal(signal.SIGCONT)
+    daemon.stop()
+    for bar in BARS:
+        equal(current(place, bar), ("-", ["error"]), "gone")
+    empty = Place()
+    daemon = Daemon(empty, sources=["binance"])
+    for bar in BARS:
+        equal(current(empty, bar), ("-", ["error"]), "never had a price")
+    daemon.stop()
+    return f"a silent daemon costs {seconds:.1f} s"
+
+
+@scenario("watch for a bar: from before the daemon is there until after it is gone, a line at each change")
+def _():
+    place, simulator = Place(), replaying("68000")
+    known_price(place, "68000")
+    processes = {bar: spawn([BINARIES / "btcctl", "watch", "--bar", bar, "--socket", place.socket], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True) for bar in BARS}
+    seen = {bar: [] for bar in BARS}
+
+    def read(bar):
+        for line in processes[bar].stdout:
+            seen[bar].append(checked(bar, line))
+
+    for bar in BARS:
+        threading.Thread(target=read, args=(bar,), daemon=True).start()
+
+    def every(text, classes):
+        wait_until(lambda: all(seen[bar] and seen[bar][-1] == (text, classes) for bar in BARS),
+                   what=lambda: f"{text} {classes}, not {[seen[bar][-1:] for bar in BARS]}")
+
+    every("-", ["error"])
+    daemon = Daemon(place, simulator.urls, "--tick-interval-ms", "200", "--tick-budget-ms", "1000", sources=["binance"])
+    every("$68,000.00", ["ok"])
+    time.sleep(1)
+    simulator.faults("* always price 68010")
+    every("$68,010.00", ["ok", "up"])
+    simulator.faults("* always price 68005")
+    every("$68,005.00", ["ok", "down"])
+    simulator.faults("* always status 500")
+    wait_until(lambda: all(seen[bar][-1][1] == ["stale"] for bar in BARS), what="stale")
+    simulator.faults("* always price 68005")
+    every("$68,005.00", ["ok", "down"])
+    daemon.stop()
+    wait_until(lambda: all(seen[bar][-1][1] == ["stale"] for bar in BARS), what="stale, since the daemon is gone")
+    equal({bar: len(lines) for bar, lines in seen.items()}, {bar: 7 for bar in BARS}, "a line at each change, and no other")
+    for process in processes.values():
+        equal(process.poll(), None)
+        process.terminate()
+        equal((process.wait(timeout=5), process.stderr.read()), (-signal.SIGTERM, ""))
+
+
+@scenario("a bar that is gone ends its watch quietly")
+def _():
+    place, simulator, daemon = running()
+    watch = spawn([BINARIES / "btcctl", "watch", "--bar", "waybar", "--socket", place.socket], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    watch.stdout.readline()
+    watch.stdout.close()
+    equal((watch.wait(timeout=10), watch.stderr.read()), (-signal.SIGPIPE, ""))
+    daemon.stop()
+
+
+main()

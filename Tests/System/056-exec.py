@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""btcctl watch --exec: a command at each change, or when a condition begins to hold."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+
+
+class Stage:
+    """A daemon whose price the test sets, and a watch that runs a command."""
+
+    def __init__(self, command, *arguments):
+        self.place = Place()
+        known_price(self.place, "68000")
+        self.simulator = replaying("68000")
+        self.daemon = Daemon(self.place, self.simulator.urls, "--tick-interval-ms", "100", "--tick-budget-ms", "1000", sources=["binance"])
+        fresh(self.place)
+        self.file = Path(tempfile.mkdtemp(prefix="btc-priced-exec-"), "log")
+        atexit.register(shutil.rmtree, self.file.parent, ignore_errors=True)
+        self.process = spawn(
+            [BINARIES / "btcctl", "watch", "--exec", command, *arguments, "--socket", self.place.socket], stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, env={**os.environ, "LOG": str(self.file)})
+
+    def lines(self):
+        return self.file.read_text().splitlines() if self.file.exists() else []
+
+    def price(self, value):
+        self.simulator.faults(f"* always price {value}")
+        wait_until(lambda: btcctl(self.place, "current", "--raw").out == f"{value}\n", what=f"the price {value}")
+
+    def logged(self, *lines):
+        wait_until(lambda: self.lines() == list(lines), what=lambda: f"{lines}, not {self.lines()}")
+
+    def end(self):
+        self.process.terminate()
+        equal(self.process.wait(timeout=5), -signal.SIGTERM)
+        self.daemon.stop()
+        return self.process.stdout.read(), self.process.stderr.read()
+
+
+@scenario("the command runs at each change of price and freshness, and is told all there is")
+def _():
+    stage = Stage('env | grep ^BTCCTL_ | sort | tr "\\n" ";" >>"$LOG"; echo >>"$LOG"')
+    wait_until(lambda: len(stage.lines()) == 1, what="the first price")
+    stage.price("68010.5")
+    wait_until(lambda: len(stage.lines()) == 2, what="the second")
+    time.sleep(1)
+    stage.simulator.faults("* always status 500")
+    wait_until(lambda: len(stage.lines()) == 3, what="stale")
+    stage.price("68010.5")
+    wait_until(lambda: len(stage.lines()) == 4, what="fresh")
+    seen = [dict(pair.split("=", 1) for pair in line.rstrip(";").split(";")) for line in stage.lines()]
+    names = ["AGE_MS", "CONDITION", "CONFIRMATION", "CURRENCY", "DIRECTION", "FAILURE", "FRESHNESS", "MARKET", "PREVIOUS_VALUE", "PRICE",
+             "SOURCE", "TIME", "TIMESTAMP", "VALUE", "WARNING"]
+    for variables in seen:
+        equal(sorted(variables), [f"BTCCTL_{name}" for name in names])
+    tell = lambda name: [variables[f"BTCCTL_{name}"] for variables in seen]  # noqa: E731
+    equal(tell("VALUE"), ["68000", "68010.5", "68010.5", "68010.5"])
+    equal(tell("PRICE"), ["$68,000.00", "$68,010.50", "$68,010.50", "$68,010.50"])
+    equal(tell("PREVIOUS_VALUE"), ["", "68000", "68010.5", "68010.5"])
+    equal(tell("FRESHNESS"), ["fresh", "fresh", "stale", "fresh"])
+    equal(tell("DIRECTION"), ["flat", "up", "up", "up"])
+    equal((tell("SOURCE")[0], tell("MARKET")[0], tell("CURRENCY")[0], tell("CONDITION")[0]), ("binance", "BTC/USDT", "USD", ""))
+    assert "HTTP 500" in tell("FAILURE")[2] and tell("FAILURE")[3] == "", tell("FAILURE")
+    equal(stage.end(), ("", ""), "it prints nothing itself")
+
+
+@scenario("never two at once: what changes meanwhile is run for once, the newest")
+def _():
+    stage = Stage('echo "begin $BTCCTL_VALUE" >>"$LOG"; read line <"$LOG.go"; echo "end $BTCCTL_VALUE" >>"$LOG"')
+    os.mkfifo(f"{stage.file}.go")
+    wait_until(lambda: stage.lines() == ["begin 68000"], what="the first")
+    for value in ("68001", "68002", "68003"):
+        stage.price(value)
+    time.sleep(0.5)
+    equal(stage.lines(), ["begin 68000"], "one at a time")
+    Path(f"{stage.file}.go").write_text("\n")
+    stage.logged("begin 68000", "end 68000", "begin 68003")
+    Path(f"{stage.file}.go").write_text("\n")
+    stage.logged("begin 68000", "end 68000", "begin 68003", "end 68003")
+    stage.end()
+
+
+@scenario("with conditions it runs when one begins to hold")
+def _():
+    stage = Stage('echo "$BTCCTL_CONDITION $BTCCTL_VALUE" >>"$LOG"', "--above", "68100", "--below", "67900", "--change", "0.5%")
+    time.sleep(0.5)
+    equal(stage.lines(), [])
+    lines = []
+    for value, line in (("68100", None), ("68101", "above 68101"), ("68150", None), ("68090", None), ("68120", "above 68120"), ("68000", None),
+                        ("67890", "below 67890"), ("67880", None), ("67950", None), ("67600", "below 67600"), ("67250", "change 67250")):
+        stage.price(value)
+        time.sleep(0.25)
+        lines += [line] if line else []
+        equal(stage.lines(), lines, value)
+    stage.end()
+
+
+@scenario("a command that fails is told of, once; a daemon that goes is a change")
+def _():
+    stage = Stage('echo "$BTCCTL_FRESHNESS $BTCCTL_FAILURE" >>"$LOG"; exit 3')
+    wait_until(lambda: len(stage.lines()) == 1, what="the first")
+    stage.price("68001")
+    stage.logged("fresh ", "fresh ")
+    stage.daemon.stop()
+    stage.logged("fresh ", "fresh ", "stale btc-priced can't be reached")
+    stage.daemon = Daemon(stage.place, stage.simulator.urls, "--tick-interval-ms", "100", "--tick-budget-ms", "1000", sources=["binance"])
+    wait_until(lambda: stage.lines()[-1] == "fresh ", what="its return")
+    out, err = stage.end()
+    equal(out, "")
+    equal([line for line in err.splitlines() if "can't be reached" not in line], ["btcctl: the command ended with status 3"])
+
+
+@scenario("the command has nothing to read, none of our descriptors, and the usual signals")
+def _():
+    stage = Stage('{ readlink /proc/self/fd/0; { ls /proc/$$/fd; grep -E "^Sig(Ign|Blk)" /proc/$$/status | cut -f2; } | paste -sd" "; } >>"$LOG"; kill -TERM $$')
+    wait_until(lambda: len(stage.lines()) == 2, what="the command")
+    equal(stage.lines()[0], "/dev/null")
+    *descriptors, blocked, ignored = stage.lines()[1].split()
+    # The shell keeps what it redirects at ten and above.
+    equal(sorted(d for d in descriptors if int(d) < 10), ["0", "1", "2"], descriptors)
+    equal(blocked, "0000000000000000", "no signal is blocked")
+    # Of those that we handle ourselves none is ignored: hang-up, interrupt, termination, child, continue, window.
+    equal([n for n in (1, 2, 15, 17, 18, 28) if int(ignored, 16) >> (n - 1) & 1], [])
+    wait_until(lambda: stage.process.poll() is None, what="it goes on")
+    time.sleep(0.2)
+    _, err = stage.end()
+    equal(err, "btcctl: the command ended by signal 15\n")
+
+
+main()

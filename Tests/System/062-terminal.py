@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""btcctl watch in a real terminal: tmux, whose screens are kept in 062-terminal.golden.
+
+UPDATE_GOLDEN=1 writes them anew: read the difference before you commit it."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+from terminal import Terminal  # noqa: E402
+
+golden = Golden(__file__)
+# Rises and falls of less than what is doubted.
+PRICES = ["68000", "68010.5", "68020", "68005", "68005", "68040", "67990.25", "68000"]
+
+
+def normal(screen):
+    """Without what differs from run to run. Times and ages are so short that lines break where they did; of a sparkline it is not
+    known how many ticks saw each price."""
+    screen = re.sub(r"\b[A-Z][a-z]{2} {1,2}\d{1,2}, \d\d:\d\d", "Aug 25, 14:30", screen)
+    screen = re.sub(r"\b\d+(\.\d)? s old", "<age> old", screen)
+    return re.sub(r"([▁▂▃▄▅▆▇█])\1+", r"\1", screen)
+
+
+class Stage:
+    """A daemon whose prices are set while it ticks."""
+
+    def __init__(self):
+        self.place = Place()
+        self.left = list(PRICES)
+        known_price(self.place, self.left[0])
+        self.simulator = replaying(self.left.pop(0))
+        self.start()
+
+    def start(self):
+        self.daemon = Daemon(
+            self.place, self.simulator.urls, "--tick-interval-ms", "200", "--tick-budget-ms", "1000", sources=["binance"])
+        fresh(self.place)
+
+    def next(self):
+        """Has the exchange tell the next price."""
+        value = self.left.pop(0)
+        self.simulator.faults(f"* always price {value}")
+        return value
+
+    def fail(self):
+        self.simulator.faults("* always status 500")
+
+
+def text(value):
+    return f"${Decimal(value):,.2f}"
+
+
+def played(terminal, stage, count):
+    """Lets so many prices go by, each seen on the terminal before the next."""
+    for _ in range(count):
+        value = stage.next()
+        terminal.shows(text(value))
+    return value
+
+
+def watching(line="btcctl watch", **environment):
+    stage = Stage()
+    terminal = Terminal(BTC_PRICED_SOCKET=stage.place.socket, **environment)
+    terminal.run(line)
+    terminal.shows(text(PRICES[0]))
+    return stage, terminal
+
+
+@scenario("price, direction, source, age and sparkline are redrawn in place, in colour")
+def _():
+    stage, terminal = watching()
+    seen = ""
+    for _ in range(5):
+        played(terminal, stage, 1)
+        seen += normal(terminal.screen(colors=True)) + "--\n"
+    golden.check("a watch, price by price", seen)
+    terminal.type("C-c")
+    golden.check("after Ctrl-C", normal(terminal.shows("^C\n")))
+    terminal.run("echo $?")
+    terminal.shows("130")
+    stage.daemon.stop()
+
+
+@scenario("the banner stands there while the price is stale")
+def _():
+    stage, terminal = watching()
+    played(terminal, stage, 2)
+    stage.fail()
+    terminal.shows("Failed to update value. Displaying last updated value from")
+    golden.check("stale", normal(terminal.screen(colors=True)))
+    played(terminal, stage, 1)
+    golden.check("fresh again", normal(terminal.lacks("Failed to update")))
+    stage.daemon.stop()
+
+
+@scenario("twenty columns are enough, and a resize leaves nothing behind")
+def _():
+    stage, terminal = watching()
+    played(terminal, stage, 3)
+    stage.fail()
+    terminal.shows("Failed to update value. Displaying")
+    terminal.resize(20)
+    terminal.shows("value. Displaying\n")
+    golden.check("at twenty columns, stale", normal(terminal.screen()))
+    played(terminal, stage, 1)
+    golden.check("at twenty columns", normal(terminal.lacks("Failed")))
+    terminal.resize(80)
+    golden.check("at eighty again", normal(terminal.shows("binance BTC/USDT, ")))
+    for columns in (30, 60, 25, 80, 10, 80):
+        terminal.resize(columns)
+        time.sleep(0.05)
+    screen = terminal.shows("binance BTC/USDT, ")
+    equal(screen.count("binance"), 1, screen)
+    stage.daemon.stop()
+
+
+@scenario("Ctrl-Z stops it, and after fg it shows the newest at once")
+def _():
+    stage, terminal = watching()
+    played(terminal, stage, 2)
+    terminal.type("C-z")
+    terminal.shows("Stopped")
+    for _ in range(3):
+        value = stage.next()
+        wait_until(lambda: btcctl(stage.place, "current", "--raw").out == f"{Decimal(value).normalize():f}\n", what=f"the price {value}")
+    terminal.run("clear")
+    terminal.lacks("Stopped")
+    terminal.run("fg")
+    screen = terminal.shows(text(value))
+    golden.check("after fg", normal(screen))
+    terminal.type("C-c")
+    terminal.shows("^C\n")
+    stage.daemon.stop()
+
+
+@scenario("a daemon that is gone is told of, with an age that goes on, and its return too")
+def _():
+    stage, terminal = watching()
+    value = played(terminal, stage, 2)
+    stage.daemon.stop()
+    screen = terminal.shows("btc-priced can't be reached; waiting for it.")
+    golden.check("the daemon is gone", normal(screen))
+    assert text(value) in screen
+    ages = lambda: float(re.search(r"([\d.]+) s old", terminal.screen())[1])  # noqa: E731
+    first = ages()
+    wait_until(lambda: ages() > first + 1, every=0.1, what="an older price")
+    stage.next()
+    stage.start()
+    golden.check("the daemon is back", normal(terminal.lacks("waiting for it")))
+    terminal.type("C-c")
+    terminal.shows("^C\n")
+    stage.daemon.stop()
+
+
+@scenario("colours are for those who want them, and a dumb terminal gets plain lines")
+def _():
+    seen = ""
+    for name, line, environment in (
+            ("NO_COLOR", "btcctl watch", {"NO_COLOR": "1"}), ("--color always", "btcctl watch --color always", {"NO_COLOR": "1"}),
+            ("--color never", "btcctl watch --color never", {}), ("a C locale", "btcctl watch", {"LC_ALL": "C"})):
+        stage, terminal = watching(line, **environment)
+        played(terminal, stage, 2)
+        seen += f"-- {name}\n{normal(terminal.screen(colors=True))}"
+        stage.daemon.stop()
+        terminal.close()
+    golden.check("colours", seen)
+    stage, terminal = watching(TERM="dumb")
+    played(terminal, stage, 1)
+    lines = terminal.screen(colors=True).splitlines()[1:]
+    assert len(lines) > 1 and all(re.fullmatch(r"[A-Z][a-z]{2} \d+, \d\d:\d\d - \$68,0[01]0\.[05]0", line) for line in lines), lines
+    stage.daemon.stop()
+
+
+@scenario("status and sources are redrawn in place, too")
+def _():
+    stage = Stage()
+    for verb, word in (("status", "Daemon"), ("sources", "binance")):
+        terminal = Terminal(columns=60, rows=20, BTC_PRICED_SOCKET=stage.place.socket)
+        terminal.run(f"btcctl {verb} --watch")
+        terminal.shows(word)
+        time.sleep(2.2)
+        equal(terminal.screen().count(word), 1, terminal.screen())
+        terminal.resize(40)
+        time.sleep(1.2)
+        equal(terminal.screen().count(word), 1, terminal.screen())
+        terminal.close()
+    stage.daemon.stop()
+
+
+main()

@@ -1,0 +1,330 @@
+#!/usr/bin/env python3
+"""Every example in README and manuals, run as it stands there. An example that nobody here runs fails the test.
+
+Those that need a systemd are run in the machines of 200-package.py."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+import examples  # noqa: E402
+
+SYSTEM_SOCKET = "/run/btc-priced/io.btcpriced.Price"
+LINE = r"[A-Z][a-z]{2} \d{1,2}, \d\d:\d\d - \$[\d,]+\.\d\d"
+BANNER = r"Failed to update value\. Displaying last updated value from [A-Z][a-z]{2} \d{1,2}, \d\d:\d\d"
+
+
+class Room:
+    """A daemon with a price, and a home whose PATH has the programs that examples name beside ours."""
+
+    def __init__(self):
+        self.place = Place()
+        known_price(self.place, "68901.23")
+        self.simulator = replaying("68901.23")
+        self.daemon = Daemon(self.place, self.simulator.urls, sources=["binance"])
+        fresh(self.place)
+        self.home = Path(tempfile.mkdtemp(prefix="btc-priced-examples-"))
+        atexit.register(shutil.rmtree, self.home, ignore_errors=True)
+        for name in ("notify-send", "bitcoind"):
+            # Not ours: what it was called with is all that counts.
+            self.file(f"bin/{name}", f'#!/bin/sh\nprintf "%s|" "$(basename "$0")" "$@" >>{self.home}/called; echo >>{self.home}/called\n').chmod(0o755)
+        for name in ("btcctl", "btc-priced"):
+            os.symlink(BINARIES / name, self.home / "bin" / name)
+        python = os.environ.get("VARLINK_PYTHON")
+        if python:
+            self.file("bin/python3", f'#!/bin/sh\nexec {python} "$@"\n').chmod(0o755)
+
+    def file(self, name, text):
+        path = self.home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    @property
+    def environment(self):
+        return {"PATH": f"{self.home}/bin:{os.environ['PATH']}", "BTC_PRICED_SOCKET": self.place.socket, "HOME": str(self.home), "TZ": "UTC",
+                "LC_ALL": "C.UTF-8"}
+
+    def start(self, text):
+        """The example in a shell; what names the system's socket means this daemon's."""
+        return spawn(["sh", "-c", text.replace(SYSTEM_SOCKET, self.place.socket)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                     env=self.environment, cwd=self.home, start_new_session=True)
+
+    def run(self, text, timeout=20):
+        process = self.start(text)
+        out, err = process.communicate(timeout=timeout)
+        return process.returncode, out, err
+
+    def lines(self, text, count, timeout=15):
+        """The first lines of what goes on for ever, which is then ended with all it has started."""
+        process = self.start(text)
+        timer = threading.Timer(timeout, lambda: os.killpg(process.pid, signal.SIGKILL))
+        timer.start()
+        found = [process.stdout.readline().rstrip("\n") for _ in range(count)]
+        timer.cancel()
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        return found
+
+    def called(self):
+        path = self.home / "called"
+        return wait_until(lambda: path.exists() and path.read_text().endswith("\n") and path.read_text(), what="a call of the other program")
+
+
+def commands(text):
+    """The lines behind a prompt, and what stands below the first."""
+    typed = [line[2:] for line in text.splitlines() if line.startswith("$ ")]
+    shown = [line for line in text.splitlines() if not line.startswith("$ ")]
+    return typed, shown
+
+
+def matches(pattern, text):
+    assert re.fullmatch(pattern, text), f"{pattern!r} is not what was printed: {text!r}"
+
+
+# --- README: what it prints is of the kind that stands there ---------------------------------------------------------
+
+def readme_current(room, text):
+    (command,), (shown,) = commands(text)
+    matches(LINE, shown)
+    status, out, err = room.run(command)
+    equal((status, err), (0, ""))
+    matches(LINE + "\n", out)
+
+
+def readme_stale(room, text):
+    (command,), shown = commands(text)
+    room.simulator.faults("* always status 500")
+    wait_until(lambda: btcctl(room.place, "current", "--json").json["freshness"] == "stale", what="stale")
+    status, out, err = room.run(command)
+    room.simulator.faults("")
+    fresh(room.place)
+    equal(status, 0)
+    for found, line, pattern in zip([err.rstrip("\n"), out.rstrip("\n")], shown, [BANNER, LINE]):
+        matches(pattern, line)
+        matches(pattern, found)
+
+
+def readme_json(room, text):
+    (command,), shown = commands(text)
+    status, out, _ = room.run(command)
+    equal(status, 0)
+    mine, theirs = json.loads(out), json.loads("".join(shown))
+    equal((list(mine), list(mine["quote"])), (list(theirs), list(theirs["quote"])))
+
+
+def readme_watch(room, text):
+    (command,), shown = commands(text)
+    matches(LINE, room.lines(command, 1)[0])
+    # As on a terminal, which 062-terminal.py looks at.
+    matches(LINE + " ▲", shown[0])
+    matches(r"binance BTC/USDT, [\d.]+ s old", shown[1])
+    matches("[▁▂▃▄▅▆▇█]+", shown[2])
+
+
+def same(room, text):
+    """What is printed is what stands there, at this price."""
+    (command,), shown = commands(text)
+    equal(room.run(command), (0, "".join(f"{line}\n" for line in shown), ""))
+
+
+def readme_sources(room, text):
+    (command,), shown = commands(text)
+    status, out, _ = room.run(command)
+    equal((status, out.splitlines()[0].split()), (0, shown[0].split()))
+
+
+def readme_varlink(room, text):
+    if not os.environ.get("VARLINK_PYTHON"):
+        raise Skip("VARLINK_PYTHON names no Python with the varlink package")
+    for command, wanted in zip(commands(text)[0], ("method GetPrice", '"freshness":"fresh"'), strict=True):
+        _, out, err = room.run(command)
+        assert wanted in out, (command, out, err)
+
+
+def simulator_script(room, text):
+    room.simulator.faults(text)
+    room.simulator.faults("")
+
+
+# --- The manuals ------------------------------------------------------------------------------------------------------
+
+def alarm(room, text):
+    command = commands(text)[0][0] if text.startswith("$ ") else text
+    process = room.start(command)
+    time.sleep(0.5)
+    room.simulator.faults("* always price 70001")
+    equal(room.called(), "notify-send|Bitcoin $70,001.00|above|\n")
+    os.killpg(process.pid, signal.SIGTERM)
+    process.wait()
+    os.unlink(room.home / "called")
+    room.simulator.faults("* always price 68901.23")
+    wait_until(lambda: btcctl(room.place, "current", "--raw").out == "68901.23\n", what="the price from before")
+
+
+def convert(room, text):
+    equal(room.run(text), (0, "$250.00 = 0.00362838 BTC = 362,838 sat\n", ""))
+
+
+def which_first(room, text):
+    for price, word in (("70100", "up"), ("59900", "down")):
+        process = room.start(text)
+        room.simulator.faults(f"* always price {price}")
+        equal(process.communicate(timeout=60)[0], f"{word}\n")
+        room.simulator.faults("* always price 68901.23")
+        wait_until(lambda: btcctl(room.place, "current", "--raw").out == "68901.23\n", seconds=30, what="the price from before")
+    status, out, _ = room.run(text.replace("3600", "0.2"))
+    equal(out, "neither within an hour\n")
+
+
+def bar_line(room, text):
+    """The command in a bar's configuration."""
+    command = re.search(r"btcctl watch --bar \w+", text)[0]
+    line = room.lines(command, 1)[0]
+    assert "68,901.23" in line, line
+
+
+def for_a_bar(room, text):
+    matches(LINE + "\n", room.run(text)[1])
+    equal(room.run(text.replace("60", "0"))[1], "BTC ?\n")
+
+
+def through_jq(room, text):
+    equal(room.lines(text, 2), ["68901.23"] * 2)
+
+
+def before_a_node(room, text):
+    equal(room.run(text)[0], 0)
+    equal(room.called(), "bitcoind|-conf=/etc/bitcoin/bitcoin.conf|\n")
+    os.unlink(room.home / "called")
+
+
+def no_old_price(room, text):
+    equal(room.run(text + 'echo "$price"\n'), (0, "68901.23\n", ""))
+    _, out, err = room.run(text.replace("max-age 5", "max-age 0"))
+    assert err.startswith('no price: {"version":1,"error":"tooOld"'), (out, err)
+
+
+def explained(room, text):
+    status, out, _ = room.run(text)
+    assert status == 0 and "The letter, why a source is used or not:" in out and "binance" in out, out
+
+
+def print_config(room, text):
+    status, out, err = room.run(text)
+    assert status == 0 and re.search(r"(?m)^sources = .*default", out), (out, err)
+
+
+def own_daemon(room, text):
+    """It begins: there is no exchange to be reached from here."""
+    place = Place()
+    process = room.start(
+        f"unset BTC_PRICED_SOCKET; export BTC_PRICED_RUNTIME_DIRECTORY={place.runtime} BTC_PRICED_STATE_DIRECTORY={place.state}; {text}")
+    wait_until(lambda: can_connect(place.socket) or process.poll() is not None, what="the socket")
+    status = btcctl(place, "status", "--json").json["status"]
+    wanted = 5000 if "5000" in text else 1000
+    equal(status["ticks"]["intervalMs"], wanted)
+    os.killpg(process.pid, signal.SIGTERM)
+    process.wait(timeout=20)
+
+
+def same_meaning(room, text):
+    """Two files that mean the same."""
+    settings = [room.run(f"btc-priced --config {room.file('one.toml', part)} --print-config")[1] for part in text.split("\n\n")]
+    lines = [next(line for line in shown.splitlines() if line.startswith("tick.interval-ms")) for shown in settings]
+    equal(re.sub(r"line \d+", "", lines[0]), re.sub(r"line \d+", "", lines[1]))
+    assert "5000" in lines[0], lines
+
+
+def whole_file(room, text):
+    status, out, err = room.run(f"btc-priced --config {room.file('config.toml', text)} --check-config")
+    equal((status, out), (0, "The configuration is good.\n"), err)
+
+
+def diagnostic(room, text):
+    path, problem = text.split(", line 2: ")
+    key, value = re.match(r"(\S+) = (\S+):", problem).groups()
+    status, _, err = room.run(f"btc-priced --config {room.file('bad.toml', f'#{chr(10)}{key} = {value}{chr(10)}')} --check-config")
+    equal(status, 78)
+    assert text.replace(path, f"{room.home}/bad.toml").strip() in err, err
+
+
+def pythons_varlink(room, text):
+    if not os.environ.get("VARLINK_PYTHON"):
+        raise Skip("VARLINK_PYTHON names no Python with the varlink package")
+    *first, last = [line for line in text.splitlines() if line.startswith("python3")]
+    head = text.splitlines()[0] + "\n"
+    for line in first:
+        _, out, err = room.run(head + line)
+        assert "GetPrice" in line and '"freshness": "fresh"' in out or "help" in line and "method GetPrice" in out, (line, out, err)
+    found = room.lines(head + "PYTHONUNBUFFERED=1 " + last, 3)
+    assert "state" in "".join(found), found
+
+
+def with_socat(room, text):
+    head, *rest = text.splitlines()
+    once, for_ever = "\n".join([head] + rest[:2]), "\n".join([head] + rest[2:])
+    equal(json.loads(room.run(once)[1])["parameters"]["state"]["quote"]["value"], "68901.23")
+    # On a pipe tr keeps what it has until it has much of it.
+    lines = [json.loads(line) for line in room.lines(for_ever.replace("| tr", "| stdbuf -o0 tr"), 2)]
+    assert all(line["continues"] for line in lines), lines
+
+
+def age_in_python(room, text):
+    done = subprocess.run([sys.executable, "-c", text.replace(SYSTEM_SOCKET, room.place.socket)], capture_output=True, text=True, timeout=20)
+    equal((done.returncode, done.stderr), (0, ""))
+    assert re.search(r"\d", done.stdout), done.stdout
+
+
+def shown_text(room, text):
+    matches(f"({LINE}|{BANNER})\n", text)
+
+
+def elsewhere(script, *words):
+    """Run by another script, which has these words in it."""
+    def check(room, text):
+        other = (ROOT / script).read_text()
+        for word in words:
+            assert word in other, f"{script} does not run this: {text}"
+    return check
+
+
+IN_MACHINES = elsewhere("Tests/System/200-package.py", 'do("systemctl enable")', 'do("journalctl")', 'do("install -d")', 'do("editor")')
+WHOLE = [
+    ("README.md", "$ btcctl current\nFailed", readme_stale), ("README.md", "$ btcctl current\n", readme_current),
+    ("README.md", "$ btcctl current --json", readme_json), ("README.md", "$ btcctl watch\n", readme_watch),
+    ("README.md", "$ btcctl convert", same), ("README.md", "$ btcctl watch --above", alarm), ("README.md", "$ btcctl sources", readme_sources),
+    ("README.md", "$ python3", readme_varlink), ("README.md", "# venue", simulator_script),
+    ("README.md", "make run ", elsewhere("Tests/System/110-run.py", '"scripts" / "run"')),
+    ("README.md", "make deb\n", elsewhere("Tests/System/200-package.py", '"dpkg", "-i"', '"status"')),
+    ("btcctl.1", "Aug 25", shown_text), ("btcctl.1", "Failed to update", shown_text), ("btcctl.1", "btcctl watch --above", alarm),
+    ("btcctl.1", "btcctl convert", convert), ("btcctl.1", "btcctl wait --above", which_first), ("btcctl.1", '"custom/btc"', bar_line),
+    ("btcctl.1", "[btc]", bar_line), ("btcctl.1", "[module/btc]", bar_line), ("btcctl.1", "btcctl current --max-age", for_a_bar),
+    ("btcctl.1", "btcctl watch --json |", through_jq), ("btcctl.1", "#!/bin/sh", before_a_node), ("btcctl.1", "if state=", no_old_price),
+    ("btcctl.1", "btcctl sources -v", explained),
+    ("btc-priced.8", "systemctl --user", elsewhere("Tests/System/200-package.py", '"systemctl", "--user", "start"')),
+    ("btc-priced.8", "systemctl", IN_MACHINES), ("btc-priced.8", "journalctl", IN_MACHINES), ("btc-priced.8", "install -d", IN_MACHINES),
+    ("btc-priced.8", "editor", IN_MACHINES),
+    ("btc-priced.8", "[Unit]", elsewhere("Tests/System/200-package.py", "node.service")),
+    ("btc-priced.8", "btc-priced --print-config", print_config), ("btc-priced.8", "btc-priced --sources", own_daemon),
+    ("btc-priced.toml.5", "tick.interval-ms", same_meaning), ("btc-priced.toml.5", "# /etc", whole_file),
+    ("btc-priced.toml.5", "BTC_PRICED_SOURCES", own_daemon), ("btc-priced.toml.5", "/etc/btc-priced/config.toml, line", diagnostic),
+    ("io.btcpriced.Price.7", "S=/run", elsewhere("Tests/System/200-package.py", "varlinkctl")),
+    ("io.btcpriced.Price.7", "S=unix:", pythons_varlink), ("io.btcpriced.Price.7", "S=UNIX", with_socat),
+    ("io.btcpriced.Price.7", "import json", age_in_python),
+]
+
+room = None
+for page, example in examples.every():
+    name = f"{page}: {example.splitlines()[0][:70]}"
+
+    @scenario(name)
+    def _(page=page, example=example):
+        global room
+        room = room or Room()
+        found = [run for other, start, run in WHOLE if other == page and example.startswith(start)]
+        assert found, f"nobody runs this example:\n{example}"
+        found[0](room, example)
+
+main()
