@@ -62,7 +62,7 @@ let package = Package(
             name: "BTCPriceDaemon",
             dependencies: [
                 "BTCPriceCore", "BTCPriceFeature", "BTCPriceNetworking", "BTCPricePersistence", "BTCPriceServer",
-                "BTCPriceVarlink", "Systemd",
+                "BTCPriceVarlink", "CMemory", "Systemd",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "TOMLKit", package: "TOMLKit"),
@@ -73,6 +73,7 @@ let package = Package(
             name: "BTCPriceServer", dependencies: ["BTCPriceCore", "BTCPriceVarlink", "CEpoll", "Varlink"],
             swiftSettings: ours),
         .target(name: "CEpoll"),
+        .target(name: "CMemory"),
         .target(
             name: "BTCPriceNetworking",
             dependencies: [

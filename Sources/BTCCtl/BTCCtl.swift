@@ -7,6 +7,7 @@ public enum BTCCtl {
     /// - Parameter arguments: The command line, without the program's name.
     /// - Returns: The exit status.
     public static func main(arguments: [String]) -> Int32 {
+        Output.holdStandardDescriptors()
         if let invocation = Invocation(hotForm: arguments) { return run(invocation) }
         return parse(arguments)
     }

@@ -57,6 +57,9 @@ enum Bar: String, CaseIterable {
                 condition: isFresh ? .ok : .stale, direction: model.direction)
         }
 
+        /// The price without its time.
+        var short: String { String(text.prefix { $0 != " " }) }
+
         /// The classes for a style sheet; a price that is old goes nowhere.
         var classes: [String] {
             condition == .ok && direction != .flat ? [condition.rawValue, direction.rawValue] : [condition.rawValue]
@@ -90,7 +93,8 @@ enum Bar: String, CaseIterable {
     private static func block(_ content: Content) -> String {
         var block: JSONObject = [
             "full_text": .string(content.text),
-            "short_text": .string(String(content.text.prefix { $0 != " " })),
+            // A price that is not current must not look like one.
+            "short_text": .string(content.condition == .stale ? "(\(content.short))" : content.short),
         ]
         if let color = content.color { block["color"] = .string(color) }
         // The protocol leaves names with an underscore to whoever writes them.

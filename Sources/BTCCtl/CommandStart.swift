@@ -1,5 +1,5 @@
-import FoundationEssentials
-import Glibc
+// `environ` is a variable of C's, which only this thread uses.
+@preconcurrency import Glibc
 
 /// Starts a command beside us.
 enum CommandStart {
@@ -12,8 +12,8 @@ enum CommandStart {
     /// - Parameter adding: Variables beside those of our own environment.
     /// - Returns: Its process, a child of ours.
     static func shell(_ command: String, adding: [(name: String, value: String)]) throws(Failure) -> pid_t {
-        var environment = ProcessInfo.processInfo.environment
-        for (name, value) in adding { environment[name] = value }
+        // Through our own environment, so that what is in it already is handed on byte for byte.
+        for (name, value) in adding { setenv(name, value, 1) }
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
@@ -21,9 +21,7 @@ enum CommandStart {
 
         var process: pid_t = -1
         let number = withStrings(["sh", "-c", command]) { arguments in
-            withStrings(environment.map { "\($0.key)=\($0.value)" }) { variables in
-                posix_spawn(&process, "/bin/sh", &actions, nil, arguments, variables)
-            }
+            posix_spawn(&process, "/bin/sh", &actions, nil, arguments, environ)
         }
         guard number == 0 else { throw Failure(reason: String(cString: strerror(number))) }
         return process

@@ -18,19 +18,26 @@ enum Connecting {
     ) throws(Complaint) -> Result {
         let paths = SocketSearch.paths(
             named: socket, environment: environment, uid: getuid())
-        var tried: [String] = []
-        for path in paths {
+        var tried: [ClientError] = []
+        var next = paths.startIndex
+        while next < paths.endIndex {
             do throws(ClientError) {
-                var connection = try PriceConnection(path: path, timeout: patience)
+                var connection = try PriceConnection(path: paths[next], timeout: patience)
                 return try body(&connection)
             } catch {
                 switch error {
-                case .unreachable, .timedOut, .closed: tried.append("\(error)")
+                // A signal: one that does not end us has us ask again.
+                case .interrupted:
+                    Signals.endIfAsked()
+                    continue
+                case .unreachable, .timedOut, .closed: tried.append(error)
                 case .refused(PriceInterface.fetchFailed, let reason?): throw .fetchFailed(reason)
                 case .refused("\(ServiceInterface.name).PermissionDenied", _): throw .permissionDenied
+                case .refused(PriceInterface.busy, _): throw .busy(paths[next])
                 case .refused("\(ServiceInterface.name).MethodNotFound", _): throw .tooOldDaemon
-                case .refused, .unintelligible, .interrupted: throw .unexpected("\(error)")
+                case .refused, .unintelligible: throw .unexpected("\(error)")
                 }
+                next += 1
             }
         }
         throw .unreachable(tried)

@@ -8,13 +8,14 @@ import Varlink
 /// What a command is told in its environment.
 struct ExecEvent: Equatable {
     var message: StateMessage
-    /// The value at the event before this one.
-    var previous: Decimal?
     /// The condition that began to hold; `nil` for a change of any kind.
     var condition: PriceCondition.Kind?
 
     /// The variables; every one is there, empty where there is nothing to tell.
-    func environment(_ model: PriceViewModel, at now: ObservationTime) -> [(name: String, value: String)] {
+    /// - Parameter previous: The value that the command was told before.
+    func environment(
+        _ model: PriceViewModel, previous: Decimal?, at now: ObservationTime
+    ) -> [(name: String, value: String)] {
         let state = message.state
         let quote = state.quote
         let age = state.age(at: now)?.age.wholeMilliseconds
@@ -65,16 +66,24 @@ struct ExecSink: WatchSink {
     private var schedule = ExecSchedule()
     private var child: pid_t = -1
     private var last: StateMessage?
-    private var lastToldOf: PriceState?
+    /// What the last change was, whether a command was told of it or not.
+    private var lastChange: PriceState?
+    /// The value that the last command was told.
+    private var toldValue: Decimal?
     private var lastStatus: Int32 = 0
+
+    var prints: Bool { false }
 
     init(_ command: String, _ condition: PriceCondition, _ output: PriceOutput) {
         self.command = command
         model = PriceViewModel(timestampFormatter: output.timestamps)
         conditions = condition.count > 0 ? ConditionWatch(condition) : nil
+        Signals.catchChildren()
     }
 
     mutating func show(_ message: StateMessage) {
+        // Whatever else wakes us, the command may have ended.
+        refresh()
         last = message
         let state = message.state
         var condition: PriceCondition.Kind?
@@ -84,10 +93,14 @@ struct ExecSink: WatchSink {
                 return
             }
             condition = begun
-        } else if let told = lastToldOf, told.quote?.value == state.quote?.value, told.freshness == state.freshness {
+        } else if let last = lastChange, last.quote?.value == state.quote?.value, last.freshness == state.freshness {
+            return
+        } else if state.quote == nil {
+            // Before the first price there is nothing to tell.
             return
         }
-        happened(ExecEvent(message: message, previous: lastToldOf?.quote?.value, condition: condition))
+        lastChange = state
+        if let event = schedule.take(ExecEvent(message: message, condition: condition)) { start(event) }
     }
 
     mutating func lost(_ complaint: Complaint) {
@@ -101,21 +114,21 @@ struct ExecSink: WatchSink {
 
     mutating func refresh() {
         var status: Int32 = 0
-        guard child > 0, waitpid(child, &status, WNOHANG) == child else { return }
+        guard child > 0 else { return }
+        let ended = waitpid(child, &status, WNOHANG)
+        // Somebody else has taken its status: ended all the same.
+        guard ended == child || (ended < 0 && errno == ECHILD) else { return }
         child = -1
         tell(ended: status)
         if let event = schedule.ended() { start(event) }
     }
 
-    private mutating func happened(_ event: ExecEvent) {
-        lastToldOf = event.message.state
-        if let event = schedule.take(event) { start(event) }
-    }
-
     private mutating func start(_ event: ExecEvent) {
         model.show(event.message.state)
         do throws(CommandStart.Failure) {
-            child = try CommandStart.shell(command, adding: event.environment(model, at: .now()))
+            child = try CommandStart.shell(
+                command, adding: event.environment(model, previous: toldValue, at: .now()))
+            toldValue = event.message.state.quote?.value
         } catch {
             Output.complain("btcctl: the command can't be started: \(error.reason)")
             _ = schedule.ended()

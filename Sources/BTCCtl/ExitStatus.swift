@@ -1,5 +1,7 @@
 import BTCPriceFeature
 import BTCPriceVarlink
+import Glibc
+import Varlink
 
 /// The statuses of btcctl (sysexits.h where there is one that fits). A wrong command line is ArgumentParser's: 64, EX_USAGE.
 enum ExitStatus {
@@ -18,7 +20,7 @@ enum ExitStatus {
     static let unreachable: Int32 = 69
     /// EX_IOERR: standard output can't be written.
     static let outputFailed: Int32 = 74
-    /// EX_TEMPFAIL: the price is older than wanted, or did not come in time.
+    /// EX_TEMPFAIL: the price is older than wanted, did not come in time, or the daemon is busy.
     static let tooOld: Int32 = 75
     /// EX_NOPERM: not for this user.
     static let notPermitted: Int32 = 77
@@ -26,17 +28,32 @@ enum ExitStatus {
 
 /// Something that ends a command: one word for programs, one line for people, one status for scripts.
 struct Complaint: Error, Equatable {
-    /// `unreachable`, `noPrice`, `tooOld`, `timedOut`, `permissionDenied`, `usage`, `internal`
+    /// `unreachable`, `noPrice`, `tooOld`, `timedOut`, `busy`, `permissionDenied`, `usage`, `internal`
     let word: String
     let message: String
     let status: Int32
 
-    static func unreachable(_ tried: [String]) -> Complaint {
-        Complaint(
-            word: "unreachable",
-            message: "btc-priced can't be reached (\(tried.joined(separator: "; "))). "
-                + "Start it with 'systemctl start btc-priced', or name its socket with --socket.",
+    static func unreachable(_ tried: [ClientError]) -> Complaint {
+        let reasons = tried.map(\.description).joined(separator: "; ")
+        return Complaint(
+            word: "unreachable", message: "btc-priced can't be reached (\(reasons)). \(advice(tried))",
             status: ExitStatus.unreachable)
+    }
+
+    /// What to do about the nearest to an answer that there was.
+    private static func advice(_ tried: [ClientError]) -> String {
+        var isForbidden = false
+        for error in tried {
+            switch error {
+            case .timedOut, .closed:
+                return "It is there and does not answer: 'systemctl restart btc-priced' if that goes on."
+            case .unreachable(_, String(cString: strerror(EACCES))): isForbidden = true
+            default: break
+            }
+        }
+        return isForbidden
+            ? "This user may not use that socket: see the permissions of its directories."
+            : "Start it with 'systemctl start btc-priced', or name its socket with --socket."
     }
 
     static func fetchFailed(_ reason: String) -> Complaint {
@@ -61,6 +78,13 @@ struct Complaint: Error, Equatable {
             "Only root, the daemon's own user and the group \(Product.group) may do that: use sudo, or add a user with "
             + "'usermod -aG \(Product.group) USER' (it counts from the next login).",
         status: ExitStatus.notPermitted)
+
+    static func busy(_ path: String) -> Complaint {
+        Complaint(
+            word: "busy",
+            message: "The daemon at \(path) has too many calls to answer (clients.pending-calls). Ask again later.",
+            status: ExitStatus.tooOld)
+    }
 
     static let tooOldDaemon = Complaint(
         word: "internal", message: "The daemon is older than this btcctl and does not know the question. Restart it.",

@@ -8,6 +8,19 @@ enum Output {
     /// The version of the JSON that is printed; it changes when a field's meaning does.
     static let jsonVersion: Int64 = 1
 
+    /// Takes the standard descriptors that are closed, so that nothing else comes to lie there. Writing to them fails as before.
+    static func holdStandardDescriptors() {
+        for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
+            _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
+        }
+    }
+
+    /// Ends us as writing would, if nobody is left to read what we print.
+    static func endIfUnread() {
+        var poller = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
+        if poll(&poller, 1, 0) > 0, poller.revents & Int16(POLLERR) != 0 { Signals.end(by: SIGPIPE) }
+    }
+
     static func line(_ text: String) {
         write("\(text)\n", to: STDOUT_FILENO)
     }
@@ -73,6 +86,7 @@ enum Output {
             case EAGAIN:
                 var poller = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 poll(&poller, 1, -1)
+                Signals.endIfAsked()
             default:
                 // A reader that is gone ends us by SIGPIPE; this is a full disk and its like. What standard error says is lost
                 // where that is closed: the price counts.

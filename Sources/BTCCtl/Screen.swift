@@ -4,6 +4,8 @@ import Glibc
 struct Screen {
     /// The widths of the lines that stand there.
     private var drawn: [Int] = []
+    /// The terminal's width then.
+    private var width: Int?
 
     /// Whether lines can be redrawn on standard output.
     static func isPossible(environment: (String) -> String?) -> Bool {
@@ -14,13 +16,16 @@ struct Screen {
     /// out: what wrapped or scrolled away could not be taken back.
     mutating func draw(_ lines: [StyledLine], in size: (width: Int, height: Int), isColored: Bool = false) -> String {
         let lines = lines.prefix(max(1, size.height)).map { $0.prefix(max(1, size.width - 1)) }
-        // To the first line's start, and clear from there to the end of the screen (ECMA-48, CUU and ED). In a terminal that has become
-        // narrower, lines that stood there have wrapped, as terminals do it today.
+        // To the first line's start (ECMA-48, CUU), each line with what is left of the one before cleared behind it (EL), and what was
+        // below it (ED) only then: some terminals take a clear from the very first place on for a whole screen to be kept in their
+        // history. In a terminal that has become narrower, lines that stood there have wrapped, as terminals do it today.
         let rows = drawn.reduce(0) { $0 + max(1, ($1 + size.width - 1) / size.width) }
         var text = "\r"
         if rows > 1 { text += "\u{1B}[\(rows - 1)A" }
-        text += "\u{1B}[J"
-        text += lines.map { $0.text(isColored: isColored) }.joined(separator: "\r\n")
+        // Where lines have wrapped, the clear takes the terminal's note of that away, too.
+        if let width, size.width != width { text += "\u{1B}[J" }
+        width = size.width
+        text += lines.map { "\($0.text(isColored: isColored))\u{1B}[K" }.joined(separator: "\r\n") + "\u{1B}[J"
         drawn = lines.map(\.width)
         return text
     }

@@ -9,7 +9,7 @@ enum Signals {
     private static let ending = Atomic<Int32>(0)
     private static let pipeEnd = Atomic<Int32>(-1)
 
-    /// Begins to note SIGCONT, SIGWINCH, SIGCHLD, and the signals by which a user ends a program on a terminal. One that we were started to ignore,
+    /// Begins to note SIGCONT, SIGWINCH, and the signals by which a user ends a program on a terminal. One that we were started to ignore,
     /// as nohup(1) does, stays ignored.
     /// - Returns: A descriptor that is readable once a signal has come; -1 if there is none to be had.
     static func catchThem() -> Int32 {
@@ -28,8 +28,8 @@ enum Signals {
             Signals.continued.store(true, ordering: .relaxed)
             Signals.wake()
         }
-        // A terminal of another size, a command that has ended: nothing to note, only to look.
-        for number in [SIGWINCH, SIGCHLD] { handle(number) { _ in Signals.wake() } }
+        // A terminal of another size: nothing to note, only to look.
+        handle(SIGWINCH) { _ in Signals.wake() }
         for number in [SIGINT, SIGTERM, SIGHUP] {
             handle(number) {
                 Signals.ending.store($0, ordering: .relaxed)
@@ -37,6 +37,17 @@ enum Signals {
             }
         }
         return ends[0]
+    }
+
+    /// Has the end of a child wake whoever waits. Whoever started us may have had it ignored or blocked, and then no child's end would
+    /// ever be told.
+    static func catchChildren() {
+        signal(SIGCHLD, SIG_DFL)
+        handle(SIGCHLD) { _ in Signals.wake() }
+        var children = sigset_t()
+        sigemptyset(&children)
+        sigaddset(&children, SIGCHLD)
+        sigprocmask(SIG_UNBLOCK, &children, nil)
     }
 
     /// Whether we were stopped and continued since this was asked last.

@@ -68,12 +68,18 @@ struct Wait {
 
     /// The first fresh state at which a condition holds, if there are any; `nil` once the time is over or the daemon is lost.
     private mutating func firstWantedState() throws(Complaint) -> (StateMessage, PriceCondition.Kind?)? {
-        try Connecting.withDaemon(socket: options.socket) { connection throws(ClientError) in
+        // What lies ready is taken also without any time.
+        let shortest: Duration = .milliseconds(100)
+        return try Connecting.withDaemon(
+            socket: options.socket, patience: min(.seconds(5), max(timeLeft, shortest))
+        ) { connection throws(ClientError) in
             try connection.watch()
-            while !isOver {
+            var isHeard = false
+            repeat {
                 do throws(ClientError) {
                     let message = try connection.nextState(
-                        timeout: min(.seconds(5), max(timeLeft, .milliseconds(1))), interruption: signals)
+                        timeout: min(.seconds(5), max(timeLeft, shortest)), interruption: signals)
+                    isHeard = true
                     if message.state.freshness == .fresh, let quote = message.state.quote {
                         let condition = conditions.take(quote.value)
                         if condition != nil || options.condition.count == 0 { return (message, condition) }
@@ -87,11 +93,16 @@ struct Wait {
                     switch error {
                     case .interrupted: continue
                     // After a silence a new watch shows whether the daemon still lives; where time is short, nothing is known.
-                    case .timedOut: return nil
+                    // The time is over, and the daemon has said why it is not so yet.
+                    case .timedOut where isHeard && isOver: return nil
+                    case .timedOut:
+                        reason = "\(error)"
+                        tellOfDaemon()
+                        return nil
                     default: throw error
                     }
                 }
-            }
+            } while !isOver
             return nil
         }
     }

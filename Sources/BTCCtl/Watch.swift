@@ -1,6 +1,7 @@
 import BTCPriceClient
 import BTCPriceCore
 import BTCPriceVarlink
+import Glibc
 import Varlink
 
 /// `btcctl watch`: follows the daemon, over its restarts, and hands each new state to a sink.
@@ -70,17 +71,20 @@ struct Watch {
     /// Shows states until the connection ends, or until we were stopped and continued: what lies in the socket by then is old,
     /// and a new watch begins with the newest. After a silence a new watch shows whether the daemon still lives.
     private mutating func follow() throws(Complaint) {
-        try Connecting.withDaemon(socket: reached ?? socket) { connection throws(ClientError) in
+        try Connecting.withDaemon(socket: reached ?? socket, patience: sink.patience) {
+            connection throws(ClientError) in
             try connection.watch()
             var heard: ContinuousClock.Instant?
             let begun = clock.now
             while true {
                 let silence = (heard ?? begun).duration(to: clock.now)
-                let left = max(.milliseconds(1), Self.longestSilence - silence)
+                // The first answer is at hand: a bar does not wait for it as long as for a tick.
+                let patience = heard == nil ? sink.patience : Self.longestSilence
+                let left = max(.milliseconds(1), patience - silence)
                 do throws(ClientError) {
                     let message = try connection.nextState(
                         timeout: min(sink.refreshPeriod ?? left, left), newestOnly: sink.wantsNewestOnly,
-                        interruption: signals)
+                        interruption: signals, outlet: sink.prints ? STDOUT_FILENO : -1)
                     reached = connection.path
                     heard = clock.now
                     endIfAsked()
@@ -126,5 +130,6 @@ struct Watch {
 
     private func endIfAsked() {
         Signals.endIfAsked { sink.finish() }
+        if sink.prints { Output.endIfUnread() }
     }
 }

@@ -11,6 +11,10 @@ protocol WatchSink {
     var refreshPeriod: Duration? { get }
     /// Whether a daemon that is not there at the start is waited for.
     var waitsForDaemon: Bool { get }
+    /// How long a daemon may take for the state that it has.
+    var patience: Duration { get }
+    /// Whether it prints: then it ends when nobody reads.
+    var prints: Bool { get }
     /// A state.
     mutating func show(_ message: StateMessage)
     /// The daemon is gone. Said once, until it is back.
@@ -27,6 +31,8 @@ extension WatchSink {
     var wantsNewestOnly: Bool { true }
     var refreshPeriod: Duration? { nil }
     var waitsForDaemon: Bool { false }
+    var patience: Duration { .seconds(5) }
+    var prints: Bool { true }
     mutating func refresh() {}
     mutating func continued() {}
     func finish() {}
@@ -82,6 +88,7 @@ struct BarSink: WatchSink {
     private var lastLine: String?
 
     var waitsForDaemon: Bool { true }
+    var patience: Duration { Bar.patience }
 
     init(_ bar: Bar, _ output: PriceOutput) {
         self.bar = bar

@@ -47,7 +47,7 @@ public struct PriceConnection: ~Copyable {
         case state(StateMessage)
     }
 
-    /// Asks for the current state and every one after it; ``nextState(timeout:interruption:)`` gives them.
+    /// Asks for the current state and every one after it; ``nextState(timeout:newestOnly:interruption:outlet:)`` gives them.
     public mutating func watch() throws(ClientError) {
         try connection.send(PriceCall.watchPrice.call)
     }
@@ -57,11 +57,12 @@ public struct PriceConnection: ~Copyable {
     ///   - timeout: How long to wait for it.
     ///   - newestOnly: Of several that lie ready, only the last.
     ///   - interruption: A descriptor; when it becomes readable, the wait ends with ``ClientError/interrupted``. -1 for none.
+    ///   - outlet: A descriptor that is written to; when its reader is gone, the wait ends with ``ClientError/interrupted``, too.
     /// - Throws: ``ClientError``. After ``ClientError/interrupted``, which a signal brings too, it can be called again.
     public mutating func nextState(
-        timeout: Duration, newestOnly: Bool = false, interruption: Int32 = -1
+        timeout: Duration, newestOnly: Bool = false, interruption: Int32 = -1, outlet: Int32 = -1
     ) throws(ClientError) -> StateMessage {
-        var message = try connection.message(timeout: timeout, interruption: interruption)
+        var message = try connection.message(timeout: timeout, interruption: interruption, outlet: outlet)
         // What comes after an end of the connection is for the next call to find.
         while newestOnly, let newer = try? connection.message(timeout: .zero) { message = newer }
         return try state(in: try connection.decoded(message).result())

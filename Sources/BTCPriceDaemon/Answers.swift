@@ -79,16 +79,20 @@ struct Answers: Sendable {
 
 extension StatusMessage.Clients {
     fileprivate init(_ counts: ClientCounts) {
+        let limits = counts.limits
+        let milliseconds = { (timeout: Duration?) in timeout?.wholeMilliseconds ?? 0 }
         self.init(
             connections: Int64(counts.connections), users: Int64(counts.users), watchers: Int64(counts.watchers),
             calls: counts.calls,
             limits: [
-                Limit(name: "connections", most: Int64(counts.limits.connections), hits: counts.refused),
-                Limit(
-                    name: "connectionsPerUser", most: Int64(counts.limits.connectionsPerUser),
-                    hits: counts.refusedOfUser),
-                Limit(name: "messageBytes", most: Int64(counts.limits.messageBytes), hits: counts.tooLong),
-                Limit(name: "queuedBytes", most: Int64(counts.limits.queuedBytes), hits: counts.heldBack),
+                Limit(name: "connections", most: Int64(limits.connections), hits: counts.refused),
+                Limit(name: "connectionsPerUser", most: Int64(limits.connectionsPerUser), hits: counts.refusedOfUser),
+                Limit(name: "messageBytes", most: Int64(limits.messageBytes), hits: counts.tooLong),
+                Limit(name: "queuedBytes", most: Int64(limits.queuedBytes), hits: counts.heldBack),
+                Limit(name: "pendingCalls", most: Int64(limits.pendingCalls), hits: counts.refusedCalls),
+                Limit(name: "idleTimeoutMs", most: milliseconds(limits.idleTimeout), hits: counts.idle),
+                Limit(name: "messageTimeoutMs", most: milliseconds(limits.messageTimeout), hits: counts.slowMessages),
+                Limit(name: "writeTimeoutMs", most: milliseconds(limits.writeTimeout), hits: counts.slowReaders),
             ])
     }
 }

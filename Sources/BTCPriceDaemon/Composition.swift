@@ -75,7 +75,7 @@ struct Composition {
             instance: Self.newInstance(), startedAt: now(), running: running, directories: settings.directories,
             keeper: keeper, control: control, store: store, now: now, logger: logger)
         let server = try PriceServer(
-            listener: listener, instance: answers.instance, now: now, activity: activity,
+            listener: listener, instance: answers.instance, limits: settings.limits, now: now, activity: activity,
             administrators: Administrators(group: Product.group),
             answer: { call, uid, clients in await answers.reply(to: call, of: uid, clients) },
             wake: { await control.clientCame() }, report: { reporter.report($0) })
@@ -84,7 +84,7 @@ struct Composition {
         let observer = Observer(clock: ContinuousClock(), target: keeper, isPaused: { await ticker.isPaused })
         let reloading = Reloading(
             read: readAnew, running: running, client: client, credentials: credentials, keeper: keeper, ticker: ticker,
-            control: control, level: level, now: now, logger: logger)
+            control: control, server: server, level: level, now: now, logger: logger)
         // Before READY=1: a reload that comes right after it must not end the daemon.
         let reload = ReloadService.isWanted ? await UnixSignalsSequence(trapping: .sighup) : nil
         let signals = sleep.follow(control)
@@ -102,6 +102,7 @@ struct Composition {
             },
             Part { server.stop() },
             ObserverService(observer: observer),
+            MemoryService(),
             Part { await ticker.stop() },
             WatchdogService(
                 manager: manager, server: server, heartbeat: heartbeat, isPaused: { await ticker.isPaused },

@@ -1,4 +1,5 @@
 import BTCPriceNetworking
+import BTCPriceServer
 import BTCPriceVarlink
 import Glibc
 import Logging
@@ -52,6 +53,7 @@ public enum Daemon {
         }
         let settings: Settings
         do {
+            ServerLimits.raiseDescriptors()
             settings = try Settings.read(commandLine: commandLine, environment: environment, uid: getuid())
         } catch {
             complain("\(error)")

@@ -1,5 +1,6 @@
 import BTCPriceCore
 import BTCPriceNetworking
+import BTCPriceServer
 import Glibc
 import Logging
 import ServiceLifecycle
@@ -16,6 +17,7 @@ struct Reloading: Sendable {
     let keeper: PriceKeeper<ContinuousClock>
     let ticker: OneSecondTicker<ContinuousClock>
     let control: TickControl<ContinuousClock>
+    let server: PriceServer
     let level: SharedLogLevel
     let now: TimeSource
     let logger: Logger
@@ -49,6 +51,7 @@ struct Reloading: Sendable {
         running.value = RunningSettings.Value(settings: settings, unusable: candidates.unusable)
         await ticker.change(interval: settings.interval)
         await control.change(idleAfter: settings.pauseWhenIdle)
+        server.change(settings.limits)
         level.level = settings.logLevel
         let changed = zip(old.entries, settings.entries).filter { $0.value != $1.value }.map(\.1.name)
         logger.tell(

@@ -1,4 +1,5 @@
 import BTCPriceCore
+import CMemory
 import ServiceLifecycle
 
 /// A part of the daemon that runs until the shutdown and is then ended.
@@ -22,5 +23,19 @@ struct ObserverService: Service {
 
     func run() async throws {
         await cancelWhenGracefulShutdown { await observer.run() }
+    }
+}
+
+/// Gives back, once, what only the start has needed: most of the code that is mapped then is never run again.
+struct MemoryService: Service {
+    /// After the first ticks, and the first look at the other sources.
+    private static let delay: Duration = .seconds(20)
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            guard (try? await Task.sleep(for: Self.delay)) != nil else { return }
+            cmemory_drop_clean_pages()
+        }
+        try? await gracefulShutdown()
     }
 }

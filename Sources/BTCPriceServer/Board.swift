@@ -3,7 +3,7 @@ import BTCPriceVarlink
 import Varlink
 
 /// What all connections have done since the start.
-struct CallCounts {
+struct CallCounts: Equatable {
     /// Whole calls.
     var calls: Int64 = 0
     /// Those that want a price.
@@ -14,11 +14,17 @@ struct CallCounts {
     var heldBack: Int64 = 0
 }
 
-/// The published state in the forms it is sent in, each encoded at most once.
+/// What all connections share: the limits, the counts, and the published state in the forms it is sent in, each encoded at most
+/// once.
 struct Board {
+    /// Answers what every Varlink service is asked.
+    let service: ServiceInterface
+    /// What is granted.
+    var limits: ServerLimits
     private let instance: String
     private var state = PriceState.empty
-    private var told = PriceState.empty
+    /// Until when the encoded forms are true, `CLOCK_BOOTTIME` in milliseconds.
+    private var trueUntil = Int64.max
     private var single: [UInt8]?
     private var continued: [UInt8]?
 
@@ -28,8 +34,10 @@ struct Board {
     /// Counts the states that were shown.
     private(set) var version: UInt64 = 0
 
-    init(instance: String) {
+    init(instance: String, service: ServiceInterface, limits: ServerLimits) {
         self.instance = instance
+        self.service = service
+        self.limits = limits
     }
 
     /// Whether there is a price to tell.
@@ -38,7 +46,7 @@ struct Board {
     mutating func show(_ state: PriceState, version: UInt64) {
         self.state = state
         self.version = version
-        tell(state)
+        encodedAnew(until: state.freshUntil ?? .max)
     }
 
     /// The reply to a call, its NUL included.
@@ -46,10 +54,9 @@ struct Board {
     ///   - continues: Whether more replies follow.
     ///   - boottime: The time of the reply, `CLOCK_BOOTTIME` in milliseconds: a fresh state may have grown old by then.
     mutating func reply(continues: Bool, at boottime: Int64) -> [UInt8] {
-        let now = state.told(at: boottime)
-        if now != told { tell(now) }
+        if boottime > trueUntil { encodedAnew(until: .max) }
         if let bytes = continues ? continued : single { return bytes }
-        let bytes = Self.reply(told, instance: instance, continues: continues)
+        let bytes = Self.reply(state.told(at: boottime), instance: instance, continues: continues)
         if continues { continued = bytes } else { single = bytes }
         return bytes
     }
@@ -59,8 +66,8 @@ struct Board {
         Reply.state(StateMessage(instance: instance, state: state), continues: continues).encoded()
     }
 
-    private mutating func tell(_ state: PriceState) {
-        told = state
+    private mutating func encodedAnew(until boottime: Int64) {
+        trueUntil = boottime
         single = nil
         continued = nil
     }

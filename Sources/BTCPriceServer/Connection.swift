@@ -1,5 +1,6 @@
 import BTCPriceCore
 import BTCPriceVarlink
+import CEpoll
 import Varlink
 
 /// What a connection does, as a pure value: framing, the order of replies, the queue, the watch and the limits.
@@ -14,6 +15,16 @@ struct Connection {
         case watch
     }
 
+    /// What a client is waited for.
+    enum Patience {
+        /// A call.
+        case idle
+        /// The rest of a call.
+        case message
+        /// That it reads.
+        case write
+    }
+
     private enum Mode {
         case calls
         /// An answer is on its way. Replies come in the order of the calls, so nothing else is looked at.
@@ -22,23 +33,30 @@ struct Connection {
         case watching
     }
 
-    private let service: ServiceInterface
-    private let queuedBytes: Int
+    private let isQuick: Bool
     private var input: MessageBuffer
     private var mode = Mode.calls
     private var queue: [[UInt8]] = []
     private var headOffset = 0
     private var waiting = 0
+    private var mostWaiting: Int
     private var lastIsState = false
     private var inputHasEnded = false
     private var isBroken = false
     private var isHeldBack = false
     private var seen: UInt64 = 0
+    /// Since when the client is waited for, `CLOCK_BOOTTIME` in milliseconds.
+    private var since: Int64
 
-    init(service: ServiceInterface, limits: ServerLimits) {
-        self.service = service
-        queuedBytes = limits.queuedBytes
+    /// - Parameters:
+    ///   - limits: What the client is granted.
+    ///   - now: `CLOCK_BOOTTIME`, milliseconds.
+    ///   - isQuick: Whether the commonest calls are known by their bytes. Without, everything goes through the parser; for tests.
+    init(limits: ServerLimits, at now: Int64, isQuick: Bool = true) {
+        self.isQuick = isQuick
+        mostWaiting = limits.queuedBytes
         input = MessageBuffer(limit: limits.messageBytes)
+        since = now
     }
 
     // MARK: What the loop asks
@@ -50,7 +68,7 @@ struct Connection {
     /// Whether more input is wanted. Not while replies pile up, nor while a call is under way: then the client waits.
     var wantsInput: Bool {
         guard case .calls = mode else { return false }
-        return !inputHasEnded && !isBroken && waiting <= queuedBytes
+        return !inputHasEnded && !isBroken && waiting <= mostWaiting
     }
 
     var wantsOutput: Bool { !queue.isEmpty }
@@ -63,15 +81,58 @@ struct Connection {
         return true
     }
 
-    /// The bytes to write next.
-    var output: ArraySlice<UInt8>? { queue.first?[headOffset...] }
+    /// Hands out the bytes to write next, of which there are some (``wantsOutput``).
+    func withOutput<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        queue[0].withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[headOffset...])) }
+    }
+
+    /// The events of epoll(7) that matter.
+    var interest: UInt32 { (wantsInput ? cepoll_in : 0) | (wantsOutput ? cepoll_out : 0) }
+
+    /// Whether calls were read that can be looked at now.
+    var hasCallsWaiting: Bool { queue.isEmpty && input.count > 0 }
+
+    /// What it is waited for now; `nil` while there is nothing to wait for, or an answer of ours.
+    var patience: Patience? {
+        if !queue.isEmpty { return .write }
+        guard case .calls = mode else { return nil }
+        return input.count > 0 ? .message : .idle
+    }
+
+    /// What the client has taken too long for, if it has.
+    func overdue(_ limits: ServerLimits, at now: Int64) -> Patience? {
+        guard let patience, let timeout = limits.timeout(patience), now - since >= timeout.wholeMilliseconds else {
+            return nil
+        }
+        return patience
+    }
 
     // MARK: What the loop tells
 
     /// Bytes were read.
-    mutating func received(_ bytes: some Collection<UInt8>, board: inout Board, at boottime: Int64) -> Request? {
-        input.append(bytes)
+    mutating func received(_ bytes: Span<UInt8>, board: inout Board, at boottime: Int64) -> Request? {
+        let taken = isQuick && input.count == 0 ? takeQuickly(bytes, board: &board, at: boottime) : 0
+        if taken == bytes.count { return nil }
+        // The first bytes of a call: from here on it has to come to its end.
+        if input.count == 0 { since = boottime }
+        bytes.extracting(droppingFirst: taken).withUnsafeBufferPointer { input.append($0) }
         return proceed(board: &board, at: boottime)
+    }
+
+    /// Answers calls for the held price that are byte for byte the commonest one, as the parser would have them answered.
+    /// - Returns: How many bytes that were.
+    private mutating func takeQuickly(_ bytes: Span<UInt8>, board: inout Board, at boottime: Int64) -> Int {
+        var taken = 0
+        while case .calls = mode, !isBroken, waiting <= mostWaiting, board.holdsPrice,
+            QuickCall.isGetPrice(bytes, at: taken)
+        {
+            taken += QuickCall.getPriceLength
+            board.counts.calls += 1
+            board.counts.priceCalls += 1
+            since = boottime
+            send(board.reply(continues: false, at: boottime))
+        }
+        return taken
     }
 
     /// The client has shut down its sending side. It still gets its replies.
@@ -80,28 +141,37 @@ struct Connection {
     }
 
     /// This many bytes of ``output`` were written.
-    mutating func wrote(_ count: Int) {
+    mutating func wrote(_ count: Int, at boottime: Int64) {
+        since = boottime
         waiting -= count
-        if waiting <= queuedBytes { isHeldBack = false }
+        if waiting <= mostWaiting { isHeldBack = false }
         headOffset += count
         guard let head = queue.first, headOffset == head.count else { return }
-        queue.removeFirst()
         headOffset = 0
-        if queue.isEmpty { lastIsState = false }
+        if queue.count == 1 {
+            queue.removeAll(keepingCapacity: true)
+            lastIsState = false
+        } else {
+            queue.removeFirst()
+        }
     }
 
     /// Looks at what was read before, now that there is room or an answer.
     mutating func proceed(board: inout Board, at boottime: Int64) -> Request? {
         while case .calls = mode, !isBroken {
-            guard waiting <= queuedBytes else {
-                if !isHeldBack { board.counts.heldBack += 1 }
-                isHeldBack = true
+            guard waiting <= mostWaiting else {
+                // Only where there is something that it holds back.
+                if !isHeldBack, input.count > 0 {
+                    board.counts.heldBack += 1
+                    isHeldBack = true
+                }
                 return nil
             }
             do throws(MessageError) {
                 guard let message = try input.next() else { return nil }
                 let call = try Call(decoding: message)
                 board.counts.calls += 1
+                since = boottime
                 if let request = take(call, board: &board, at: boottime) { return request }
             } catch {
                 // As systemd does: no reply, the connection ends. What was answered before is still sent.
@@ -113,24 +183,28 @@ struct Connection {
     }
 
     /// What it asked for is answered.
-    mutating func answered(_ reply: Reply) {
+    mutating func answered(_ reply: Reply, at boottime: Int64) {
         guard case .asking(let replyWanted) = mode else { return }
         mode = .calls
+        since = boottime
         if replyWanted { send(reply.encoded()) }
     }
 
     /// It is a watcher from now on, and this is the current state.
-    mutating func watch(_ bytes: [UInt8], version: UInt64) {
+    mutating func watch(_ bytes: [UInt8], version: UInt64, at boottime: Int64) {
         mode = .watching
+        since = boottime
         seen = version
         send(bytes)
         lastIsState = true
     }
 
     /// A new state for a watcher. One that it has not begun to read is replaced: it gets the newest next, not a backlog.
-    mutating func publish(_ bytes: [UInt8], version: UInt64) {
+    mutating func publish(_ bytes: [UInt8], version: UInt64, at boottime: Int64) {
         guard isWatching, version > seen else { return }
         seen = version
+        // What lies there already is what it is waited for.
+        if queue.isEmpty { since = boottime }
         let lastIsUntouched = queue.count > 1 || headOffset == 0
         if lastIsState, lastIsUntouched, let last = queue.last {
             waiting += bytes.count - last.count
@@ -149,7 +223,7 @@ struct Connection {
             return nil
         }
         switch interface {
-        case ServiceInterface.name: answer(call, service.reply(to: name, call))
+        case ServiceInterface.name: answer(call, board.service.reply(to: name, call))
         case PriceInterface.name: return take(PriceCall.read(name, call), of: call, board: &board, at: boottime)
         default: answer(call, .interfaceNotFound(String(interface)))
         }

@@ -30,12 +30,21 @@ struct ConnectionTable {
     /// The descriptors of all.
     var descriptors: [Int32] { slots.indices.filter { slots[$0] != nil }.map { Int32($0) } }
 
+    /// In place: no copy is made of what is only looked at.
     subscript(descriptor: Int32) -> Slot? {
-        get { Int(descriptor) < slots.count ? slots[Int(descriptor)] : nil }
+        _read {
+            if Int(descriptor) < slots.count { yield slots[Int(descriptor)] } else { yield nil }
+        }
         _modify {
             precondition(Int(descriptor) < slots.count, "only what was added is changed")
             yield &slots[Int(descriptor)]
         }
+    }
+
+    /// Does something with a connection in place; `nil` where there is none.
+    mutating func with<Result>(_ descriptor: Int32, _ body: (inout Slot) -> Result) -> Result? {
+        guard Int(descriptor) < slots.count, slots[Int(descriptor)] != nil else { return nil }
+        return body(&slots[Int(descriptor)]!)
     }
 
     /// Adds a connection.

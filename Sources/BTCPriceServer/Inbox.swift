@@ -13,6 +13,7 @@ final class Inbox: Sendable {
         /// Replies to fetches, by the connection that asked.
         var answers: [(connection: UInt64, reply: Reply)] = []
         var beat: UInt64 = 0
+        var limits: ServerLimits?
         var stop = false
     }
 
@@ -28,6 +29,8 @@ final class Inbox: Sendable {
     let wakeDescriptor: Int32
     private let contents = Mutex(Contents())
     private let beaten = Atomic<UInt64>(0)
+    /// The version in ``contents``, to be looked at without the lock.
+    private let version = Atomic<UInt64>(0)
 
     init() throws(SocketError) {
         wakeDescriptor = cepoll_eventfd()
@@ -43,6 +46,7 @@ final class Inbox: Sendable {
         deliver { contents in
             contents.state = state
             contents.version += 1
+            version.store(contents.version, ordering: .releasing)
             guard toWatchers, contents.watchers > 0 else { return false }
             contents.delivery.fanOut.append((state, contents.version))
             return true
@@ -52,6 +56,13 @@ final class Inbox: Sendable {
     func answer(_ connection: UInt64, _ reply: Reply) {
         deliver { contents in
             contents.delivery.answers.append((connection, reply))
+            return true
+        }
+    }
+
+    func change(_ limits: ServerLimits) {
+        deliver { contents in
+            contents.delivery.limits = limits
             return true
         }
     }
@@ -78,6 +89,7 @@ final class Inbox: Sendable {
 
     /// Brings `board` up to date.
     func refresh(_ board: inout Board) {
+        guard version.load(ordering: .acquiring) != board.version else { return }
         let newer = contents.withLock { contents in
             contents.version == board.version ? nil : (contents.state, contents.version)
         }

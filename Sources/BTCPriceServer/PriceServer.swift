@@ -71,6 +71,11 @@ public final class PriceServer: Sendable {
         inbox.publish(state, toWatchers: toWatchers)
     }
 
+    /// Has other limits hold from now on. Connections that are open stay.
+    public func change(_ limits: ServerLimits) {
+        inbox.change(limits)
+    }
+
     /// Asks the loop for a sign of life; ``lastBeat`` becomes `number` once it has given it.
     /// - Parameter number: Counts up from 1.
     public func ping(_ number: UInt64) {

@@ -1,21 +1,61 @@
+import BTCPriceCore
 import CEpoll
 import Glibc
 
 /// What a server grants its clients, so that none can take it from the others.
 public struct ServerLimits: Sendable, Hashable {
-    /// Connections in all.
+    /// Connections in all; the next one is closed.
     public var connections: Int
-    /// Connections of one user.
+    /// Connections of one user; the next one is closed.
     public var connectionsPerUser: Int
-    /// The longest message a client may send, bytes. Calls of this interface take less than a hundred.
+    /// The longest message a client may send, bytes. Calls of this interface take less than a hundred. Past it the connection ends.
     public var messageBytes: Int
     /// Replies waiting for a client that pipelines calls without reading; past it no further call of it is read, bytes.
     public var queuedBytes: Int
+    /// Calls in all that wait for an answer which is not at hand, as of a fetch; the next one gets the error `Busy`.
+    public var pendingCalls: Int
+    /// How long a connection may be without a call, unless it watches; `nil` for ever. Then it is closed.
+    public var idleTimeout: Duration?
+    /// How long a call may take from its first byte to its last; `nil` for ever. Then the connection is closed.
+    public var messageTimeout: Duration?
+    /// How long a client may leave its replies lying; `nil` for ever. Then the connection is closed.
+    public var writeTimeout: Duration?
     /// The socket's own send buffer (SO_SNDBUF), bytes. Small, since what lies in it is old by the time a slow reader gets
     /// to it: with the default a stopped `watch` had 167 old replies ahead of the newest.
     public var sendBufferBytes: Int32
     /// Watchers served in one turn of the loop, so that a call in between does not wait for all of them.
     public var watchersPerTurn: Int
+
+    /// Limits of which those that are not given are the defaults.
+    public init(
+        connections: Int, connectionsPerUser: Int, messageBytes: Int = 8 * 1024, queuedBytes: Int = 16 * 1024,
+        pendingCalls: Int = 4096, idleTimeout: Duration? = .seconds(600), messageTimeout: Duration? = .seconds(30),
+        writeTimeout: Duration? = .seconds(60), sendBufferBytes: Int32 = 4096, watchersPerTurn: Int = 256
+    ) {
+        self.connections = connections
+        self.connectionsPerUser = connectionsPerUser
+        self.messageBytes = messageBytes
+        self.queuedBytes = queuedBytes
+        self.pendingCalls = pendingCalls
+        self.idleTimeout = idleTimeout
+        self.messageTimeout = messageTimeout
+        self.writeTimeout = writeTimeout
+        self.sendBufferBytes = sendBufferBytes
+        self.watchersPerTurn = watchersPerTurn
+    }
+
+    /// The file descriptors that a daemon has use for.
+    private static let usefulDescriptors: rlim_t = 32_768
+
+    /// Raises this process's soft limit on file descriptors towards what it has use for. The usual one of 1024 is for programs that
+    /// use select(2) (systemd.exec(5), LimitNOFILE=); under the unit it is high enough already.
+    public static func raiseDescriptors() {
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        var limit = rlimit()
+        guard getrlimit(resource, &limit) == 0, limit.rlim_cur < min(limit.rlim_max, usefulDescriptors) else { return }
+        limit.rlim_cur = min(limit.rlim_max, usefulDescriptors)
+        setrlimit(resource, &limit)
+    }
 
     /// The limits that fit this process: three quarters of the file descriptors it may have, of which one user gets three
     /// quarters, as in systemd's sd-varlink.
@@ -24,9 +64,22 @@ public struct ServerLimits: Sendable, Hashable {
         let descriptors =
             getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 ? Int(clamping: limit.rlim_cur) : 1024
         let connections = max(16, min(descriptors, 1 << 20) / 4 * 3)
-        return ServerLimits(
-            connections: connections, connectionsPerUser: connections / 4 * 3, messageBytes: 8 * 1024,
-            queuedBytes: 16 * 1024, sendBufferBytes: 4096, watchersPerTurn: 256)
+        return ServerLimits(connections: connections, connectionsPerUser: connections / 4 * 3)
+    }
+
+    /// How long a connection may be as it is.
+    func timeout(_ patience: Connection.Patience) -> Duration? {
+        switch patience {
+        case .idle: idleTimeout
+        case .message: messageTimeout
+        case .write: writeTimeout
+        }
+    }
+
+    /// How often the connections are looked at for one that has taken too long: then each is found within a quarter more than its
+    /// time. `nil` where none can.
+    var sweepPeriod: Duration? {
+        [idleTimeout, messageTimeout, writeTimeout].compactMap(\.self).min().map { max(.milliseconds(100), $0 / 4) }
     }
 }
 
@@ -50,6 +103,14 @@ public struct ClientCounts: Sendable, Hashable {
     public var tooLong: Int64 = 0
     /// Clients held back because of ``ServerLimits/queuedBytes``.
     public var heldBack: Int64 = 0
+    /// Calls refused because of ``ServerLimits/pendingCalls``.
+    public var refusedCalls: Int64 = 0
+    /// Connections ended because of ``ServerLimits/idleTimeout``.
+    public var idle: Int64 = 0
+    /// Connections ended because of ``ServerLimits/messageTimeout``.
+    public var slowMessages: Int64 = 0
+    /// Connections ended because of ``ServerLimits/writeTimeout``.
+    public var slowReaders: Int64 = 0
 }
 
 /// Something about the socket that is worth telling an operator.

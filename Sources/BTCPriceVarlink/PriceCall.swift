@@ -102,6 +102,11 @@ extension Reply {
         Reply(parameters: ["sources": .array(reports.map { .object($0.json) })])
     }
 
+    /// `io.btcpriced.Price.Busy`
+    public static func busy(limit: Int) -> Reply {
+        Reply(parameters: ["limit": .integer(Int64(limit))], error: PriceInterface.busy)
+    }
+
     /// `io.btcpriced.Price.FetchFailed`
     public static func fetchFailed(_ failure: FetchFailure) -> Reply {
         Reply(parameters: ["reason": .string(failure.description)], error: PriceInterface.fetchFailed)

@@ -16,6 +16,8 @@ public enum PriceInterface {
     public static let pause = "\(name).Pause"
     /// `io.btcpriced.Price.Resume`
     public static let resume = "\(name).Resume"
+    /// Too many calls wait for an answer.
+    public static let busy = "\(name).Busy"
     /// `io.btcpriced.Price.FetchFailed`
     public static let fetchFailed = "\(name).FetchFailed"
 
@@ -127,9 +129,11 @@ public enum PriceInterface {
         # A limit on clients.
         type ClientLimit (
           # connections: in all; connectionsPerUser: of one user; messageBytes: the longest message; queuedBytes: replies that
-          # wait for a client which does not read, before its next call is looked at
+          # wait for a client which does not read, before its next call is looked at; pendingCalls: calls in all that wait for an
+          # answer which is not at hand; idleTimeoutMs: without a call, unless it watches; messageTimeoutMs: from a call's first byte
+          # to its last; writeTimeoutMs: replies that are not read
           name: string,
-          # The most there may be
+          # The most there may be; of a time-out 0 is for ever
           most: int,
           # How often somebody came up against it since the start
           hits: int
@@ -249,6 +253,9 @@ public enum PriceInterface {
 
         # noCache, and no source answered.
         error FetchFailed (reason: string)
+
+        # So many calls wait for an answer that is not at hand. Ask again later.
+        error Busy (limit: int)
 
         """
 }

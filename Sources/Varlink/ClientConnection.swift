@@ -15,7 +15,8 @@ public struct ClientConnection: ~Copyable {
     /// - Parameters:
     ///   - path: The socket's file.
     ///   - timeout: How long a daemon may leave us waiting, at the connection and at each call.
-    /// - Throws: ``ClientError/unreachable(path:reason:)`` or ``ClientError/timedOut(path:)``.
+    /// - Throws: ``ClientError/unreachable(path:reason:)`` or ``ClientError/timedOut(path:)``; after ``ClientError/interrupted`` it can
+    ///   be tried again.
     public init(path: String, timeout: Duration = .seconds(5)) throws(ClientError) {
         descriptor = try Self.connected(path, timeout: timeout)
         self.path = path
@@ -25,7 +26,7 @@ public struct ClientConnection: ~Copyable {
         close(descriptor)
     }
 
-    /// Sends a call. ``reply(timeout:interruption:)`` gives what comes back, in the order of the calls; nothing comes for one that is
+    /// Sends a call. ``reply(timeout:interruption:outlet:)`` gives what comes back, in the order of the calls; nothing comes for one that is
     /// `oneway`.
     public func send(_ call: Call) throws(ClientError) {
         try send(call.encoded())
@@ -48,14 +49,17 @@ public struct ClientConnection: ~Copyable {
     /// - Parameters:
     ///   - timeout: How long to wait for it.
     ///   - interruption: A descriptor; when it becomes readable, the wait ends with ``ClientError/interrupted``. -1 for none.
+    ///   - outlet: A descriptor that is written to; when its reader is gone, the wait ends with ``ClientError/interrupted``, too.
     /// - Throws: ``ClientError``. After ``ClientError/interrupted``, which a signal brings too, it can be called again.
-    public mutating func reply(timeout: Duration, interruption: Int32 = -1) throws(ClientError) -> Reply {
-        try decoded(try message(timeout: timeout, interruption: interruption))
+    public mutating func reply(
+        timeout: Duration, interruption: Int32 = -1, outlet: Int32 = -1
+    ) throws(ClientError) -> Reply {
+        try decoded(try message(timeout: timeout, interruption: interruption, outlet: outlet))
     }
 
-    /// The next reply's bytes, without their NUL; ``decoded(_:)`` reads them. Otherwise as ``reply(timeout:interruption:)``.
+    /// The next reply's bytes, without their NUL; ``decoded(_:)`` reads them. Otherwise as ``reply(timeout:interruption:outlet:)``.
     public mutating func message(
-        timeout: Duration, interruption: Int32 = -1
+        timeout: Duration, interruption: Int32 = -1, outlet: Int32 = -1
     ) throws(ClientError) -> ArraySlice<UInt8> {
         let clock = ContinuousClock()
         let deadline = clock.now.advanced(by: timeout)
@@ -64,7 +68,7 @@ public struct ClientConnection: ~Copyable {
             let (seconds, attoseconds) = clock.now.duration(to: deadline).components
             // Rounded up, but for a time-out of zero, which takes only what lies ready.
             let left = timeout == .zero ? 0 : max(0, seconds * 1000 + attoseconds / 1_000_000_000_000_000 + 1)
-            try waitForInput(milliseconds: Int32(clamping: left), interruption: interruption)
+            try waitForInput(milliseconds: Int32(clamping: left), interruption: interruption, outlet: outlet)
             try readInput()
         }
     }
@@ -95,17 +99,17 @@ public struct ClientConnection: ~Copyable {
         }
     }
 
-    private func waitForInput(milliseconds: Int32, interruption: Int32) throws(ClientError) {
-        // poll(2) passes over a negative descriptor.
-        var pollers: InlineArray<2, pollfd> = [
+    private func waitForInput(milliseconds: Int32, interruption: Int32, outlet: Int32) throws(ClientError) {
+        // poll(2) passes over a negative descriptor, and tells without being asked that a pipe's reader is gone.
+        var pollers: InlineArray<3, pollfd> = [
             pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
-            pollfd(fd: interruption, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: interruption, events: Int16(POLLIN), revents: 0), pollfd(fd: outlet, events: 0, revents: 0),
         ]
         var span = pollers.mutableSpan
         let ready = span.withUnsafeMutableBufferPointer { poll($0.baseAddress, nfds_t($0.count), milliseconds) }
         if ready < 0 { throw errno == EINTR ? .interrupted : .closed(path: path) }
         if ready == 0 { throw .timedOut(path: path) }
-        if pollers[1].revents != 0 { throw .interrupted }
+        if pollers[1].revents != 0 || pollers[2].revents != 0 { throw .interrupted }
     }
 
     private mutating func readInput() throws(ClientError) {
@@ -118,7 +122,7 @@ public struct ClientConnection: ~Copyable {
 
     private static func connected(_ path: String, timeout: Duration) throws(ClientError) -> Int32 {
         guard let address = UnixSocketAddress(path: path) else {
-            throw .unreachable(path: path, reason: "longer than a socket's path can be")
+            throw .unreachable(path: path, reason: "no path that a socket can have: empty, or too long")
         }
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { throw .unreachable(path: path, reason: systemError(errno)) }
@@ -132,6 +136,7 @@ public struct ClientConnection: ~Copyable {
         if result == 0 { return descriptor }
         let number = errno
         close(descriptor)
+        if number == EINTR { throw .interrupted }
         throw number == EAGAIN ? .timedOut(path: path) : .unreachable(path: path, reason: systemError(number))
     }
 

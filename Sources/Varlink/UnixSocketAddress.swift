@@ -7,9 +7,9 @@ public struct UnixSocketAddress: Sendable {
 
     private let path: String
 
-    /// - Parameter path: The socket's file; `nil` comes back where it is longer than ``longestPath`` or holds a NUL.
+    /// - Parameter path: The socket's file; `nil` comes back where it is empty, longer than ``longestPath`` or holds a NUL.
     public init?(path: String) {
-        guard path.utf8.count <= Self.longestPath, !path.utf8.contains(0) else { return nil }
+        guard !path.isEmpty, path.utf8.count <= Self.longestPath, !path.utf8.contains(0) else { return nil }
         self.path = path
     }
 

@@ -103,7 +103,7 @@ import Testing
     // MARK: --exec
 
     private func event(_ value: String) -> ExecEvent {
-        ExecEvent(message: StateMessage(instance: "i", state: state(value)), previous: 1, condition: .above)
+        ExecEvent(message: StateMessage(instance: "i", state: state(value)), condition: .above)
     }
 
     @Test func `never two commands at once, and after one the newest that it missed`() {
@@ -119,7 +119,7 @@ import Testing
     }
 
     @Test func `a command is told all there is`() {
-        let variables = event("68901.23").environment(model(state("68901.23")), at: now)
+        let variables = event("68901.23").environment(model(state("68901.23")), previous: 1, at: now)
         #expect(
             variables.map { "\($0.name)=\($0.value)" } == [
                 "BTCCTL_VALUE=68901.23", "BTCCTL_PRICE=$68,901.23", "BTCCTL_PREVIOUS_VALUE=1", "BTCCTL_CURRENCY=USD",

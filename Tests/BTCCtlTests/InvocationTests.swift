@@ -48,7 +48,7 @@ import Testing
         }
         let every = taken
         var generator = SeededGenerator.announced()
-        for _ in 0..<150 {
+        for _ in 0..<80 {
             var line = Self.hotWords.shuffled(using: &generator).prefix(Int.random(in: 2...4, using: &generator))
                 .flatMap(\.self)
             if Bool.random(using: &generator) {
@@ -57,7 +57,7 @@ import Testing
             }
             hold(["current"] + line)
         }
-        #expect(every > 40 && taken > every + 15, "\(every) and \(taken - every) were taken by the fast one")
+        #expect(every > 40 && taken > every + 8, "\(every) and \(taken - every) were taken by the fast one")
     }
 
     @Test func `the forms in use all day are taken by the fast one`() throws {

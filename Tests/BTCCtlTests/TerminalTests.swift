@@ -11,17 +11,19 @@ import Testing
 
     @Test func `a screen takes back what it drew`() {
         var screen = Screen()
-        #expect(screen.draw(lines("one"), in: (80, 24)) == "\r\u{1B}[Jone")
-        #expect(screen.draw(lines("one", "two"), in: (80, 24)) == "\r\u{1B}[Jone\r\ntwo")
-        #expect(screen.draw(lines("one"), in: (80, 24)) == "\r\u{1B}[1A\u{1B}[Jone")
-        #expect(screen.draw(lines("0123456789"), in: (6, 24)) == "\r\u{1B}[J01234")
-        #expect(screen.draw(lines("1", "2", "3"), in: (80, 2)) == "\r\u{1B}[J1\r\n2", "what would scroll is left out")
+        #expect(screen.draw(lines("one"), in: (80, 24)) == "\rone\u{1B}[K\u{1B}[J")
+        #expect(screen.draw(lines("one", "two"), in: (80, 24)) == "\rone\u{1B}[K\r\ntwo\u{1B}[K\u{1B}[J")
+        #expect(screen.draw(lines("one"), in: (80, 24)) == "\r\u{1B}[1Aone\u{1B}[K\u{1B}[J")
+        #expect(screen.draw(lines("0123456789"), in: (6, 24)) == "\r\u{1B}[J01234\u{1B}[K\u{1B}[J")
+        #expect(
+            screen.draw(lines("1", "2", "3"), in: (80, 2)) == "\r\u{1B}[J1\u{1B}[K\r\n2\u{1B}[K\u{1B}[J",
+            "what would scroll is left out")
     }
 
     @Test func `in a terminal that became narrower it takes back the rows that its lines wrapped into`() {
         var screen = Screen()
         _ = screen.draw(lines("0123456789", "", "0123456"), in: (80, 24))
-        #expect(screen.draw(lines("x"), in: (5, 24)) == "\r\u{1B}[4A\u{1B}[Jx", "two rows, one and two")
+        #expect(screen.draw(lines("x"), in: (5, 24)) == "\r\u{1B}[4A\u{1B}[Jx\u{1B}[K\u{1B}[J", "two rows, one and two")
     }
 
     @Test func `a part stands out in colour, and a cut counts what is seen`() {

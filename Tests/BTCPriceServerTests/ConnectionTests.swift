@@ -1,6 +1,7 @@
 import BTCPriceCore
 import BTCPriceVarlink
 import FoundationEssentials
+import TestSupport
 import Testing
 import Varlink
 
@@ -13,34 +14,45 @@ import Varlink
         var connection: Connection
         var board: Board
         var written = ""
+        /// `CLOCK_BOOTTIME`, milliseconds.
+        var now: Int64 = 0
 
-        init(holding state: PriceState? = sample(1), limits: ServerLimits = limits()) {
-            connection = Connection(
-                service: ServiceInterface(info: Product.info, descriptions: [(PriceInterface.name, "")]), limits: limits
-            )
-            board = Board(instance: "i")
+        init(holding state: PriceState? = sample(1), limits: ServerLimits = limits(), isQuick: Bool = true) {
+            connection = Connection(limits: limits, at: 0, isQuick: isQuick)
+            board = ConnectionTests.board(limits)
             if let state { board.show(state, version: UInt64(state.tick)) }
         }
 
-        mutating func sends(_ text: String) -> Connection.Request? {
-            connection.received(Array(text.utf8), board: &board, at: 0)
+        mutating func sends(_ text: String) -> Connection.Request? { sends(Array(text.utf8)) }
+
+        mutating func sends(_ bytes: [UInt8]) -> Connection.Request? {
+            connection.received(bytes.span, board: &board, at: now)
         }
 
         /// Takes all that waits, `step` bytes at a time.
         mutating func reads(step: Int = .max) -> [String] {
-            while let output = connection.output {
-                let part = output.prefix(step)
-                written += String(decoding: part, as: UTF8.self)
-                connection.wrote(part.count)
-            }
+            while connection.wantsOutput { takes(step) }
             defer { written = "" }
             return written.split(separator: "\0").map(String.init)
         }
+
+        mutating func takes(_ step: Int) {
+            let part = connection.withOutput { Array($0.prefix(step)) }
+            written += String(decoding: part, as: UTF8.self)
+            connection.wrote(part.count, at: now)
+        }
+    }
+
+    static func board(_ limits: ServerLimits = limits()) -> Board {
+        Board(
+            instance: "i", service: ServiceInterface(info: Product.info, descriptions: [(PriceInterface.name, "")]),
+            limits: limits)
     }
 
     static func limits(queued: Int = 4096, message: Int = 1000) -> ServerLimits {
         ServerLimits(
-            connections: 10, connectionsPerUser: 10, messageBytes: message, queuedBytes: queued, sendBufferBytes: 4096,
+            connections: 10, connectionsPerUser: 10, messageBytes: message, queuedBytes: queued, pendingCalls: 2,
+            idleTimeout: .seconds(60), messageTimeout: .seconds(3), writeTimeout: .seconds(6), sendBufferBytes: 4096,
             watchersPerTurn: 2)
     }
 
@@ -86,7 +98,7 @@ import Varlink
         #expect(client.sends(Self.getPrice + fetch + info + Self.getPrice) == .ask(.getPrice(.noCache)))
         #expect(ticks(client.reads()) == [1])
         #expect(!client.connection.wantsInput, "nothing else is looked at while the fetch is under way")
-        client.connection.answered(.state(StateMessage(instance: "i", state: Self.sample(7))))
+        client.connection.answered(.state(StateMessage(instance: "i", state: Self.sample(7))), at: 0)
         #expect(client.connection.proceed(board: &client.board, at: 0) == nil)
         let replies = client.reads()
         #expect(replies.count == 3)
@@ -108,7 +120,7 @@ import Varlink
         let fetch =
             #"{"method":"io.btcpriced.Price.GetPrice","parameters":{"cachePolicy":"noCache"},"oneway":true}"# + "\0"
         #expect(client.sends(fetch) == .ask(.getPrice(.noCache)))
-        client.connection.answered(.state(StateMessage(instance: "i", state: Self.sample(7))))
+        client.connection.answered(.state(StateMessage(instance: "i", state: Self.sample(7))), at: 0)
         #expect(client.reads().isEmpty)
         #expect(client.connection.wantsInput)
     }
@@ -162,12 +174,12 @@ import Varlink
     @Test func `a watcher gets the current state and then each one`() {
         var client = Client()
         #expect(client.sends(Self.watchPrice) == .watch)
-        client.connection.watch(client.board.reply(continues: true, at: 0), version: 1)
+        client.connection.watch(client.board.reply(continues: true, at: 0), version: 1, at: 0)
         #expect(client.connection.isWatching)
         #expect(!client.connection.wantsInput)
         var seen = ticks(client.reads())
         for tick in 2...5 as ClosedRange<Int64> {
-            client.connection.publish(state(tick), version: UInt64(tick))
+            client.connection.publish(state(tick), version: UInt64(tick), at: 0)
             seen += ticks(client.reads(step: 11))
         }
         #expect(seen == [1, 2, 3, 4, 5])
@@ -176,26 +188,26 @@ import Varlink
     @Test func `a slow watcher gets the newest next, not a backlog`() {
         var client = Client()
         _ = client.sends(Self.watchPrice)
-        client.connection.watch(client.board.reply(continues: true, at: 0), version: 1)
+        client.connection.watch(client.board.reply(continues: true, at: 0), version: 1, at: 0)
         // It has begun to read the first one: that one has to be finished.
-        let beginning = client.connection.output?.prefix(10) ?? []
-        client.connection.wrote(10)
-        for tick in 2...1000 as ClosedRange<Int64> { client.connection.publish(state(tick), version: UInt64(tick)) }
-        client.written = String(decoding: beginning, as: UTF8.self)
+        client.takes(10)
+        for tick in 2...1000 as ClosedRange<Int64> {
+            client.connection.publish(state(tick), version: UInt64(tick), at: 0)
+        }
         #expect(ticks(client.reads()) == [1, 1000])
     }
 
     @Test func `a state that it has already is not sent twice`() {
         var client = Client()
         _ = client.sends(Self.watchPrice)
-        client.connection.watch(state(5), version: 5)
-        client.connection.publish(state(4), version: 4)
-        client.connection.publish(state(5), version: 5)
+        client.connection.watch(state(5), version: 5, at: 0)
+        client.connection.publish(state(4), version: 4, at: 0)
+        client.connection.publish(state(5), version: 5, at: 0)
         #expect(ticks(client.reads()) == [5])
     }
 
     @Test func `a state that has grown old is told as stale`() throws {
-        var board = Board(instance: "i")
+        var board = Self.board()
         board.show(Self.sample(1), version: 1)
         func freshness(at boottime: Int64) throws -> String? {
             let bytes = board.reply(continues: false, at: boottime)
@@ -205,6 +217,137 @@ import Varlink
         #expect(try freshness(at: 2001) == "stale")
         board.show(Self.sample(2), version: 2)
         #expect(try freshness(at: 0) == "fresh")
+    }
+
+    // MARK: Time-outs
+
+    @Test func `a client is waited for only so long, with a call, with its rest, and with reading`() {
+        var client = Client()
+        func overdue(at now: Int64) -> Connection.Patience? { client.connection.overdue(client.board.limits, at: now) }
+        #expect(overdue(at: 59_999) == nil)
+        #expect(overdue(at: 60_000) == .idle)
+        client.now = 50_000
+        _ = client.sends(Self.getPrice)
+        _ = client.reads()
+        #expect(overdue(at: 109_999) == nil)
+        #expect(overdue(at: 110_000) == .idle, "counted from the call")
+        client.now = 100_000
+        for character in Self.getPrice.prefix(20) {
+            _ = client.sends(String(character))
+            client.now += 100
+        }
+        #expect(overdue(at: 102_999) == nil)
+        #expect(overdue(at: 103_000) == .message, "counted from its first byte, however often another one comes")
+        _ = client.sends(String(Self.getPrice.dropFirst(20)))
+        #expect(client.now == 102_000)
+        #expect(overdue(at: 107_999) == nil)
+        #expect(overdue(at: 108_000) == .write)
+        client.now = 107_000
+        client.takes(5)
+        #expect(overdue(at: 112_999) == nil, "counted from the last byte that it took")
+        #expect(overdue(at: 113_000) == .write)
+        _ = client.reads()
+        #expect(overdue(at: 113_000) == nil)
+    }
+
+    @Test func `a watcher is waited for only while it has not read, and nobody for an answer of ours`() {
+        var client = Client()
+        _ = client.sends(Self.watchPrice)
+        client.connection.watch(client.board.reply(continues: true, at: 0), version: 1, at: 0)
+        _ = client.reads()
+        func overdue(at now: Int64) -> Connection.Patience? { client.connection.overdue(client.board.limits, at: now) }
+        #expect(overdue(at: 1_000_000) == nil)
+        client.connection.publish(state(2), version: 2, at: 1_000_000)
+        client.connection.publish(state(3), version: 3, at: 1_005_000)
+        #expect(overdue(at: 1_005_999) == nil)
+        #expect(overdue(at: 1_006_000) == .write, "a newer one in its place is no sign of life")
+        var asking = Client(holding: nil)
+        _ = asking.sends(Self.getPrice)
+        #expect(asking.connection.overdue(asking.board.limits, at: 1_000_000) == nil)
+    }
+
+    @Test func `without time-outs everybody is waited for`() {
+        var client = Client()
+        client.board.limits.idleTimeout = nil
+        #expect(client.connection.overdue(client.board.limits, at: .max) == nil)
+        #expect(client.board.limits.sweepPeriod == .milliseconds(750))
+        client.board.limits.messageTimeout = nil
+        client.board.limits.writeTimeout = nil
+        #expect(client.board.limits.sweepPeriod == nil)
+    }
+
+    // MARK: The quick way
+
+    /// What a client sees and what is counted, by the quick way and by the parser's, for the same bytes in the same pieces.
+    private func held(_ pieces: [[UInt8]], holding: PriceState? = sample(1), queued: Int = 4096, reads: [Int]) {
+        var quick = Client(holding: holding, limits: Self.limits(queued: queued))
+        var whole = Client(holding: holding, limits: Self.limits(queued: queued), isQuick: false)
+        for (index, piece) in pieces.enumerated() {
+            guard quick.connection.wantsInput == whole.connection.wantsInput, quick.connection.wantsInput else { break }
+            let requests = (quick.sends(piece), whole.sends(piece))
+            #expect(requests.0 == requests.1, "\(pieces)")
+            if requests.0 == .watch { break }
+            if quick.connection.wantsOutput, whole.connection.wantsOutput,
+                let step = reads[index % reads.count] as Int?, step > 0
+            {
+                quick.takes(step)
+                whole.takes(step)
+            }
+            let proceeded = (
+                quick.connection.proceed(board: &quick.board, at: 0),
+                whole.connection.proceed(board: &whole.board, at: 0)
+            )
+            #expect(proceeded.0 == proceeded.1)
+        }
+        #expect(quick.connection.isFinished == whole.connection.isFinished)
+        #expect(quick.connection.patience == whole.connection.patience)
+        #expect(quick.reads() == whole.reads(), "\(pieces.map { String(decoding: $0, as: UTF8.self) })")
+        #expect(quick.board.counts == whole.board.counts)
+        #expect(quick.connection.interest == whole.connection.interest)
+    }
+
+    @Test func `the quick way is the parser's, however calls are cut, changed and heaped`() {
+        let calls = [
+            Self.getPrice, Self.getPrice, Self.getPrice, Self.watchPrice, " " + Self.getPrice,
+            #"{"method":"io.btcpriced.Price.GetPrice","parameters":{}}"# + "\0",
+            #"{"method":"io.btcpriced.Price.GetPrice","oneway":true}"# + "\0",
+            #"{"method":"io.btcpriced.Price.GetPrice","parameters":{"cachePolicy":"noCache"}}"# + "\0",
+            #"{"method":"org.varlink.service.GetInfo"}"# + "\0", #"{"method":"io.btcpriced.Price.GetPricf"}"# + "\0",
+            "{}\0", "\0", "junk\0", #"{"method":"io.btcpriced.Price.GetPrice"}"#,
+        ].map { Array($0.utf8) }
+        var generator = SeededGenerator.announced()
+        for _ in 0..<250 {
+            var bytes = (0..<Int.random(in: 1...12, using: &generator)).flatMap { _ in
+                calls.randomElement(using: &generator) ?? []
+            }
+            if Int.random(in: 0..<4, using: &generator) == 0 {
+                bytes[Int.random(in: 0..<bytes.count, using: &generator)] = UInt8.random(in: 0...255, using: &generator)
+            }
+            var pieces: [[UInt8]] = []
+            while !bytes.isEmpty {
+                let count =
+                    Bool.random(using: &generator) ? bytes.count : Int.random(in: 1...bytes.count, using: &generator)
+                pieces.append(Array(bytes.prefix(count)))
+                bytes.removeFirst(count)
+            }
+            held(
+                pieces, holding: Int.random(in: 0..<8, using: &generator) == 0 ? nil : Self.sample(1),
+                queued: [300, 1000, 100_000].randomElement(using: &generator) ?? 0,
+                reads: (0..<3).map { _ in [0, 7, 400, .max].randomElement(using: &generator) ?? 0 })
+        }
+    }
+
+    @Test func `the quick way takes what our own client sends`() {
+        var counted = Client()
+        let bytes = PriceCall.getPrice(.localFirst).encoded
+        #expect(QuickCall.getPriceLength == bytes.count)
+        let beginning = Array(bytes.dropLast())
+        let (isOne, isBeginning) = (
+            QuickCall.isGetPrice(bytes.span, at: 0), QuickCall.isGetPrice(beginning.span, at: 0)
+        )
+        #expect(isOne && !isBeginning)
+        #expect(counted.sends(bytes + bytes) == nil)
+        #expect(counted.board.counts.calls == 2 && counted.board.counts.priceCalls == 2)
     }
 
     private func state(_ tick: Int64) -> [UInt8] {

@@ -18,7 +18,16 @@ import Varlink
         let path: String
         let box: EventBox
 
-        init(limits: ServerLimits = .fitting(), administrators: Administrators = Administrators()) throws {
+        /// The calls that were answered elsewhere.
+        let asked: Counter
+
+        /// - Parameter before: What each of those waits for.
+        init(
+            limits: ServerLimits = .fitting(), administrators: Administrators = Administrators(),
+            before: @escaping @Sendable () async -> Void = {}
+        ) throws {
+            let asked = Counter()
+            self.asked = asked
             path = "\(directory.path)/io.btcpriced.Price"
             let log = EventBox()
             box = log
@@ -27,7 +36,9 @@ import Varlink
                 now: { ObservationTime(wall: Timestamp(milliseconds: 0), boottime: 0) },
                 activity: ClientActivity(at: 0), administrators: administrators,
                 answer: { call, _, _ in
-                    switch call {
+                    asked.value.add(1, ordering: .relaxed)
+                    await before()
+                    return switch call {
                     case .getPrice(.noCache):
                         .fetchFailed(
                             FetchFailure(failures: [SourceFailure(source: "binance", error: .refused("HTTP 451"))]))
@@ -50,6 +61,8 @@ import Varlink
             DispatchQueue.global().async { continuation.resume(with: Result(catching: body)) }
         }
     }
+
+    final class Counter: Sendable { let value = Atomic<Int>(0) }
 
     final class EventBox: Sendable {
         private let events = Mutex<[ServerEvent]>([])
@@ -160,6 +173,55 @@ import Varlink
         #expect(try held.next() == 1)
         #expect(throws: ClientError.self) { try PriceConnectionProbe.ask(service.path) }
         #expect(service.box.all == [.tooManyConnectionsOfUser(uid: getuid(), limit: 1)])
+    }
+
+    @Test func `past the limit of calls under way one is refused, and there is room again after one was answered`()
+        async throws
+    {
+        var limits = ServerLimits.fitting()
+        limits.pendingCalls = 2
+        let gate = Gate()
+        let service = try Service(limits: limits) { await gate.pass() }
+        let path = service.path
+        let asked = service.asked
+        try await onAThread {
+            var first = try ClientConnection(path: path), second = try ClientConnection(path: path)
+            var third = try ClientConnection(path: path)
+            try first.send(PriceCall.getStatus.call)
+            try second.send(PriceCall.getStatus.call)
+            // Once both were taken: until then the third one is one of the two.
+            while asked.value.load(ordering: .relaxed) < 2 { usleep(1000) }
+            #expect(throws: ClientError.refused(error: PriceInterface.busy, reason: nil)) {
+                try third.call(PriceCall.getStatus.call)
+            }
+            gate.open()
+            _ = try first.reply(timeout: .seconds(30)).result()
+            _ = try second.reply(timeout: .seconds(30)).result()
+            _ = try third.call(PriceCall.getStatus.call, timeout: .seconds(30))
+        }
+    }
+
+    /// Holds up whoever comes until it is opened.
+    final class Gate: Sendable {
+        private let state = Mutex<(isOpen: Bool, waiting: [CheckedContinuation<Void, Never>])>((false, []))
+
+        func pass() async {
+            await withCheckedContinuation { continuation in
+                let isOpen = state.withLock { state in
+                    if !state.isOpen { state.waiting.append(continuation) }
+                    return state.isOpen
+                }
+                if isOpen { continuation.resume() }
+            }
+        }
+
+        func open() {
+            let waiting = state.withLock { state in
+                defer { state = (true, []) }
+                return state.waiting
+            }
+            for continuation in waiting { continuation.resume() }
+        }
     }
 
     enum PriceConnectionProbe {

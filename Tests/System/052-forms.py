@@ -3,8 +3,11 @@
 
 UPDATE_GOLDEN=1 writes them anew: read the difference before you commit it."""
 
+import fcntl
 import os
+import struct
 import sys
+import termios
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 from btcpriced import *  # noqa: E402, F403
@@ -66,6 +69,11 @@ def forms(place):
     text += "".join(shown(place, "convert", *form) for form in (
         [], ["0.05btc"], ["250usd", "100000sat", "1sat", "$0.5"], ["0.05btc", "250usd", "--raw"], ["7sat", "--json"]))
     return text
+
+
+def bytes_in(descriptor):
+    """How many bytes lie in a pipe (FIONREAD)."""
+    return struct.unpack("i", fcntl.ioctl(descriptor, termios.FIONREAD, b"\0" * 4))[0]
 
 
 def why(text):
@@ -168,6 +176,52 @@ def _():
             done = subprocess.run([BINARIES / "btcctl", *words, "--socket", place.socket], stdout=full, stderr=subprocess.PIPE, text=True)
         equal((done.returncode, done.stderr), (74, "btcctl: cannot write: No space left on device\n"), words)
     daemon.stop()
+
+
+@scenario("closed descriptors, a daemon that hangs, and one that is not for this user")
+def _():
+    place, simulator, daemon = daemon_with_price()
+    for verb in ("wait", "watch", "current"):
+        done = subprocess.run(["sh", "-c", f"{BINARIES}/btcctl {verb} --socket {place.socket} <&- >&-"], capture_output=True, text=True, timeout=10)
+        equal((done.returncode, done.stderr), (74, "btcctl: cannot write: Bad file descriptor\n"), verb)
+    equal(btcctl(place, "wait", "--timeout", "0").status, 0, "what lies ready is taken without any time")
+    # A reader that stands still does not keep a watch from ending, whatever its pipe is like.
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    watch = spawn(["sh", "-c", f"exec {BINARIES}/btcctl watch --json --socket {place.socket}"], stdout=write)
+    fcntl.fcntl(write, 1031, 4096)  # F_SETPIPE_SZ
+    wait_until(lambda: bytes_in(read) > 3500, what="a full pipe", seconds=15)
+    time.sleep(1.2)
+    watch.terminate()
+    equal(watch.wait(timeout=10), -signal.SIGTERM)
+    os.close(read)
+    os.close(write)
+    # Nobody reads, and nothing is printed.
+    btcctl(place, "pause")
+    watch = spawn([BINARIES / "btcctl", "watch", "--socket", place.socket], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    watch.stdout.readline()
+    watch.stdout.close()
+    equal(watch.wait(timeout=10), -signal.SIGPIPE)
+    btcctl(place, "resume")
+    fresh(place)
+    daemon.process.send_signal(signal.SIGSTOP)
+    waiting = spawn([BINARIES / "btcctl", "wait", "--timeout", "7", "--socket", place.socket], stderr=subprocess.PIPE, text=True)
+    reporting = spawn([BINARIES / "btcctl", "status", "--watch", "--socket", place.socket], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(0.5)
+    reporting.send_signal(signal.SIGWINCH)
+    time.sleep(0.2)
+    equal(reporting.poll(), None, "a terminal of another size ends nothing")
+    reporting.terminate()
+    equal((reporting.wait(timeout=3), reporting.stderr.read()), (-signal.SIGTERM, ""))
+    result = btcctl(place, "current")
+    assert "It is there and does not answer" in result.err, result
+    equal(waiting.wait(timeout=10), 75)
+    told = waiting.stderr.read()
+    assert told.startswith("btcctl: waiting: ") and told.count("no answer") == 2, told
+    daemon.process.send_signal(signal.SIGCONT)
+    daemon.stop()
+    result = btcctl(None, "current", "--socket", "")
+    assert "no path that a socket can have" in result.err and result.status == 69, result
 
 
 main()

@@ -11,7 +11,7 @@ from btcpriced import *  # noqa: E402, F403
 class Stage:
     """A daemon whose price the test sets, and a watch that runs a command."""
 
-    def __init__(self, command, *arguments):
+    def __init__(self, command, *arguments, **options):
         self.place = Place()
         known_price(self.place, "68000")
         self.simulator = replaying("68000")
@@ -21,7 +21,7 @@ class Stage:
         atexit.register(shutil.rmtree, self.file.parent, ignore_errors=True)
         self.process = spawn(
             [BINARIES / "btcctl", "watch", "--exec", command, *arguments, "--socket", self.place.socket], stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, env={**os.environ, "LOG": str(self.file)})
+            stderr=subprocess.PIPE, text=True, env={**os.environb, b"LOG": str(self.file).encode(), b"ODD": b"a\xffb"}, **options)
 
     def lines(self):
         return self.file.read_text().splitlines() if self.file.exists() else []
@@ -69,17 +69,17 @@ def _():
 
 @scenario("never two at once: what changes meanwhile is run for once, the newest")
 def _():
-    stage = Stage('echo "begin $BTCCTL_VALUE" >>"$LOG"; read line <"$LOG.go"; echo "end $BTCCTL_VALUE" >>"$LOG"')
+    stage = Stage('echo "begin $BTCCTL_VALUE after ${BTCCTL_PREVIOUS_VALUE:-none}" >>"$LOG"; read line <"$LOG.go"; echo "end $BTCCTL_VALUE" >>"$LOG"')
     os.mkfifo(f"{stage.file}.go")
-    wait_until(lambda: stage.lines() == ["begin 68000"], what="the first")
+    wait_until(lambda: stage.lines() == ["begin 68000 after none"], what="the first")
     for value in ("68001", "68002", "68003"):
         stage.price(value)
     time.sleep(0.5)
-    equal(stage.lines(), ["begin 68000"], "one at a time")
+    equal(stage.lines(), ["begin 68000 after none"], "one at a time")
     Path(f"{stage.file}.go").write_text("\n")
-    stage.logged("begin 68000", "end 68000", "begin 68003")
+    stage.logged("begin 68000 after none", "end 68000", "begin 68003 after 68000")
     Path(f"{stage.file}.go").write_text("\n")
-    stage.logged("begin 68000", "end 68000", "begin 68003", "end 68003")
+    stage.logged("begin 68000 after none", "end 68000", "begin 68003 after 68000", "end 68003")
     stage.end()
 
 
@@ -128,6 +128,17 @@ def _():
     time.sleep(0.2)
     _, err = stage.end()
     equal(err, "btcctl: the command ended by signal 15\n")
+
+
+@scenario("whoever started it may ignore or block SIGCHLD, and what is in the environment is handed on byte for byte")
+def _():
+    for prepare in (lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN), lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])):
+        stage = Stage('printf "%s %s\\n" "$BTCCTL_VALUE" "$(printf %s "$ODD" | od -An -tx1 | tr -d " ")" >>"$LOG"', preexec_fn=prepare)
+        for count, value in enumerate(("68001", "68002", "68003"), 2):
+            wait_until(lambda: len(stage.lines()) == count - 1, what="the command before")
+            stage.price(value)
+        stage.logged(*(f"{value} 61ff62" for value in ("68000", "68001", "68002", "68003")))
+        stage.end()
 
 
 main()

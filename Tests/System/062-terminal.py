@@ -154,6 +154,17 @@ def _():
     stage.daemon.stop()
 
 
+@scenario("on the first row of a screen, and on one that is full, it leaves nothing in the terminal's history")
+def _():
+    stage = Stage()
+    for rows in (12, 3, 1):
+        terminal = Terminal(f"sh -c '. {{rc}}; exec btcctl watch'", rows=rows, ready="68", BTC_PRICED_SOCKET=stage.place.socket)
+        time.sleep(1)
+        equal(terminal.tmux("display", "-p", "#{history_size}"), "0\n", rows)
+        terminal.close()
+    stage.daemon.stop()
+
+
 @scenario("colours are for those who want them, and a dumb terminal gets plain lines")
 def _():
     seen = ""

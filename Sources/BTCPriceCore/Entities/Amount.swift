@@ -12,7 +12,7 @@ public struct Amount: Sendable, Hashable {
         case usd
     }
 
-    /// How many; not negative, at most ``mostDigits`` significant digits.
+    /// How many; not negative, at most ``mostDigits`` digits.
     public let value: Decimal
     /// Of what.
     public let unit: Unit
@@ -38,12 +38,11 @@ public struct Amount: Sendable, Hashable {
             guard let unit = Unit(rawValue: name) else { return nil }
             (number, self.unit) = (lower[..<end], unit)
         }
-        let isPlain = number.utf8.allSatisfy {
-            (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || $0 == UInt8(ascii: ".")
-        }
-        guard isPlain, number.utf8.count <= Self.mostDigits + 1, let value = Decimal(exactly: number) else {
-            return nil
-        }
+        let point = UInt8(ascii: ".")
+        let digits = number.utf8.count { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        guard digits <= Self.mostDigits, number.utf8.count(where: { $0 != point }) == digits,
+            let value = Decimal(exactly: number)
+        else { return nil }
         self.value = value
     }
 

@@ -137,6 +137,30 @@ struct SettingKey: Sendable {
                 name: "socket.path", kind: .text(.path), standard: nil,
                 summary: "The socket; not used where systemd passes one."),
             SettingKey(
+                name: "clients.connections", kind: .integer(0...1_048_576), standard: .integer(0),
+                summary: "The most connections in all; 0 for three quarters of the file descriptors."),
+            SettingKey(
+                name: "clients.connections-per-user", kind: .integer(0...1_048_576), standard: .integer(0),
+                summary: "The most connections of one user; 0 for three quarters of those."),
+            SettingKey(
+                name: "clients.message-bytes", kind: .integer(256...1_048_576), standard: .integer(8192),
+                summary: "The longest call, bytes."),
+            SettingKey(
+                name: "clients.queued-bytes", kind: .integer(4096...16_777_216), standard: .integer(16_384),
+                summary: "Replies that may wait for one client before it is read no further, bytes."),
+            SettingKey(
+                name: "clients.pending-calls", kind: .integer(1...1_048_576), standard: .integer(4096),
+                summary: "Calls in all that may wait for an answer which is not at hand."),
+            SettingKey(
+                name: "clients.idle-timeout-s", kind: .integer(0...86_400), standard: .integer(600),
+                summary: "A connection is closed after so many seconds without a call, unless it watches; 0 for never."),
+            SettingKey(
+                name: "clients.message-timeout-s", kind: .integer(0...86_400), standard: .integer(30),
+                summary: "It is closed when a call takes so many seconds from its first byte to its last; 0 for never."),
+            SettingKey(
+                name: "clients.write-timeout-s", kind: .integer(0...86_400), standard: .integer(60),
+                summary: "It is closed when it leaves its replies lying for so many seconds; 0 for never."),
+            SettingKey(
                 name: "tls.ca-file", kind: .text(.path), standard: nil,
                 summary: "A PEM file with trust anchors beside the system's."),
             SettingKey(

@@ -1,5 +1,6 @@
 import BTCPriceCore
 import BTCPriceNetworking
+import BTCPriceServer
 import BTCPriceVarlink
 import Logging
 
@@ -30,6 +31,7 @@ struct Settings: Sendable {
     let pauseWhenIdle: Duration?
     let directories: Directories
     let socketPath: String
+    let limits: ServerLimits
     let caFile: String?
     let proxy: ExchangeClientSettings.Proxy?
     let logLevel: Logger.Level
@@ -70,6 +72,7 @@ struct Settings: Sendable {
         directories = Directories(
             state: state, runtime: try layers.text("runtime.directory") ?? standardDirectories.runtime)
         socketPath = try layers.text("socket.path") ?? "\(directories.runtime)/\(Product.socketName)"
+        limits = try Self.limits(layers)
         caFile = try layers.text("tls.ca-file")
         proxy = try layers.text("proxy.url").flatMap(URLRule.proxy)
         logLevel = try layers.text("log.level").flatMap(Logger.Level.init(rawValue:)) ?? .info
@@ -92,6 +95,30 @@ struct Settings: Sendable {
             guard let value = entry.value else { return "# \(entry.name) is not set\n" }
             return "\(entry.name) = \(value)  # \(entry.origin)\n"
         }.joined()
+    }
+
+    /// What clients are granted: as it fits this process where nothing else is set.
+    private static func limits(_ layers: Layers) throws(SettingsError) -> ServerLimits {
+        var limits = ServerLimits.fitting()
+        let connections = try layers.integer("clients.connections")
+        if connections > 0 {
+            limits.connections = connections
+            limits.connectionsPerUser = max(1, connections / 4 * 3)
+        }
+        let perUser = try layers.integer("clients.connections-per-user")
+        if perUser > 0 { limits.connectionsPerUser = perUser }
+        limits.messageBytes = try layers.integer("clients.message-bytes")
+        limits.queuedBytes = try layers.integer("clients.queued-bytes")
+        limits.pendingCalls = try layers.integer("clients.pending-calls")
+        limits.idleTimeout = try timeout("clients.idle-timeout-s", layers)
+        limits.messageTimeout = try timeout("clients.message-timeout-s", layers)
+        limits.writeTimeout = try timeout("clients.write-timeout-s", layers)
+        return limits
+    }
+
+    private static func timeout(_ key: String, _ layers: Layers) throws(SettingsError) -> Duration? {
+        let seconds = try layers.integer(key)
+        return seconds > 0 ? .seconds(seconds) : nil
     }
 
     private static func sources(_ layers: Layers) throws(SettingsError) -> [Source] {

@@ -12,7 +12,7 @@ from btcpriced import BINARIES, atexit, equal, wait_until
 class Terminal:
     """A shell in a terminal of its own, into which one types and whose screen one reads."""
 
-    def __init__(self, shell="bash --noprofile --rcfile {rc} -i", columns=80, rows=12, **environment):
+    def __init__(self, shell="bash --noprofile --rcfile {rc} -i", columns=80, rows=12, ready="$", **environment):
         self.folder = tempfile.mkdtemp(prefix="btc-priced-tmux-")
         self.server = ["tmux", "-S", f"{self.folder}/socket", "-f", "/dev/null"]
         variables = {"PS1": "$ ", "LC_ALL": "C.UTF-8", "TZ": "UTC", "NO_COLOR": "",
@@ -20,7 +20,7 @@ class Terminal:
         Path(self.folder, "rc").write_text("".join(f"export {name}='{value}'\n" for name, value in variables.items()))
         self.tmux("new-session", "-d", "-x", columns, "-y", rows, shell.format(rc=f"{self.folder}/rc"))
         atexit.register(self.close)
-        wait_until(lambda: "$" in self.screen(), what="the shell")
+        wait_until(lambda: ready in self.screen(), what="the shell")
 
     def tmux(self, *words):
         done = subprocess.run([*self.server, *map(str, words)], capture_output=True, text=True, timeout=20, env={**os.environ, "LC_ALL": "C.UTF-8"})

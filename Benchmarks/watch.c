@@ -1,0 +1,137 @@
+// Watches a daemon over so many connections, with one more beside them that calls GetPrice without a pause.
+//
+//     watch SOCKET varlink CONNECTIONS TICKS
+//     watch SOCKET redis CONNECTIONS PUBLISHES FILE      PUBLISH of FILE's bytes, to as many subscribers
+//
+// Prints, of each tick or publish, the time until the last one had it, milliseconds: half of them within, the longest; and how long
+// the calls took that fell into such a time: 99 of a hundred within, milliseconds, and how many they were. A tick's time is that of
+// the first watcher's reply less what the state says of its observation (CLOCK_BOOTTIME), so the whole way from the price counts.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char watch_call[] = "{\"method\":\"io.btcpriced.Price.WatchPrice\",\"more\":true}";
+static const char price_call[] = "{\"method\":\"io.btcpriced.Price.GetPrice\"}";
+static const char subscribe[] = "*2\r\n$9\r\nSUBSCRIBE\r\n$5\r\nprice\r\n";
+static const char get[] = "*2\r\n$3\r\nGET\r\n$5\r\nprice\r\n";
+
+static void fail(const char *what)
+{
+    perror(what);
+    exit(69);
+}
+
+static double now(clockid_t clock)
+{
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
+}
+
+static int connected(const char *path)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    strncpy(address.sun_path, path, sizeof address.sun_path - 1);
+    int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (descriptor < 0 || connect(descriptor, (struct sockaddr *)&address, sizeof address) != 0)
+        fail(path);
+    return descriptor;
+}
+
+static void call(int descriptor, const char *text, size_t length)
+{
+    if (send(descriptor, text, length, MSG_NOSIGNAL) != (ssize_t)length)
+        fail("send");
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 5)
+        return 64;
+    int is_redis = strcmp(argv[2], "redis") == 0, count = atoi(argv[3]), rounds = atoi(argv[4]);
+    static char payload[65536], publish[66000], buffer[65536];
+    size_t size = 0, length = 0;
+    if (is_redis) {
+        FILE *file = fopen(argv[5], "rb");
+        size = file ? fread(payload, 1, sizeof payload, file) : 0;
+        length = (size_t)snprintf(publish, sizeof publish, "*3\r\n$7\r\nPUBLISH\r\n$5\r\nprice\r\n$%zu\r\n", size);
+        memcpy(publish + length, payload, size);
+        memcpy(publish + length + size, "\r\n", 2);
+        length += size + 2;
+    }
+    int epoll = epoll_create1(EPOLL_CLOEXEC), caller = connected(argv[1]), publisher = is_redis ? connected(argv[1]) : -1;
+    int *descriptors = malloc((size_t)count * sizeof *descriptors);
+    for (int i = 0; i < count; i++) {
+        descriptors[i] = connected(argv[1]);
+        call(descriptors[i], is_redis ? subscribe : watch_call, is_redis ? sizeof subscribe - 1 : sizeof watch_call);
+        // The current state, or the word that it is subscribed: whole in one piece.
+        if (recv(descriptors[i], buffer, sizeof buffer, 0) <= 0)
+            fail("recv");
+        struct epoll_event event = { .events = EPOLLIN, .data.u32 = (uint32_t)i };
+        if (epoll_ctl(epoll, EPOLL_CTL_ADD, descriptors[i], &event) != 0)
+            fail("epoll_ctl");
+    }
+    fprintf(stderr, "ready\n");
+    struct epoll_event event = { .events = EPOLLIN, .data.u32 = UINT32_MAX };
+    epoll_ctl(epoll, EPOLL_CTL_ADD, caller, &event);
+
+    double *last = calloc((size_t)rounds + 2, sizeof *last), *waited = malloc(sizeof *waited * 1000000);
+    double called = now(CLOCK_MONOTONIC), begun = 0, next_publish = called + 500;
+    int calls = 0, round = 0, reached = 0;
+    call(caller, is_redis ? get : price_call, is_redis ? sizeof get - 1 : sizeof price_call);
+    struct epoll_event events[256];
+    while (round < rounds) {
+        if (is_redis && reached == 0 && begun == 0 && now(CLOCK_MONOTONIC) >= next_publish) {
+            begun = now(CLOCK_BOOTTIME);
+            call(publisher, publish, length);
+        }
+        int ready = epoll_wait(epoll, events, 256, 100);
+        for (int i = 0; i < ready; i++) {
+            uint32_t which = events[i].data.u32;
+            int descriptor = which == UINT32_MAX ? caller : descriptors[which];
+            ssize_t got = recv(descriptor, buffer, sizeof buffer - 1, 0);
+            if (got <= 0)
+                fail("recv");
+            if (which == UINT32_MAX) {
+                double time = now(CLOCK_MONOTONIC);
+                // Only those that fell into a fan-out.
+                if (begun != 0 && calls < 1000000)
+                    waited[calls++] = time - called;
+                called = time;
+                call(caller, is_redis ? get : price_call, is_redis ? sizeof get - 1 : sizeof price_call);
+                continue;
+            }
+            if (!is_redis && begun == 0) {
+                buffer[got] = '\0';
+                char *observed = strstr(buffer, "\"observedBoottime\":");
+                begun = observed ? strtod(observed + 19, NULL) : now(CLOCK_BOOTTIME);
+            }
+            if (++reached < count)
+                continue;
+            last[round++] = now(CLOCK_BOOTTIME) - begun;
+            reached = 0;
+            begun = 0;
+            next_publish = now(CLOCK_MONOTONIC) + 500;
+            if (is_redis && recv(publisher, buffer, sizeof buffer, 0) <= 0)
+                fail("recv");
+        }
+    }
+    qsort(last, (size_t)rounds, sizeof *last, ascending);
+    qsort(waited, (size_t)calls, sizeof *waited, ascending);
+    printf("%.1f %.1f %.2f %d\n", last[rounds / 2], last[rounds - 1], calls ? waited[calls / 100 * 99] : 0.0, calls);
+    return 0;
+}
