@@ -16,18 +16,21 @@ let ours: [SwiftSetting] =
         .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     ] + (libFuzzer == nil ? [] : [.unsafeFlags(["-sanitize=fuzzer", "-enable-testing"])])
 
+/// For fewer pages at the start and for as long as it runs: relocations are packed, and the functions that a program runs through all
+/// the time lie side by side (scripts/symbol-order).
+func compact(_ target: String) -> [String] {
+    [
+        "-use-ld=lld", "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs",
+        "-Xlinker", "--symbol-ordering-file=\(Context.packageDirectory)/Sources/\(target)/symbol-order.txt",
+        "-Xlinker", "--no-warn-symbol-ordering",
+    ]
+}
+
 /// One static-pie binary for the client in a release build: it starts faster than a dynamic one, and keeps address
-/// space randomisation. Needs `--static-swift-stdlib --disable-local-rpath` on the command line (see Makefile). Its relocations are
-/// packed, and what `btcctl current` runs through lies side by side (scripts/order-client): both for fewer pages at the start.
+/// space randomisation. Needs `--static-swift-stdlib --disable-local-rpath` on the command line (see Makefile).
 let staticPIE: [LinkerSetting] = [
     .unsafeFlags(
-        [
-            "-static-executable", "-use-ld=lld", "-Xclang-linker", "-static-pie",
-            "-Xlinker", "--pack-dyn-relocs=relr",
-            "-Xlinker", "--symbol-ordering-file=\(Context.packageDirectory)/Sources/btcctl/symbol-order.txt",
-            "-Xlinker", "--no-warn-symbol-ordering",
-        ],
-        .when(configuration: .release))
+        ["-static-executable", "-Xclang-linker", "-static-pie"] + compact("btcctl"), .when(configuration: .release))
 ]
 
 let package = Package(
@@ -51,7 +54,9 @@ let package = Package(
     ],
     targets: [
         // Executables: an entry point, nothing else.
-        .executableTarget(name: "btc-priced", dependencies: ["BTCPriceDaemon"], swiftSettings: ours),
+        .executableTarget(
+            name: "btc-priced", dependencies: ["BTCPriceDaemon"], exclude: ["symbol-order.txt"], swiftSettings: ours,
+            linkerSettings: [.unsafeFlags(compact("btc-priced"), .when(configuration: .release))]),
         .executableTarget(
             name: "btcctl", dependencies: ["BTCCtl"], exclude: ["symbol-order.txt"], swiftSettings: ours,
             linkerSettings: staticPIE),

@@ -3,7 +3,8 @@
 //     watch SOCKET varlink CONNECTIONS TICKS
 //     watch SOCKET redis CONNECTIONS PUBLISHES FILE      PUBLISH of FILE's bytes, to as many subscribers
 //
-// Prints, of each tick or publish, the time until the last one had it, milliseconds: half of them within, the longest; and how long
+// Prints, of each tick or publish, the time until the last one had it, milliseconds: half of them within, the longest; how many came
+// before the last one had the one before; and how long
 // the calls took that fell into such a time: 99 of a hundred within, milliseconds, and how many they were. A tick's time is that of
 // the first watcher's reply less what the state says of its observation (CLOCK_BOOTTIME), so the whole way from the price counts.
 #define _GNU_SOURCE
@@ -90,13 +91,17 @@ int main(int argc, char **argv)
     epoll_ctl(epoll, EPOLL_CTL_ADD, caller, &event);
 
     double *last = calloc((size_t)rounds + 2, sizeof *last), *waited = malloc(sizeof *waited * 1000000);
-    double called = now(CLOCK_MONOTONIC), begun = 0, next_publish = called + 500;
-    int calls = 0, round = 0, reached = 0;
-    call(caller, is_redis ? get : price_call, is_redis ? sizeof get - 1 : sizeof price_call);
+    double called = now(CLOCK_MONOTONIC), begun = 0, begun_here = 0, ended_here = 0, next_publish = called + 500;
+    int calls = 0, round = 0, reached = 0, missed = 0;
+    long tick = 0;
+    const char *plain = is_redis ? get : price_call;
+    size_t plain_length = is_redis ? sizeof get - 1 : sizeof price_call;
+    call(caller, plain, plain_length);
     struct epoll_event events[256];
     while (round < rounds) {
-        if (is_redis && reached == 0 && begun == 0 && now(CLOCK_MONOTONIC) >= next_publish) {
+        if (is_redis && begun == 0 && now(CLOCK_MONOTONIC) >= next_publish) {
             begun = now(CLOCK_BOOTTIME);
+            begun_here = now(CLOCK_MONOTONIC);
             call(publisher, publish, length);
         }
         int ready = epoll_wait(epoll, events, 256, 100);
@@ -106,32 +111,48 @@ int main(int argc, char **argv)
             ssize_t got = recv(descriptor, buffer, sizeof buffer - 1, 0);
             if (got <= 0)
                 fail("recv");
+            double here = now(CLOCK_MONOTONIC);
             if (which == UINT32_MAX) {
-                double time = now(CLOCK_MONOTONIC);
-                // Only those that fell into a fan-out.
-                if (begun != 0 && calls < 1000000)
-                    waited[calls++] = time - called;
-                called = time;
-                call(caller, is_redis ? get : price_call, is_redis ? sizeof get - 1 : sizeof price_call);
+                // Only those that a fan-out fell into.
+                if (calls < 1000000 && (begun != 0 ? here > begun_here : called < ended_here))
+                    waited[calls++] = here - called;
+                called = here;
+                call(caller, plain, plain_length);
                 continue;
             }
-            if (!is_redis && begun == 0) {
+            if (!is_redis) {
+                // The last message, where several have come.
+                char *found = NULL;
                 buffer[got] = '\0';
-                char *observed = strstr(buffer, "\"observedBoottime\":");
-                begun = observed ? strtod(observed + 19, NULL) : now(CLOCK_BOOTTIME);
+                for (char *at = buffer; (at = memmem(at, (size_t)(buffer + got - at), "\"tick\":", 7)) != NULL; at += 7)
+                    found = at;
+                long its = found ? strtol(found + 7, NULL, 10) : 0;
+                if (its < tick)
+                    continue;
+                if (its > tick) {
+                    // A new tick before all had the last one: counted as a miss, once the first whole one was seen.
+                    if (reached > 0 && round > 0)
+                        missed++;
+                    tick = its;
+                    reached = 0;
+                    char *observed = strstr(found, "\"observedBoottime\":");
+                    begun = observed ? strtod(observed + 19, NULL) : now(CLOCK_BOOTTIME);
+                    begun_here = here;
+                }
             }
             if (++reached < count)
                 continue;
             last[round++] = now(CLOCK_BOOTTIME) - begun;
             reached = 0;
             begun = 0;
-            next_publish = now(CLOCK_MONOTONIC) + 500;
+            ended_here = now(CLOCK_MONOTONIC);
+            next_publish = ended_here + 500;
             if (is_redis && recv(publisher, buffer, sizeof buffer, 0) <= 0)
                 fail("recv");
         }
     }
     qsort(last, (size_t)rounds, sizeof *last, ascending);
     qsort(waited, (size_t)calls, sizeof *waited, ascending);
-    printf("%.1f %.1f %.2f %d\n", last[rounds / 2], last[rounds - 1], calls ? waited[calls / 100 * 99] : 0.0, calls);
+    printf("%.1f %.1f %d %.2f %d\n", last[rounds / 2], last[rounds - 1], missed, calls ? waited[calls * 99 / 100] : 0.0, calls);
     return 0;
 }

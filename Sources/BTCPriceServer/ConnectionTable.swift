@@ -10,6 +10,8 @@ struct ConnectionTable {
         let uid: UInt32
         /// Tells connections apart that had the same descriptor one after the other.
         let generation: UInt32
+
+        fileprivate mutating func apply<Result>(_ body: (inout Slot) -> Result) -> Result { body(&self) }
     }
 
     private var slots: [Slot?] = []
@@ -43,8 +45,8 @@ struct ConnectionTable {
 
     /// Does something with a connection in place; `nil` where there is none.
     mutating func with<Result>(_ descriptor: Int32, _ body: (inout Slot) -> Result) -> Result? {
-        guard Int(descriptor) < slots.count, slots[Int(descriptor)] != nil else { return nil }
-        return body(&slots[Int(descriptor)]!)
+        guard Int(descriptor) < slots.count else { return nil }
+        return slots[Int(descriptor)]?.apply(body)
     }
 
     /// Adds a connection.

@@ -10,6 +10,9 @@ enum QuickCall {
     /// Whether a call for the price with the default policy begins at `offset`, byte for byte as this client writes it.
     static func isGetPrice(_ bytes: Span<UInt8>, at offset: Int) -> Bool {
         guard bytes.count - offset >= getPriceLength else { return false }
-        return bytes.withUnsafeBytes { memcmp($0.baseAddress! + offset, getPrice.utf8Start, getPriceLength) == 0 }
+        return bytes.withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress else { return false }
+            return memcmp(start + offset, getPrice.utf8Start, getPriceLength) == 0
+        }
     }
 }

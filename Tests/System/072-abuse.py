@@ -1,0 +1,290 @@
+#!/usr/bin/env python3
+"""Hostile clients, each with a well-behaved one beside it that loses no second: a watch that misses no tick, and calls that are
+answered within a second. What of it hits a limit is counted."""
+
+import os
+import resource
+import select
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+
+PRICE = "io.btcpriced.Price"
+CALL = json.dumps({"method": f"{PRICE}.GetPrice"}).encode() + b"\0"
+# So short that the test need not wait: the defaults are 600, 30 and 60 s.
+TIMES = ("--clients-idle-timeout-s", "3", "--clients-message-timeout-s", "2", "--clients-write-timeout-s", "2")
+
+place, simulator = Place(), Simulator("--seed", "1")
+daemon = Daemon(place, simulator.urls, *TIMES)
+fresh(place)
+
+
+class Beside:
+    """The well-behaved client: it watches, and calls all the time."""
+
+    def __enter__(self):
+        self.watch = Watch(place, "--json")
+        wait_until(lambda: len(self.watch.lines) >= 1, what="a line")
+        self.slowest, self.calls, self.isOver = 0, 0, False
+        self.thread = threading.Thread(target=self._call, daemon=True)
+        self.thread.start()
+        return self
+
+    def _call(self):
+        connection = Varlink(place.socket)
+        while not self.isOver:
+            begun = time.monotonic()
+            assert connection.call(f"{PRICE}.GetPrice")["parameters"]["state"]["freshness"] == "fresh"
+            self.slowest = max(self.slowest, time.monotonic() - begun)
+            self.calls += 1
+            time.sleep(0.01)
+        connection.close()
+
+    def __exit__(self, kind, error, trace):
+        if kind:
+            return
+        count = len(self.watch.lines)
+        wait_until(lambda: len(self.watch.lines) >= count + 2, what="more lines")
+        self.isOver = True
+        self.thread.join()
+        self.watch.stop()
+        ticks = [state["tick"] for state in self.watch.states]
+        equal(ticks, list(range(ticks[0], ticks[0] + len(ticks))), "the ticks")
+        equal({state["freshness"] for state in self.watch.states}, {"fresh"})
+        assert self.slowest < 1 and self.calls > 20, (self.slowest, self.calls)
+
+    @property
+    def figures(self):
+        return f"{len(self.watch.lines)} ticks without a gap, {self.calls} calls beside it, the slowest {self.slowest * 1000:.0f} ms"
+
+
+def hits():
+    status = btcctl(place, "status", "--json").json["status"]
+    return {limit["name"]: limit["hits"] for limit in status["clients"]["limits"]}
+
+
+def ended(connection, seconds=10):
+    """Whether the daemon closes it, within so long."""
+    connection.socket.settimeout(seconds)
+    try:
+        while connection.socket.recv(65536):
+            pass
+        return True
+    except ConnectionError:
+        return True
+    except TimeoutError:
+        return False
+
+
+def memory():
+    with open(f"/proc/{daemon.process.pid}/status") as status:
+        return int(re.search(r"RssAnon:\s+(\d+)", status.read())[1])
+
+
+def abuse(name, limit=None):
+    """A scenario with the well-behaved client beside it; the limit it hits is counted."""
+    def note(function):
+        @scenario(name)
+        def _():
+            before = hits()
+            with Beside() as beside:
+                figures = function()
+            after = hits()
+            changed = {name: after[name] - before[name] for name in after if after[name] != before[name]}
+            assert (set(changed) == {limit}) if limit else not changed, f"limits hit: {changed}"
+            equal(daemon.process.poll(), None)
+            return ", ".join(filter(None, [beside.figures, f"{limit} {changed[limit]} times" if limit else None, figures]))
+    return note
+
+
+@abuse("half a message and silence", "messageTimeoutMs")
+def _():
+    connection = Varlink(place.socket)
+    connection.send(CALL[:10])
+    begun = time.monotonic()
+    assert ended(connection)
+    assert 1.9 < time.monotonic() - begun < 4
+
+
+@abuse("a message a byte at a time", "messageTimeoutMs")
+def _():
+    quick, slow = Varlink(place.socket), Varlink(place.socket)
+    for byte in CALL:
+        quick.send(bytes([byte]))
+        time.sleep(0.01)
+    equal(quick.receive()["parameters"]["state"]["freshness"], "fresh")
+    try:
+        for byte in CALL:
+            slow.send(bytes([byte]))
+            time.sleep(0.15)
+        raise AssertionError("a message of six seconds was taken")
+    except ConnectionError:
+        pass
+
+
+@abuse("a connection without a call", "idleTimeoutMs")
+def _():
+    begun = time.monotonic()
+    assert ended(Varlink(place.socket))
+    assert 2.9 < time.monotonic() - begun < 6
+
+
+@abuse("sixteen MiB without a NUL", "messageBytes")
+def _():
+    before = memory()
+    connection = Varlink(place.socket)
+    sent = 0
+    try:
+        while sent < 16 << 20:
+            connection.send(b"x" * 65536)
+            sent += 65536
+        raise AssertionError("it was taken")
+    except ConnectionError:
+        pass
+    grown = memory() - before
+    assert grown < 1024, grown
+    return f"ended after {sent} bytes"
+
+
+@abuse("bad JSON, deep nesting, wrong types, duplicate and unknown keys, invalid UTF-8")
+def _():
+    deep = b'{"method":"a.B","parameters":' + b'{"a":' * 500 + b"1" + b"}" * 501 + b"\0"
+    for junk in (b"junk\0", b"\0", b"[]\0", b"{}\0", b'{"method":1}\0', b'{"method":"a.B","parameters":[]}\0', b'{"method":"a.B","more":1}\0',
+                 b'{"method":"a.B","x":1}\0', b'{"method":"a.B","method":"a.B"}\0', b'{"method":"a.B","more":true,"oneway":true}\0',
+                 b'{"method":"\xff\xfe"}\0', b'{"method":"\\ud800"}\0', b"[" * 6000 + b"\0", deep, CALL[:-1] + b" x\0"):
+        connection = Varlink(place.socket)
+        connection.send(CALL + junk)
+        equal(connection.receive()["parameters"]["state"]["freshness"], "fresh", "what came before is answered")
+        assert ended(connection), junk
+    for junk, error in ((b'{"method":"a.B"}\0', "InterfaceNotFound"), (b'{"method":"B"}\0', "MethodNotFound"),
+                        (CALL[:-2] + b',"parameters":{"x":1}}\0', "InvalidParameter"),
+                        (CALL[:-2] + b',"parameters":{"cachePolicy":7}}\0', "InvalidParameter")):
+        connection = Varlink(place.socket)
+        connection.send(junk + CALL)
+        equal(connection.receive()["error"], f"org.varlink.service.{error}")
+        equal(connection.receive()["parameters"]["state"]["freshness"], "fresh", "the connection goes on")
+        connection.close()
+
+
+@abuse("ten thousand calls without reading, and then all of them", "queuedBytes")
+def _():
+    connection = Varlink(place.socket)
+    sender = threading.Thread(target=lambda: connection.send(CALL * 10_000))
+    sender.start()
+    time.sleep(1)
+    for _ in range(10_000):
+        assert connection.receive()["parameters"]["state"]["quote"]
+    sender.join()
+    connection.close()
+
+
+@scenario("calls that are never read end, and cost the others nothing")
+def _():
+    before = hits()
+    with Beside() as beside:
+        connections = [Varlink(place.socket) for _ in range(20)]
+        for connection in connections:
+            connection.socket.setblocking(False)
+            try:
+                while True:
+                    connection.socket.send(CALL * 100)
+            except (BlockingIOError, ConnectionError):
+                pass
+        grown = memory()
+        wait_until(lambda: hits()["writeTimeoutMs"] - before["writeTimeoutMs"] == 20, what="the end of all")
+    return f"{beside.figures}, {grown} KiB anonymous memory"
+
+
+@abuse("connect and close as fast as it goes")
+def _():
+    begun, count = time.monotonic(), 0
+    while time.monotonic() - begun < 3:
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(place.socket)
+        if count % 3 == 0:
+            connection.send(CALL)
+        connection.close()
+        count += 1
+    return f"{count} connections in 3 s"
+
+
+@abuse("a thousand callers who want the exchange asked at once: one fetch")
+def _():
+    simulator.faults("* always delay 300ms")
+    connections = [Varlink(place.socket) for _ in range(1000)]
+    time.sleep(0.1)
+    before = simulator.requests()
+    message = json.dumps({"method": f"{PRICE}.GetPrice", "parameters": {"cachePolicy": "remoteFirst"}}).encode() + b"\0"
+    for connection in connections:
+        connection.send(message)
+    replies = [connection.receive() for connection in connections]
+    after = simulator.requests()
+    simulator.faults("")
+    equal({reply["parameters"]["state"]["freshness"] for reply in replies}, {"fresh"})
+    for connection in connections:
+        connection.close()
+    asked = after["binance"] - before["binance"]
+    # The callers' one, and the ticks' that began meanwhile.
+    assert asked <= 3, asked
+    return f"{asked} requests at the exchange with the ticks'"
+
+
+@scenario("more calls under way than may be: the next is told so, and the others are answered")
+def _():
+    # One that answers slowly, so that the calls lie there.
+    small, other = Place(), replaying("68000")
+    known_price(small, "68000")
+    second = Daemon(small, other.urls, "--clients-pending-calls", "50", "--tick-interval-ms", "3600000", "--source-binance-timeout-ms", "5000",
+                    "--tick-budget-ms", "5000", sources=["binance"])
+    fresh(small)
+    other.faults("* always delay 1500ms")
+    connections = [Varlink(small.socket) for _ in range(80)]
+    for connection in connections:
+        connection.send({"method": f"{PRICE}.GetPrice", "parameters": {"cachePolicy": "remoteFirst"}})
+    replies = [connection.receive() for connection in connections]
+    busy = [reply for reply in replies if "error" in reply]
+    equal((len(busy), busy[0]), (30, {"error": f"{PRICE}.Busy", "parameters": {"limit": 50}}))
+    equal({reply["parameters"]["state"]["freshness"] for reply in replies if "error" not in reply}, {"fresh"})
+    status = btcctl(small, "status", "--json").json["status"]
+    equal({limit["name"]: limit["hits"] for limit in status["clients"]["limits"]}["pendingCalls"], 30)
+    second.stop()
+
+
+@abuse("watchers that do not read keep nobody waiting, and see the newest when they do", "writeTimeoutMs")
+def _():
+    before = hits()["writeTimeoutMs"]
+    sleepers = [Varlink(place.socket) for _ in range(200)]
+    for sleeper in sleepers:
+        sleeper.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        sleeper.send({"method": f"{PRICE}.WatchPrice", "more": True})
+    time.sleep(2.5)
+    first = sleepers[0]
+    newest = btcctl(place, "current", "--json").json["tick"]
+    seen = []
+    while not seen or seen[-1] < newest:
+        seen.append(first.receive()["parameters"]["state"]["tick"])
+    equal(seen, sorted(seen))
+    # Those that go on sleeping are ended once the socket holds no more.
+    wait_until(lambda: hits()["writeTimeoutMs"] > before, seconds=60, what="the end of those who never read", every=0.2)
+    for sleeper in sleepers:
+        sleeper.close()
+
+
+@scenario("descriptors used up: accepting pauses and recovers, the ticks go on")
+def _():
+    pid = daemon.process.pid
+    with Beside() as beside:
+        limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (len(os.listdir(f"/proc/{pid}/fd")) + 3, limits[1]))
+        crowd = [Varlink(place.socket) for _ in range(20)]
+        wait_until(lambda: daemon.said("No client can connect for the moment"), what="the word of it")
+        time.sleep(1.5)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+        for connection in crowd:
+            connection.send(CALL)
+        equal({connection.receive()["parameters"]["state"]["freshness"] for connection in crowd}, {"fresh"})
+    return beside.figures
+
+
+main()
