@@ -6,7 +6,7 @@
 RELEASE = swift build -c release --static-swift-stdlib --disable-local-rpath \
 	-Xcxx '-DTOML_ASSERT(expression)=static_cast<void>(0)'
 
-FORMATTED = Package.swift Sources Tests Fuzz
+FORMATTED = Package.swift Sources Tests Fuzz Benchmarks
 
 .PHONY: build run demo deb test test-system test-deep bench format lint clean
 
@@ -39,9 +39,10 @@ test-system:
 	@Tests/System/run $(ONLY)
 
 ## What takes longer and finds what nobody thought of: virtual months that nobody has seen, and every decoder on inputs made by
-## libFuzzer, in a build of its own.
+## libFuzzer, in a build of its own; and the server's tests under the thread sanitizer, in another one.
 test-deep: build
 	@scripts/dependencies test
+	@scripts/test-threads
 	@for _ in 1 2 3; do SEED=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ') Tests/System/145-judgement.py || exit; done
 	@scripts/fuzz --runs 20000
 
@@ -57,4 +58,4 @@ lint:
 	swift format lint --strict --recursive --parallel $(FORMATTED)
 
 clean:
-	rm -rf .build .build-fuzz
+	rm -rf .build .build-fuzz .build-tsan

@@ -176,12 +176,22 @@ if let libFuzzer {
             name: "fuzz-decoders",
             dependencies: [
                 "BTCCtl", "BTCPriceCore", "BTCPriceDaemon", "BTCPriceFeature", "BTCPriceNetworking",
-                "BTCPricePersistence",
-                "BTCPriceVarlink", "CLibFuzzer", "Varlink",
+                "BTCPricePersistence", "BTCPriceServer", "BTCPriceVarlink", "CLibFuzzer", "Varlink",
             ],
             path: "Fuzz/Decoders", swiftSettings: ours,
             linkerSettings: [
                 .unsafeFlags(["-Xlinker", libFuzzer]), .linkedLibrary("stdc++"), .linkedLibrary("m"),
             ]),
     ]
+}
+
+// What the socket is measured against: only where Benchmarks/run builds it.
+if Context.environment["BTC_PRICED_BENCHMARKS"] != nil {
+    package.targets.append(
+        .executableTarget(
+            name: "nio-handler",
+            dependencies: [
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            path: "Benchmarks/NIOHandler", swiftSettings: ours))
 }

@@ -30,12 +30,14 @@ func state(_ input: [UInt8]) {
 func status(_ input: [UInt8]) {
     guard let message = message(input, StatusMessage.init(json:), \.json) else { return }
     show(message.price.state)
-    hold(!StatusText.lines(message, at: present).isEmpty, "no text")
+    hold(!StatusText(timestamps: ReaderTimestampFormatter()).lines(message, at: present).isEmpty, "no text")
 }
 
 func source(_ input: [UInt8]) {
     guard let report = message(input, SourceReport.init(json:), \.json) else { return }
-    hold(!SourcesText.lines([report], isVerbose: false, at: present).isEmpty, "no text")
+    hold(
+        !SourcesText(timestamps: ReaderTimestampFormatter())
+            .lines([report], isVerbose: false, at: present).isEmpty, "no text")
 }
 
 private func show(_ state: PriceState) {

@@ -16,6 +16,8 @@ let decoders: [String: Run] = [
     "framing": { each($0, $1, framing) },
     "call": { each($0, $1, call) },
     "reply": { each($0, $1, reply) },
+    "fresh-reply": { each($0, $1, freshReply) },
+    "connection": { each($0, $1, connection) },
     "interface": { each($0, $1) { interface(String(decoding: $0, as: UTF8.self)) } },
     "state": { each($0, $1, state) },
     "status": { each($0, $1, status) },

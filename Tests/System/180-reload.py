@@ -73,6 +73,31 @@ def _():
     return f"{len(ticks)} ticks without a gap over three reloads"
 
 
+@scenario("limits on clients are taken, and count from then on")
+def _():
+    daemon = Configured()
+    idle, watch = Varlink(daemon.place.socket), Watch(daemon.place, "--json")
+    wait_until(lambda: len(watch.lines) > 1, what="lines")
+    daemon.reload("clients.connections-per-user = 3\nclients.idle-timeout-s = 1\n")
+    idle.socket.settimeout(5)
+    equal(idle.socket.recv(1), b"", "the idle one is closed")
+    first, second, third = [Varlink(daemon.place.socket) for _ in range(3)]
+    for connection in (first, second):
+        connection.send({"method": "io.btcpriced.Price.WatchPrice", "more": True})
+        connection.receive()
+    try:
+        third.call("io.btcpriced.Price.GetPrice")
+        raise AssertionError("a fourth connection was served")
+    except (EOFError, ConnectionError):
+        pass
+    second.close()
+    limits = {limit["name"]: limit for limit in daemon.status()["clients"]["limits"]}
+    equal((limits["connectionsPerUser"]["most"], limits["connectionsPerUser"]["hits"]), (3, 1))
+    equal((limits["idleTimeoutMs"]["most"], limits["idleTimeoutMs"]["hits"]), (1000, 1))
+    equal(watch.process.poll(), None, "a watch is not idle")
+    daemon.stop()
+
+
 @scenario("a source that told us to stay away is not asked sooner because of a reload")
 def _():
     daemon = Configured(faults="binance always status 429 retry-after 60 body {}")

@@ -1,0 +1,39 @@
+// What we chose against: SwiftNIO as it is used, a handler that answers each NUL with the same bytes. No parser, no limits, no counters.
+//
+//     nio-handler SOCKET FILE      FILE holds the reply, its NUL included
+import Glibc
+import NIOCore
+import NIOPosix
+
+/// Answers each message with the reply.
+final class Answering: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let reply: ByteBuffer
+
+    init(_ reply: ByteBuffer) {
+        self.reply = reply
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        for byte in unwrapInboundIn(data).readableBytesView where byte == 0 {
+            context.write(wrapOutboundOut(reply), promise: nil)
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        context.flush()
+    }
+}
+
+let file = fopen(CommandLine.arguments[2], "rb")
+var bytes = [UInt8](repeating: 0, count: 65_536)
+let count = fread(&bytes, 1, bytes.count, file)
+let reply = ByteBuffer(bytes: bytes[..<count])
+let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+let channel = try ServerBootstrap(group: group)
+    .serverChannelOption(.backlog, value: 4096)
+    .childChannelInitializer { $0.pipeline.addHandler(Answering(reply)) }
+    .bind(unixDomainSocketPath: CommandLine.arguments[1]).wait()
+try channel.closeFuture.wait()
