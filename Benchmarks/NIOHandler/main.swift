@@ -34,6 +34,8 @@ let reply = ByteBuffer(bytes: bytes[..<count])
 let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 let channel = try ServerBootstrap(group: group)
     .serverChannelOption(.backlog, value: 4096)
-    .childChannelInitializer { $0.pipeline.addHandler(Answering(reply)) }
+    .childChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(Answering(reply)) }
+    }
     .bind(unixDomainSocketPath: CommandLine.arguments[1]).wait()
 try channel.closeFuture.wait()

@@ -36,23 +36,14 @@ def shown(place, *arguments, environment=None):
     """A command, what it printed, and its status."""
     done = btcctl(place, *arguments, environment=environment)
     if "--json" in arguments:
-        for line in done.out.splitlines():
-            valid(line)
+        printed.extend(done.out.splitlines())
     words = " ".join(f"'{word}'" if re.search(r"[ {$]", word) else word for word in arguments)
     lines = [f"$ btcctl {words}"] + done.out.splitlines() + [f"2> {line}" for line in done.err.splitlines()] + [f"-> {done.status}"]
     return normal("\n".join(lines), place) + "\n"
 
 
-def valid(line):
-    """Holds a line against docs/btcctl.schema.json."""
-    try:
-        import jsonschema
-    except ImportError:
-        raise Skip("there is no python3-jsonschema") from None
-    schema = json.loads((ROOT / "docs" / "btcctl.schema.json").read_text())
-    value = json.loads(line)
-    jsonschema.Draft7Validator(schema).validate(value)
-    return value
+# Every line that --json has printed here.
+printed = []
 
 
 def daemon_with_price():
@@ -222,6 +213,32 @@ def _():
     daemon.stop()
     result = btcctl(None, "current", "--socket", "")
     assert "no path that a socket can have" in result.err and result.status == 69, result
+
+
+@scenario("all that --json has printed here is what the schema says, and nothing else would be")
+def _():
+    python = os.environ.get("VARLINK_PYTHON")
+    if not python:
+        raise Skip("VARLINK_PYTHON names no Python with the jsonschema package")
+    assert len(printed) > 10, printed
+    program = """if True:
+        import json, jsonschema, sys
+        schema = json.load(open(sys.argv[1]))
+        jsonschema.Draft7Validator.check_schema(schema)
+        validator = jsonschema.Draft7Validator(schema)
+        for line in sys.stdin:
+            validator.validate(json.loads(line))
+            broken = json.loads(line)
+            broken["version"] = 2
+            assert not validator.is_valid(broken), broken
+        print("good")
+    """
+    place, simulator, daemon = daemon_with_price()
+    printed.extend(btcctl(place, *words, "--json").out.strip() for words in (["status"], ["sources"], ["pause"], ["resume"]))
+    daemon.stop()
+    done = subprocess.run([python, "-c", program, ROOT / "docs" / "btcctl.schema.json"], input="\n".join(printed), capture_output=True, text=True)
+    equal((done.returncode, done.stdout), (0, "good\n"), done.stderr)
+    return f"{len(printed)} lines"
 
 
 main()
