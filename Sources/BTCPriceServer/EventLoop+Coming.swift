@@ -1,0 +1,88 @@
+import BTCPriceCore
+import CEpoll
+import Glibc
+
+/// How clients come and go.
+extension EventLoop {
+    mutating func accept() {
+        // A few at a time: whoever connects without end must not keep the others waiting.
+        for _ in 0..<64 {
+            let descriptor = cepoll_accept(environment.listener.descriptor)
+            if descriptor >= 0 {
+                admit(descriptor)
+                continue
+            }
+            switch errno {
+            case EAGAIN, EINTR, ECONNABORTED: return
+            default:
+                // EMFILE and its like: level-triggered, it would be reported without end.
+                environment.report(.acceptFailed(reason: systemError(errno)))
+                acceptAgainAt = boottime + Self.acceptPause
+                _ = cepoll_remove(epoll, environment.listener.descriptor)
+                return
+            }
+        }
+    }
+
+    mutating func resumeAccepting() {
+        let isBack = cepoll_add(epoll, environment.listener.descriptor, cepoll_in, Self.listenerTag) == 0
+        acceptAgainAt = isBack ? nil : boottime + Self.acceptPause
+    }
+
+    private mutating func admit(_ descriptor: Int32) {
+        let uid = UInt32(truncatingIfNeeded: cepoll_peer_uid(descriptor))
+        let limits = board.limits
+        guard table.count < limits.connections else {
+            refused.inAll += 1
+            environment.report(.tooManyConnections(limit: limits.connections))
+            close(descriptor)
+            return
+        }
+        guard table.count(of: uid) < limits.connectionsPerUser else {
+            refused.ofUser += 1
+            environment.report(.tooManyConnectionsOfUser(uid: uid, limit: limits.connectionsPerUser))
+            close(descriptor)
+            return
+        }
+        var size = limits.sendBufferBytes
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout.size(ofValue: size)))
+        let tag = table.add(
+            Connection(limits: limits, at: boottime), descriptor: descriptor, uid: uid, interest: cepoll_in)
+        if cepoll_add(epoll, descriptor, cepoll_in, tag) != 0 { drop(descriptor) }
+    }
+
+    mutating func drop(_ descriptor: Int32) {
+        if watchers.leave(descriptor) {
+            environment.inbox.leaveWatcher()
+            environment.activity.watcherLeft(at: boottime)
+        }
+        // Nobody is left to tell: a fetch that no other client waits for ends here.
+        table[descriptor]?.answer?.cancel()
+        table.remove(descriptor)
+        close(descriptor)
+        if acceptAgainAt != nil { resumeAccepting() }
+    }
+
+    /// Ends the connections whose clients have taken too long.
+    mutating func sweep() {
+        guard table.count > 0, let period = board.limits.sweepPeriod else {
+            sweepAt = nil
+            return
+        }
+        guard let due = sweepAt else {
+            sweepAt = boottime + period.wholeMilliseconds
+            return
+        }
+        guard boottime >= due else { return }
+        sweepAt = boottime + period.wholeMilliseconds
+        for descriptor in table.descriptors {
+            guard let patience = table[descriptor]?.connection.overdue(board.limits, at: boottime) else { continue }
+            switch patience {
+            case .idle: overdue.idle += 1
+            case .message: overdue.message += 1
+            case .write: overdue.write += 1
+            }
+            drop(descriptor)
+        }
+    }
+}

@@ -1,0 +1,148 @@
+import BTCPriceCore
+import BTCPriceVarlink
+import CEpoll
+import Glibc
+import Varlink
+
+/// How clients are served.
+extension EventLoop {
+    mutating func serve(_ event: cepoll_event, _ buffer: inout [UInt8]) {
+        guard let descriptor = table.descriptor(of: event.tag) else { return }
+        // Both directions are shut: whatever it still asked for, nobody is left to tell.
+        if event.events & (cepoll_hup | cepoll_err) != 0 {
+            drop(descriptor)
+            return
+        }
+        if event.events & cepoll_in != 0 { readInput(descriptor, &buffer) }
+        flush(descriptor)
+    }
+
+    private mutating func readInput(_ descriptor: Int32, _ buffer: inout [UInt8]) {
+        // A few at a time: whoever sends without end gets its turns like everybody else.
+        for _ in 0..<4 {
+            guard table.with(descriptor, { $0.connection.wantsInput }) == true else { return }
+            let count = buffer.withUnsafeMutableBytes { recv(descriptor, $0.baseAddress, $0.count, 0) }
+            if count > 0 {
+                environment.inbox.refresh(&board)
+                let now = boottime
+                let request = table.with(descriptor) {
+                    $0.connection.received(buffer.span.extracting(first: count), board: &board, at: now)
+                }
+                if let request, let request { fulfil(request, descriptor) }
+                // A short read has emptied the socket.
+                if count < buffer.count { return }
+            } else if count == 0 {
+                table[descriptor]?.connection.inputEnded()
+            } else if errno != EINTR {
+                return
+            }
+        }
+    }
+
+    mutating func takeCallsReadBefore(_ descriptor: Int32) {
+        environment.inbox.refresh(&board)
+        if let request = table[descriptor]?.connection.proceed(board: &board, at: boottime) {
+            fulfil(request, descriptor)
+        }
+    }
+
+    private mutating func fulfil(_ request: Connection.Request, _ descriptor: Int32) {
+        switch request {
+        case .watch:
+            environment.inbox.enterWatcher(&board)
+            watchers.enter(descriptor)
+            environment.activity.watcherCame()
+            priceIsWanted()
+            let state = board.reply(continues: true, at: boottime)
+            table[descriptor]?.connection.watch(state, version: board.version, at: boottime)
+        case .ask(let call): ask(call, descriptor)
+        }
+    }
+
+    /// Has a call answered elsewhere.
+    private mutating func ask(_ call: PriceCall, _ descriptor: Int32) {
+        let tag = table.tag(of: descriptor)
+        pending += 1
+        guard !call.changesTheDaemon || environment.administrators.include(peerOf: descriptor) else {
+            environment.inbox.answer(tag, .permissionDenied)
+            return
+        }
+        guard pending <= board.limits.pendingCalls else {
+            refusedCalls += 1
+            environment.inbox.answer(tag, .busy(limit: board.limits.pendingCalls))
+            return
+        }
+        let counts = clientCounts
+        let uid = table[descriptor]?.uid ?? .max
+        table[descriptor]?.answer = Task { [environment] in
+            environment.inbox.answer(tag, await environment.answer(call, uid, counts))
+        }
+    }
+
+    mutating func tellOfPriceCalls() {
+        guard board.counts.priceCalls != toldPriceCalls else { return }
+        toldPriceCalls = board.counts.priceCalls
+        priceIsWanted()
+    }
+
+    private func priceIsWanted() {
+        guard environment.activity.called(at: boottime) else { return }
+        Task { [environment] in await environment.wake() }
+    }
+
+    private var clientCounts: ClientCounts {
+        ClientCounts(
+            connections: table.count, users: table.users, watchers: watchers.count, calls: board.counts.calls,
+            limits: board.limits, refused: refused.inAll, refusedOfUser: refused.ofUser,
+            tooLong: board.counts.tooLong, heldBack: board.counts.heldBack, refusedCalls: refusedCalls,
+            idle: overdue.idle, slowMessages: overdue.message, slowReaders: overdue.write)
+    }
+
+    /// What writing has come to.
+    private enum Written {
+        case asMuchAsPossible
+        /// There is room for calls that were read before.
+        case callsWait
+        case failed
+    }
+
+    /// Writes what can be written, and asks for the events that matter from here on.
+    mutating func flush(_ descriptor: Int32) {
+        var written = write(descriptor)
+        while case .callsWait = written {
+            takeCallsReadBefore(descriptor)
+            // Without a reply, what is left is the beginning of a call.
+            guard table[descriptor]?.connection.wantsOutput == true else { break }
+            written = write(descriptor)
+        }
+        if case .failed = written { return drop(descriptor) }
+        let change = table.with(descriptor) { slot -> (isFinished: Bool, events: UInt32)? in
+            let events = slot.connection.interest
+            guard events != slot.interest else { return nil }
+            slot.interest = events
+            return (slot.connection.isFinished, events)
+        }
+        guard let change, let change else { return }
+        if change.isFinished { return drop(descriptor) }
+        _ = cepoll_modify(epoll, descriptor, change.events, table.tag(of: descriptor))
+    }
+
+    private mutating func write(_ descriptor: Int32) -> Written {
+        let now = boottime
+        return table.with(descriptor) { slot in
+            while slot.connection.wantsOutput {
+                let count = slot.connection.withOutput {
+                    send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+                }
+                if count >= 0 {
+                    slot.connection.wrote(count, at: now)
+                } else if errno == EAGAIN {
+                    return .asMuchAsPossible
+                } else if errno != EINTR {
+                    return .failed
+                }
+            }
+            return slot.connection.hasCallsWaiting ? .callsWait : .asMuchAsPossible
+        } ?? .asMuchAsPossible
+    }
+}
