@@ -16,21 +16,19 @@ let ours: [SwiftSetting] =
         .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     ] + (libFuzzer == nil ? [] : [.unsafeFlags(["-sanitize=fuzzer", "-enable-testing"])])
 
-/// For fewer pages at the start and for as long as it runs: relocations are packed, and the functions that a program runs through all
-/// the time lie side by side (scripts/symbol-order).
-func compact(_ target: String) -> [String] {
-    [
-        "-use-ld=lld", "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs",
-        "-Xlinker", "--symbol-ordering-file=\(Context.packageDirectory)/Sources/\(target)/symbol-order.txt",
-        "-Xlinker", "--no-warn-symbol-ordering",
-    ]
-}
-
 /// One static-pie binary for the client in a release build: it starts faster than a dynamic one, and keeps address
-/// space randomisation. Needs `--static-swift-stdlib --disable-local-rpath` on the command line (see Makefile).
+/// space randomisation. Needs `--static-swift-stdlib --disable-local-rpath` on the command line (see Makefile). Its relocations are
+/// packed, and what `btcctl current` runs through lies side by side (scripts/symbol-order): both for fewer pages at the start. Not so
+/// the daemon: this linker would keep the data of ICU in it, which nothing there refers to.
 let staticPIE: [LinkerSetting] = [
     .unsafeFlags(
-        ["-static-executable", "-Xclang-linker", "-static-pie"] + compact("btcctl"), .when(configuration: .release))
+        [
+            "-static-executable", "-use-ld=lld", "-Xclang-linker", "-static-pie",
+            "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs",
+            "-Xlinker", "--symbol-ordering-file=\(Context.packageDirectory)/Sources/btcctl/symbol-order.txt",
+            "-Xlinker", "--no-warn-symbol-ordering",
+        ],
+        .when(configuration: .release))
 ]
 
 let package = Package(
@@ -54,9 +52,7 @@ let package = Package(
     ],
     targets: [
         // Executables: an entry point, nothing else.
-        .executableTarget(
-            name: "btc-priced", dependencies: ["BTCPriceDaemon"], exclude: ["symbol-order.txt"], swiftSettings: ours,
-            linkerSettings: [.unsafeFlags(compact("btc-priced"), .when(configuration: .release))]),
+        .executableTarget(name: "btc-priced", dependencies: ["BTCPriceDaemon"], swiftSettings: ours),
         .executableTarget(
             name: "btcctl", dependencies: ["BTCCtl"], exclude: ["symbol-order.txt"], swiftSettings: ours,
             linkerSettings: staticPIE),

@@ -194,6 +194,8 @@ struct Connection {
     mutating func watch(_ bytes: [UInt8], version: UInt64, at boottime: Int64) {
         mode = .watching
         since = boottime
+        // Nothing more is read: what lay there need not be held.
+        input = MessageBuffer(limit: 0)
         seen = version
         send(bytes)
         lastIsState = true
