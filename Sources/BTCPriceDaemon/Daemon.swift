@@ -1,6 +1,7 @@
 import BTCPriceNetworking
 import BTCPriceServer
 import BTCPriceVarlink
+import CMemory
 import Glibc
 import Logging
 import Systemd
@@ -54,6 +55,7 @@ public enum Daemon {
         let settings: Settings
         do {
             ServerLimits.raiseDescriptors()
+            cmemory_return_large_blocks()
             settings = try Settings.read(commandLine: commandLine, environment: environment, uid: getuid())
         } catch {
             complain("\(error)")

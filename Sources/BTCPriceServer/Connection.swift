@@ -149,7 +149,8 @@ struct Connection {
         guard let head = queue.first, headOffset == head.count else { return }
         headOffset = 0
         if queue.count == 1 {
-            queue.removeAll(keepingCapacity: true)
+            // A watcher waits a second for the next one, and ten thousand of them hold ten thousand empty buffers.
+            queue.removeAll(keepingCapacity: !isWatching)
             lastIsState = false
         } else {
             queue.removeFirst()

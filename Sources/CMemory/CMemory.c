@@ -2,6 +2,7 @@
 #include "CMemory.h"
 
 #include <link.h>
+#include <malloc.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -27,4 +28,9 @@ static int drop(struct dl_phdr_info *object, size_t size, void *data)
 void cmemory_drop_clean_pages(void)
 {
     dl_iterate_phdr(drop, NULL);
+}
+
+void cmemory_return_large_blocks(void)
+{
+    mallopt(M_MMAP_THRESHOLD, 128 * 1024);
 }
