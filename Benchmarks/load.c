@@ -5,16 +5,11 @@
 // varlink: calls GetPrice; a reply ends with a NUL. redis: GET price; a reply is as long as it says. Prints calls a second, and how
 // long a call took, microseconds: half of them, 99 of a hundred, the longest.
 #define _GNU_SOURCE
-#include <errno.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "connecting.h"
 
 static const char varlink_call[] = "{\"method\":\"io.btcpriced.Price.GetPrice\"}";
 static const char redis_call[] = "*2\r\n$3\r\nGET\r\n$5\r\nprice\r\n";
@@ -30,22 +25,6 @@ static uint64_t now(void)
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
-static void fail(const char *what)
-{
-    perror(what);
-    exit(69);
-}
-
-static int connected(const char *path)
-{
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    strncpy(address.sun_path, path, sizeof address.sun_path - 1);
-    int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (descriptor < 0 || connect(descriptor, (struct sockaddr *)&address, sizeof address) != 0)
-        fail(path);
-    return descriptor;
 }
 
 static int ascending(const void *a, const void *b)

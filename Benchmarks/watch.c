@@ -8,43 +8,22 @@
 // the calls took that fell into such a time: 99 of a hundred within, milliseconds, and how many they were. A tick's time is that of
 // the first watcher's reply less what the state says of its observation (CLOCK_BOOTTIME), so the whole way from the price counts.
 #define _GNU_SOURCE
-#include <errno.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "connecting.h"
 
 static const char watch_call[] = "{\"method\":\"io.btcpriced.Price.WatchPrice\",\"more\":true}";
 static const char price_call[] = "{\"method\":\"io.btcpriced.Price.GetPrice\"}";
 static const char subscribe[] = "*2\r\n$9\r\nSUBSCRIBE\r\n$5\r\nprice\r\n";
 static const char get[] = "*2\r\n$3\r\nGET\r\n$5\r\nprice\r\n";
 
-static void fail(const char *what)
-{
-    perror(what);
-    exit(69);
-}
-
 static double now(clockid_t clock)
 {
     struct timespec time;
     clock_gettime(clock, &time);
     return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
-}
-
-static int connected(const char *path)
-{
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    strncpy(address.sun_path, path, sizeof address.sun_path - 1);
-    int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (descriptor < 0 || connect(descriptor, (struct sockaddr *)&address, sizeof address) != 0)
-        fail(path);
-    return descriptor;
 }
 
 static void call(int descriptor, const char *text, size_t length)

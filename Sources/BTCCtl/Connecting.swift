@@ -31,7 +31,7 @@ enum Connecting {
                     Signals.endIfAsked()
                     continue
                 case .unreachable, .timedOut, .closed: tried.append(error)
-                case .refused(PriceInterface.fetchFailed, let reason?): throw .fetchFailed(reason)
+                case .refused(PriceInterface.fetchFailed, let reason?): throw .noPrice(reason)
                 case .refused("\(ServiceInterface.name).PermissionDenied", _): throw .permissionDenied
                 case .refused(PriceInterface.busy, _): throw .busy(paths[next])
                 case .refused("\(ServiceInterface.name).MethodNotFound", _): throw .tooOldDaemon

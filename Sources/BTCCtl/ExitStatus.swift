@@ -56,11 +56,7 @@ struct Complaint: Error, Equatable {
             : "Start it with 'systemctl start btc-priced', or name its socket with --socket."
     }
 
-    static func fetchFailed(_ reason: String) -> Complaint {
-        .noPrice(reason)
-    }
-
-    /// There never was a price.
+    /// There never was a price, or no source gave one.
     static func noPrice(_ failure: String?) -> Complaint {
         Complaint(
             word: "noPrice", message: [PriceTexts.failed, failure].compactMap(\.self).joined(separator: " "),

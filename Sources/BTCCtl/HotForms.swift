@@ -4,7 +4,7 @@ import BTCPriceFeature
 extension Invocation {
     /// Reads the forms that status bars and scripts use all the time, without the cost of a whole parser. Whatever it does not
     /// know for sure is `nil` and goes to ArgumentParser; a test holds the two to the same meaning.
-    init?(hotForm arguments: some BidirectionalCollection<String>) {
+    init?(hotForm arguments: some Collection<String>) {
         switch arguments.first {
         case "current":
             var options = CurrentOptions()

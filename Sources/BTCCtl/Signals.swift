@@ -2,15 +2,15 @@ import BTCPriceCore
 import Glibc
 import Synchronization
 
-/// The signals that a command which goes on for long cares for. A handler notes that one came and writes to a pipe, which every wait looks at too: so
-/// none is lost between looking at the note and beginning to wait.
+/// The signals that a command which goes on for long cares for. A handler notes that one came and writes to a pipe, which every wait
+/// looks at too: so none is lost between looking at the note and beginning to wait.
 enum Signals {
     private static let continued = Atomic<Bool>(false)
     private static let ending = Atomic<Int32>(0)
     private static let pipeEnd = Atomic<Int32>(-1)
 
-    /// Begins to note SIGCONT, SIGWINCH, and the signals by which a user ends a program on a terminal. One that we were started to ignore,
-    /// as nohup(1) does, stays ignored.
+    /// Begins to note SIGCONT, SIGWINCH, and the signals by which a user ends a program on a terminal. One that we were started to
+    /// ignore, as nohup(1) does, stays ignored.
     /// - Returns: A descriptor that is readable once a signal has come; -1 if there is none to be had.
     static func catchThem() -> Int32 {
         // Touched here first: a handler must not be the one to initialise them.

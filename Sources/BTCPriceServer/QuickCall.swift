@@ -1,18 +1,17 @@
+import BTCPriceVarlink
 import Glibc
 
 /// The bytes of the call that nearly every client makes.
 enum QuickCall {
-    private static let getPrice: StaticString = "{\"method\":\"io.btcpriced.Price.GetPrice\"}\0"
-
     /// How many bytes it has, its NUL included.
-    static var getPriceLength: Int { getPrice.utf8CodeUnitCount }
+    static var getPriceLength: Int { PriceCall.commonest.utf8CodeUnitCount }
 
     /// Whether a call for the price with the default policy begins at `offset`, byte for byte as this client writes it.
     static func isGetPrice(_ bytes: Span<UInt8>, at offset: Int) -> Bool {
         guard bytes.count - offset >= getPriceLength else { return false }
         return bytes.withUnsafeBytes { bytes in
             guard let start = bytes.baseAddress else { return false }
-            return memcmp(start + offset, getPrice.utf8Start, getPriceLength) == 0
+            return memcmp(start + offset, PriceCall.commonest.utf8Start, getPriceLength) == 0
         }
     }
 }

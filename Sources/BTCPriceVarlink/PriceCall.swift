@@ -70,9 +70,13 @@ public enum PriceCall: Sendable, Hashable {
         }
     }
 
-    /// The call's bytes, its NUL included. That of the commonest one stands written down.
+    /// The bytes of the commonest call, for the held price, its NUL included: what ``encoded`` gives and a server may know it by.
+    @inlinable public static var commonest: StaticString { "{\"method\":\"io.btcpriced.Price.GetPrice\"}\0" }
+
+    /// The call's bytes, its NUL included.
     public var encoded: [UInt8] {
-        self == .getPrice(.localFirst) ? Array("{\"method\":\"io.btcpriced.Price.GetPrice\"}\0".utf8) : call.encoded()
+        guard self == .getPrice(.localFirst) else { return call.encoded() }
+        return Self.commonest.withUTF8Buffer { Array($0) }
     }
 
     /// A call that is answered with an error.

@@ -58,16 +58,13 @@ public struct Amount: Sendable, Hashable {
     /// - Parameter price: What one bitcoin costs in dollars; positive.
     public func converted(at price: Decimal) -> ConvertedAmount {
         switch unit {
-        case .btc: ConvertedAmount(btc: value, sat: value * Self.satoshis, usd: value * price)
-        case .sat: ConvertedAmount(btc: value / Self.satoshis, sat: value, usd: value * price / Self.satoshis)
+        case .btc: return ConvertedAmount(btc: value, sat: value * Self.satoshis, usd: value * price)
+        case .sat: return ConvertedAmount(btc: value / Self.satoshis, sat: value, usd: value * price / Self.satoshis)
         case .usd:
             // There is nothing smaller than a satoshi to pay with.
-            Self.whole(satoshis: (value / price * Self.satoshis).rounded(toPlaces: 0), usd: value)
+            let sat = (value / price * Self.satoshis).rounded(toPlaces: 0)
+            return ConvertedAmount(btc: sat / Self.satoshis, sat: sat, usd: value)
         }
-    }
-
-    private static func whole(satoshis sat: Decimal, usd: Decimal) -> ConvertedAmount {
-        ConvertedAmount(btc: sat / satoshis, sat: sat, usd: usd)
     }
 }
 
