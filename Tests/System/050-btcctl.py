@@ -105,7 +105,7 @@ def _():
 @scenario("a daemon that does not answer in 5 s is not reached")
 def _():
     place, simulator, daemon = running()
-    daemon.process.send_signal(signal.SIGSTOP)
+    suspend(daemon.process)
     begun = time.monotonic()
     result = btcctl(place, "current")
     seconds = time.monotonic() - begun

@@ -195,7 +195,7 @@ def _():
     equal(watch.wait(timeout=10), -signal.SIGPIPE)
     btcctl(place, "resume")
     fresh(place)
-    daemon.process.send_signal(signal.SIGSTOP)
+    suspend(daemon.process)
     waiting = spawn([BINARIES / "btcctl", "wait", "--timeout", "7", "--socket", place.socket], stderr=subprocess.PIPE, text=True)
     reporting = spawn([BINARIES / "btcctl", "status", "--watch", "--socket", place.socket], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(0.5)

@@ -70,7 +70,7 @@ def _():
             equal(done.status, 0, wrong)
             equal(checked(bar, done.out), ("-", ["error"]), wrong)
     # It is patient with a daemon, but no bar is to wait for it.
-    daemon.process.send_signal(signal.SIGSTOP)
+    suspend(daemon.process)
     begun = time.monotonic()
     equal(current(place, "waybar"), ("-", ["error"]))
     seconds = time.monotonic() - begun

@@ -38,7 +38,7 @@ def _():
     daemon = Daemon(place, simulator.urls, "--tick-interval-ms", "100", "--tick-budget-ms", "100")
     watch = Watch(place, "--json")
     wait_until(lambda: len(watch.lines) >= 3, what="lines")
-    watch.process.send_signal(signal.SIGSTOP)
+    suspend(watch.process)
     time.sleep(2)
     before = len(watch.lines)
     newest = btcctl(place, "current", "--json").json["tick"]
@@ -57,7 +57,7 @@ def _():
     place, simulator, daemon = running()
     watch = Watch(place, "--json")
     wait_until(lambda: len(watch.lines) >= 2, what="lines")
-    daemon.process.send_signal(signal.SIGSTOP)
+    suspend(daemon.process)
     wait_until(lambda: watch.objects[-1].get("error") == "unreachable", seconds=20, what="the word that it is silent")
     daemon.process.send_signal(signal.SIGCONT)
     wait_until(lambda: watch.objects[-1].get("freshness") == "fresh", what="its return")

@@ -74,7 +74,7 @@ def _():
     place, manager = Place(), Manager()
     daemon = Daemon(place, environment={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "900000"})
     wait_until(lambda: len(manager.got("WATCHDOG=1")) >= 5, what="five signs of life")
-    daemon.process.send_signal(signal.SIGSTOP)
+    suspend(daemon.process)
     time.sleep(0.2)
     count = len(manager.got("WATCHDOG=1"))
     time.sleep(1.5)

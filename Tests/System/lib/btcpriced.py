@@ -214,6 +214,16 @@ def replaying(*prices, **options):
     return Simulator("--replay", file.name, **options)
 
 
+def suspend(process):
+    """Stops it with SIGSTOP, and waits until each of its threads stands: on a busy machine one would run on for a while."""
+    process.send_signal(signal.SIGSTOP)
+
+    def standing():
+        stats = [path.read_text() for path in Path(f"/proc/{process.pid}/task").glob("*/stat")]
+        return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
+    wait_until(standing, what="all threads to stop")
+
+
 def known_price(place, price, source="binance"):
     """Has an earlier run of the daemon keep a price of a source: the next one need not have its first confirmed."""
     simulator = replaying(price)
