@@ -29,6 +29,8 @@ class Beside:
         self.slowest, self.calls, self.isOver = 0, 0, False
         self.thread = threading.Thread(target=self._call, daemon=True)
         self.thread.start()
+        # Among the clients before anything is done to the daemon.
+        wait_until(lambda: self.calls > 0, what="an answer")
         return self
 
     def _call(self):
