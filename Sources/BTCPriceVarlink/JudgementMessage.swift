@@ -23,8 +23,8 @@ extension Conversion {
     /// The conversion as the interface's `Conversion`.
     var json: JSONObject {
         [
-            "value": .string(value.description),
-            "rate": .string(rate.description),
+            "value": .string(value.text),
+            "rate": .string(rate.text),
             "sources": .array(sources.map { .string($0) }),
             "measuredBoottime": .integer(measuredBoottime),
         ]
@@ -41,7 +41,7 @@ extension TetherRate {
     /// The rate as the interface's `TetherRate`.
     var json: JSONObject {
         [
-            "value": .string(value.description),
+            "value": .string(value.text),
             "sources": .array(sources.map { .string($0) }),
             "measuredBoottime": .integer(measuredBoottime),
             "offPeg": .bool(isOffPeg),

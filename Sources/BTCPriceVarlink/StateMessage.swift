@@ -59,7 +59,7 @@ extension PriceQuote {
     /// The quote as the interface's `Quote`.
     var json: JSONObject {
         [
-            "value": .string(value.description),
+            "value": .string(value.text),
             "currency": .string(currency),
             "timestamp": .integer(timestamp.milliseconds),
             "source": .string(source),

@@ -175,7 +175,7 @@ struct Judgement: Sendable {
 extension Decimal {
     /// The natural logarithm, for comparing; of what is not above zero, minus infinity.
     var logarithm: Double {
-        guard self > 0, let value = Double(description) else { return -.infinity }
-        return log(value)
+        let value = double
+        return value > 0 ? log(value) : -.infinity
     }
 }
