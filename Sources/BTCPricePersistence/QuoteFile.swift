@@ -12,6 +12,7 @@ struct QuoteFile: Equatable {
         }
     }
 
+    static let blankChecksum = "00000000"
     /// The schema that is written, and the newest that is read.
     static let schemaVersion = 1
     /// More than a daemon counts to in its life.
@@ -25,10 +26,8 @@ struct QuoteFile: Equatable {
     var rests: [String: KeptRest] = [:]
 
     /// The file's bytes.
-    func encoded() throws -> [UInt8] {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        var bytes = Array(try encoder.encode(Document(self)))
+    func encoded() throws(Damage) -> [UInt8] {
+        var bytes = json.bytes
         bytes.append(UInt8(ascii: "\n"))
         guard let place = Self.checksumPlace(in: bytes) else { throw Damage("no place for the checksum") }
         bytes.replaceSubrange(place, with: Self.hexadecimal(CRC32.checksum(bytes)).utf8)
@@ -40,7 +39,7 @@ struct QuoteFile: Equatable {
         guard let place = Self.checksumPlace(in: bytes) else { throw Damage("no checksum") }
         let found = String(decoding: bytes[place], as: UTF8.self)
         var blanked = bytes
-        blanked.replaceSubrange(place, with: Document.blankChecksum.utf8)
+        blanked.replaceSubrange(place, with: Self.blankChecksum.utf8)
         guard found == Self.hexadecimal(CRC32.checksum(blanked)) else { throw Damage("the checksum does not fit") }
         let document: Document
         do {
@@ -55,7 +54,7 @@ struct QuoteFile: Equatable {
         try document.checkNumbers()
         sequence = document.sequence
         price = try document.price()
-        rests = document.rests.mapValues(\.kept)
+        rests = (document.rests ?? [:]).mapValues(\.kept)
     }
 
     init(sequence: Int64, price: CachedPrice?, rests: [String: KeptRest] = [:]) {
@@ -72,7 +71,7 @@ struct QuoteFile: Equatable {
     /// Where the eight digits of the checksum stand. The key sorts first, so that it is found near the start.
     private static func checksumPlace(in bytes: [UInt8]) -> Range<Int>? {
         let opening = Array("{\n  \"checksum\" : \"".utf8)
-        let end = opening.count + Document.blankChecksum.utf8.count
+        let end = opening.count + Self.blankChecksum.utf8.count
         guard bytes.count > end, bytes.starts(with: opening), bytes[end] == UInt8(ascii: "\"") else { return nil }
         return opening.count..<end
     }
@@ -82,11 +81,9 @@ private struct Schema: Decodable {
     var schemaVersion: Int
 }
 
-/// The file as JSON. `checksum` stands first in the order of keys, and no other key may come before it.
-private struct Document: Codable {
-    static let blankChecksum = "00000000"
-
-    struct Quote: Codable {
+/// The file as JSON is read.
+private struct Document: Decodable {
+    struct Quote: Decodable {
         var value: String
         var currency: String
         var timestamp: Int64
@@ -95,20 +92,20 @@ private struct Document: Codable {
     }
 
     /// Of a quote that was read in USDT: the value as it was read, and what it was multiplied by.
-    struct Conversion: Codable {
+    struct Conversion: Decodable {
         var value: String
         var rate: String
         var sources: [String]
         var measuredBoottime: Int64
     }
 
-    struct Mark: Codable {
+    struct Mark: Decodable {
         var time: Int64?
         var trade: Int64?
     }
 
     /// Times are milliseconds: since 1970, and of `CLOCK_BOOTTIME` where the name says so.
-    struct Rest: Codable {
+    struct Rest: Decodable {
         var address: String
         var kind: String
         var reason: String
@@ -119,54 +116,25 @@ private struct Document: Codable {
         var untilBoottime: Int64
     }
 
-    var checksum = Self.blankChecksum
     var conversion: Conversion?
     var observedBoottime: Int64?
     var quote: Quote?
-    var rests: [String: Rest]
-    var schemaVersion = QuoteFile.schemaVersion
+    /// Not in the files of the first release.
+    var rests: [String: Rest]?
     var sequence: Int64
     var venues: [String: Mark]
 
-    init(_ file: QuoteFile) {
-        quote = file.price.map(\.quote).map { quote in
-            Quote(
-                value: quote.value.description, currency: quote.currency, timestamp: quote.timestamp.milliseconds,
-                source: quote.source, market: quote.market)
-        }
-        conversion = file.price?.conversion.map { conversion in
-            Conversion(
-                value: conversion.value.description, rate: conversion.rate.description, sources: conversion.sources,
-                measuredBoottime: conversion.measuredBoottime)
-        }
-        observedBoottime = file.price?.observedBoottime
-        rests = file.rests.compactMapValues(Rest.init)
-        sequence = file.sequence
-        venues = (file.price?.marks ?? [:]).mapValues { Mark(time: $0.time?.milliseconds, trade: $0.trade) }
-    }
-
-    init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        // Only where there is one.
-        conversion = try container.decodeIfPresent(Conversion.self, forKey: .conversion)
-        observedBoottime = try container.decodeIfPresent(Int64.self, forKey: .observedBoottime)
-        quote = try container.decodeIfPresent(Quote.self, forKey: .quote)
-        // Not in the files of the first release.
-        rests = try container.decodeIfPresent([String: Rest].self, forKey: .rests) ?? [:]
-        sequence = try container.decode(Int64.self, forKey: .sequence)
-        venues = try container.decode([String: Mark].self, forKey: .venues)
-    }
-
     /// Whoever goes on with these numbers reckons with them: none may be so large that this overflows.
     func checkNumbers() throws(QuoteFile.Damage) {
+        let keptRests = rests.map { Array($0.values) } ?? []
         let times =
             [quote?.timestamp, observedBoottime, conversion?.measuredBoottime].compactMap(\.self)
             + venues.values.compactMap(\.time)
-            + rests.values.flatMap { [$0.since, $0.sinceBoottime, $0.until, $0.untilBoottime] }
+            + keptRests.flatMap { [$0.since, $0.sinceBoottime, $0.until, $0.untilBoottime] }
         guard times.allSatisfy(Timestamp.possibleMilliseconds.contains) else {
             throw QuoteFile.Damage("a time that can't be")
         }
-        let counts = [sequence] + rests.values.map { Int64($0.strikes) }
+        let counts = [sequence] + keptRests.map { Int64($0.strikes) }
         guard counts.allSatisfy((0...QuoteFile.highestCount).contains) else {
             throw QuoteFile.Damage("a count that can't be")
         }
@@ -199,21 +167,6 @@ extension Document.Conversion {
 }
 
 extension Document.Rest {
-    /// `nil` for a rest that a restart may cut short.
-    fileprivate init?(_ kept: KeptRest) {
-        switch kept.rest.reason {
-        case .rateLimited(let text, _): (kind, reason) = ("rateLimited", text)
-        case .refused(let text): (kind, reason) = ("refused", text)
-        default: return nil
-        }
-        address = kept.address
-        since = kept.rest.since.wall.milliseconds
-        sinceBoottime = kept.rest.since.boottime
-        strikes = kept.rest.strikes
-        until = kept.rest.until.wall.milliseconds
-        untilBoottime = kept.rest.until.boottime
-    }
-
     fileprivate var kept: KeptRest {
         KeptRest(
             address: address,
