@@ -3,12 +3,14 @@
 # The client is linked as one static-pie: without --disable-local-rpath it would crash at its start.
 # TOMLKit's parser asserts what a wrong file violates (`a = 1979-05-27T:`), before it looks itself and says what is wrong: without its
 # assertions the daemon gets that error, instead of being aborted by a typing mistake. Not by NDEBUG, which has the compiler rely on them.
+# Each function in a section of its own, so that the linker can lay side by side what runs at every tick (scripts/symbol-order).
 RELEASE = swift build -c release --static-swift-stdlib --disable-local-rpath \
+	-Xswiftc -Xfrontend -Xswiftc -function-sections -Xcc -ffunction-sections \
 	-Xcxx '-DTOML_ASSERT(expression)=static_cast<void>(0)'
 
 FORMATTED = Package.swift Sources Tests Fuzz Benchmarks
 
-.PHONY: build run demo deb test test-system test-deep bench format lint clean
+.PHONY: build run demo deb test test-system test-deep bench nio-handler format lint clean
 
 ## Release binaries in .build/release.
 build:
@@ -50,6 +52,10 @@ test-deep: build
 bench: build
 	@scripts/dependencies bench
 	@Benchmarks/run --page
+
+# Built with the packages that are there: a target of its own, which nobody but the measurements needs.
+nio-handler:
+	BTC_PRICED_BENCHMARKS=1 $(RELEASE) --product nio-handler
 
 format:
 	swift format --in-place --recursive --parallel $(FORMATTED)

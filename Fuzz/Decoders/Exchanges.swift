@@ -8,8 +8,8 @@ import FoundationEssentials
 /// The longest pause that an answer may ask for (``ExchangeAnswer/pause``), thirty days.
 private let longestPause = Duration.seconds(2_592_000)
 
-/// Our clock in every run: 2026-07-26 07:13:20 UTC, as in the tests of answers.
-private let ourTime = Timestamp(milliseconds: 1_785_050_000_000)
+/// The exchange's clock where the input tells none, as in the tests of answers: else it would be another one in every run.
+private let standardDate = "Sun, 26 Jul 2026 07:13:20 GMT"
 
 /// An answer as an input tells it: a line `status|Retry-After|Date|Content-Encoding`, then the body. Text, so that a seed is read
 /// at a glance; what is missing at the end of the line was not sent.
@@ -21,18 +21,24 @@ private func answer(_ input: [UInt8]) -> ExchangeAnswer {
     let status = head.first.flatMap { Int($0) }.flatMap { (100...999).contains($0) ? $0 : nil } ?? 200
     return ExchangeAnswer(
         status: status, retryAfter: header(1),
-        date: header(2).flatMap(VenueTime.milliseconds(fromHTTPDate:)).map(Timestamp.init(milliseconds:)) ?? ourTime,
+        date: header(2).flatMap { VenueTime.milliseconds(fromHTTPDate: $0) == nil ? nil : $0 } ?? standardDate,
         encoding: header(3), body: Array(input[end...].dropFirst()))
 }
 
 /// Reads an answer, and holds what comes out against what the rest of the daemon relies on.
 func exchange(_ input: [UInt8], _ read: (ExchangeAnswer) throws(PriceLoadingError) -> LoadedPrice) {
     let answer = answer(input)
+    if let usual = BinancePriceLoader.usualPrice(in: answer.body) {
+        var unusual = answer
+        unusual.status = 200
+        unusual.body.append(UInt8(ascii: " "))
+        hold(accepted { try BinancePriceLoader.read(unusual).value } == usual, "the usual answer is read as \(usual)")
+    }
     do throws(PriceLoadingError) {
         let loaded = try read(answer)
         hold(answer.status == 200, "a price with status \(answer.status)")
         try QuoteCheck.judge(loaded, after: nil)
-        checkAccepted(loaded, at: answer.date)
+        checkAccepted(loaded, at: answer.time)
     } catch {
         checkFailure(error)
     }

@@ -5,6 +5,7 @@ import BTCPriceVarlink
 import Glibc
 import Logging
 import Varlink
+import TickLoop
 
 /// Answers the calls that the held price does not.
 struct Answers: Sendable {
@@ -13,8 +14,8 @@ struct Answers: Sendable {
     let running: RunningSettings
     /// Those in use since the start, whatever was reloaded.
     let directories: Directories
-    let keeper: PriceKeeper<ContinuousClock>
-    let control: TickControl<ContinuousClock>
+    let keeper: PriceKeeper<TickClock>
+    let control: TickControl<TickClock>
     let store: FilePriceStore
     let now: TimeSource
     let logger: Logger

@@ -3,11 +3,12 @@ import BTCPriceNetworking
 import BTCPriceVarlink
 import Logging
 import Systemd
+import TickLoop
 
 /// The configured sources as they are asked, and those that can't be.
 struct Candidates {
     /// In the configured order.
-    private(set) var asked: [FetchWithFallback<ContinuousClock>.Candidate] = []
+    private(set) var asked: [FetchCandidate] = []
     /// They need a key that was not given.
     private(set) var unusable: [SourceReport] = []
 

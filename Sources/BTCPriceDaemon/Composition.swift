@@ -7,6 +7,7 @@ import Glibc
 import Logging
 import ServiceLifecycle
 import Systemd
+import TickLoop
 import UnixSignals
 
 /// Puts the parts together, runs them, and ends them in the right order.
@@ -29,6 +30,17 @@ struct Composition {
 
     /// Runs until the daemon is told to stop.
     func run() async throws {
+        let loop: TickLoop
+        do {
+            loop = try TickLoop()
+        } catch {
+            throw StartFailure(description: "\(error)")
+        }
+        // Everything on its thread, but the socket and what its clients ask for beside the price that is held.
+        try await withTaskExecutorPreference(loop.executor) { try await run(on: loop) }
+    }
+
+    private func run(on loop: TickLoop) async throws {
         let now: TimeSource = { .now() }
         let manager = ServiceManager()
         let reporter = Reporter(logger: logger, now: now)
@@ -37,7 +49,7 @@ struct Composition {
             stateDirectory: settings.directories.state, runtimeDirectory: settings.directories.runtime, now: now)
         let stored = store.load()
         for problem in stored.problems { logger.tell(.keptDamaged, "\(problem)") }
-        let client = try exchangeClient()
+        let client = try exchangeClient(on: loop)
         let (listener, place) = try listeningSocket()
 
         let heartbeat = Heartbeat(now().boottime)
@@ -47,13 +59,13 @@ struct Composition {
         let candidates = try Candidates(settings, client: client, credentials: credentials, now: now, logger: logger)
         let running = RunningSettings(settings, unusable: candidates.unusable)
         let fetch = FetchWithFallback(
-            candidates: candidates.asked, interval: settings.interval, now: now, clock: ContinuousClock())
+            candidates: candidates.asked, interval: settings.interval, now: now, clock: loop.clock)
         fetch.sources.resume(stored.rests)
         Candidates.describe(fetch.sources, at: now().boottime, logger: logger)
         let keeper = PriceKeeper(
             fetch: fetch,
-            persist: PersistLastValidPrice(store: store), clock: ContinuousClock(), interval: settings.interval,
-            budget: settings.budget, rules: settings.rules, now: now,
+            persist: PersistLastValidPrice(store: store), clock: loop.clock, interval: settings.interval,
+            budget: settings.budget, rules: settings.rules, executor: loop.executor, now: now,
             publish: { state, toWatchers in
                 publication.publish(state, toWatchers: toWatchers)
                 status.show(state, at: now().boottime)
@@ -66,7 +78,8 @@ struct Composition {
                 reporter.report(event)
             })
         let sleep = Sleep(keeper: keeper, client: client, logger: logger)
-        let ticker = OneSecondTicker(interval: settings.interval, clock: ContinuousClock(), target: sleep)
+        let ticker = OneSecondTicker(
+            interval: settings.interval, clock: loop.clock, target: sleep, executor: loop.executor)
         let activity = ClientActivity(at: now().boottime)
         let control = TickControl(
             ticker: ticker, activity: activity, idleAfter: settings.pauseWhenIdle, now: now,
@@ -81,10 +94,10 @@ struct Composition {
             wake: { await control.clientCame() }, report: { reporter.report($0) })
         publication.connect(server, control)
         if let price = stored.price { await keeper.restore(price) }
-        let observer = Observer(clock: ContinuousClock(), target: keeper, isPaused: { await ticker.isPaused })
+        let observer = Observer(clock: loop.clock, target: keeper, isPaused: { await ticker.isPaused })
         let reloading = Reloading(
             read: readAnew, running: running, client: client, credentials: credentials, keeper: keeper, ticker: ticker,
-            control: control, server: server, level: level, now: now, logger: logger)
+            control: control, server: server, level: level, clock: loop.clock, now: now, logger: logger)
         // Before READY=1: a reload that comes right after it must not end the daemon.
         let reload = ReloadService.isWanted ? await UnixSignalsSequence(trapping: .sighup) : nil
         let signals = sleep.follow(control)
@@ -106,7 +119,7 @@ struct Composition {
             Part { await ticker.stop() },
             WatchdogService(
                 manager: manager, server: server, heartbeat: heartbeat, isPaused: { await ticker.isPaused },
-                running: running, now: now),
+                running: running, clock: loop.clock, now: now),
         ]
         if let reload {
             services.append(
@@ -151,9 +164,9 @@ struct Composition {
         }
     }
 
-    private func exchangeClient() throws -> ExchangeClient {
+    private func exchangeClient(on loop: TickLoop) throws -> ExchangeClient {
         do {
-            return try ExchangeClient(settings.clientSettings)
+            return try ExchangeClient(settings.clientSettings, on: loop)
         } catch {
             throw StartFailure(description: "\(error)", isConfiguration: true)
         }

@@ -1,13 +1,14 @@
 import BTCPriceCore
 import BTCPriceServer
 import Synchronization
+import TickLoop
 
 /// Brings states to the server, and ticks to what watches over them. Keeper and server need each other: the one to show, the other
 /// to fetch.
 final class Publication: Sendable {
-    private let ends = Mutex<(server: PriceServer, control: TickControl<ContinuousClock>)?>(nil)
+    private let ends = Mutex<(server: PriceServer, control: TickControl<TickClock>)?>(nil)
 
-    func connect(_ server: PriceServer, _ control: TickControl<ContinuousClock>) {
+    func connect(_ server: PriceServer, _ control: TickControl<TickClock>) {
         ends.withLock { $0 = (server, control) }
     }
 

@@ -6,6 +6,7 @@ import Logging
 import ServiceLifecycle
 import Systemd
 import UnixSignals
+import TickLoop
 
 /// Takes a new configuration while the daemon runs: a good one is in force from the next tick on, a bad one changes nothing.
 struct Reloading: Sendable {
@@ -14,11 +15,12 @@ struct Reloading: Sendable {
     let running: RunningSettings
     let client: ExchangeClient
     let credentials: Credentials
-    let keeper: PriceKeeper<ContinuousClock>
-    let ticker: OneSecondTicker<ContinuousClock>
-    let control: TickControl<ContinuousClock>
+    let keeper: PriceKeeper<TickClock>
+    let ticker: OneSecondTicker<TickClock>
+    let control: TickControl<TickClock>
     let server: PriceServer
     let level: SharedLogLevel
+    let clock: TickClock
     let now: TimeSource
     let logger: Logger
 
@@ -42,7 +44,7 @@ struct Reloading: Sendable {
             try client.apply(settings.clientSettings)
         }
         let fetch = FetchWithFallback(
-            candidates: candidates.asked, interval: settings.interval, now: now, clock: ContinuousClock(),
+            candidates: candidates.asked, interval: settings.interval, now: now, clock: clock,
             after: await keeper.sources)
         Candidates.describe(fetch.sources, at: now().boottime, logger: logger)
         await keeper.apply(

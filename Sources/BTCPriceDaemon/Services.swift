@@ -1,6 +1,7 @@
 import BTCPriceCore
 import CMemory
 import ServiceLifecycle
+import TickLoop
 
 /// A part of the daemon that runs until the shutdown and is then ended.
 struct Part: Service {
@@ -19,7 +20,7 @@ struct Part: Service {
 
 /// The observer, until the shutdown.
 struct ObserverService: Service {
-    let observer: Observer<ContinuousClock>
+    let observer: Observer<TickClock>
 
     func run() async throws {
         await cancelWhenGracefulShutdown { await observer.run() }

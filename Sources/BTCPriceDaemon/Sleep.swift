@@ -3,6 +3,7 @@ import BTCPriceNetworking
 import Logging
 import Synchronization
 import Systemd
+import TickLoop
 
 /// Whether the machine has slept, by the clocks alone: `CLOCK_BOOTTIME` goes on meanwhile and `CLOCK_MONOTONIC` does not.
 struct SuspendDetector {
@@ -28,19 +29,19 @@ final class Sleep: TickTarget {
     /// The longest that a machine stays awake after it said that it is about to sleep.
     private static let longestFarewell = Duration.seconds(60)
 
-    private let keeper: PriceKeeper<ContinuousClock>
+    private let keeper: PriceKeeper<TickClock>
     private let client: ExchangeClient
     private let logger: Logger
     private let detector = Mutex(SuspendDetector())
 
-    init(keeper: PriceKeeper<ContinuousClock>, client: ExchangeClient, logger: Logger) {
+    init(keeper: PriceKeeper<TickClock>, client: ExchangeClient, logger: Logger) {
         self.keeper = keeper
         self.client = client
         self.logger = logger
     }
 
     /// - Returns: What listens to logind; it must be kept.
-    func follow(_ control: TickControl<ContinuousClock>) -> SleepSignals {
+    func follow(_ control: TickControl<TickClock>) -> SleepSignals {
         let orders = AsyncStream<Bool>.makeStream()
         Task {
             // One after the other: a wake-up must not overtake the sleep before it.
@@ -62,7 +63,7 @@ final class Sleep: TickTarget {
         return signals
     }
 
-    private func wake(_ control: TickControl<ContinuousClock>) async {
+    private func wake(_ control: TickControl<TickClock>) async {
         notice()
         client.dropConnections()
         await control.wake()

@@ -3,6 +3,7 @@ import BTCPriceServer
 import ServiceLifecycle
 import Synchronization
 import Systemd
+import TickLoop
 
 /// When the ticker last gave a sign of life, `CLOCK_BOOTTIME` in milliseconds.
 final class Heartbeat: Sendable {
@@ -42,6 +43,7 @@ struct WatchdogService: Service {
     let heartbeat: Heartbeat
     let isPaused: @Sendable () async -> Bool
     let running: RunningSettings
+    let clock: TickClock
     let now: TimeSource
 
     func run() async throws {
@@ -61,7 +63,7 @@ struct WatchdogService: Service {
                 pinged += 1
                 server.ping(pinged)
                 // A third of what systemd grants: one late wake-up does no harm.
-                do { try await Task.sleep(for: interval / 3) } catch { return }
+                do { try await clock.sleep(until: clock.now.advanced(by: interval / 3)) } catch { return }
             }
         }
     }

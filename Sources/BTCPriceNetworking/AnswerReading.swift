@@ -43,14 +43,21 @@ extension ExchangeAnswer {
         return "HTTP \(status), \(oneLine(text))"
     }
 
+    /// The exchange's clock, where it tells it; else ours.
+    var time: Timestamp {
+        date.flatMap(VenueTime.milliseconds(fromHTTPDate:)).map(Timestamp.init(milliseconds:))
+            ?? ObservationTime.now().wall
+    }
+
     /// What `Retry-After` asks for, in seconds or as a date (RFC 9110, section 10.2.3), at most thirty days. A date is held
     /// against the exchange's own clock.
     var pause: Duration? {
         let longest: Int64 = 2_592_000
         guard let retryAfter else { return nil }
         if let seconds = Int64(retryAfter) { return seconds < 0 ? nil : .seconds(min(seconds, longest)) }
-        guard let end = VenueTime.milliseconds(fromHTTPDate: retryAfter), end > date.milliseconds else { return nil }
-        return .milliseconds(min(end - date.milliseconds, longest * 1000))
+        guard let end = VenueTime.milliseconds(fromHTTPDate: retryAfter) else { return nil }
+        let left = end - time.milliseconds
+        return left > 0 ? .milliseconds(min(left, longest * 1000)) : nil
     }
 
     private var bodyShape: String {

@@ -1,4 +1,5 @@
 public import BTCPriceCore
+import FoundationEssentials
 import Synchronization
 
 /// Binance spot, `GET /api/v3/ticker/price?symbol=BTCUSDT` (developers.binance.com, REST API, Symbol price ticker).
@@ -31,12 +32,14 @@ public final class BinancePriceLoader: PriceLoader {
 
     private let client: ExchangeClient
     private let baseURLs: [String]
+    private let questions: [ExchangeQuestion]
     /// Which of the addresses is asked.
     private let current = Atomic(0)
 
     init(client: ExchangeClient, baseURLs: [String]) {
         self.client = client
         self.baseURLs = baseURLs
+        questions = baseURLs.map { ExchangeQuestion("\($0)/api/v3/ticker/price?symbol=BTCUSDT") }
     }
 
     /// What is asked.
@@ -45,7 +48,7 @@ public final class BinancePriceLoader: PriceLoader {
     /// Asks for the last trade's price.
     public func load() async throws(PriceLoadingError) -> LoadedPrice {
         let index = current.load(ordering: .relaxed)
-        let answer = try await client.get("\(baseURLs[index])/api/v3/ticker/price?symbol=BTCUSDT")
+        let answer = try await client.get(questions[index])
         do {
             return try Self.read(answer)
         } catch {
@@ -59,15 +62,32 @@ public final class BinancePriceLoader: PriceLoader {
     static func read(_ answer: ExchangeAnswer) throws(PriceLoadingError) -> LoadedPrice {
         if answer.status == 418 || answer.status == 429 {
             let text = answer.decodedIfPossible(Failure.self)?.msg
-            let told = answer.pause ?? text.flatMap { ban($0, at: answer.date) }
+            let told = answer.pause ?? text.flatMap { ban($0, at: answer.time) }
             throw .rateLimited(
                 answer.reason { _ in text }, retryAfter: told ?? (answer.status == 418 ? shortestBan : nil))
         }
         let answer = try answer.success { $0.decodedIfPossible(Failure.self)?.msg }
+        if let value = usualPrice(in: answer.body) { return LoadedPrice(value: value) }
         let body = try answer.decoded(Body.self)
         guard body.symbol == "BTCUSDT" else { throw .invalidData("the price of \(oneLine(body.symbol))") }
         return LoadedPrice(value: body.price.value)
     }
+
+    /// The answer as it comes every second, to the byte: the parser is for what looks otherwise.
+    static func usualPrice(in body: [UInt8]) -> Decimal? {
+        let count = body.count - usualBeginning.count - usualEnd.count
+        guard count > 0, body.starts(with: usualBeginning), body.suffix(usualEnd.count).elementsEqual(usualEnd) else {
+            return nil
+        }
+        let digits = body[usualBeginning.count..<usualBeginning.count + count]
+        // A decimal as it is, without an exponent: whatever else stands between the quotes is looked at closely.
+        guard digits.allSatisfy({ $0 == UInt8(ascii: ".") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
+        else { return nil }
+        return Decimal(exactly: String(decoding: digits, as: UTF8.self))
+    }
+
+    private static let usualBeginning = Array(#"{"symbol":"BTCUSDT","price":""#.utf8)
+    private static let usualEnd = Array(#""}"#.utf8)
 
     /// What is left of a ban whose end stands in prose: `IP banned until 1785050129644.`
     private static func ban(_ text: String, at now: Timestamp) -> Duration? {

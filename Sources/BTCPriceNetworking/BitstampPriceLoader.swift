@@ -29,11 +29,11 @@ public struct BitstampPriceLoader: PriceLoader {
     ) { BitstampPriceLoader(client: $0.client, baseURL: $0.baseURL) }
 
     private let client: ExchangeClient
-    private let url: String
+    private let question: ExchangeQuestion
 
     init(client: ExchangeClient, baseURL: String) {
         self.client = client
-        url = "\(baseURL)/api/v2/ticker/btcusd/"
+        question = ExchangeQuestion("\(baseURL)/api/v2/ticker/btcusd/")
     }
 
     /// What is asked.
@@ -41,7 +41,7 @@ public struct BitstampPriceLoader: PriceLoader {
 
     /// Asks for the last trade's price.
     public func load() async throws(PriceLoadingError) -> LoadedPrice {
-        try Self.read(try await client.get(url))
+        try Self.read(try await client.get(question))
     }
 
     static func read(_ answer: ExchangeAnswer) throws(PriceLoadingError) -> LoadedPrice {

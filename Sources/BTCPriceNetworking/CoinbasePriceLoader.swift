@@ -24,11 +24,11 @@ public struct CoinbasePriceLoader: PriceLoader {
     ) { CoinbasePriceLoader(client: $0.client, baseURL: $0.baseURL) }
 
     private let client: ExchangeClient
-    private let url: String
+    private let question: ExchangeQuestion
 
     init(client: ExchangeClient, baseURL: String) {
         self.client = client
-        url = "\(baseURL)/products/BTC-USD/ticker"
+        question = ExchangeQuestion("\(baseURL)/products/BTC-USD/ticker")
     }
 
     /// What is asked.
@@ -36,7 +36,7 @@ public struct CoinbasePriceLoader: PriceLoader {
 
     /// Asks for the last trade's price.
     public func load() async throws(PriceLoadingError) -> LoadedPrice {
-        try Self.read(try await client.get(url))
+        try Self.read(try await client.get(question))
     }
 
     static func read(_ answer: ExchangeAnswer) throws(PriceLoadingError) -> LoadedPrice {

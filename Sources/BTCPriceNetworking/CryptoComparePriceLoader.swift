@@ -41,13 +41,13 @@ public struct CryptoComparePriceLoader: PriceLoader {
     ) { CryptoComparePriceLoader(client: $0.client, baseURL: $0.baseURL, key: $0.key) }
 
     private let client: ExchangeClient
-    private let url: String
-    private let key: String?
+    private let question: ExchangeQuestion
 
     init(client: ExchangeClient, baseURL: String, key: String?) {
         self.client = client
-        self.key = key
-        url = "\(baseURL)/data/generateAvg?fsym=BTC&tsym=USD&e=coinbase"
+        question = ExchangeQuestion(
+            "\(baseURL)/data/generateAvg?fsym=BTC&tsym=USD&e=coinbase",
+            headers: key.map { [("Authorization", "Apikey \($0)")] } ?? [])
     }
 
     /// What is asked.
@@ -55,7 +55,7 @@ public struct CryptoComparePriceLoader: PriceLoader {
 
     /// Asks for the average it makes of its markets.
     public func load() async throws(PriceLoadingError) -> LoadedPrice {
-        try Self.read(try await client.get(url, headers: key.map { [("Authorization", "Apikey \($0)")] } ?? []))
+        try Self.read(try await client.get(question))
     }
 
     static func read(_ answer: ExchangeAnswer) throws(PriceLoadingError) -> LoadedPrice {

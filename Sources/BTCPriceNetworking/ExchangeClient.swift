@@ -4,8 +4,8 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
-
 import Synchronization
+public import TickLoop
 
 import func Glibc.strerror
 
@@ -40,17 +40,6 @@ public struct ExchangeClientSettings: Sendable, Hashable {
     }
 }
 
-/// An exchange's answer, whole.
-struct ExchangeAnswer: Sendable {
-    var status: Int
-    var retryAfter: String?
-    /// The exchange's clock, where it tells it; else ours.
-    var date: Timestamp
-    /// `Content-Encoding`, where there is one: none was asked for.
-    var encoding: String?
-    var body: [UInt8]
-}
-
 /// The one HTTP client that all loaders share: it keeps connections, speaks HTTP/1.1 only, and bounds what it reads.
 ///
 /// HTTP/1.1, since with HTTP/2 a single connection that went dark took every following request with it.
@@ -63,10 +52,9 @@ public final class ExchangeClient: Sendable {
         let client: HTTPClient
         let settings: ExchangeClientSettings
 
-        var longestWait: TimeAmount { TimeAmount(settings.longestWait) + .seconds(1) }
     }
 
-    private let group: MultiThreadedEventLoopGroup
+    private let loop: TickLoop
     private let setup: Mutex<Setup>
     /// Clients that were replaced, while their last requests end.
     private let retiring = Mutex<[Int: Task<Void, Never>]>([:])
@@ -74,18 +62,19 @@ public final class ExchangeClient: Sendable {
     /// The hosts whose last answer came: their names need no lookup before they are asked again.
     private let answering = Mutex<Set<String>>([])
 
-    /// - Parameter settings: How exchanges are reached.
+    /// - Parameters:
+    ///   - settings: How exchanges are reached.
+    ///   - loop: Where they are asked from.
     /// - Throws: ``ExchangeClientError`` if the file with trust anchors can't be used.
-    public init(_ settings: ExchangeClientSettings) throws(ExchangeClientError) {
-        // A request a second: one thread is more than enough.
-        group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        setup = Mutex(Setup(client: try Self.client(settings, on: group), settings: settings))
+    public init(_ settings: ExchangeClientSettings, on loop: TickLoop) throws(ExchangeClientError) {
+        self.loop = loop
+        setup = Mutex(Setup(client: try Self.client(settings, on: loop), settings: settings))
     }
 
     /// Has everything from now on asked by other settings. Requests that are under way end as they began.
     /// - Throws: ``ExchangeClientError`` if the file with trust anchors can't be used; then nothing has changed.
     public func apply(_ settings: ExchangeClientSettings) throws(ExchangeClientError) {
-        let new = Setup(client: try Self.client(settings, on: group), settings: settings)
+        let new = Setup(client: try Self.client(settings, on: loop), settings: settings)
         let old = setup.withLock { setup in
             defer { setup = new }
             return setup
@@ -101,7 +90,7 @@ public final class ExchangeClient: Sendable {
     }
 
     private func retire(_ old: Setup) {
-        let wait = old.settings.longestWait + .seconds(2)
+        let wait = old.settings.longestWait + .seconds(1)
         let task = Task {
             // Cut short by the end of the daemon.
             do { try await Task.sleep(for: wait) } catch {}
@@ -124,9 +113,9 @@ public final class ExchangeClient: Sendable {
     }
 
     private static func client(
-        _ settings: ExchangeClientSettings, on group: MultiThreadedEventLoopGroup
+        _ settings: ExchangeClientSettings, on loop: TickLoop
     ) throws(ExchangeClientError) -> HTTPClient {
-        HTTPClient(eventLoopGroup: group, configuration: try configuration(settings))
+        HTTPClient(eventLoopGroup: loop.eventLoop, configuration: try configuration(settings))
     }
 
     private static func configuration(
@@ -135,7 +124,7 @@ public final class ExchangeClient: Sendable {
         let longestWait = TimeAmount(settings.longestWait) + .seconds(1)
         var configuration = HTTPClient.Configuration(
             redirectConfiguration: .disallow,
-            timeout: .init(connect: longestWait, read: longestWait),
+            timeout: .init(connect: longestWait),
             connectionPool: .init(idleTimeout: .seconds(60)),
             decompression: .disabled)
         configuration.httpVersion = .http1Only
@@ -164,10 +153,9 @@ public final class ExchangeClient: Sendable {
             task.cancel()
             await task.value
         }
-        // Both throw only if they were shut down before.
+        // It throws only if it was shut down before.
         let client = setup.withLock(\.client)
         do { try await client.shutdown() } catch {}
-        do { try await group.shutdownGracefully() } catch {}
     }
 
     private static let proxyErrors: [HTTPClientError] = [
@@ -175,34 +163,25 @@ public final class ExchangeClient: Sendable {
     ]
 
     /// Asks once and reads the whole answer. The caller's cancellation ends head and body alike.
-    func get(_ url: String, headers: [(String, String)] = []) async throws(PriceLoadingError) -> ExchangeAnswer {
+    func get(_ question: ExchangeQuestion) async throws(PriceLoadingError) -> ExchangeAnswer {
         let setup = setup.withLock { $0 }
-        var request = HTTPClientRequest(url: url)
+        guard var request = question.request else { throw .unreachable("\(oneLine(question.url)) is no address") }
         request.headers.add(name: "User-Agent", value: setup.settings.userAgent)
-        request.headers.add(name: "Accept", value: "application/json")
-        for (name, value) in headers { request.headers.add(name: name, value: value) }
-        let host = setup.settings.proxy?.host ?? Self.host(of: url)
+        let host = setup.settings.proxy?.host ?? request.host
         if answering.withLock({ $0.remove(host) }) == nil { try await names.resolve(host) }
         do {
-            let response = try await setup.client.execute(request, timeout: setup.longestWait)
-            let body = try await response.body.collect(upTo: Self.longestBody)
+            let task = setup.client.execute(
+                request: request, delegate: AnswerCollector(), eventLoop: .delegate(on: loop.eventLoop))
+            let answer = try await withTaskCancellationHandler {
+                try await task.futureResult.get()
+            } onCancel: {
+                task.cancel()
+            }
             answering.withLock { _ = $0.insert(host) }
-            let headers = response.headers
-            return ExchangeAnswer(
-                status: Int(response.status.code), retryAfter: headers.first(name: "Retry-After"),
-                date: headers.first(name: "Date").flatMap(VenueTime.milliseconds(fromHTTPDate:))
-                    .map(Timestamp.init(milliseconds:)) ?? ObservationTime.now().wall,
-                encoding: headers.first(name: "Content-Encoding"), body: Array(body.readableBytesView))
+            return answer
         } catch {
             throw loadingError(error)
         }
-    }
-
-    /// The host of an address, without port and brackets.
-    private static func host(of url: String) -> String {
-        let authority = url.split(separator: "://", maxSplits: 1).last?.prefix { $0 != "/" && $0 != "?" } ?? ""
-        if authority.hasPrefix("[") { return String(authority.dropFirst().prefix { $0 != "]" }) }
-        return String(authority.prefix { $0 != ":" })
     }
 
     private func loadingError(_ error: any Error) -> PriceLoadingError {
@@ -212,7 +191,6 @@ public final class ExchangeClient: Sendable {
         case is NIOTooManyBytesError: return .invalidData("more than \(longestBody) bytes")
         case let error as HTTPClientError where error == .cancelled: return .cancelled
         case let error as HTTPClientError where error == .connectTimeout: return .unreachable("no connection in time")
-        case let error as HTTPClientError where error == .readTimeout: return .unreachable("silence in the middle")
         case let error as HTTPClientError where error == .remoteConnectionClosed:
             return .unreachable("the connection was closed before the answer was whole")
         case HTTPParserError.invalidEOFState:

@@ -29,11 +29,11 @@ public struct KrakenPriceLoader: PriceLoader {
     ) { KrakenPriceLoader(client: $0.client, baseURL: $0.baseURL) }
 
     private let client: ExchangeClient
-    private let url: String
+    private let question: ExchangeQuestion
 
     init(client: ExchangeClient, baseURL: String) {
         self.client = client
-        url = "\(baseURL)/0/public/Ticker?pair=XBTUSD"
+        question = ExchangeQuestion("\(baseURL)/0/public/Ticker?pair=XBTUSD")
     }
 
     /// What is asked.
@@ -41,7 +41,7 @@ public struct KrakenPriceLoader: PriceLoader {
 
     /// Asks for the last trade's price.
     public func load() async throws(PriceLoadingError) -> LoadedPrice {
-        try Self.read(try await client.get(url))
+        try Self.read(try await client.get(question))
     }
 
     static func read(_ answer: ExchangeAnswer) throws(PriceLoadingError) -> LoadedPrice {

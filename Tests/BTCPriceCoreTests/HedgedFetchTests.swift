@@ -5,7 +5,7 @@ import Testing
 
 /// The rules of a hedged fetch, on the pure machine: no clock, no tasks.
 @Suite struct HedgedFetchTests {
-    typealias Machine = HedgedFetch<TestClock.Instant, String>
+    typealias Machine = HedgedFetch<String>
 
     /// Runs a machine and keeps what it asked for.
     struct Run {
@@ -35,7 +35,7 @@ import Testing
             for action in actions {
                 switch action {
                 case .ask(let index): asked.append(index)
-                case .wake(let instant): wake = instant.offset.wholeMilliseconds
+                case .wake(let instant): wake = instant.wholeMilliseconds
                 case .finish(let result):
                     #expect(self.result == nil, "it finishes once")
                     self.result = result
@@ -234,6 +234,6 @@ import Testing
     }
 }
 
-func at(_ milliseconds: Int) -> TestClock.Instant {
-    TestClock.Instant(offset: .milliseconds(milliseconds))
+private func at(_ milliseconds: Int) -> Duration {
+    .milliseconds(milliseconds)
 }

@@ -48,7 +48,7 @@ final class World: Sendable {
         self.now = now
         let datings = datings
         let candidates = [primary, fallback].map { loader in
-            FetchWithFallback<TestClock>.Candidate(
+            FetchCandidate(
                 fetch: FetchLatestPrice(
                     loader: loader,
                     now: {

@@ -16,8 +16,8 @@ struct Case: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { "\(exchange) \(status) \(name)" }
 
-    /// The exchange's clock in all cases: 2026-07-26 07:13:20 UTC.
-    static let date = Timestamp(milliseconds: 1_785_050_000_000)
+    /// The exchange's clock in all cases: 1,785,050,000 s since 1970.
+    static let date = "Sun, 26 Jul 2026 07:13:20 GMT"
 
     init(_ exchange: String, _ status: Int, _ body: String, _ expected: String, retryAfter: String? = nil) {
         (self.exchange, self.status, self.body, self.expected) = (exchange, status, Array(body.utf8), expected)
@@ -187,6 +187,20 @@ struct Case: Sendable, CustomTestStringConvertible {
 
     @Test(arguments: cases) func `an answer is a price or the right error`(answer: Case) {
         #expect(answer.outcome == answer.expected)
+    }
+
+    @Test(arguments: [
+        "68901.23000000", "0.00000001", "68901", ".5", "5.", "", "1e5", "1.2.3", "-1", "00.10",
+        "99999999999999999999999999999999999999999",
+    ])
+    func `the usual answer is read without the parser, and as the parser would`(price: String) throws {
+        let body = Array(#"{"symbol":"BTCUSDT","price":"\#(price)"}"#.utf8)
+        let quick = BinancePriceLoader.usualPrice(in: body)
+        // A space makes it an unusual one.
+        let answer = ExchangeAnswer(status: 200, retryAfter: nil, date: nil, encoding: nil, body: body + [0x20])
+        #expect(BinancePriceLoader.usualPrice(in: answer.body) == nil)
+        #expect(quick == nil || quick == (try? BinancePriceLoader.read(answer).value))
+        #expect((quick != nil) == ["68901.23000000", "0.00000001", "68901", "00.10"].contains(price))
     }
 
     @Test func `an error names the status and the exchange's own word, on one line`() {

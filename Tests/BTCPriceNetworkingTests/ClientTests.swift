@@ -2,6 +2,7 @@ import BTCPriceCore
 import ExchangeSimulator
 import FoundationEssentials
 import TestSupport
+import TickLoop
 import Testing
 
 @testable import BTCPriceNetworking
@@ -10,12 +11,14 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct ClientTests {
     struct Setup {
         let simulator: Simulator
+        let loop: TickLoop
         let client: ExchangeClient
 
         init(faults: String = "", longestWait: Duration = .seconds(10)) async throws {
             simulator = try await Simulator.start(feed: PriceFeed(walkSeed: 1), script: FaultScript(faults))
+            loop = try TickLoop()
             client = try ExchangeClient(
-                ExchangeClientSettings(userAgent: "btc-priced/test", longestWait: longestWait))
+                ExchangeClientSettings(userAgent: "btc-priced/test", longestWait: longestWait), on: loop)
         }
 
         func loader(_ name: String, key: String? = "k") throws -> any PriceLoader {
@@ -27,6 +30,7 @@ import Testing
 
         func end() async {
             await client.shutdown()
+            await loop.shutDown()
             await simulator.stop()
         }
     }
@@ -52,12 +56,14 @@ import Testing
     @Test func `recorded prices come through to the last digit`() async throws {
         let simulator = try await Simulator.start(
             feed: PriceFeed(replaying: "close\n61828.02000000\n75500.99\n0.10000001\n12345678.12345678\n"))
-        let client = try ExchangeClient(ExchangeClientSettings(userAgent: "btc-priced/test"))
+        let loop = try TickLoop()
+        let client = try ExchangeClient(ExchangeClientSettings(userAgent: "btc-priced/test"), on: loop)
         let loader = BinancePriceLoader(client: client, baseURLs: [simulator.url(of: .binance)])
         var values: [String] = []
         for _ in 0..<5 { values.append(try await loader.load().value.description) }
         #expect(values == ["61828.02", "75500.99", "0.10000001", "12345678.12345678", "12345678.12345678"])
         await client.shutdown()
+        await loop.shutDown()
         await simulator.stop()
     }
 
@@ -147,9 +153,11 @@ import Testing
         await setup.end()
     }
 
-    @Test func `a file without certificates is said to be one`() {
+    @Test func `a file without certificates is said to be one`() async throws {
+        let loop = try TickLoop()
         #expect(throws: ExchangeClientError.self) {
-            try ExchangeClient(ExchangeClientSettings(userAgent: "x", caFile: "/etc/hostname"))
+            try ExchangeClient(ExchangeClientSettings(userAgent: "x", caFile: "/etc/hostname"), on: loop)
         }
+        await loop.shutDown()
     }
 }

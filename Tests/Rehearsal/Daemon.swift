@@ -44,7 +44,7 @@ final class VirtualDaemon: Sendable {
         logger.logLevel = .info
         let reporter = Reporter(logger: logger, now: now)
         let candidates = loaders.map { loader in
-            FetchWithFallback<VirtualClock>.Candidate(
+            FetchCandidate(
                 fetch: FetchLatestPrice(loader: loader, now: now), address: "virtual", timeout: .milliseconds(800),
                 hedge: .milliseconds(400))
         }

@@ -33,6 +33,7 @@ public actor OneSecondTicker<C: Clock> where C.Duration == Duration {
     private let clock: C
     private var interval: Duration
     private let target: any TickTarget<C.Instant>
+    private let executor: (any TaskExecutor)?
     private var phase = Phase.stopped
     private var loop: Task<Void, Never>?
     private var isTicking = false
@@ -41,11 +42,16 @@ public actor OneSecondTicker<C: Clock> where C.Duration == Duration {
     ///   - interval: From one tick to the next; above zero.
     ///   - clock: A monotonic clock. One that counts suspended time, so that a machine that wakes up ticks at once.
     ///   - target: What is ticked.
-    public init(interval: Duration = .seconds(1), clock: C, target: any TickTarget<C.Instant>) {
+    ///   - executor: Where the ticks run; `nil` for anywhere.
+    public init(
+        interval: Duration = .seconds(1), clock: C, target: any TickTarget<C.Instant>,
+        executor: (any TaskExecutor)? = nil
+    ) {
         precondition(interval > .zero, "an interval is above zero")
         self.interval = interval
         self.clock = clock
         self.target = target
+        self.executor = executor
     }
 
     /// Whether it ticks.
@@ -99,9 +105,9 @@ public actor OneSecondTicker<C: Clock> where C.Duration == Duration {
     private func begin() {
         phase = .running
         let previous = loop
-        loop = Task {
+        loop = Task(executorPreference: executor) {
             await previous?.value
-            await run()
+            await self.run()
         }
     }
 

@@ -22,6 +22,7 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
     private var fetch: FetchWithFallback<C>
     private let persist: PersistLastValidPrice
     private let clock: C
+    private let executor: (any TaskExecutor)?
     private var budget: Duration
     private let publish: Publish
     private let report: Report
@@ -41,28 +42,32 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
     ///   - interval: The ticks' interval: a price is fresh for two of them.
     ///   - budget: The longest that a fetch may take.
     ///   - rules: How prices are judged.
+    ///   - executor: Where fetches run; `nil` for anywhere.
     ///   - now: Reads the clocks.
     ///   - publish: Shows a state; called in order, on no particular thread, and must not block.
     ///   - report: Tells the operator; as `publish`.
     public init(
         fetch: FetchWithFallback<C>, persist: PersistLastValidPrice, clock: C, interval: Duration, budget: Duration,
-        rules: JudgementRules = JudgementRules(), now: @escaping TimeSource, publish: @escaping Publish,
-        report: @escaping Report
+        rules: JudgementRules = JudgementRules(), executor: (any TaskExecutor)? = nil, now: @escaping TimeSource,
+        publish: @escaping Publish, report: @escaping Report
     ) {
         self.init(
             fetch: fetch, persist: persist, clock: clock, budget: budget,
-            machine: PriceStateMachine(interval: interval, rules: rules), now: now, publish: publish, report: report)
+            machine: PriceStateMachine(interval: interval, rules: rules), executor: executor, now: now,
+            publish: publish, report: report)
     }
 
     /// - Parameter machine: Decides. It may know prices already.
     init(
         fetch: FetchWithFallback<C>, persist: PersistLastValidPrice, clock: C, budget: Duration,
-        machine: PriceStateMachine, now: @escaping TimeSource, publish: @escaping Publish, report: @escaping Report
+        machine: PriceStateMachine, executor: (any TaskExecutor)? = nil, now: @escaping TimeSource,
+        publish: @escaping Publish, report: @escaping Report
     ) {
         self.fetch = fetch
         self.persist = persist
         self.clock = clock
         self.budget = budget
+        self.executor = executor
         self.now = now
         self.since = now().boottime
         self.publish = publish
@@ -206,7 +211,7 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
         lastID += 1
         let id = lastID
         let gather = GatherEvidence(fetch: fetch, rules: machine.rules)
-        let task = Task { [known = machine.known, judgement = machine.judgement] in
+        let task = Task(executorPreference: executor) { [known = machine.known, judgement = machine.judgement] in
             let result: Result<PriceEvidence, FetchFailure>
             do throws(FetchFailure) {
                 result = .success(
@@ -214,7 +219,7 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
             } catch {
                 result = .failure(error)
             }
-            finish(id, result)
+            await self.finish(id, result)
         }
         shared = Shared(id: id, asker: asker, task: task)
         return id

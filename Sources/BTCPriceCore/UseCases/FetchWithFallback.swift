@@ -31,39 +31,40 @@ public struct FetchFailure: Error, Sendable, Hashable, CustomStringConvertible {
     }
 }
 
+typealias HedgedMachine = HedgedFetch<FetchedPrice>
+
+/// What a fetch waits for.
+private enum FetchEvent: Sendable {
+    case finished(Int, Result<FetchedPrice, PriceLoadingError>)
+    case woke
+}
+
+/// A source with the waits it is granted.
+public struct FetchCandidate: Sendable {
+    let fetch: FetchLatestPrice
+    fileprivate let address: String
+    let patience: HedgedMachine.Patience
+
+    /// - Parameters:
+    ///   - fetch: Asks the source.
+    ///   - address: The base address it is asked at.
+    ///   - timeout: From asking it to giving it up.
+    ///   - hedge: From asking it to asking the next one too.
+    public init(fetch: FetchLatestPrice, address: String, timeout: Duration, hedge: Duration) {
+        self.fetch = fetch
+        self.address = address
+        self.patience = .init(timeout: timeout, hedge: hedge)
+    }
+}
+
 /// Fetches the price from the first source that has one: any number of sources, hedged, within one budget.
 ///
 /// Who is asked is ``SourceBoard``'s to say, and in which order and for how long ``HedgedFetch``'s; this runs both on a clock and
 /// on real loaders, and tells the board how each question ended.
 public struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration {
-    /// A source with the waits it is granted.
-    public struct Candidate: Sendable {
-        let fetch: FetchLatestPrice
-        fileprivate let address: String
-        let patience: HedgedFetch<C.Instant, FetchedPrice>.Patience
-
-        /// - Parameters:
-        ///   - fetch: Asks the source.
-        ///   - address: The base address it is asked at.
-        ///   - timeout: From asking it to giving it up.
-        ///   - hedge: From asking it to asking the next one too.
-        public init(fetch: FetchLatestPrice, address: String, timeout: Duration, hedge: Duration) {
-            self.fetch = fetch
-            self.address = address
-            self.patience = .init(timeout: timeout, hedge: hedge)
-        }
-    }
-
-    private enum Event: Sendable {
-        case finished(Int, Result<FetchedPrice, PriceLoadingError>)
-        case woke
-    }
-
-    private typealias Machine = HedgedFetch<C.Instant, FetchedPrice>
-
     /// The sources that are asked, shared by all who ask.
     public let sources: Sources
-    let candidates: [Candidate]
+    let candidates: [FetchCandidate]
     let clock: C
 
     /// - Parameters:
@@ -74,7 +75,7 @@ public struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration
     ///   - clock: What the waits are measured on.
     ///   - previous: The sources that were asked before: they keep their health.
     public init(
-        candidates: [Candidate], interval: Duration, now: @escaping TimeSource,
+        candidates: [FetchCandidate], interval: Duration, now: @escaping TimeSource,
         jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) }, clock: C, after previous: Sources? = nil
     ) {
         self.candidates = candidates
@@ -98,7 +99,7 @@ public struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration
         let plan = sources.plan(asker, excluding: excluded)
         guard !plan.order.isEmpty else { throw FetchFailure(failures: [], passedOver: plan.passedOver) }
         var run = Run(fetch: self, asker: asker, plan: plan, deadline: deadline)
-        let outcome = await withTaskGroup(of: Event.self) { group in
+        let outcome = await withTaskGroup(of: FetchEvent.self) { group in
             await run.result(of: &group, after: known)
         }
         let failures = run.close(outcome)
@@ -116,28 +117,37 @@ public struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration
         let fetch: FetchWithFallback
         let asker: Asker
         let order: [Int]
-        var machine: Machine
+        var machine: HedgedMachine
         var passedOver: [PassedOver]
+        let began: C.Instant
         /// When each was asked, and the rest that its failure began.
-        var asked: [Int: C.Instant] = [:]
+        var asked: [Int: Duration] = [:]
         var rests: [Int: SourceRest] = [:]
 
         init(fetch: FetchWithFallback, asker: Asker, plan: SourceBoard.Plan, deadline: C.Instant) {
             self.fetch = fetch
             self.asker = asker
             order = plan.order
+            began = fetch.clock.now
             passedOver = plan.passedOver
-            machine = Machine(patience: plan.order.map { fetch.candidates[$0].patience }, deadline: deadline)
+            machine = HedgedMachine(
+                patience: plan.order.map { fetch.candidates[$0].patience }, deadline: began.duration(to: deadline))
         }
 
-        mutating func result(of group: inout TaskGroup<Event>, after known: KnownAnswers) async -> Machine.Result {
+        /// Since it began.
+        var now: Duration { began.duration(to: fetch.clock.now) }
+
+        mutating func result(of group: inout TaskGroup<FetchEvent>, after known: KnownAnswers) async
+            -> HedgedMachine.Result
+        {
             let clock = fetch.clock
-            var actions = Task.isCancelled ? machine.cancelled() : machine.start(now: clock.now)
+            var actions = Task.isCancelled ? machine.cancelled() : machine.start(now: now)
             while true {
                 while !actions.isEmpty {
                     switch actions.removeFirst() {
                     case .ask(let place): actions += ask(place, in: &group, after: known)
-                    case .wake(let instant):
+                    case .wake(let time):
+                        let instant = began.advanced(by: time)
                         group.addTask {
                             // Cancelled when the fetch is over: then nobody looks at the event.
                             do { try await clock.sleep(until: instant, tolerance: nil) } catch {}
@@ -152,35 +162,35 @@ public struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration
                 guard let event = await group.next() else { return .cancelled }
                 switch event {
                 case _ where Task.isCancelled: actions = machine.cancelled()
-                case .woke: actions = machine.timerFired(now: clock.now)
+                case .woke: actions = machine.timerFired(now: now)
                 case .finished(let place, let result): actions = finished(place, result)
                 }
             }
         }
 
         private mutating func ask(
-            _ place: Int, in group: inout TaskGroup<Event>, after known: KnownAnswers
-        ) -> [Machine.Action] {
+            _ place: Int, in group: inout TaskGroup<FetchEvent>, after known: KnownAnswers
+        ) -> [HedgedMachine.Action] {
             let fetch = fetch.candidates[order[place]].fetch
             // Somebody else may have used up the limit since the plan was made.
             guard self.fetch.sources.take(order[place], asker) else {
                 passedOver.append(PassedOver(source: fetch.source.name, reason: .limit))
-                return machine.passedOver(place, now: self.fetch.clock.now)
+                return machine.passedOver(place, now: now)
             }
-            asked[place] = self.fetch.clock.now
+            asked[place] = now
             group.addTask { .finished(place, await fetch.result(after: known)) }
             return []
         }
 
         private mutating func finished(
             _ place: Int, _ result: Result<FetchedPrice, PriceLoadingError>
-        ) -> [Machine.Action] {
-            let now = fetch.clock.now
+        ) -> [HedgedMachine.Action] {
+            let now = now
             switch result {
             case .success(let price):
                 let patience = fetch.candidates[order[place]].patience.timeout
                 // Of one that comes when its time is over nothing is known until it is taken or not.
-                if asked[place].map({ $0.duration(to: now) <= patience }) == true { ended(place, .success) }
+                if asked[place].map({ now - $0 <= patience }) == true { ended(place, .success) }
                 return machine.answered(place, price, now: now)
             case .failure(let error):
                 ended(place, .failure(error))
@@ -189,7 +199,7 @@ public struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration
         }
 
         /// Tells the board of those that were given up, too.
-        mutating func close(_ result: Machine.Result) -> [SourceFailure] {
+        mutating func close(_ result: HedgedMachine.Result) -> [SourceFailure] {
             let failures: [(index: Int, error: PriceLoadingError)] =
                 switch result {
                 case .answered(_, _, let failures), .failed(let failures): failures
@@ -206,7 +216,7 @@ public struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration
         private mutating func ended(_ place: Int, _ outcome: SourceHealth.Outcome) {
             guard let begun = asked.removeValue(forKey: place) else { return }
             rests[place] = fetch.sources.ended(
-                order[place], outcome, latency: begun.duration(to: fetch.clock.now))
+                order[place], outcome, latency: now - begun)
         }
     }
 }

@@ -7,8 +7,11 @@
 ///   out of time. So the primary still wins within its time, and the price does not hop between venues with every hedge.
 /// - At the budget's end the held answer is taken, or the fetch fails.
 ///
-/// It returns what to do and does nothing itself. Every input takes the present instant, so it needs no clock.
-struct HedgedFetch<Instant: InstantProtocol, Answer: Sendable>: Sendable where Instant.Duration == Duration {
+/// It returns what to do and does nothing itself. Every input takes the present instant, so it needs no clock; an instant is how long it
+/// is since the fetch began.
+struct HedgedFetch<Answer: Sendable>: Sendable {
+    typealias Instant = Duration
+
     /// The waits that a source is granted.
     struct Patience: Sendable {
         /// From asking to giving up.
@@ -67,7 +70,7 @@ struct HedgedFetch<Instant: InstantProtocol, Answer: Sendable>: Sendable where I
         guard deadline >= now else { return advance(now: now) }
         switch slots[index] {
         // An answer that comes with the last instant of the source's time is in time.
-        case .asked(let at) where at.advanced(by: patience[index].timeout) >= now: slots[index] = .answered(answer)
+        case .asked(let at) where at + patience[index].timeout >= now: slots[index] = .answered(answer)
         case .asked, .overdue: slots[index] = .late(answer)
         default: break
         }
@@ -152,7 +155,7 @@ struct HedgedFetch<Instant: InstantProtocol, Answer: Sendable>: Sendable where I
     private mutating func giveUpOnTheSilent(now: Instant) {
         for (index, slot) in slots.enumerated() {
             guard case .asked(let at) = slot else { continue }
-            if now >= at.advanced(by: patience[index].timeout) {
+            if now >= at + patience[index].timeout {
                 slots[index] = .overdue
             } else if now >= deadline {
                 slots[index] = .failed(.timedOut(after: nil))
@@ -174,7 +177,7 @@ struct HedgedFetch<Instant: InstantProtocol, Answer: Sendable>: Sendable where I
             case .waiting: return turn ? index : nil
             case .failed, .passedOver, .overdue, .late: turn = true
             case .answered: return nil
-            case .asked(let at): turn = now >= at.advanced(by: patience[index].hedge)
+            case .asked(let at): turn = now >= at + patience[index].hedge
             }
         }
         return nil
@@ -186,11 +189,11 @@ struct HedgedFetch<Instant: InstantProtocol, Answer: Sendable>: Sendable where I
         var lastAsked: (index: Int, at: Instant)?
         for (index, slot) in slots.enumerated() {
             guard case .asked(let at) = slot else { continue }
-            wake = min(wake, at.advanced(by: patience[index].timeout))
+            wake = min(wake, at + patience[index].timeout)
             lastAsked = (index, at)
         }
         if let last = lastAsked, last.index + 1 < slots.count, case .waiting = slots[last.index + 1] {
-            wake = min(wake, last.at.advanced(by: patience[last.index].hedge))
+            wake = min(wake, last.at + patience[last.index].hedge)
         }
         return wake
     }

@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <sys/types.h>
 
 /* glibc shows these two with _GNU_SOURCE only, which would make this module's view of the system headers differ from
@@ -39,6 +40,17 @@ static inline int cepoll_create(void) {
 
 static inline int cepoll_eventfd(void) {
     return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+/* A timer that counts the time in which the machine is suspended. */
+static inline int cepoll_boottime_timer(void) {
+    return timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+}
+
+/* Has it expire once at a moment since the boot; never, where both are zero. */
+static inline void cepoll_arm(int timer, int64_t seconds, int64_t nanoseconds) {
+    struct itimerspec moment = {.it_value = {.tv_sec = seconds, .tv_nsec = nanoseconds}};
+    timerfd_settime(timer, TFD_TIMER_ABSTIME, &moment, NULL);
 }
 
 static inline int cepoll_add(int epoll, int fd, uint32_t events, uint64_t tag) {
