@@ -224,6 +224,15 @@ def suspend(process):
     wait_until(standing, what="all threads to stop")
 
 
+def switches(pid):
+    """Context switches of all threads, voluntary or not."""
+    total = 0
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/status") as status:
+            total += sum(int(count) for count in re.findall(r"ctxt_switches:\s+(\d+)", status.read()))
+    return total
+
+
 def known_price(place, price, source="binance"):
     """Has an earlier run of the daemon keep a price of a source: the next one need not have its first confirmed."""
     simulator = replaying(price)

@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""What it costs, counted: instructions of a tick and of a call, and wake-ups while it is paused, with a threshold on each, so that a change
+that makes it dearer says so. No times are measured."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+from counting import instructions_of_call, instructions_of_tick  # noqa: E402
+
+# A seventh above what was counted when they were set. Whoever makes it cheaper sets them lower; whoever makes it dearer says why.
+OF_TICK = {"plain HTTP": 500_000, "TLS": 525_000}
+OF_CALL = 7_300
+
+
+@scenario("a tick stays as cheap as it is")
+def _():
+    found = {name: instructions_of_tick(secure=name == "TLS") for name in OF_TICK}
+    for name, count in found.items():
+        assert count < OF_TICK[name], f"{count:,.0f} instructions a tick over {name}, at most {OF_TICK[name]:,}"
+    return ", ".join(f"{count:,.0f} over {name}" for name, count in found.items())
+
+
+@scenario("a call stays as cheap as it is")
+def _():
+    count = instructions_of_call()
+    assert count < OF_CALL, f"{count:,.0f} instructions a call, at most {OF_CALL:,}"
+    return f"{count:,.0f}"
+
+
+@scenario("paused, it sleeps: at most one wake-up a second, of all threads together")
+def _():
+    place, simulator, daemon = running()
+    equal(btcctl(place, "pause").status, 0)
+    # The threads that have nothing more to do end some seconds later.
+    time.sleep(8)
+    seconds, before = 20, switches(daemon.process.pid)
+    time.sleep(seconds)
+    count = switches(daemon.process.pid) - before
+    daemon.stop()
+    assert count <= seconds, f"{count} context switches in {seconds} s"
+    return f"{count} context switches in {seconds} s"
+
+
+main()
