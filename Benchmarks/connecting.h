@@ -15,7 +15,7 @@ static void fail(const char *what)
 static int connected(const char *path)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
-    strncpy(address.sun_path, path, sizeof address.sun_path - 1);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
     int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (descriptor < 0 || connect(descriptor, (struct sockaddr *)&address, sizeof address) != 0)
         fail(path);

@@ -1,6 +1,7 @@
 """What the benchmarks share: the programs to measure against, pinned processes, medians with their spread."""
 
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -8,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from btcpriced import BINARIES, Daemon, Place, atexit, fresh, known_price, replaying, spawn, wait_until
+from btcpriced import BINARIES, Daemon, Place, atexit, fresh, known_price, replaying, spawn, switches, wait_until
 
 HERE = Path(__file__).resolve().parent
 LAST = max(os.sched_getaffinity(0))
@@ -76,6 +77,17 @@ def resident(command):
         ["/usr/bin/env", "sh", "-c", 'exec "$0" "$@" >/dev/null', "/usr/bin/time", "-f", "%M", *command], capture_output=True, text=True,
         check=True)
     return int(done.stderr.split()[-1])
+
+
+def memory(process, name):
+    """VmRSS, RssAnon and the like, KiB."""
+    with open(f"/proc/{process.pid}/status") as status:
+        return int(re.search(rf"{name}:\s+(\d+)", status.read())[1])
+
+
+def process_time(pid):
+    """Processor seconds of all threads, those that have ended too: the clock behind clock_getcpuclockid(3)."""
+    return time.clock_gettime(~pid << 3 | 2)
 
 
 def spread(values, scale=1000, digits=2):

@@ -1,13 +1,12 @@
 """The socket: calls a second and fan-out, beside redis giving the same bytes, a bare SwiftNIO handler and an epoll loop in C."""
 
 import os
-import re
 import socket
 import statistics
 import subprocess
 import time
 
-from measuring import BINARIES, BUILT, HERE, atexit, compiled, redis, running_daemon, spawn, table, wait_until
+from measuring import BINARIES, BUILT, HERE, atexit, compiled, memory, redis, running_daemon, spawn, table, wait_until
 
 SERVER, LOAD = 0, max(os.sched_getaffinity(0))
 ROUNDS, SECONDS = 5, 2
@@ -21,11 +20,7 @@ def pin(process):
 
 
 def nio_handler():
-    """Built with the packages that are there: a target of its own, which nobody else needs."""
-    subprocess.run(
-        ["swift", "build", "-c", "release", "--static-swift-stdlib", "--disable-local-rpath", "-Xcxx", "-DTOML_ASSERT(expression)=static_cast<void>(0)",
-         "--product", "nio-handler"],
-        cwd=HERE.parent, env={**os.environ, "BTC_PRICED_BENCHMARKS": "1"}, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.run(["make", "nio-handler"], cwd=HERE.parent, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return BINARIES / "nio-handler"
 
 
@@ -47,11 +42,6 @@ def listening(program, file):
     atexit.register(lambda: os.path.exists(path) and os.unlink(path))
     wait_until(lambda: os.path.exists(path), what=program.name)
     return path, process
-
-
-def memory(process, name):
-    with open(f"/proc/{process.pid}/status") as status:
-        return int(re.search(rf"{name}:\s+(\d+)", status.read())[1])
 
 
 def loaded(path, kind, connections):
