@@ -91,6 +91,7 @@ let package = Package(
             swiftSettings: ours),
         .target(name: "CEpoll"),
         .target(name: "CDispatch"),
+        .target(name: "Threads", swiftSettings: ours),
         .target(name: "CMemory"),
         .target(
             name: "TickLoop",
@@ -102,7 +103,7 @@ let package = Package(
         .target(
             name: "BTCPriceNetworking",
             dependencies: [
-                "BTCPriceCore", "TickLoop",
+                "BTCPriceCore", "Threads", "TickLoop",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -112,7 +113,7 @@ let package = Package(
             swiftSettings: ours),
         .target(name: "BTCPricePersistence", dependencies: ["BTCPriceCore"], swiftSettings: ours),
         .target(
-            name: "Systemd", dependencies: ["CSystemd", .product(name: "Logging", package: "swift-log")],
+            name: "Systemd", dependencies: ["CSystemd", "Threads", .product(name: "Logging", package: "swift-log")],
             swiftSettings: ours),
         .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
 

@@ -6,12 +6,14 @@ import subprocess
 from measuring import BINARIES, Daemon, Place, compiled, spawn, table, wait_until
 from ticking import INTERVAL, LOAD, MEASURED, TICKS
 
+ANSWERS = TICKS // 3
+
 NAMES = {"socket": "btc-priced, a watch on the socket", "btcctl": "btc-priced, a line of btcctl watch --raw on a pipe", "relay": "a relay in C"}
 
 
 def measure():
     place = Place()
-    exchange = spawn(["taskset", "-c", str(LOAD), compiled("latency.c"), str(TICKS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    exchange = spawn(["taskset", "-c", str(LOAD), compiled("latency.c"), str(ANSWERS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     url = f"http://127.0.0.1:{int(exchange.stdout.readline())}"
     daemon = Daemon(place, {"binance": url}, "--tick-interval-ms", str(int(INTERVAL * 1000)), "--tick-budget-ms", "1000", sources=["binance"],
                     prefix=("taskset", "-c", str(MEASURED)), wait=False)
@@ -23,7 +25,7 @@ def measure():
                              stderr=subprocess.DEVNULL)
     exchange.stdin.write(f"{place.socket} {pipe}\n")
     exchange.stdin.flush()
-    out = exchange.communicate(timeout=TICKS * INTERVAL * 2 + 60)[0]
+    out = exchange.communicate(timeout=ANSWERS * INTERVAL * 2 + 60)[0]
     watch.terminate()
     watch.wait()
     daemon.stop()

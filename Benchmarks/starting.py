@@ -11,9 +11,9 @@ import subprocess
 import tempfile
 import time
 
-from btcpriced import Simulator, can_connect
+from btcpriced import can_connect
 from client import stripped
-from measuring import BINARIES, BUILT, Place, atexit, known_price, memory, redis, spawn, spread, table, wait_until
+from measuring import BINARIES, BUILT, Place, atexit, known_price, memory, redis, replaying, spawn, spread, table, wait_until
 from serving import reply_of
 from ticking import LOAD, MEASURED, go_daemon, peers
 
@@ -107,7 +107,7 @@ def mib(path):
 
 
 def measure():
-    program, simulator = daemon_stripped(), Simulator("--seed", "1")
+    program, simulator = daemon_stripped(), replaying("68000")
     makers = {"btc-priced": lambda: ours(simulator, program)} | {name: lambda command=command: peer(command, simulator) for name, command in peers().items()}
     found = {name: [] for name in makers}
     before = os.sched_getaffinity(0)

@@ -12,12 +12,14 @@ import tempfile
 import time
 
 from btcpriced import Simulator
+from counting import Callgrind, count_of_call, count_of_tick
 from measuring import BUILT, HERE, Daemon, Place, atexit, known_price, memory, process_time, spawn, spread, switches, table, wait_until
 
 MEASURED, LOAD = 0, max(os.sched_getaffinity(0))
 TICKS = int(os.environ.get("TICKS", "3000"))
-# Each of them is a hundred times as dear.
-OF_LOOP = TICKS // 3
+# What costs far more is as steady in fewer.
+OF_LOOP = TICKS // 10
+FEWER = TICKS // 5
 INTERVAL = 0.1
 BLOCKS = 10
 # What only the start needs is given back after 20 s.
@@ -38,13 +40,13 @@ def peers():
 class Peer:
     """A daemon of peers/, in a folder of its own on a tmpfs."""
 
-    def __init__(self, command, simulator, interval=INTERVAL):
+    def __init__(self, command, simulator, interval=INTERVAL, prefix=("taskset", "-c", str(MEASURED))):
         folder = tempfile.mkdtemp(prefix="btc-priced-peer-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         self.file, self.socket = f"{folder}/price", f"{folder}/socket"
-        self.process = spawn(["taskset", "-c", str(MEASURED), *command, simulator.urls["binance"], self.file, self.socket, str(int(interval * 1000)),
+        self.process = spawn([*prefix, *command, simulator.urls["binance"], self.file, self.socket, str(int(interval * 1000)),
                               *([simulator.authority] if simulator.authority else [])])
-        wait_until(lambda: os.path.exists(self.file), what="its first price")
+        wait_until(lambda: os.path.exists(self.file), seconds=60, what="its first price")
 
     def stop(self):
         self.process.terminate()
@@ -108,32 +110,32 @@ def system_calls(pid, seconds=5):
     return int(re.search(r"(\d+)(?:\s+\d+)? total$", text, re.M)[1]) / (seconds / INTERVAL)
 
 
-def slope(values):
+def slope(values, ticks):
     """KiB a thousand ticks, by least squares."""
-    step = TICKS / 1000 / (len(values) - 1)
+    step = ticks / 1000 / (len(values) - 1)
     middle = (len(values) - 1) / 2
     mean = statistics.mean(values)
     return sum((i - middle) * (value - mean) for i, value in enumerate(values)) / sum((i - middle) ** 2 for i in range(len(values))) / step
 
 
-def steady(running):
+def steady(running, ticks):
     """Figures of each over the ticks, in blocks."""
     found = {name: {"time": [], "switches": [], "memory": []} for name in running}
     begun = {name: written(daemon.process.pid) for name, daemon in running.items()}
     due = time.monotonic()
     for _ in range(BLOCKS):
         before = {name: (process_time(daemon.process.pid), switches(daemon.process.pid)) for name, daemon in running.items()}
-        due += TICKS / BLOCKS * INTERVAL
+        due += ticks / BLOCKS * INTERVAL
         while time.monotonic() < due:
             time.sleep(max(0, min(due - time.monotonic(), 3)))
             for name, daemon in running.items():
                 found[name]["memory"].append(memory(daemon.process, "VmRSS"))
         for name, daemon in running.items():
             pid = daemon.process.pid
-            found[name]["time"].append((process_time(pid) - before[name][0]) / (TICKS / BLOCKS))
-            found[name]["switches"].append((switches(pid) - before[name][1]) / (TICKS / BLOCKS))
+            found[name]["time"].append((process_time(pid) - before[name][0]) / (ticks / BLOCKS))
+            found[name]["switches"].append((switches(pid) - before[name][1]) / (ticks / BLOCKS))
     for name, daemon in running.items():
-        found[name]["written"] = [(now - then) / TICKS for now, then in zip(written(daemon.process.pid), begun[name])]
+        found[name]["written"] = [(now - then) / ticks for now, then in zip(written(daemon.process.pid), begun[name])]
         found[name]["calls"] = system_calls(daemon.process.pid)
     return found
 
@@ -150,12 +152,12 @@ def shell_loop(simulator):
     return (usage.ru_utime + usage.ru_stime) / OF_LOOP, (usage.ru_nvcsw + usage.ru_nivcsw) / OF_LOOP
 
 
-def over(secure):
+def over(secure, ticks):
     simulator = Simulator("--seed", "1", secure=secure, prefix=("taskset", "-c", str(LOAD)))
     makers = {"btc-priced": Ours} | {name: lambda simulator, command=command: Peer(command, simulator) for name, command in peers().items()}
     running = apart(makers, simulator)
     time.sleep(SETTLING)
-    found = steady(running)
+    found = steady(running, ticks)
     for daemon in running.values():
         daemon.stop()
     loop = shell_loop(simulator)
@@ -165,15 +167,37 @@ def over(secure):
     for name, values in found.items():
         ratio = statistics.median(a / b for a, b in zip(mine["time"], values["time"]))
         rows.append([name, spread(values["time"], scale=1e6, digits=0), f"{ratio:.2f}", f"{statistics.median(values['switches']):.1f}", f"{values['calls']:.0f}",
-                     f"{values['written'][0]:.0f}", f"{values['written'][1]:.0f}", f"{values['memory'][-1] / 1024:.1f}", f"{slope(values['memory']):+.0f}"])
+                     f"{values['written'][0]:.0f}", f"{values['written'][1]:.0f}", f"{values['memory'][-1] / 1024:.1f}", f"{slope(values['memory'], ticks):+.0f}"])
     rows.append(["shell loop", f"{loop[0] * 1e6:.0f}", f"{statistics.median(mine['time']) / loop[0]:.3f}", f"{loop[1]:.1f}", "", "", "", "", ""])
-    return f"Over {'TLS' if secure else 'plain HTTP'}:\n\n" + table(
+    return f"{ticks} ticks over {'TLS' if secure else 'plain HTTP'}:\n\n" + table(
         ["", "µs of processor time a tick (middle half)", "btc-priced over it", "context switches a tick", "system calls a tick", "bytes written a tick",
          "of them to a disk", "MiB resident", "KiB more a thousand ticks"], rows)
 
 
+def counted_peer(command, secure, ticks=40, interval=0.25):
+    simulator, callgrind = Simulator("--seed", "1", secure=secure), Callgrind()
+    peer = Peer(command, simulator, interval, callgrind.prefix)
+    time.sleep(3)
+    instructions, allocations, _ = callgrind.during(peer.process.pid, lambda: time.sleep(ticks * interval))
+    peer.stop()
+    simulator.stop()
+    return instructions / ticks, allocations / ticks
+
+
+def counted():
+    rows = []
+    for secure in (True, False):
+        for name, command in {"btc-priced": None, "Python daemon": peers()["Python daemon"]}.items():
+            instructions, blocks = count_of_tick(secure) if command is None else counted_peer(command, secure)
+            rows.append([name, "TLS" if secure else "plain HTTP", f"{instructions / 1000:,.0f}", f"{blocks:.0f}"])
+    instructions, blocks = count_of_call()
+    return ("Instructions of a tick under callgrind, and the blocks of memory that it asks the C library for; Go's programs do not run under it:\n\n"
+            + table(["", "over", "thousand instructions a tick", "blocks a tick"], rows)
+            + f"\nA call of btc-priced's socket takes {instructions:,.0f} instructions and {blocks:.2f} blocks.\n")
+
+
 def measure():
-    return ("## A steady tick\n\n" + f"{TICKS} ticks, one in {INTERVAL * 1000:.0f} ms, in {BLOCKS} blocks of which the median is told; all daemons at the same time on "
-            "one processor, ticking at different moments, the simulator on the other. Each asks one exchange over a kept connection, writes the price to a "
-            "file on a tmpfs and answers a Unix socket; the shell's loop, which runs after them, for a third of the ticks, starts curl and jq. Time and context switches are those of all "
-            "threads, of the loop those of all it starts.\n\n" + over(secure=True) + "\n" + over(secure=False))
+    return ("## A steady tick\n\n" + f"One tick in {INTERVAL * 1000:.0f} ms, in {BLOCKS} blocks of which the median is told; all daemons at the same time on "
+            f"one processor, ticking at different moments, the simulator on the other. Each asks one exchange over a kept connection, writes the price to a "
+            f"file on a tmpfs and answers a Unix socket; the shell's loop, which runs after them, {OF_LOOP} times, starts curl and jq. Time and context switches are those of all "
+            "threads, of the loop those of all it starts.\n\n" + over(True, TICKS) + "\n" + over(False, FEWER) + "\n" + counted())

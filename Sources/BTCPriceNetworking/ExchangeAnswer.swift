@@ -10,6 +10,8 @@ struct ExchangeQuestion: Sendable {
     let url: String
     /// `nil` where the address is none.
     let request: HTTPClient.Request?
+    /// As a resolver takes it: without the brackets of an IPv6 address.
+    let host: String
 
     /// - Parameters:
     ///   - url: The whole address.
@@ -17,6 +19,7 @@ struct ExchangeQuestion: Sendable {
     init(_ url: String, headers: [(String, String)] = []) {
         self.url = url
         request = try? HTTPClient.Request(url: url, headers: HTTPHeaders([("Accept", "application/json")] + headers))
+        host = request.map { String($0.host.drop { $0 == "[" }.prefix { $0 != "]" }) } ?? ""
     }
 }
 

@@ -167,7 +167,7 @@ public final class ExchangeClient: Sendable {
         let setup = setup.withLock { $0 }
         guard var request = question.request else { throw .unreachable("\(oneLine(question.url)) is no address") }
         request.headers.add(name: "User-Agent", value: setup.settings.userAgent)
-        let host = setup.settings.proxy?.host ?? request.host
+        let host = setup.settings.proxy?.host ?? question.host
         if answering.withLock({ $0.remove(host) }) == nil { try await names.resolve(host) }
         do {
             let task = setup.client.execute(

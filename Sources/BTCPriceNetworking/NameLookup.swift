@@ -1,7 +1,7 @@
 import BTCPriceCore
-import Dispatch
 import Glibc
 import Synchronization
+import Threads
 
 /// Finds out whether a name can be resolved, before a connection is tried.
 ///
@@ -72,15 +72,21 @@ final class NameLookup: Sendable {
     }
 
     private func start(_ host: String) {
-        DispatchQueue.global().async {
+        // A thread of its own: it blocks for as long as a name server is silent.
+        let isStarted = Thread.start {
             let code = self.lookUp(host)
-            let outcome: Outcome =
+            self.end(
+                host,
                 code == 0
-                ? .success(())
-                : .failure(.unreachable("\(host) cannot be resolved: \(String(cString: gai_strerror(code)))"))
-            let waiters = self.state.withLock { $0.pending.removeValue(forKey: host) }?.waiters.values
-            for waiter in waiters ?? [:].values { waiter.resume(returning: outcome) }
+                    ? .success(())
+                    : .failure(.unreachable("\(host) cannot be resolved: \(String(cString: gai_strerror(code)))")))
         }
+        if !isStarted { end(host, .failure(.unreachable("\(host) cannot be looked up: no thread is granted"))) }
+    }
+
+    private func end(_ host: String, _ outcome: Outcome) {
+        let waiters = state.withLock { $0.pending.removeValue(forKey: host) }?.waiters.values
+        for waiter in waiters ?? [:].values { waiter.resume(returning: outcome) }
     }
 }
 

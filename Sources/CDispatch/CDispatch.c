@@ -8,7 +8,7 @@ void __wrap_dispatch_source_set_timer(void *source, unsigned long long start, un
     static const unsigned long long second = 1000000000;
 
     if (interval == second)
-        interval = leeway = 60 * second;
+        interval = 5 * second;
     /* Where nothing is wrapped nobody comes here. */
     if (__real_dispatch_source_set_timer)
         __real_dispatch_source_set_timer(source, start, interval, leeway);

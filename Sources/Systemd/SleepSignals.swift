@@ -1,3 +1,4 @@
+import Threads
 import CSystemd
 
 /// Tells when the machine is about to sleep and when it is awake again: logind's `PrepareForSleep` (org.freedesktop.login1(5)).

@@ -1,5 +1,6 @@
-"""Instructions of the running daemon, counted by callgrind: what a time would say, without the noise."""
+"""Instructions and allocations of a running program, counted by callgrind: what a time would say, without the noise."""
 
+import collections
 import glob
 import re
 import shutil
@@ -9,32 +10,69 @@ import tempfile
 import btcpriced
 from btcpriced import *  # noqa: F403
 
+ALLOCATORS = {"malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc", "memalign"}
 
-def countable():
-    """A folder with the daemon without its debug information, which valgrind would read for minutes."""
-    folder = tempfile.mkdtemp(prefix="btc-priced-countable-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    subprocess.run(["strip", "--strip-debug", "-o", f"{folder}/btc-priced", BINARIES / "btc-priced"], check=True)
-    return Path(folder)
+
+class Callgrind:
+    """What a program is started with, to be counted while it is told to."""
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="btc-priced-counted-")
+        atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
+        self.prefix = ["valgrind", "--quiet", "--tool=callgrind", "--instr-atstart=no", "--demangle=no", f"--callgrind-out-file={self.folder}/out"]
+        self.dumps = 0
+
+    def stripped(self, name):
+        """A folder with this program of ours without its debug information, which valgrind would read for minutes."""
+        subprocess.run(["strip", "--strip-debug", "-o", f"{self.folder}/{name}", BINARIES / name], check=True)
+        return Path(self.folder)
+
+    def _control(self, pid, *words):
+        subprocess.run(["callgrind_control", *words, str(pid)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def during(self, pid, work):
+        """The instructions of all threads while `work` runs, how many blocks of memory they asked for, and what `work` returns."""
+        self._control(pid, "-i", "on")
+        result = work()
+        self._control(pid, "-i", "off")
+        # callgrind takes its orders at its leisure, and numbers what it writes.
+        self.dumps += 1
+        self._control(pid, "-d")
+
+        def written():
+            texts = [Path(path).read_text() for path in glob.glob(f"{self.folder}/out*.{self.dumps}")]
+            return [text for text in texts if re.search(r"^totals: \d+", text, re.M)]
+        text = wait_until(written, what="callgrind's figures")[0]
+        return int(re.search(r"^totals: (\d+)", text, re.M)[1]), self._allocations(text), result
+
+    @staticmethod
+    def _allocations(text):
+        names, calls = {}, collections.Counter()
+        for line in text.splitlines():
+            if found := re.match(r"(c?)fn=\((\d+)\)(?: (.*))?$", line):
+                if found[3]:
+                    names[found[2]] = found[3]
+                called = found[2]
+            elif line.startswith("calls="):
+                calls[called] += int(line[6:].split()[0])
+        return sum(count for number, count in calls.items() if names[number] in ALLOCATORS)
 
 
 class Counted:
-    """A daemon under callgrind, which counts nothing until it is told to."""
+    """A daemon under callgrind."""
 
     def __init__(self, secure, *options, sources=("binance",)):
         self.simulator = Simulator("--seed", "1", secure=secure)
         self.place = Place()
         known_price(self.place, "68000")
-        self.folder = countable()
+        self.callgrind = Callgrind()
         trust = ["--tls-ca-file", self.simulator.authority] if secure else []
-        command = ["valgrind", "--quiet", "--tool=callgrind", "--instr-atstart=no", "--demangle=no", f"--callgrind-out-file={self.folder}/out"]
-        kept, btcpriced.BINARIES = btcpriced.BINARIES, self.folder
+        kept, btcpriced.BINARIES = btcpriced.BINARIES, self.callgrind.stripped("btc-priced")
         try:
-            self.daemon = Daemon(self.place, self.simulator.urls, *trust, *options, sources=sources, prefix=command, wait=False)
+            self.daemon = Daemon(self.place, self.simulator.urls, *trust, *options, sources=sources, prefix=self.callgrind.prefix, wait=False)
         finally:
             btcpriced.BINARIES = kept
         wait_until(lambda: can_connect(self.place.socket), seconds=60, what="the socket")
-        self.pid, self.dumps = self.daemon.process.pid, 0
 
     def state(self):
         client = Varlink(self.place.socket)
@@ -46,30 +84,16 @@ class Counted:
         """Once it has done so many fresh ticks, and what only the first of them need is over."""
         wait_until(lambda: self.state()["freshness"] == "fresh" and self.state()["tick"] >= ticks, seconds=60, what=f"{ticks} ticks", every=0.2)
 
-    def _control(self, *words):
-        subprocess.run(["callgrind_control", *words, str(self.pid)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
     def during(self, work):
-        """The instructions of all threads while `work` runs, and what it returns."""
-        self._control("-i", "on")
-        result = work()
-        self._control("-i", "off")
-        # callgrind takes its orders at its leisure, and numbers what it writes.
-        self.dumps += 1
-        self._control("-d")
-
-        def written():
-            texts = [Path(path).read_text() for path in glob.glob(f"{self.folder}/out*.{self.dumps}")]
-            return [int(number) for text in texts for number in re.findall(r"^totals: (\d+)", text, re.M)]
-        return wait_until(written, what="callgrind's figures")[0], result
+        return self.callgrind.during(self.daemon.process.pid, work)
 
     def stop(self):
         self.daemon.stop()
         self.simulator.stop()
 
 
-def instructions_of_tick(secure, ticks=40, interval=250):
-    """Of a steady tick with one source."""
+def count_of_tick(secure, ticks=40, interval=250):
+    """Of a steady tick with one source: instructions, and blocks of memory asked for."""
     counted = Counted(secure, "--tick-interval-ms", str(interval), "--tick-budget-ms", "2000")
     counted.settled(8)
 
@@ -77,13 +101,13 @@ def instructions_of_tick(secure, ticks=40, interval=250):
         begun = counted.state()["tick"]
         wait_until(lambda: counted.state()["tick"] >= begun + ticks, seconds=60, what="the ticks", every=ticks * interval / 1000 / 4)
         return counted.state()["tick"] - begun
-    instructions, done = counted.during(tick)
+    instructions, allocations, done = counted.during(tick)
     counted.stop()
-    return instructions / done
+    return instructions / done, allocations / done
 
 
-def instructions_of_call(calls=2000):
-    """Of the commonest call in its commonest bytes, while the ticks stand still."""
+def count_of_call(calls=2000):
+    """Of the commonest call in its commonest bytes, while the ticks stand still: instructions, and blocks of memory asked for."""
     counted = Counted(False)
     counted.settled(2)
     equal(btcctl(counted.place, "pause").status, 0)
@@ -94,7 +118,7 @@ def instructions_of_call(calls=2000):
             client.send(b'{"method":"io.btcpriced.Price.GetPrice"}\0')
             client.receive()
     ask()
-    instructions, _ = counted.during(ask)
+    instructions, allocations, _ = counted.during(ask)
     client.close()
     counted.stop()
-    return instructions / calls
+    return instructions / calls, allocations / calls
