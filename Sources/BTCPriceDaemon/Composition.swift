@@ -100,9 +100,6 @@ struct Composition {
             control: control, server: server, level: level, clock: loop.clock, now: now, logger: logger)
         // Before READY=1: a reload that comes right after it must not end the daemon.
         let reload = ReloadService.isWanted ? await UnixSignalsSequence(trapping: .sighup) : nil
-        // Before the socket: trapping a signal discards one that is pending.
-        let endings = await UnixSignalsSequence(
-            trapping: Self.endingSignals.filter { reload == nil || $0 != .sighup })
         let signals = sleep.follow(control)
         // Before the socket: who may pause the ticks must find them running.
         await ticker.start()
@@ -134,14 +131,10 @@ struct Composition {
         var groupLogger = logger
         groupLogger.logLevel = max(.warning, logger.logLevel)
         var group = ServiceGroupConfiguration(services: services, logger: groupLogger)
+        group.gracefulShutdownSignals = Self.endingSignals.filter { reload == nil || $0 != .sighup }
         group.maximumGracefulShutdownDuration = .seconds(5)
         group.maximumCancellationDuration = .seconds(5)
-        let serviceGroup = ServiceGroup(configuration: group)
-        let ending = Task {
-            for await _ in endings { await serviceGroup.triggerGracefulShutdown() }
-        }
-        try await serviceGroup.run()
-        ending.cancel()
+        try await ServiceGroup(configuration: group).run()
         logger.tell(.stopped, "Stopped.")
         withExtendedLifetime(signals) {}
         _ = consume lock
