@@ -41,6 +41,8 @@ struct Composition {
     }
 
     private func run(on loop: TickLoop) async throws {
+        // Before the socket: who can connect may close the terminal, and then it would not be seen that there was one.
+        let isReloadWanted = ReloadService.isWanted
         let now: TimeSource = { .now() }
         let manager = ServiceManager()
         let reporter = Reporter(logger: logger, now: now)
@@ -99,7 +101,7 @@ struct Composition {
             read: readAnew, running: running, client: client, credentials: credentials, keeper: keeper, ticker: ticker,
             control: control, server: server, level: level, clock: loop.clock, now: now, logger: logger)
         // Before READY=1: a reload that comes right after it must not end the daemon.
-        let reload = ReloadService.isWanted ? await UnixSignalsSequence(trapping: .sighup) : nil
+        let reload = isReloadWanted ? await UnixSignalsSequence(trapping: .sighup) : nil
         let signals = sleep.follow(control)
         // Before the socket: who may pause the ticks must find them running.
         await ticker.start()
