@@ -58,9 +58,9 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
-        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
@@ -79,7 +79,7 @@ let package = Package(
             name: "BTCPriceDaemon",
             dependencies: [
                 "BTCPriceCore", "BTCPriceFeature", "BTCPriceNetworking", "BTCPricePersistence", "BTCPriceServer",
-                "BTCPriceVarlink", "CMemory", "Systemd", "TickLoop",
+                "BTCPriceVarlink", "CMemory", "HTTPTransport", "Systemd", "TickLoop",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "TOMLKit", package: "TOMLKit"),
@@ -103,12 +103,19 @@ let package = Package(
         .target(
             name: "BTCPriceNetworking",
             dependencies: [
-                "BTCPriceCore", "Threads", "TickLoop",
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
+                "BTCPriceCore", "HTTPTransport", "TickLoop",
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            swiftSettings: ours),
+        .target(
+            name: "HTTPTransport",
+            dependencies: [
+                "Threads",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSOCKS", package: "swift-nio-extras"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "NIOTLS", package: "swift-nio"),
             ],
             swiftSettings: ours),
         .target(name: "BTCPricePersistence", dependencies: ["BTCPriceCore"], swiftSettings: ours),
@@ -171,12 +178,21 @@ let package = Package(
         test("BTCPriceFeature", ["BTCPriceCore"]),
         test(
             "BTCPriceDaemon",
-            ["BTCPriceCore", "BTCPriceNetworking", "TestSupport", .product(name: "Logging", package: "swift-log")]),
+            [
+                "BTCPriceCore", "BTCPriceNetworking", "HTTPTransport", "TestSupport",
+                .product(name: "Logging", package: "swift-log"),
+            ]),
         test(
             "BTCCtl",
             [
                 "BTCPriceCore", "BTCPriceFeature", "BTCPriceVarlink", "TestSupport", "Varlink",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ]),
+        test(
+            "HTTPTransport",
+            [
+                "TestSupport", .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
             ]),
         test("TickLoop", [.product(name: "NIOCore", package: "swift-nio")]),
         test("ExchangeSimulator", ["TestSupport"]),
@@ -198,7 +214,7 @@ if let libFuzzer {
             name: "fuzz-decoders",
             dependencies: [
                 "BTCCtl", "BTCPriceCore", "BTCPriceDaemon", "BTCPriceFeature", "BTCPriceNetworking",
-                "BTCPricePersistence", "BTCPriceServer", "BTCPriceVarlink", "CLibFuzzer", "Varlink",
+                "BTCPricePersistence", "BTCPriceServer", "BTCPriceVarlink", "CLibFuzzer", "HTTPTransport", "Varlink",
             ],
             path: "Fuzz/Decoders", swiftSettings: ours,
             linkerSettings: [

@@ -10,6 +10,7 @@ let decoders: [String: Run] = [
     "coinbase": { each($0, $1) { exchange($0, CoinbasePriceLoader.read) } },
     "bitstamp": { each($0, $1) { exchange($0, BitstampPriceLoader.read) } },
     "kraken": { each($0, $1) { exchange($0, KrakenPriceLoader.read) } },
+    "http-answer": { each($0, $1, httpAnswer) },
     "time": { each($0, $1) { times(String(decoding: $0, as: UTF8.self)) } },
     "decimal": { each($0, $1) { decimal(String(decoding: $0, as: UTF8.self)) } },
     "json": { each($0, $1, json) },

@@ -1,25 +1,18 @@
-import AsyncHTTPClient
-import BTCPriceCore
-import NIOCore
-import NIOHTTP1
-import Synchronization
+import HTTPTransport
 
-/// What an exchange is asked, again and again: taken apart once.
+/// What an exchange is asked, again and again.
 struct ExchangeQuestion: Sendable {
     /// The whole address.
     let url: String
     /// `nil` where the address is none.
-    let request: HTTPClient.Request?
-    /// As a resolver takes it: without the brackets of an IPv6 address.
-    let host: String
+    let question: HTTPQuestion?
 
     /// - Parameters:
     ///   - url: The whole address.
     ///   - headers: What is told beside who asks.
-    init(_ url: String, headers: [(String, String)] = []) {
+    init(_ url: String, headers: [(name: String, value: String)] = []) {
         self.url = url
-        request = try? HTTPClient.Request(url: url, headers: HTTPHeaders([("Accept", "application/json")] + headers))
-        host = request.map { String($0.host.drop { $0 == "[" }.prefix { $0 != "]" }) } ?? ""
+        question = HTTPQuestion(url, fields: [("Accept", "application/json")] + headers)
     }
 }
 
@@ -34,35 +27,11 @@ struct ExchangeAnswer: Sendable {
     var body: [UInt8]
 }
 
-/// Puts an answer together from its parts, on the loop's thread.
-final class AnswerCollector: HTTPClientResponseDelegate {
-    private struct Parts {
-        var head: HTTPResponseHead?
-        var body: [UInt8] = []
-    }
-
-    private let parts = Mutex(Parts())
-
-    func didReceiveHead(task: HTTPClient.Task<ExchangeAnswer>, _ head: HTTPResponseHead) -> EventLoopFuture<Void> {
-        parts.withLock { $0.head = head }
-        return task.eventLoop.makeSucceededVoidFuture()
-    }
-
-    func didReceiveBodyPart(task: HTTPClient.Task<ExchangeAnswer>, _ buffer: ByteBuffer) -> EventLoopFuture<Void> {
-        let isTooLong = parts.withLock { parts in
-            parts.body += buffer.readableBytesView
-            return parts.body.count > ExchangeClient.longestBody
-        }
-        return isTooLong
-            ? task.eventLoop.makeFailedFuture(NIOTooManyBytesError(maxBytes: ExchangeClient.longestBody))
-            : task.eventLoop.makeSucceededVoidFuture()
-    }
-
-    func didFinishRequest(task: HTTPClient.Task<ExchangeAnswer>) throws -> ExchangeAnswer {
-        let (head, body) = parts.withLock { ($0.head, $0.body) }
-        guard let head else { throw HTTPClientError.remoteConnectionClosed }
-        return ExchangeAnswer(
-            status: Int(head.status.code), retryAfter: head.headers.first(name: "Retry-After"),
-            date: head.headers.first(name: "Date"), encoding: head.headers.first(name: "Content-Encoding"), body: body)
+extension ExchangeAnswer {
+    /// What of an answer an exchange's loader looks at.
+    init(_ answer: HTTPAnswer) {
+        self.init(
+            status: answer.status, retryAfter: answer.field("retry-after"), date: answer.field("date"),
+            encoding: answer.field("content-encoding"), body: answer.body)
     }
 }

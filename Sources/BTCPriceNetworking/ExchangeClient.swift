@@ -1,8 +1,5 @@
-import AsyncHTTPClient
 import BTCPriceCore
-import NIOCore
-import NIOHTTP1
-import NIOPosix
+public import HTTPTransport
 import NIOSSL
 import Synchronization
 public import TickLoop
@@ -12,12 +9,7 @@ import func Glibc.strerror
 /// How exchanges are reached.
 public struct ExchangeClientSettings: Sendable, Hashable {
     /// What a proxy speaks.
-    public enum Proxy: Sendable, Hashable {
-        /// An HTTP proxy that tunnels with CONNECT.
-        case http(host: String, port: Int)
-        /// A SOCKS5 proxy; names are resolved by it.
-        case socks5(host: String, port: Int)
-    }
+    public typealias Proxy = HTTPTransportSettings.Proxy
 
     /// The User-Agent header. Coinbase answers 400 without one, CoinGecko 403.
     public var userAgent: String
@@ -40,27 +32,19 @@ public struct ExchangeClientSettings: Sendable, Hashable {
     }
 }
 
-/// The one HTTP client that all loaders share: it keeps connections, speaks HTTP/1.1 only, and bounds what it reads.
+/// The one HTTP client that all loaders share, and the words for what goes wrong with it.
 ///
 /// HTTP/1.1, since with HTTP/2 a single connection that went dark took every following request with it.
 public final class ExchangeClient: Sendable {
-    /// The longest body that is read, bytes. The largest real one of an exchange we ask has under three thousand.
-    static let longestBody = 64 * 1024
-
     /// What is in use, and what it was made from.
     private struct Setup: Sendable {
-        let client: HTTPClient
+        let transport: HTTPTransport
         let settings: ExchangeClientSettings
-
     }
 
     private let loop: TickLoop
     private let setup: Mutex<Setup>
-    /// Clients that were replaced, while their last requests end.
-    private let retiring = Mutex<[Int: Task<Void, Never>]>([:])
     private let names = NameLookup()
-    /// The hosts whose last answer came: their names need no lookup before they are asked again.
-    private let answering = Mutex<Set<String>>([])
 
     /// - Parameters:
     ///   - settings: How exchanges are reached.
@@ -68,156 +52,78 @@ public final class ExchangeClient: Sendable {
     /// - Throws: ``ExchangeClientError`` if the file with trust anchors can't be used.
     public init(_ settings: ExchangeClientSettings, on loop: TickLoop) throws(ExchangeClientError) {
         self.loop = loop
-        setup = Mutex(Setup(client: try Self.client(settings, on: loop), settings: settings))
+        let names = names
+        let transport = try settings.used { try HTTPTransport($0, names: names, on: loop.eventLoop) }
+        setup = Mutex(Setup(transport: transport, settings: settings))
     }
 
     /// Has everything from now on asked by other settings. Requests that are under way end as they began.
     /// - Throws: ``ExchangeClientError`` if the file with trust anchors can't be used; then nothing has changed.
     public func apply(_ settings: ExchangeClientSettings) throws(ExchangeClientError) {
-        let new = Setup(client: try Self.client(settings, on: loop), settings: settings)
+        let transport = try settings.used { try HTTPTransport($0, names: names, on: loop.eventLoop) }
         let old = setup.withLock { setup in
-            defer { setup = new }
+            defer { setup = Setup(transport: transport, settings: settings) }
             return setup
         }
-        retire(old)
+        old.transport.retire()
     }
 
     /// Has new connections made from now on: after a suspend those that are kept lead nowhere, and say so only after a time-out.
     public func dropConnections() {
-        let settings = setup.withLock(\.settings)
-        // The file with trust anchors may be gone by now: then the old connections are better than none.
-        do { try apply(settings) } catch {}
-    }
-
-    private func retire(_ old: Setup) {
-        let wait = old.settings.longestWait + .seconds(1)
-        let task = Task {
-            // Cut short by the end of the daemon.
-            do { try await Task.sleep(for: wait) } catch {}
-            do { try await old.client.shutdown() } catch {}
-        }
-        retiring.withLock { retiring in
-            let number = (retiring.keys.max() ?? 0) + 1
-            retiring[number] = task
-            Task {
-                await task.value
-                self.retiring.withLock { $0[number] = nil }
-            }
-        }
+        setup.withLock(\.transport).dropConnections()
     }
 
     /// Whether a client can be made from these settings.
     /// - Throws: ``ExchangeClientError`` if the file with trust anchors can't be used.
     public static func check(_ settings: ExchangeClientSettings) throws(ExchangeClientError) {
-        _ = try configuration(settings)
-    }
-
-    private static func client(
-        _ settings: ExchangeClientSettings, on loop: TickLoop
-    ) throws(ExchangeClientError) -> HTTPClient {
-        HTTPClient(eventLoopGroup: loop.eventLoop, configuration: try configuration(settings))
-    }
-
-    private static func configuration(
-        _ settings: ExchangeClientSettings
-    ) throws(ExchangeClientError) -> HTTPClient.Configuration {
-        let longestWait = TimeAmount(settings.longestWait) + .seconds(1)
-        var configuration = HTTPClient.Configuration(
-            redirectConfiguration: .disallow,
-            timeout: .init(connect: longestWait),
-            connectionPool: .init(idleTimeout: .seconds(60)),
-            decompression: .disabled)
-        configuration.httpVersion = .http1Only
-        // A refused connection is an answer: the next source is asked at once instead of trying this one until the deadline.
-        configuration.connectionPool.retryConnectionEstablishment = false
-        if let file = settings.caFile {
-            do {
-                var tls = TLSConfiguration.makeClientConfiguration()
-                tls.additionalTrustRoots = [.certificates(try NIOSSLCertificate.fromPEMFile(file))]
-                configuration.tlsConfiguration = tls
-            } catch {
-                throw ExchangeClientError(description: "tls.ca-file: \(file) holds no certificates that can be read")
-            }
-        }
-        switch settings.proxy {
-        case .http(let host, let port): configuration.proxy = .server(host: host, port: port)
-        case .socks5(let host, let port): configuration.proxy = .socksServer(host: host, port: port)
-        case nil: break
-        }
-        return configuration
+        try settings.used { try HTTPTransport.check($0) }
     }
 
     /// Ends every connection. The client can't be used after that.
     public func shutdown() async {
-        for task in retiring.withLock({ Array($0.values) }) {
-            task.cancel()
-            await task.value
-        }
-        // It throws only if it was shut down before.
-        let client = setup.withLock(\.client)
-        do { try await client.shutdown() } catch {}
+        names.cancel()
+        await setup.withLock(\.transport).close()
     }
-
-    private static let proxyErrors: [HTTPClientError] = [
-        .invalidProxyResponse, .httpProxyHandshakeTimeout, .socksHandshakeTimeout,
-    ]
 
     /// Asks once and reads the whole answer. The caller's cancellation ends head and body alike.
     func get(_ question: ExchangeQuestion) async throws(PriceLoadingError) -> ExchangeAnswer {
         let setup = setup.withLock { $0 }
-        guard var request = question.request else { throw .unreachable("\(oneLine(question.url)) is no address") }
-        request.headers.add(name: "User-Agent", value: setup.settings.userAgent)
-        let host = setup.settings.proxy?.host ?? question.host
-        if answering.withLock({ $0.remove(host) }) == nil { try await names.resolve(host) }
+        guard let asked = question.question else { throw .unreachable("\(oneLine(question.url)) is no address") }
         do {
-            let task = setup.client.execute(
-                request: request, delegate: AnswerCollector(), eventLoop: .delegate(on: loop.eventLoop))
-            let answer = try await withTaskCancellationHandler {
-                try await task.futureResult.get()
-            } onCancel: {
-                task.cancel()
-            }
-            answering.withLock { _ = $0.insert(host) }
-            return answer
+            return ExchangeAnswer(try await setup.transport.answer(to: asked))
         } catch {
-            throw loadingError(error)
+            throw Self.loadingError(error, isByProxy: setup.settings.proxy != nil)
         }
     }
 
-    private func loadingError(_ error: any Error) -> PriceLoadingError {
-        if Task.isCancelled || error is CancellationError { return .cancelled }
-        let longestBody = Self.longestBody
+    private static func loadingError(_ error: HTTPError, isByProxy: Bool) -> PriceLoadingError {
         switch error {
-        case is NIOTooManyBytesError: return .invalidData("more than \(longestBody) bytes")
-        case let error as HTTPClientError where error == .cancelled: return .cancelled
-        case let error as HTTPClientError where error == .connectTimeout: return .unreachable("no connection in time")
-        case let error as HTTPClientError where error == .remoteConnectionClosed:
-            return .unreachable("the connection was closed before the answer was whole")
-        case HTTPParserError.invalidEOFState:
-            return .unreachable("the connection was closed before the answer was whole")
-        case let error as HTTPClientError where error == .proxyAuthenticationRequired:
-            return .unreachable("the proxy wants a user name and a password, which is not supported")
-        case let error as HTTPClientError where Self.proxyErrors.contains(error):
-            return .unreachable("the proxy does not let us through: \(oneLine(error.shortDescription))")
-        case let error as HTTPClientError: return .unreachable(oneLine(error.shortDescription))
-        case let error as NIOConnectionError:
-            if error.dnsAError != nil || error.dnsAAAAError != nil {
-                return .unreachable("\(error.host) cannot be resolved")
-            }
-            let whom = setup.withLock(\.settings.proxy) == nil ? "" : "the proxy: "
-            let reason = (error.connectionErrors.first?.error as? IOError)?.errnoDescription
-            return .unreachable(whom + (reason ?? "no connection to \(error.host):\(error.port)"))
-        case let error as IOError: return .unreachable(error.errnoDescription)
-        case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError: return .unreachable(tlsReason(error))
-        default: return .unreachable(oneLine("\(error)"))
+        case .cancelled: .cancelled
+        case .unresolved(let text): .unreachable(text)
+        case .connectTimedOut: .unreachable("no connection in time")
+        case .notConnected(let errno):
+            .unreachable((isByProxy ? "the proxy: " : "") + (errno.map(errorText) ?? "no connection"))
+        case .lost(let errno): .unreachable(errorText(errno))
+        case .closedEarly: .unreachable("the connection was closed before the answer was whole")
+        case .tooLong(let limit): .invalidData("more than \(limit) bytes")
+        case .malformed(let text): .invalidData("no answer by HTTP/1.1: \(text)")
+        case .proxyWantsPassword: .unreachable("the proxy wants a user name and a password, which is not supported")
+        case .proxyRefused(let text): .unreachable("the proxy does not let us through: \(oneLine(text))")
+        case .other(let error): .unreachable(tlsReason(error))
         }
     }
 }
 
-extension ExchangeClientSettings.Proxy {
-    fileprivate var host: String {
-        switch self {
-        case .http(let host, _), .socks5(let host, _): host
+extension ExchangeClientSettings {
+    /// Hands the transport's settings on, and has a person's words for what it does not like about them.
+    fileprivate func used<T>(_ body: (HTTPTransportSettings) throws -> T) throws(ExchangeClientError) -> T {
+        do {
+            return try body(
+                HTTPTransportSettings(
+                    userAgent: userAgent, caFile: caFile, proxy: proxy, connectTimeout: longestWait + .seconds(1)))
+        } catch {
+            throw ExchangeClientError(
+                description: "tls.ca-file: \(caFile ?? "the file") holds no certificates that can be read")
         }
     }
 }
@@ -254,11 +160,9 @@ public struct ExchangeClientError: Error, Sendable, Hashable, CustomStringConver
     public let description: String
 }
 
-extension IOError {
-    /// The system's word for it, without the library's story around it.
-    fileprivate var errnoDescription: String {
-        String(cString: strerror(errnoCode))
-    }
+/// The system's word for an errno.
+private func errorText(_ errno: Int32) -> String {
+    String(cString: strerror(errno))
 }
 
 /// A foreign text made safe for one line of a log: printable, and not long.

@@ -1,5 +1,6 @@
 import BTCPriceCore
 import BTCPriceNetworking
+import HTTPTransport
 import Logging
 import TestSupport
 import Testing

@@ -30,7 +30,7 @@ def _():
     for library in ("Foundation", "libsystemd", "NIO"):
         assert library not in linked, linked
     names = symbols("btcctl")
-    for symbol in ("sd_notify", "NIOCore", "NIOPosix", "$s10Foundation", "AsyncHTTPClient"):
+    for symbol in ("sd_notify", "NIOCore", "NIOPosix", "$s10Foundation", "HTTPTransport"):
         assert not re.search(rf" \S*{re.escape(symbol)}", names), symbol
     return f"ldd: {linked.strip()}; {size('btcctl')}"
 

@@ -1,4 +1,5 @@
 import BTCPriceNetworking
+import HTTPTransport
 
 /// What is taken for an address in the configuration.
 enum URLRule {

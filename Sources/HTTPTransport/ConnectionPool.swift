@@ -1,0 +1,128 @@
+import NIOCore
+import NIOSSL
+
+/// A question and whoever waits for its answer.
+// Touched on the event loop's thread only, apart from its constant.
+final class PendingAnswer: @unchecked Sendable {
+    typealias Continuation = CheckedContinuation<Result<HTTPAnswer, HTTPError>, Never>
+
+    let question: HTTPQuestion
+    /// Nobody waits before it is asked, and after it is told.
+    var continuation: Continuation?
+    var isCancelled = false
+    /// Where it is asked.
+    weak var connection: HTTPConnection?
+
+    init(_ question: HTTPQuestion) {
+        self.question = question
+    }
+
+    func finish(_ outcome: Result<HTTPAnswer, HTTPError>) {
+        connection = nil
+        continuation.take()?.resume(returning: outcome)
+    }
+}
+
+/// The connections that there are, and which of them a question takes.
+// Touched on the event loop's thread only, apart from its constants.
+final class ConnectionPool: @unchecked Sendable {
+    /// A connection that nobody used for longer is not trusted: what lies between may have forgotten it, and would say so only by silence.
+    private static let longestRest = TimeAmount.seconds(60)
+
+    let reach: Reach
+    let names: NameLookup
+    let eventLoop: any EventLoop
+    private var connections: [HTTPQuestion.Origin: [HTTPConnection]] = [:]
+    /// Made where the first secure connection needs it: it reads every certificate of the system.
+    private var context: NIOSSLContext?
+    private var isRetired = false
+    private var isClosed = false
+
+    init(_ reach: Reach, names: NameLookup, on eventLoop: any EventLoop) {
+        self.reach = reach
+        self.names = names
+        self.eventLoop = eventLoop
+    }
+
+    func tlsContext() throws -> NIOSSLContext {
+        if let context { return context }
+        let context = try NIOSSLContext(configuration: reach.tls)
+        self.context = context
+        return context
+    }
+
+    // MARK: - Asking
+
+    func ask(_ pending: PendingAnswer, _ continuation: PendingAnswer.Continuation) {
+        pending.continuation = continuation
+        ask(pending)
+    }
+
+    /// Asks where a connection is free, waits for one that opens for nobody any more, or opens another.
+    func ask(_ pending: PendingAnswer) {
+        eventLoop.assertInEventLoop()
+        guard !pending.isCancelled, !isClosed else { return pending.finish(.failure(.cancelled)) }
+        let origin = pending.question.origin
+        let known = known(to: origin)
+        // The one used last is the likeliest to be there.
+        if let ready = known.last(where: \.isReady) { return ready.ask(pending) }
+        let host = reach.settings.proxy?.host ?? origin.host
+        if names.isSilent(about: host) {
+            return pending.finish(.failure(.unresolved("no name server answers for \(host)")))
+        }
+        if let opening = known.first(where: \.isFree) { return opening.ask(pending) }
+        let connection = HTTPConnection(to: origin, of: self, isRetired: isRetired)
+        connections[origin, default: []].append(connection)
+        connection.ask(pending)
+        connection.open(host)
+    }
+
+    func cancel(_ pending: PendingAnswer) {
+        eventLoop.assertInEventLoop()
+        pending.isCancelled = true
+        let connection = pending.connection
+        pending.finish(.failure(.cancelled))
+        connection?.abandon()
+    }
+
+    private func known(to origin: HTTPQuestion.Origin) -> [HTTPConnection] {
+        guard let known = connections[origin] else { return [] }
+        let now = NIODeadline.now()
+        for connection in known where connection.isOverdue(at: now, longestRest: Self.longestRest) {
+            connection.close()
+        }
+        return connections[origin] ?? []
+    }
+
+    // MARK: - Ending
+
+    /// New connections are made from now on; where that is `forGood`, none of them is kept.
+    func drop(forGood: Bool) {
+        isRetired = forGood
+        for connection in connections.values.joined() { connection.retire() }
+    }
+
+    func close() {
+        isClosed = true
+        for connection in connections.values.joined() { connection.close(.cancelled) }
+    }
+
+    func remove(_ connection: HTTPConnection) {
+        connections[connection.origin]?.removeAll { $0 === connection }
+        if connections[connection.origin]?.isEmpty == true { connections[connection.origin] = nil }
+    }
+}
+
+extension HTTPTransportSettings.Proxy {
+    var host: String {
+        switch self {
+        case .http(let host, _), .socks5(let host, _): host
+        }
+    }
+
+    var port: Int {
+        switch self {
+        case .http(_, let port), .socks5(_, let port): port
+        }
+    }
+}

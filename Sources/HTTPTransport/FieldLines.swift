@@ -1,0 +1,69 @@
+/// Goes over the lines of an answer's fields (RFC 9112, section 5), each of which ends with CR LF.
+struct FieldLines {
+    /// Where a line's parts stand.
+    struct Line {
+        let name: Range<Int>
+        /// Without the white space around it.
+        let value: Range<Int>
+
+        /// Whether the name is this one, which is in lower case.
+        func isNamed(_ other: StaticString, in bytes: [UInt8]) -> Bool {
+            bytes.isText(other, at: name)
+        }
+    }
+
+    private let bytes: [UInt8]
+    private var position = 0
+    /// Whether a line was met that is none.
+    private(set) var isMalformed = false
+
+    init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    mutating func next() -> Line? {
+        guard position < bytes.count, !isMalformed else { return nil }
+        let start = position
+        var colon: Int?
+        while position < bytes.count, bytes[position] != UInt8(ascii: "\r") {
+            let byte = bytes[position]
+            if byte == UInt8(ascii: ":"), colon == nil { colon = position }
+            // Neither a line end of another kind nor a NUL hides in a line; nor white space in a name, which also is how a line
+            // would begin that continues the one before (section 5.2).
+            let isBlank = byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
+            if byte == 0 || byte == UInt8(ascii: "\n") || (isBlank && colon == nil) {
+                isMalformed = true
+                return nil
+            }
+            position += 1
+        }
+        guard let colon, colon > start, position + 1 < bytes.count, bytes[position + 1] == UInt8(ascii: "\n") else {
+            isMalformed = true
+            return nil
+        }
+        var value = colon + 1..<position
+        while let first = value.first, bytes[first] == UInt8(ascii: " ") || bytes[first] == UInt8(ascii: "\t") {
+            value.removeFirst()
+        }
+        while let last = value.last, bytes[last] == UInt8(ascii: " ") || bytes[last] == UInt8(ascii: "\t") {
+            value.removeLast()
+        }
+        position += 2
+        return Line(name: start..<colon, value: value)
+    }
+}
+
+extension [UInt8] {
+    /// Whether a part of it, in lower case, is a text.
+    func isText(_ text: StaticString, at range: Range<Int>) -> Bool {
+        guard range.count == text.utf8CodeUnitCount else { return false }
+        return withUnsafeBufferPointer { bytes in
+            for (offset, place) in range.enumerated() {
+                let byte = bytes[place]
+                let lower = (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
+                if lower != text.utf8Start[offset] { return false }
+            }
+            return true
+        }
+    }
+}

@@ -1,0 +1,275 @@
+import NIOCore
+import NIOPosix
+import NIOSOCKS
+import NIOSSL
+import NIOTLS
+
+/// One connection: opens, asks one question at a time, and is the last in its channel's pipeline.
+// Touched on the event loop's thread only, apart from its constants.
+final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private enum Stage {
+        /// The name is looked up, and an address connected to.
+        case connecting
+        /// The proxy is asked for its tunnel.
+        case tunnelling(HTTPResponseReader)
+        /// The proxy or TLS shake hands.
+        case shakingHands
+        /// Can be asked, or is.
+        case ready(HTTPResponseReader)
+        case closed
+    }
+
+    let origin: HTTPQuestion.Origin
+    private let pool: ConnectionPool
+    private var stage = Stage.connecting
+    private var pending: PendingAnswer?
+    private var channel: (any Channel)?
+    /// When it began to open, or its last answer came.
+    private var since = NIODeadline.now()
+    private var hasAnswered = false
+    private var isRetired: Bool
+
+    /// - Parameter isRetired: Whether it is for one question only.
+    init(to origin: HTTPQuestion.Origin, of pool: ConnectionPool, isRetired: Bool) {
+        self.origin = origin
+        self.pool = pool
+        self.isRetired = isRetired
+    }
+
+    // MARK: - What the pool asks of it
+
+    /// Whether a question would go out at once.
+    var isReady: Bool {
+        if case .ready = stage { isFree } else { false }
+    }
+
+    /// Whether nobody waits for it.
+    var isFree: Bool { pending == nil && !isRetired }
+
+    /// Whether it has taken too long to open, or rested too long.
+    func isOverdue(at now: NIODeadline, longestRest: TimeAmount) -> Bool {
+        guard pending == nil else { return false }
+        if case .ready = stage { return now - since > longestRest }
+        return now - since > TimeAmount(pool.reach.settings.connectTimeout)
+    }
+
+    /// Takes a question: it is sent at once, or as soon as that can be.
+    func ask(_ question: PendingAnswer) {
+        pending = question
+        question.connection = self
+        if case .ready = stage { send(question) }
+    }
+
+    /// Whoever waited has gone. What opens goes on opening, for the next; what was asked already can't be asked again before the answer.
+    func abandon() {
+        pending = nil
+        if case .ready = stage { close() }
+    }
+
+    /// It is asked no more: closed now, or with its answer.
+    func retire() {
+        isRetired = true
+        if pending == nil { close() }
+    }
+
+    /// Closes it. Whoever waits is told why.
+    func close(_ reason: HTTPError = .closedEarly) {
+        let (pending, channel) = (pending, channel)
+        (self.pending, self.channel) = (nil, nil)
+        stage = .closed
+        pool.remove(self)
+        channel?.close(promise: nil)
+        pending?.finish(.failure(reason))
+    }
+
+    // MARK: - Opening
+
+    /// - Parameter host: Whom to connect to: the server or the proxy.
+    func open(_ host: String) {
+        let port = pool.reach.settings.proxy?.port ?? origin.port
+        if let address = SocketAddress(literal: host, port: port) { return connect(host, port, [address]) }
+        let eventLoop = pool.eventLoop
+        pool.names.addresses(of: host) { outcome in
+            eventLoop.execute {
+                switch outcome {
+                case .success(let addresses): self.connect(host, port, addresses)
+                case .failure(let error): self.close(error)
+                }
+            }
+        }
+    }
+
+    private func connect(_ host: String, _ port: Int, _ addresses: [SocketAddress]) {
+        guard case .connecting = stage else { return }
+        ClientBootstrap(group: pool.eventLoop)
+            .resolver(KnownAddresses(addresses: addresses, eventLoop: pool.eventLoop))
+            .connectTimeout(TimeAmount(pool.reach.settings.connectTimeout))
+            // What an exchange answers fits into it.
+            .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 8192))
+            .connect(host: host, port: port)
+            .whenComplete { result in
+                switch result {
+                case .success(let channel): self.connected(channel)
+                case .failure(let error): self.close(HTTPError(connecting: error))
+                }
+            }
+    }
+
+    private func connected(_ channel: any Channel) {
+        guard case .connecting = stage else { return channel.close(promise: nil) }
+        self.channel = channel
+        do {
+            let pipeline = channel.pipeline.syncOperations
+            try pipeline.addHandler(self)
+            switch pool.reach.settings.proxy {
+            case .http:
+                stage = .tunnelling(HTTPResponseReader(isTunnel: true))
+                let authority = origin.authority
+                channel.writeAndFlush(
+                    ByteBuffer(string: "CONNECT \(authority) HTTP/1.1\r\nHost: \(authority)\r\n\r\n"), promise: nil)
+            case .socks5:
+                stage = .shakingHands
+                let target = origin.address.map(SOCKSAddress.address) ?? .domain(origin.host, port: origin.port)
+                try pipeline.addHandler(SOCKSClientHandler(targetAddress: target), position: .first)
+            case nil: try secure(channel)
+            }
+        } catch {
+            close(.other(error))
+        }
+    }
+
+    /// The way to the server is free.
+    private func secure(_ channel: any Channel) throws {
+        guard origin.isSecure else { return becomeReady() }
+        stage = .shakingHands
+        let handler = try NIOSSLClientHandler(
+            context: try pool.tlsContext(), serverHostname: origin.address == nil ? origin.host : nil)
+        try channel.pipeline.syncOperations.addHandler(handler, position: .before(self))
+    }
+
+    private func becomeReady() {
+        stage = .ready(HTTPResponseReader())
+        since = .now()
+        if let pending {
+            send(pending)
+        } else if isRetired {
+            close()
+        }
+    }
+
+    // MARK: - Asking
+
+    private func send(_ question: PendingAnswer) {
+        stage = .ready(HTTPResponseReader())
+        channel?.writeAndFlush(question.question.bytes(userAgent: pool.reach.settings.userAgent), promise: nil)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let bytes = unwrapInboundIn(data).readableBytesView
+        do throws(HTTPError) {
+            switch stage {
+            case .ready(var reader):
+                // Nobody has asked for anything: the next answer would be taken from the wrong place.
+                guard pending != nil else { return close() }
+                // The one copy of the reader is changed in place.
+                stage = .closed
+                let answer = try reader.take(bytes)
+                stage = .ready(reader)
+                if let answer { finish(answer, reader) }
+            case .tunnelling(var reader):
+                let answer = try reader.take(bytes)
+                stage = .tunnelling(reader)
+                if let answer { try enter(answer, reader) }
+            case .connecting, .shakingHands, .closed: close()
+            }
+        } catch {
+            close(error)
+        }
+    }
+
+    private func enter(_ answer: HTTPAnswer, _ reader: HTTPResponseReader) throws(HTTPError) {
+        guard answer.status < 300 else {
+            throw answer.status == 407 ? .proxyWantsPassword : .proxyRefused("HTTP \(answer.status)")
+        }
+        guard reader.keepsConnection, let channel else { throw .proxyRefused("it closes the tunnel it opened") }
+        do { try secure(channel) } catch { throw .other(error) }
+    }
+
+    private func finish(_ answer: HTTPAnswer, _ reader: HTTPResponseReader) {
+        let pending = pending.take()
+        hasAnswered = true
+        since = .now()
+        if !reader.keepsConnection || isRetired { close() }
+        pending?.finish(.success(answer))
+    }
+
+    // MARK: - What else happens on a channel
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch event {
+        case is SOCKSProxyEstablishedEvent:
+            do { try secure(context.channel) } catch { close(.other(error)) }
+        case TLSUserEvent.handshakeCompleted: becomeReady()
+        default: break
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        guard case .ready(var reader) = stage, pending != nil else { return fail(.closedEarly) }
+        do throws(HTTPError) {
+            finish(try reader.end(), reader)
+        } catch {
+            fail(error)
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        fail(HTTPError(onConnection: error))
+    }
+
+    /// Closes it for something that happened on the way.
+    private func fail(_ error: HTTPError) {
+        // The server has closed while the question was under way: it has not read it, and another connection can be asked.
+        if case .ready(let reader) = stage, hasAnswered, !reader.hasBegun, error.isLoss, let pending = pending.take() {
+            close()
+            return pool.ask(pending)
+        }
+        close(error)
+    }
+}
+
+extension HTTPError {
+    /// Why there is no connection.
+    fileprivate init(connecting error: any Error) {
+        switch error {
+        case ChannelError.connectTimeout: self = .connectTimedOut
+        case let error as NIOConnectionError:
+            self = .notConnected(errno: (error.connectionErrors.first?.error as? IOError)?.errnoCode)
+        case let error as IOError: self = .notConnected(errno: error.errnoCode)
+        default: self = .other(error)
+        }
+    }
+
+    /// Why a connection has gone.
+    fileprivate init(onConnection error: any Error) {
+        switch error {
+        case let error as IOError: self = .lost(errno: error.errnoCode)
+        // The end without TLS's own: whether the answer was whole, its framing says.
+        case NIOSSLError.uncleanShutdown: self = .closedEarly
+        case let error as SOCKSError.ConnectionFailed: self = .proxyRefused("\(error.reply)")
+        case is SOCKSError.NoValidAuthenticationMethod: self = .proxyWantsPassword
+        default: self = .other(error)
+        }
+    }
+
+    /// Whether it says that the connection went, and nothing else.
+    fileprivate var isLoss: Bool {
+        switch self {
+        case .closedEarly, .lost: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,114 @@
+public import NIOCore
+import NIOSSL
+
+/// How servers are reached.
+public struct HTTPTransportSettings: Sendable, Hashable {
+    /// What a proxy speaks.
+    public enum Proxy: Sendable, Hashable {
+        /// An HTTP proxy that tunnels with CONNECT.
+        case http(host: String, port: Int)
+        /// A SOCKS5 proxy; names are resolved by it.
+        case socks5(host: String, port: Int)
+    }
+
+    /// The User-Agent field.
+    public var userAgent: String
+    /// A PEM file with trust anchors beside the system's.
+    public var caFile: String?
+    /// The proxy that every server is asked through.
+    public var proxy: Proxy?
+    /// How long it may take until a connection can be asked: its name, its address, its proxy, its TLS.
+    public var connectTimeout: Duration
+
+    /// Settings of which every part is given.
+    public init(userAgent: String, caFile: String?, proxy: Proxy?, connectTimeout: Duration) {
+        self.userAgent = userAgent
+        self.caFile = caFile
+        self.proxy = proxy
+        self.connectTimeout = connectTimeout
+    }
+}
+
+/// Asks servers by HTTP/1.1 on one event loop, and keeps the connections: one question at a time on each (RFC 9112).
+///
+/// It knows what a price needs and no more: GET without a body, no redirects, no cookies, no content codings. So it costs a small part of
+/// what a client for everything does, which is most of what a tick costs. The wire below, TLS and SOCKS are SwiftNIO's.
+public final class HTTPTransport: Sendable {
+    private let eventLoop: any EventLoop
+    private let pool: ConnectionPool
+
+    /// - Parameters:
+    ///   - settings: How servers are reached.
+    ///   - names: Looks their names up.
+    ///   - eventLoop: Where the connections live.
+    /// - Throws: What makes the file with trust anchors useless.
+    public init(_ settings: HTTPTransportSettings, names: NameLookup, on eventLoop: any EventLoop) throws {
+        self.eventLoop = eventLoop
+        pool = ConnectionPool(try Reach(settings), names: names, on: eventLoop)
+    }
+
+    /// Whether the file with trust anchors can be used.
+    /// - Throws: What makes it useless.
+    public static func check(_ settings: HTTPTransportSettings) throws {
+        _ = try Reach(settings)
+    }
+
+    /// Asks, and reads the whole answer. The caller's cancellation ends head and body alike. Without it there is no end to the wait once
+    /// a connection is there.
+    ///
+    /// A kept connection that turns out to have been closed by its server meanwhile is no error: another one is asked (RFC 9112,
+    /// section 9.3.1).
+    /// - Throws: ``HTTPError``.
+    public func answer(to question: HTTPQuestion) async throws(HTTPError) -> HTTPAnswer {
+        let pending = PendingAnswer(question)
+        let outcome = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                onLoop { self.pool.ask(pending, continuation) }
+            }
+        } onCancel: {
+            onLoop { self.pool.cancel(pending) }
+        }
+        return try outcome.get()
+    }
+
+    /// Has new connections made from now on. What is under way ends as it began.
+    public func dropConnections() {
+        onLoop { self.pool.drop(forGood: false) }
+    }
+
+    /// Keeps no connection any more: another transport takes its place. What is under way ends as it began.
+    public func retire() {
+        onLoop { self.pool.drop(forGood: true) }
+    }
+
+    /// Ends every connection at once; whoever waits is told ``HTTPError/cancelled``.
+    public func close() async {
+        await withCheckedContinuation { continuation in
+            onLoop {
+                self.pool.close()
+                continuation.resume()
+            }
+        }
+    }
+
+    private func onLoop(_ body: @escaping @Sendable () -> Void) {
+        if eventLoop.inEventLoop { body() } else { eventLoop.execute(body) }
+    }
+}
+
+/// Settings, with what is read once.
+final class Reach: Sendable {
+    let settings: HTTPTransportSettings
+    let tls: TLSConfiguration
+
+    init(_ settings: HTTPTransportSettings) throws {
+        self.settings = settings
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.minimumTLSVersion = .tlsv12
+        tls.applicationProtocols = ["http/1.1"]
+        if let file = settings.caFile {
+            tls.additionalTrustRoots = [.certificates(try NIOSSLCertificate.fromPEMFile(file))]
+        }
+        self.tls = tls
+    }
+}

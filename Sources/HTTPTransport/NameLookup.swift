@@ -1,0 +1,141 @@
+import Glibc
+import NIOCore
+import NIOPosix
+import Synchronization
+import Threads
+
+/// Looks names up on threads of its own.
+///
+/// getaddrinfo(3) can't be cancelled and takes many seconds where a name server is silent. Here a name is looked up once at a time, so
+/// that no threads pile up with every tick, and whoever asks while nobody answers is told at once.
+public final class NameLookup: Sendable {
+    /// The addresses of a name in the order of RFC 6724, without a port, or why there are none.
+    typealias Outcome = Result<[SocketAddress], HTTPError>
+
+    private struct Pending {
+        let since: ContinuousClock.Instant
+        var waiters: [@Sendable (Outcome) -> Void] = []
+    }
+
+    /// A lookup that is older than this is said not to be answered.
+    private static let patience = Duration.milliseconds(500)
+
+    private let pending = Mutex<[String: Pending]>([:])
+    private let lookUp: @Sendable (String) -> Outcome
+    private let now: @Sendable () -> ContinuousClock.Instant
+
+    /// Asks the system's resolver.
+    public convenience init() {
+        self.init(lookUp: systemLookup)
+    }
+
+    /// - Parameters:
+    ///   - lookUp: Looks a name up and blocks for as long as that takes.
+    ///   - now: Reads the clock.
+    init(
+        lookUp: @escaping @Sendable (String) -> Outcome,
+        now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+    ) {
+        self.lookUp = lookUp
+        self.now = now
+    }
+
+    /// Whether a name has been asked for so long that nobody is expected to answer.
+    func isSilent(about host: String) -> Bool {
+        let since = pending.withLock { $0[host]?.since }
+        return since.map { $0.duration(to: now()) > Self.patience } ?? false
+    }
+
+    /// Looks a name up, or joins whoever does.
+    /// - Parameter body: Told the outcome, on any thread, once.
+    func addresses(of host: String, _ body: @escaping @Sendable (Outcome) -> Void) {
+        let isNew = pending.withLock { pending in
+            let isNew = pending[host] == nil
+            pending[host, default: Pending(since: now())].waiters.append(body)
+            return isNew
+        }
+        guard isNew else { return }
+        // A thread of its own: it blocks for as long as a name server is silent.
+        let isStarted = Thread.start { self.end(host, self.lookUp(host)) }
+        if !isStarted { end(host, .failure(.unresolved("\(host) cannot be looked up: no thread is granted"))) }
+    }
+
+    /// Tells everybody who waits that nobody wants to know any more. What a lookup that is under way finds is not told.
+    public func cancel() {
+        let waiters = pending.withLock { pending in
+            let waiters = pending.values.flatMap(\.waiters)
+            for host in pending.keys { pending[host]?.waiters = [] }
+            return waiters
+        }
+        for waiter in waiters { waiter(.failure(.cancelled)) }
+    }
+
+    private func end(_ host: String, _ outcome: Outcome) {
+        let waiters = pending.withLock { $0.removeValue(forKey: host) }?.waiters
+        for waiter in waiters ?? [] { waiter(outcome) }
+    }
+}
+
+/// Asks the system's resolver.
+private func systemLookup(_ host: String) -> NameLookup.Outcome {
+    var hints = addrinfo()
+    hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+    var found: UnsafeMutablePointer<addrinfo>?
+    let code = getaddrinfo(host, nil, &hints, &found)
+    guard code == 0 else {
+        return .failure(.unresolved("\(host) cannot be resolved: \(String(cString: gai_strerror(code)))"))
+    }
+    defer { freeaddrinfo(found) }
+    var addresses: [SocketAddress] = []
+    var next = found
+    while let entry = next?.pointee {
+        next = entry.ai_next
+        guard let address = entry.ai_addr else { continue }
+        switch entry.ai_family {
+        case AF_INET:
+            addresses.append(
+                address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { SocketAddress($0.pointee) })
+        case AF_INET6:
+            addresses.append(
+                address.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { SocketAddress($0.pointee) })
+        default: break
+        }
+    }
+    return .success(addresses)
+}
+
+/// Tells NIO's connector what a lookup has found already: it tries the addresses of both families, a moment apart (RFC 8305).
+struct KnownAddresses: Resolver {
+    let addresses: [SocketAddress]
+    let eventLoop: any EventLoop
+
+    func initiateAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> {
+        eventLoop.makeSucceededFuture(addresses(of: .inet, port))
+    }
+
+    func initiateAAAAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> {
+        eventLoop.makeSucceededFuture(addresses(of: .inet6, port))
+    }
+
+    func cancelQueries() {}
+
+    private func addresses(of family: NIOBSDSocket.AddressFamily, _ port: Int) -> [SocketAddress] {
+        addresses.filter { $0.protocol.rawValue == family.rawValue }.map { address in
+            var address = address
+            address.port = port
+            return address
+        }
+    }
+}
+
+extension HTTPQuestion.Origin {
+    /// What the host is, where it is no name.
+    var address: SocketAddress? { SocketAddress(literal: host, port: port) }
+}
+
+extension SocketAddress {
+    /// - Returns: `nil` where the host is a name.
+    init?(literal host: String, port: Int) {
+        do { self = try SocketAddress(ipAddress: host, port: port) } catch { return nil }
+    }
+}
