@@ -85,11 +85,10 @@ import Testing
     ])
     func `what goes wrong on the way has its word`(faults: String, expected: String) async throws {
         let setup = try await Setup(faults: faults)
-        if faults.hasSuffix("refuse") {
-            // The simulator closes its port a moment after the script is set.
-            while await error(of: try setup.loader("binance")) == nil {}
-        }
-        let text = await error(of: try setup.loader("binance")).map { "\($0)" }
+        var found = await error(of: try setup.loader("binance"))
+        // The simulator closes its port a moment after the script is set.
+        while found == nil, faults.hasSuffix("refuse") { found = await error(of: try setup.loader("binance")) }
+        let text = found.map { "\($0)" }
         #expect(text?.hasPrefix(expected) == true, "\(text ?? "no error")")
         await setup.end()
     }

@@ -10,6 +10,9 @@ import Varlink
 
 @testable import BTCPriceServer
 
+/// How long a daemon may leave a test waiting: its asynchronous answers wait in one queue with all other tests.
+private let patience = Duration.seconds(60)
+
 /// The loop on a real socket, with the real client.
 @Suite(.timeLimit(.minutes(1))) struct SocketTests {
     final class Service {
@@ -73,25 +76,25 @@ import Varlink
     @Test func `the client asks, fetches, and learns why there is nothing`() async throws {
         try await onAThread {
             let service = try Service()
-            var connection = try PriceConnection(path: service.path)
-            #expect(try connection.getPrice().state.tick == 99, "nothing is held: it is fetched")
+            var connection = try PriceConnection(path: service.path, timeout: patience)
+            #expect(try connection.getPrice(timeout: patience).state.tick == 99, "nothing is held: it is fetched")
             service.publish(3)
-            #expect(try connection.getPrice().state.tick == 3)
-            #expect(try connection.getPrice(.remoteFirst).state.tick == 99)
+            #expect(try connection.getPrice(timeout: patience).state.tick == 3)
+            #expect(try connection.getPrice(.remoteFirst, timeout: patience).state.tick == 99)
             #expect(
                 throws: ClientError.refused(
                     error: "io.btcpriced.Price.FetchFailed", reason: "binance: refused: HTTP 451")
             ) {
-                try connection.getPrice(.noCache)
+                try connection.getPrice(.noCache, timeout: patience)
             }
-            #expect(try connection.getPrice().instance == "i")
+            #expect(try connection.getPrice(timeout: patience).instance == "i")
         }
     }
 
     @Test func `who may change the daemon, may, and others are told`() async throws {
         try await onAThread {
             let service = try Service(administrators: Administrators(uid: getuid(), gid: nil))
-            var connection = try PriceConnection(path: service.path)
+            var connection = try PriceConnection(path: service.path, timeout: patience)
             try connection.pause()
             try connection.resume()
             // The pure rule; the kernel's word for who somebody is has a system test.
@@ -125,11 +128,11 @@ import Varlink
         private var connection: PriceConnection
 
         init(path: String) throws {
-            connection = try PriceConnection(path: path)
+            connection = try PriceConnection(path: path, timeout: patience)
             try connection.watch()
         }
 
-        func next() throws -> Int64 { try connection.nextState(timeout: .seconds(30)).state.tick }
+        func next() throws -> Int64 { try connection.nextState(timeout: patience).state.tick }
     }
 
     @Test func `a watcher that stopped reading sees few old states before the newest`() throws {
@@ -139,8 +142,8 @@ import Varlink
         #expect(try watcher.next() == 1)
         for tick in 2...2000 as ClosedRange<Int64> { service.publish(tick) }
         // The loop has handed out all of them once it answers a call that came after.
-        var other = try PriceConnection(path: service.path)
-        _ = try other.getPrice()
+        var other = try PriceConnection(path: service.path, timeout: patience)
+        _ = try other.getPrice(timeout: patience)
         var seen: [Int64] = []
         while seen.last != 2000 { seen.append(try watcher.next()) }
         #expect(seen == seen.sorted())
@@ -195,9 +198,9 @@ import Varlink
                 try third.call(PriceCall.getStatus.call)
             }
             gate.open()
-            _ = try first.reply(timeout: .seconds(30)).result()
-            _ = try second.reply(timeout: .seconds(30)).result()
-            _ = try third.call(PriceCall.getStatus.call, timeout: .seconds(30))
+            _ = try first.reply(timeout: patience).result()
+            _ = try second.reply(timeout: patience).result()
+            _ = try third.call(PriceCall.getStatus.call, timeout: patience)
         }
     }
 
@@ -226,8 +229,8 @@ import Varlink
 
     enum PriceConnectionProbe {
         static func ask(_ path: String) throws -> Int64 {
-            var connection = try PriceConnection(path: path)
-            return try connection.getPrice().state.tick
+            var connection = try PriceConnection(path: path, timeout: patience)
+            return try connection.getPrice(timeout: patience).state.tick
         }
     }
 
