@@ -73,17 +73,13 @@ public final class BinancePriceLoader: PriceLoader {
         return LoadedPrice(value: body.price.value)
     }
 
-    /// The answer as it comes every second, to the byte: the parser is for what looks otherwise.
+    /// The answer as it comes every second, to the byte: the parser is for what looks otherwise, an exponent or very many digits too.
     static func usualPrice(in body: [UInt8]) -> Decimal? {
         let count = body.count - usualBeginning.count - usualEnd.count
         guard count > 0, body.starts(with: usualBeginning), body.suffix(usualEnd.count).elementsEqual(usualEnd) else {
             return nil
         }
-        let digits = body[usualBeginning.count..<usualBeginning.count + count]
-        // A decimal as it is, without an exponent: whatever else stands between the quotes is looked at closely.
-        guard digits.allSatisfy({ $0 == UInt8(ascii: ".") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
-        else { return nil }
-        return Decimal(exactly: String(decoding: digits, as: UTF8.self))
+        return Decimal(digits: body[usualBeginning.count..<usualBeginning.count + count])
     }
 
     private static let usualBeginning = Array(#"{"symbol":"BTCUSDT","price":""#.utf8)

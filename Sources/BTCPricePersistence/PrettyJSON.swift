@@ -54,7 +54,9 @@ struct PrettyJSON {
     private mutating func key(_ key: String) {
         separate()
         string(key)
-        bytes.append(contentsOf: " : ".utf8)
+        bytes.append(UInt8(ascii: " "))
+        bytes.append(UInt8(ascii: ":"))
+        bytes.append(UInt8(ascii: " "))
     }
 
     private mutating func separate() {
@@ -65,7 +67,7 @@ struct PrettyJSON {
 
     private mutating func indent() {
         bytes.append(UInt8(ascii: "\n"))
-        for _ in 0..<depth { bytes.append(contentsOf: "  ".utf8) }
+        for _ in 0..<2 * depth { bytes.append(UInt8(ascii: " ")) }
     }
 
     private mutating func close(_ bracket: UInt8) {
@@ -79,10 +81,15 @@ struct PrettyJSON {
     private mutating func string(_ value: String) {
         bytes.append(UInt8(ascii: "\""))
         defer { bytes.append(UInt8(ascii: "\"")) }
-        if value.utf8.allSatisfy({ $0 >= 0x20 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }) {
-            bytes.append(contentsOf: value.utf8)
-            return
+        // At once, and taken back where a byte is found that can't stand so.
+        let start = bytes.count
+        var value = value
+        value.withUTF8 { bytes.append(contentsOf: $0) }
+        let isPlain = bytes[start...].allSatisfy {
+            $0 >= 0x20 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\")
         }
+        if isPlain { return }
+        bytes.removeSubrange(start...)
         for byte in value.utf8 {
             switch byte {
             case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]

@@ -1,7 +1,7 @@
 /// Goes over the lines of an answer's fields (RFC 9112, section 5), each of which ends with CR LF.
 struct FieldLines {
     /// Where a line's parts stand.
-    struct Line {
+    struct Line: Sendable, Hashable {
         let name: Range<Int>
         /// Without the white space around it.
         let value: Range<Int>

@@ -6,15 +6,14 @@ public struct HTTPAnswer: Sendable, Hashable {
     public let body: [UInt8]
     /// The lines of the fields, each with its line end.
     let fields: [UInt8]
+    /// Where each stands in them.
+    let lines: [FieldLines.Line]
 
     /// The value of the first field of a name.
     /// - Parameter name: In lower case.
     public func field(_ name: StaticString) -> String? {
-        var lines = FieldLines(fields)
-        while let line = lines.next() {
-            if line.isNamed(name, in: fields) { return String(decoding: fields[line.value], as: UTF8.self) }
-        }
-        return nil
+        guard let line = lines.first(where: { $0.isNamed(name, in: fields) }) else { return nil }
+        return String(decoding: fields[line.value], as: UTF8.self)
     }
 }
 

@@ -25,6 +25,7 @@ struct HTTPResponseReader {
     private var bytes: [UInt8] = []
     private var status = 0
     private var fields: [UInt8] = []
+    private var lines: [FieldLines.Line] = []
     private var body: [UInt8] = []
     private var isLastConnection = false
 
@@ -57,7 +58,7 @@ struct HTTPResponseReader {
                 case .trailers: try takeTrailer()
                 case .end: false
                 }
-            if case .end = stage { return HTTPAnswer(status: status, body: body, fields: fields) }
+            if case .end = stage { return HTTPAnswer(status: status, body: body, fields: fields, lines: lines) }
             if !isFurther { return nil }
         }
     }
@@ -67,7 +68,7 @@ struct HTTPResponseReader {
     /// - Throws: ``HTTPError/closedEarly``.
     mutating func end() throws(HTTPError) -> HTTPAnswer {
         guard case .bodyUntilClose = stage else { throw .closedEarly }
-        return HTTPAnswer(status: status, body: body, fields: fields)
+        return HTTPAnswer(status: status, body: body, fields: fields, lines: lines)
     }
 
     // MARK: - The head
@@ -98,8 +99,11 @@ struct HTTPResponseReader {
         var length: Int?
         var isChunked = false
         var isKept = statusLine.isOneOne
-        var lines = FieldLines(fields)
-        while let line = lines.next() {
+        var found = FieldLines(fields)
+        lines.removeAll()
+        lines.reserveCapacity(16)
+        while let line = found.next() {
+            lines.append(line)
             if line.isNamed("content-length", in: fields) {
                 guard let number = Self.number(fields[line.value], radix: 10), length == nil || length == number else {
                     throw .malformed("a Content-Length that is none")
@@ -118,7 +122,7 @@ struct HTTPResponseReader {
                 }
             }
         }
-        if lines.isMalformed { throw .malformed("a line in the head that is no field") }
+        if found.isMalformed { throw .malformed("a line in the head that is no field") }
         if isChunked, length != nil { throw .malformed("both a Content-Length and a Transfer-Encoding") }
         isLastConnection = !isKept
         if status == 204 || status == 304 || (isTunnel && status < 300) {

@@ -14,6 +14,8 @@ final class Alarm: Sendable {
         var lastID: UInt64 = 0
         /// What the timer is set to.
         var armed: ContinuousClock.Instant?
+        /// Whether the timer is left as it is for now.
+        var isHeld = false
     }
 
     private let timer: CInt
@@ -72,6 +74,19 @@ final class Alarm: Sendable {
         sleeper?.resume(throwing: CancellationError())
     }
 
+    /// Leaves the timer as it is until it is released: what changes meanwhile may change back.
+    func hold() {
+        state.withLock { $0.isHeld = true }
+    }
+
+    /// Sets the timer to what has become of it.
+    func release() {
+        state.withLock { state in
+            state.isHeld = false
+            arm(&state)
+        }
+    }
+
     /// The timer has expired.
     private func ring() {
         let now = ContinuousClock.now
@@ -86,13 +101,20 @@ final class Alarm: Sendable {
 
     /// Sets the timer to the first who must be woken; no wake-up is left of one who was cancelled.
     private func arm(_ state: inout State) {
+        guard !state.isHeld else { return }
         let next = state.sleepers.next
         guard next != state.armed else { return }
         state.armed = next
         // A moment of zero would stop the timer.
-        let moment = next.map { max(.nanoseconds(1), ContinuousClock().systemEpoch.duration(to: $0)) } ?? .zero
-        let (seconds, attoseconds) = moment.components
-        cepoll_arm(timer, seconds, attoseconds / 1_000_000_000)
+        let moment = next.map { max(1, ContinuousClock().systemEpoch.duration(to: $0).wholeNanoseconds) } ?? 0
+        cepoll_arm(timer, moment / 1_000_000_000, moment % 1_000_000_000)
+    }
+}
+
+extension Duration {
+    /// Rounded towards zero; at most 292 years. `components` takes ten times as long.
+    fileprivate var wholeNanoseconds: Int64 {
+        Int64(clamping: attoseconds / 1_000_000_000)
     }
 }
 

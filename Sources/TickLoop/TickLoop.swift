@@ -20,7 +20,7 @@ public final class TickLoop: Sendable {
         let alarm = try Alarm()
         group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         eventLoop = group.next()
-        executor = TickLoopExecutor(eventLoop)
+        executor = TickLoopExecutor(eventLoop, alarm)
         clock = TickClock(alarm)
         alarm.start(on: eventLoop)
     }
@@ -36,18 +36,4 @@ public final class TickLoop: Sendable {
 public struct TickLoopError: Error, Sendable, Hashable, CustomStringConvertible {
     /// What the system does not grant, and its word for why.
     public let description: String
-}
-
-/// Runs jobs on an event loop, in the order they come in.
-private final class TickLoopExecutor: TaskExecutor {
-    private let eventLoop: any EventLoop
-
-    init(_ eventLoop: any EventLoop) {
-        self.eventLoop = eventLoop
-    }
-
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        eventLoop.execute { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
-    }
 }

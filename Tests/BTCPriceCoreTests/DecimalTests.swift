@@ -44,4 +44,36 @@ import Testing
         #expect(Decimal.nan.double.isNaN)
         #expect(Decimal.nan.text == Decimal.nan.description)
     }
+
+    @Test(arguments: [
+        "68901.23000000", "0.00000001", "0", "0.0", "000", "00.10", "68901", "999999999999999999",
+        "0.99999999999999999",
+        "", ".", ".5", "5.", "1.2.3", "-1", "+1", "1e5", " 1", "9999999999999999999",
+    ])
+    func `digits are read as the exact reading has them, or not at all`(text: String) {
+        let quick = Decimal(digits: Array(text.utf8)[...])
+        #expect(quick == nil || quick == Decimal(exactly: text))
+        #expect(quick.map(\.text) == quick.map(\.description))
+        #expect(quick?.description == quick.flatMap { _ in Decimal(exactly: text)?.description })
+        let isPlain =
+            text.utf8.allSatisfy { $0 == 0x2E || (0x30...0x39).contains($0) }
+            && text.utf8.count { $0 != 0x2E } <= 18
+        #expect((quick != nil) == (isPlain && Decimal(exactly: text) != nil))
+    }
+
+    @Test(arguments: [
+        ("1", true), ("100000000", true), ("0.99999999", false), ("100000000.00000001", false), ("0", false),
+        ("-5", false),
+        // Their nearest Double is the bound itself.
+        ("0.99999999999999999999999", false), ("1.00000000000000000000001", true), ("99999999.99999999999999999", true),
+        ("100000000.00000000000000001", false),
+    ])
+    func `a price is taken up to its bounds, to the last digit`(text: String, isTaken: Bool) throws {
+        let loaded = LoadedPrice(value: try #require(Decimal(string: text)))
+        if isTaken {
+            try QuoteCheck.judge(loaded, after: nil)
+        } else {
+            #expect(throws: PriceLoadingError.self) { try QuoteCheck.judge(loaded, after: nil) }
+        }
+    }
 }

@@ -88,4 +88,29 @@ import Testing
         #expect(!eventLoop.inEventLoop)
         await loop.shutDown()
     }
+
+    @Test func `what is begun from many threads is run, all of it, and in its order`() async throws {
+        let loop = try TickLoop()
+        let eventLoop = loop.eventLoop
+        let isFinished = await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    // Each begins its own on the loop one after another.
+                    var last = -1
+                    for number in 0..<500 {
+                        let seen = await Task(executorPreference: loop.executor) {
+                            await Task.yield()
+                            return eventLoop.inEventLoop ? number : -2
+                        }.value
+                        guard seen == last + 1 else { return false }
+                        last = seen
+                    }
+                    return true
+                }
+            }
+            return await group.allSatisfy { $0 }
+        }
+        #expect(isFinished)
+        await loop.shutDown()
+    }
 }

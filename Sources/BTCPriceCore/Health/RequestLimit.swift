@@ -82,6 +82,6 @@ struct RequestLimiter: Sendable {
 extension Duration {
     /// The duration in microseconds, rounded down.
     var wholeMicroseconds: Int64 {
-        components.seconds * 1_000_000 + components.attoseconds / 1_000_000_000_000
+        Int64(clamping: attoseconds / 1_000_000_000_000)
     }
 }

@@ -144,18 +144,19 @@ public struct SourceBoard: Sendable {
     /// A question has ended.
     /// - Returns: The rest that it began, if it began one.
     mutating func ended(
-        _ index: Int, _ outcome: SourceHealth.Outcome, latency: Duration, at now: ObservationTime, jitter: Double
+        _ index: Int, _ outcome: SourceHealth.Outcome, latency: Duration, at now: ObservationTime,
+        jitter: @autoclosure () -> Double
     ) -> SourceRest? {
-        entries[index].health.ended(outcome, latency: latency, at: now, jitter: jitter)
+        entries[index].health.ended(outcome, latency: latency, at: now, jitter: jitter())
     }
 
     /// A source gave a price that is not believed.
     /// - Returns: The rest that this began, if it began one.
     mutating func distrust(
-        _ name: String, _ error: PriceLoadingError, at now: ObservationTime, jitter: Double
+        _ name: String, _ error: PriceLoadingError, at now: ObservationTime, jitter: @autoclosure () -> Double
     ) -> SourceRest? {
         guard let index = entries.firstIndex(where: { $0.source.name == name }) else { return nil }
-        return entries[index].health.distrusted(error, at: now, jitter: jitter)
+        return entries[index].health.distrusted(error, at: now, jitter: jitter())
     }
 
     /// Goes on with the rests that an earlier run began, each at the address it was earned at.

@@ -89,28 +89,29 @@ public struct SourceHealth: Sendable {
     ///   - outcome: How.
     ///   - latency: From asking to the end of the answer.
     ///   - now: When.
-    ///   - jitter: From 0 to 1, drawn anew each time.
+    ///   - jitter: Draws from 0 to 1, anew each time: only where a rest begins.
     /// - Returns: The rest that it began, if it began one.
     public mutating func ended(
-        _ outcome: Outcome, latency: Duration, at now: ObservationTime, jitter: Double
+        _ outcome: Outcome, latency: Duration, at now: ObservationTime, jitter: @autoclosure () -> Double
     ) -> SourceRest? {
         switch outcome {
         case .success:
             succeeded(latency: latency, at: now)
             return nil
         case .failure(.cancelled), .failure(.timedOut(after: nil)): return nil
-        case .failure(let error): return failed(error, at: now, jitter: jitter)
+        case .failure(let error): return failed(error, at: now, jitter: jitter())
         }
     }
 
     /// Its last answer was well-formed and is not believed: one such answer is enough for a rest.
     /// - Returns: The rest that this began, if it began one.
-    public mutating func distrusted(_ error: PriceLoadingError, at now: ObservationTime, jitter: Double) -> SourceRest?
-    {
+    public mutating func distrusted(
+        _ error: PriceLoadingError, at now: ObservationTime, jitter: @autoclosure () -> Double
+    ) -> SourceRest? {
         lastFailure = (now, error)
         recent = recent << 1 | 1
         successesRunning = 0
-        return breaker(at: now.boottime) == .open ? nil : beginRest(error, at: now, jitter: jitter)
+        return breaker(at: now.boottime) == .open ? nil : beginRest(error, at: now, jitter: jitter())
     }
 
     /// Goes on with a rest that an earlier run began.
@@ -140,7 +141,9 @@ public struct SourceHealth: Sendable {
         }
     }
 
-    private mutating func failed(_ error: PriceLoadingError, at now: ObservationTime, jitter: Double) -> SourceRest? {
+    private mutating func failed(_ error: PriceLoadingError, at now: ObservationTime, jitter: @autoclosure () -> Double)
+        -> SourceRest?
+    {
         lastFailure = (now, error)
         recent = recent << 1 | 1
         failuresRunning += 1
@@ -149,15 +152,17 @@ public struct SourceHealth: Sendable {
         // Asked although it rests, because nobody else was left: that changes nothing unless it was told to stay away.
         case .open where !error.category.isBinding: return nil
         case .closed where !error.category.isBinding && !hasFailedTooOften: return nil
-        case .open, .halfOpen, .closed: return beginRest(error, at: now, jitter: jitter)
+        case .open, .halfOpen, .closed: return beginRest(error, at: now, jitter: jitter())
         }
     }
 
-    private mutating func beginRest(_ error: PriceLoadingError, at now: ObservationTime, jitter: Double) -> SourceRest {
+    private mutating func beginRest(
+        _ error: PriceLoadingError, at now: ObservationTime, jitter: @autoclosure () -> Double
+    ) -> SourceRest {
         if strikeCategory != error.category { strikes = 0 }
         strikeCategory = error.category
         strikes += 1
-        let length = RestRule.length(error, strikes: strikes, jitter: jitter)
+        let length = RestRule.length(error, strikes: strikes, jitter: jitter())
         let begun = SourceRest(reason: error, since: now, until: now.advanced(by: length), strikes: strikes)
         rest = begun
         return begun

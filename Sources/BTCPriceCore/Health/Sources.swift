@@ -71,8 +71,8 @@ public final class Sources: Sendable {
     /// A source gave a price that is not believed: it rests, however well it answers.
     /// - Returns: The rest that this began, if it began one.
     func distrust(_ name: String, _ error: PriceLoadingError) -> SourceRest? {
-        let (present, drawn) = (now(), jitter())
-        return state.withLock { $0.board.distrust(name, error, at: present, jitter: drawn) }
+        let present = now()
+        return state.withLock { $0.board.distrust(name, error, at: present, jitter: jitter()) }
     }
 
     func take(_ index: Int, _ asker: Asker) -> Bool {
@@ -83,11 +83,11 @@ public final class Sources: Sendable {
     /// A question has ended.
     /// - Returns: The rest that it began, if it began one.
     func ended(_ index: Int, _ outcome: SourceHealth.Outcome, latency: Duration) -> SourceRest? {
-        let (present, drawn) = (now(), jitter())
+        let present = now()
         let (rest, successor, entry) = state.withLock { state in
             let entry = state.board.entries[index]
             if let successor = state.successor { return (SourceRest?.none, Optional(successor), entry) }
-            let rest = state.board.ended(index, outcome, latency: latency, at: present, jitter: drawn)
+            let rest = state.board.ended(index, outcome, latency: latency, at: present, jitter: jitter())
             if rest?.isBinding == true { state.restsChanged = true }
             return (rest, nil, entry)
         }

@@ -176,6 +176,7 @@ extension PriceLoadingError: CustomStringConvertible {
 extension Duration {
     /// The duration in milliseconds, rounded down.
     public var wholeMilliseconds: Int64 {
-        components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
+        // Not by way of `components`, which takes three times as long.
+        Int64(clamping: attoseconds / 1_000_000_000_000_000)
     }
 }

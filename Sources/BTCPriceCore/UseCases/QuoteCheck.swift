@@ -18,14 +18,25 @@ public struct QuoteCheck: Sendable {
     ///   - last: The newest mark accepted from this source, where there is one.
     /// - Throws: ``PriceLoadingError/invalidData(_:)`` or ``PriceLoadingError/staleData(_:)``.
     public static func judge(_ loaded: LoadedPrice, after last: VenueMark?) throws(PriceLoadingError) {
-        let value = loaded.value
+        if !isClearlyWithin(loaded.value) { try judge(loaded.value) }
+        if let last, loaded.mark.isBefore(last) {
+            throw .staleData("the exchange's own time went backwards")
+        }
+    }
+
+    /// Whether a price lies between the bounds by its nearest `Double`: rounding keeps the order, so that it does by itself, too. The
+    /// comparison of two `Decimal` takes some thousand instructions.
+    private static func isClearlyWithin(_ value: Decimal) -> Bool {
+        doubleBounds.lowest < value.double && value.double < doubleBounds.highest
+    }
+
+    private static let doubleBounds = (lowest: lowest.double, highest: highest.double)
+
+    private static func judge(_ value: Decimal) throws(PriceLoadingError) {
         guard value.isFinite else { throw .invalidData("the price is not a number") }
         guard value > 0 else { throw .invalidData("the price is \(value), not above zero") }
         guard value >= lowest, value <= highest else {
             throw .invalidData("the price is \(value), outside \(lowest) to \(highest) USD")
-        }
-        if let last, loaded.mark.isBefore(last) {
-            throw .staleData("the exchange's own time went backwards")
         }
     }
 
