@@ -27,7 +27,7 @@ enum Current {
     ) throws(Complaint) -> StateMessage {
         try Connecting.withDaemon(socket: asking.socket, patience: patience) {
             connection throws(ClientError) in
-            try connection.getPrice(asking.policy, timeout: patience)
+            try connection.getPrice(asking.policy)
         }
     }
 

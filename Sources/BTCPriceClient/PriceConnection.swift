@@ -19,27 +19,21 @@ public struct PriceConnection: ~Copyable {
     public var path: String { connection.path }
 
     /// Asks for the price.
-    /// - Parameters:
-    ///   - policy: Where the answer may come from.
-    ///   - timeout: How long to wait for it.
+    /// - Parameter policy: Where the answer may come from.
     /// - Throws: ``ClientError``; ``ClientError/refused(error:reason:)`` where no source gave a price.
-    public mutating func getPrice(
-        _ policy: CachePolicy = .localFirst, timeout: Duration = .seconds(5)
-    ) throws(ClientError) -> StateMessage {
-        try state(in: try connection.call(PriceCall.getPrice(policy).call, timeout: timeout))
+    public mutating func getPrice(_ policy: CachePolicy = .localFirst) throws(ClientError) -> StateMessage {
+        try state(in: try connection.call(PriceCall.getPrice(policy).call))
     }
 
-    /// Asks for the price as ``getPrice(_:timeout:)`` does, for a reader who wants no more of a fresh one than its line.
-    public mutating func getLine(
-        _ policy: CachePolicy = .localFirst, timeout: Duration = .seconds(5)
-    ) throws(ClientError) -> PriceLine {
+    /// Asks for the price as ``getPrice(_:)`` does, for a reader who wants no more of a fresh one than its line.
+    public mutating func getLine(_ policy: CachePolicy = .localFirst) throws(ClientError) -> PriceLine {
         try connection.send(PriceCall.getPrice(policy).encoded)
-        let message = try connection.message(timeout: timeout)
+        let message = try connection.message(timeout: connection.timeout)
         if let fresh = FreshReply(message) { return .fresh(fresh) }
         return .state(try state(in: try connection.decoded(message).result()))
     }
 
-    /// What ``getLine(_:timeout:)`` has found.
+    /// What ``getLine(_:)`` has found.
     public enum PriceLine: Sendable {
         /// A fresh price, and nothing else to say of it.
         case fresh(FreshReply)

@@ -89,11 +89,16 @@ struct Composition {
         let answers = Answers(
             instance: Self.newInstance(), startedAt: now(), running: running, directories: settings.directories,
             keeper: keeper, control: control, store: store, now: now, logger: logger)
+        let memory = MemoryService(clock: loop.clock)
         let server = try PriceServer(
             listener: listener, instance: answers.instance, limits: settings.limits, now: now, activity: activity,
             administrators: Administrators(group: Product.group),
             answer: { call, uid, clients in await answers.reply(to: call, of: uid, clients) },
-            wake: { await control.clientCame() }, report: { reporter.report($0) })
+            wake: { await control.clientCame() },
+            report: { event in
+                if event == .crowdLeft { memory.crowdLeft() }
+                reporter.report(event)
+            })
         publication.connect(server, control)
         if let price = stored.price { await keeper.restore(price) }
         let observer = Observer(clock: loop.clock, target: keeper, isPaused: { await ticker.isPaused })
@@ -117,7 +122,7 @@ struct Composition {
             },
             Part { server.stop() },
             ObserverService(observer: observer),
-            MemoryService(),
+            memory,
             Part { await ticker.stop() },
             WatchdogService(
                 manager: manager, server: server, heartbeat: heartbeat, isPaused: { await ticker.isPaused },

@@ -100,6 +100,8 @@ package final class Reporter: Sendable {
                 "A client of user \(uid) was turned away: it has \(limit) connections already.", ["uid": "\(uid)"])
         case .acceptFailed(let reason):
             say(.acceptFailed, "accept", "No client can connect for the moment: \(reason). The price goes on.", [:])
+        // Nobody need know.
+        case .crowdLeft: break
         }
     }
 

@@ -48,6 +48,7 @@ extension EventLoop {
         setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout.size(ofValue: size)))
         let tag = table.add(
             Connection(limits: limits, at: boottime), descriptor: descriptor, uid: uid, interest: cepoll_in)
+        mostConnections = max(mostConnections, table.count)
         if cepoll_add(epoll, descriptor, cepoll_in, tag) != 0 { drop(descriptor) }
     }
 
@@ -61,6 +62,15 @@ extension EventLoop {
         table.remove(descriptor)
         close(descriptor)
         if acceptAgainAt != nil { resumeAccepting() }
+        noticeCrowd()
+    }
+
+    /// A crowd that has come and gone leaves nothing behind.
+    private mutating func noticeCrowd() {
+        guard mostConnections >= Self.crowd, table.count <= mostConnections / 8 else { return }
+        mostConnections = table.count
+        table.shrink()
+        environment.report(.crowdLeft)
     }
 
     /// Ends the connections whose clients have taken too long.

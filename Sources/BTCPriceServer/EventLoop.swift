@@ -26,6 +26,8 @@ struct EventLoop: ~Copyable {
     private static let inboxTag = UInt64.max - 1
     /// How long accepting pauses once the descriptors are used up, unless a connection ends before, milliseconds.
     static let acceptPause: Int64 = 1000
+    /// From so many connections on it is worth giving back what they had needed.
+    static let crowd = 256
 
     let environment: Environment
     let epoll: Int32
@@ -37,6 +39,8 @@ struct EventLoop: ~Copyable {
     /// Until when accepting pauses, `CLOCK_BOOTTIME` in milliseconds.
     var acceptAgainAt: Int64?
     var mustStop = false
+    /// The most connections there have been since a crowd left.
+    var mostConnections = 0
     var refused: (inAll: Int64, ofUser: Int64) = (0, 0)
     /// The price calls that are known to ``ClientActivity``.
     var toldPriceCalls: Int64 = 0

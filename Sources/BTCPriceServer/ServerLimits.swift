@@ -121,4 +121,6 @@ public enum ServerEvent: Sendable, Hashable {
     case tooManyConnectionsOfUser(uid: UInt32, limit: Int)
     /// No connection can be accepted for the moment. The ticks go on.
     case acceptFailed(reason: String)
+    /// So many connections that what they had needed is worth giving back, and nearly all of them have ended.
+    case crowdLeft
 }

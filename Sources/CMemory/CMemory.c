@@ -30,6 +30,11 @@ void cmemory_drop_clean_pages(void)
     dl_iterate_phdr(drop, NULL);
 }
 
+void cmemory_return_free_pages(void)
+{
+    malloc_trim(0);
+}
+
 void cmemory_return_large_blocks(void)
 {
     mallopt(M_MMAP_THRESHOLD, 128 * 1024);

@@ -8,6 +8,8 @@ public struct ClientConnection: ~Copyable {
     private let descriptor: Int32
     /// The socket's file.
     public let path: String
+    /// How long a daemon may leave us waiting, at the connection and at each call.
+    public let timeout: Duration
 
     private var input = MessageBuffer(limit: ClientConnection.longestReply)
 
@@ -20,6 +22,7 @@ public struct ClientConnection: ~Copyable {
     public init(path: String, timeout: Duration = .seconds(5)) throws(ClientError) {
         descriptor = try Self.connected(path, timeout: timeout)
         self.path = path
+        self.timeout = timeout
     }
 
     deinit {
@@ -76,7 +79,7 @@ public struct ClientConnection: ~Copyable {
     /// Sends a call and waits for its reply.
     /// - Returns: The reply's parameters.
     /// - Throws: ``ClientError``; ``ClientError/refused(error:reason:)`` where the service replies with an error.
-    public mutating func call(_ call: Call, timeout: Duration = .seconds(5)) throws(ClientError) -> JSONObject {
+    public mutating func call(_ call: Call) throws(ClientError) -> JSONObject {
         try send(call)
         return try reply(timeout: timeout).result()
     }

@@ -77,17 +77,17 @@ private let patience = Duration.seconds(60)
         try await onAThread {
             let service = try Service()
             var connection = try PriceConnection(path: service.path, timeout: patience)
-            #expect(try connection.getPrice(timeout: patience).state.tick == 99, "nothing is held: it is fetched")
+            #expect(try connection.getPrice().state.tick == 99, "nothing is held: it is fetched")
             service.publish(3)
-            #expect(try connection.getPrice(timeout: patience).state.tick == 3)
-            #expect(try connection.getPrice(.remoteFirst, timeout: patience).state.tick == 99)
+            #expect(try connection.getPrice().state.tick == 3)
+            #expect(try connection.getPrice(.remoteFirst).state.tick == 99)
             #expect(
                 throws: ClientError.refused(
                     error: "io.btcpriced.Price.FetchFailed", reason: "binance: refused: HTTP 451")
             ) {
-                try connection.getPrice(.noCache, timeout: patience)
+                try connection.getPrice(.noCache)
             }
-            #expect(try connection.getPrice(timeout: patience).instance == "i")
+            #expect(try connection.getPrice().instance == "i")
         }
     }
 
@@ -143,7 +143,7 @@ private let patience = Duration.seconds(60)
         for tick in 2...2000 as ClosedRange<Int64> { service.publish(tick) }
         // The loop has handed out all of them once it answers a call that came after.
         var other = try PriceConnection(path: service.path, timeout: patience)
-        _ = try other.getPrice(timeout: patience)
+        _ = try other.getPrice()
         var seen: [Int64] = []
         while seen.last != 2000 { seen.append(try watcher.next()) }
         #expect(seen == seen.sorted())
@@ -167,6 +167,29 @@ private let patience = Duration.seconds(60)
         #expect(answered)
     }
 
+    @Test func `a crowd that has left is told of, once, and a few that leave are none`() throws {
+        var limits = ServerLimits.fitting()
+        (limits.connections, limits.connectionsPerUser) = (1000, 1000)
+        let service = try Service(limits: limits)
+        service.publish(1)
+        func come(_ count: Int) throws -> [Watcher] {
+            let all = try (0..<count).map { _ in try Watcher(path: service.path) }
+            for watcher in all { #expect(try watcher.next() == 1) }
+            return all
+        }
+        var other = try PriceConnection(path: service.path, timeout: patience)
+        var all = try come(100)
+        all.removeAll()
+        all = try come(300)
+        #expect(service.box.all == [])
+        all.removeAll()
+        // The loop learns of it a moment later.
+        while service.box.all.isEmpty { _ = try other.getPrice() }
+        for _ in 0..<3 { _ = try come(100) }
+        #expect(try other.getPrice().state.tick == 1, "the table that was made smaller serves on")
+        #expect(service.box.all == [.crowdLeft])
+    }
+
     @Test func `one user's limit is a limit of its own`() throws {
         var limits = ServerLimits.fitting()
         limits.connectionsPerUser = 1
@@ -188,8 +211,9 @@ private let patience = Duration.seconds(60)
         let path = service.path
         let asked = service.asked
         try await onAThread {
-            var first = try ClientConnection(path: path), second = try ClientConnection(path: path)
-            var third = try ClientConnection(path: path)
+            var first = try ClientConnection(path: path, timeout: patience),
+                second = try ClientConnection(path: path, timeout: patience)
+            var third = try ClientConnection(path: path, timeout: patience)
             try first.send(PriceCall.getStatus.call)
             try second.send(PriceCall.getStatus.call)
             // Once both were taken: until then the third one is one of the two.
@@ -200,7 +224,7 @@ private let patience = Duration.seconds(60)
             gate.open()
             _ = try first.reply(timeout: patience).result()
             _ = try second.reply(timeout: patience).result()
-            _ = try third.call(PriceCall.getStatus.call, timeout: patience)
+            _ = try third.call(PriceCall.getStatus.call)
         }
     }
 
@@ -230,7 +254,7 @@ private let patience = Duration.seconds(60)
     enum PriceConnectionProbe {
         static func ask(_ path: String) throws -> Int64 {
             var connection = try PriceConnection(path: path, timeout: patience)
-            return try connection.getPrice(timeout: patience).state.tick
+            return try connection.getPrice().state.tick
         }
     }
 

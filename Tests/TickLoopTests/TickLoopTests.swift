@@ -97,7 +97,7 @@ import Testing
                 group.addTask {
                     // Each begins its own on the loop one after another.
                     var last = -1
-                    for number in 0..<500 {
+                    for number in 0..<100 {
                         let seen = await Task(executorPreference: loop.executor) {
                             await Task.yield()
                             return eventLoop.inEventLoop ? number : -2
