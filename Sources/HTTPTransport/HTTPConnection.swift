@@ -194,7 +194,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
         guard answer.status < 300 else {
             throw answer.status == 407 ? .proxyWantsPassword : .proxyRefused("HTTP \(answer.status)")
         }
-        guard reader.keepsConnection, let channel else { throw .proxyRefused("it closes the tunnel it opened") }
+        guard reader.keepsConnection, let channel else { throw .proxyRefused("it speaks before the server was asked") }
         do { try secure(channel) } catch { throw .other(error) }
     }
 

@@ -125,7 +125,11 @@ struct HTTPResponseReader {
         if found.isMalformed { throw .malformed("a line in the head that is no field") }
         if isChunked, length != nil { throw .malformed("both a Content-Length and a Transfer-Encoding") }
         isLastConnection = !isKept
-        if status == 204 || status == 304 || (isTunnel && status < 300) {
+        if isTunnel, status < 300 {
+            // Many a proxy says so by HTTP/1.0: what it says of the connection was about itself, and it is another's now.
+            isLastConnection = false
+            stage = .end
+        } else if status == 204 || status == 304 {
             stage = .end
         } else if isChunked {
             stage = .chunkSize

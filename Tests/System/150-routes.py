@@ -138,7 +138,8 @@ class Proxy:
         if method == "CONNECT":
             self.targets.append(target)
             server = self.reach(*target.rsplit(":", 1))
-            client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            # As tinyproxy and others say it.
+            client.sendall(b"HTTP/1.0 200 Connection established\r\n\r\n")
         else:
             authority = target.split("/")[2]
             self.targets.append(authority)

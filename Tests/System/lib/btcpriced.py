@@ -22,6 +22,9 @@ from decimal import Decimal
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
+# As a terminal's programs have it: a shell's job in the background has it ignored, and so would all that is started here.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 BINARIES = Path(os.environ.get("BINARIES", ROOT / ".build" / "release"))
 SHARED = ROOT.parent / "shared"
 SOCKET_NAME = "io.btcpriced.Price"

@@ -1,10 +1,9 @@
-#!/usr/bin/env python3
 """Prints the reports of the thread sanitizer in a log, but for one kind: both accesses inside of `Mutex.withLock`.
 
 Where a Mutex is contended it is taken inside of Swift's library, which is not built with the sanitizer: that the one access came before the
 other is not seen then, now and then.
 
-    scripts/sanitizer-reports LOG        status 1 where there is a report
+    Tests/sanitizer-reports.py LOG        status 1 where there is a report
 """
 
 import re
