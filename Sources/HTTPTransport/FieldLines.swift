@@ -30,8 +30,7 @@ struct FieldLines {
             if byte == UInt8(ascii: ":"), colon == nil { colon = position }
             // Neither a line end of another kind nor a NUL hides in a line; nor white space in a name, which also is how a line
             // would begin that continues the one before (section 5.2).
-            let isBlank = byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
-            if byte == 0 || byte == UInt8(ascii: "\n") || (isBlank && colon == nil) {
+            if byte == 0 || byte == UInt8(ascii: "\n") || (byte.isBlank && colon == nil) {
                 isMalformed = true
                 return nil
             }
@@ -41,13 +40,7 @@ struct FieldLines {
             isMalformed = true
             return nil
         }
-        var value = colon + 1..<position
-        while let first = value.first, bytes[first] == UInt8(ascii: " ") || bytes[first] == UInt8(ascii: "\t") {
-            value.removeFirst()
-        }
-        while let last = value.last, bytes[last] == UInt8(ascii: " ") || bytes[last] == UInt8(ascii: "\t") {
-            value.removeLast()
-        }
+        let value = bytes[colon + 1..<position].trimmed
         position += 2
         return Line(name: start..<colon, value: value)
     }
@@ -66,4 +59,19 @@ extension [UInt8] {
             return true
         }
     }
+}
+
+extension ArraySlice<UInt8> {
+    /// Its place without the white space around it.
+    var trimmed: Range<Int> {
+        var place = startIndex..<endIndex
+        while let first = place.first, self[first].isBlank { place.removeFirst() }
+        while let last = place.last, self[last].isBlank { place.removeLast() }
+        return place
+    }
+}
+
+extension UInt8 {
+    /// Optional white space (RFC 9110, section 5.6.3).
+    fileprivate var isBlank: Bool { self == UInt8(ascii: " ") || self == UInt8(ascii: "\t") }
 }

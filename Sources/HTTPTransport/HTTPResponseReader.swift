@@ -256,14 +256,3 @@ extension [UInt8] {
         return nil
     }
 }
-
-extension ArraySlice<UInt8> {
-    /// Its place without the white space around it.
-    fileprivate var trimmed: Range<Int> {
-        let isBlank: (UInt8) -> Bool = { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
-        guard let first = firstIndex(where: { !isBlank($0) }), let last = lastIndex(where: { !isBlank($0) }) else {
-            return startIndex..<startIndex
-        }
-        return first..<last + 1
-    }
-}
