@@ -1,8 +1,8 @@
 import BTCPriceClient
 import BTCPriceCore
 import BTCPriceVarlink
-import Varlink
 import Glibc
+import Varlink
 
 /// `btcctl wait`: until there is a fresh price, or one as it is wanted. A daemon that is not there is waited for, too: this is what other programs are
 /// ordered behind.

@@ -4,8 +4,8 @@ import BTCPriceServer
 import BTCPriceVarlink
 import Glibc
 import Logging
-import Varlink
 import TickLoop
+import Varlink
 
 /// Answers the calls that the held price does not.
 struct Answers: Sendable {

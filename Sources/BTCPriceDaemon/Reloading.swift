@@ -5,8 +5,8 @@ import Glibc
 import Logging
 import ServiceLifecycle
 import Systemd
-import UnixSignals
 import TickLoop
+import UnixSignals
 
 /// Takes a new configuration while the daemon runs: a good one is in force from the next tick on, a bad one changes nothing.
 struct Reloading: Sendable {

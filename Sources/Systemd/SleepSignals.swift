@@ -1,5 +1,5 @@
-import Threads
 import CSystemd
+import Threads
 
 /// Tells when the machine is about to sleep and when it is awake again: logind's `PrepareForSleep` (org.freedesktop.login1(5)).
 ///
