@@ -1,6 +1,7 @@
 import BTCPriceCore
 import BTCPriceNetworking
 import BTCPriceVarlink
+import HTTPTransport
 import Logging
 import Systemd
 import TickLoop
@@ -73,9 +74,9 @@ struct Candidates {
 
 extension Settings {
     /// How exchanges are reached.
-    var clientSettings: ExchangeClientSettings {
-        ExchangeClientSettings(
+    var clientSettings: HTTPTransportSettings {
+        HTTPTransportSettings(
             userAgent: "\(Product.name)/\(Product.version) (+\(Product.url))", caFile: caFile, proxy: proxy,
-            longestWait: max(budget, sources.map(\.timeout).max() ?? budget))
+            connectTimeout: max(budget, sources.map(\.timeout).max() ?? budget) + .seconds(1))
     }
 }

@@ -6,93 +6,69 @@ public import TickLoop
 
 import func Glibc.strerror
 
-/// How exchanges are reached.
-public struct ExchangeClientSettings: Sendable, Hashable {
-    /// What a proxy speaks.
-    public typealias Proxy = HTTPTransportSettings.Proxy
-
-    /// The User-Agent header. Coinbase answers 400 without one, CoinGecko 403.
-    public var userAgent: String
-    /// A PEM file with trust anchors beside the system's.
-    public var caFile: String?
-    /// The proxy that every exchange is asked through.
-    public var proxy: Proxy?
-    /// The longest that any caller waits for an answer. A deadline is the caller's cancellation; this is what a connection may
-    /// take where nobody cancels.
-    public var longestWait: Duration
-
-    /// Settings of which every part is given.
-    public init(
-        userAgent: String, caFile: String? = nil, proxy: Proxy? = nil, longestWait: Duration = .seconds(1)
-    ) {
-        self.userAgent = userAgent
-        self.caFile = caFile
-        self.proxy = proxy
-        self.longestWait = longestWait
-    }
-}
-
 /// The one HTTP client that all loaders share, and the words for what goes wrong with it.
 ///
 /// HTTP/1.1, since with HTTP/2 a single connection that went dark took every following request with it.
 public final class ExchangeClient: Sendable {
-    /// What is in use, and what it was made from.
-    private struct Setup: Sendable {
-        let transport: HTTPTransport
-        let settings: ExchangeClientSettings
-    }
-
     private let loop: TickLoop
-    private let setup: Mutex<Setup>
+    private let transport: Mutex<HTTPTransport>
     private let names = NameLookup()
 
     /// - Parameters:
-    ///   - settings: How exchanges are reached.
+    ///   - settings: How exchanges are reached. Coinbase answers 400 without a User-Agent, CoinGecko 403.
     ///   - loop: Where they are asked from.
     /// - Throws: ``ExchangeClientError`` if the file with trust anchors can't be used.
-    public init(_ settings: ExchangeClientSettings, on loop: TickLoop) throws(ExchangeClientError) {
+    public init(_ settings: HTTPTransportSettings, on loop: TickLoop) throws(ExchangeClientError) {
         self.loop = loop
-        let names = names
-        let transport = try settings.used { try HTTPTransport($0, names: names, on: loop.eventLoop) }
-        setup = Mutex(Setup(transport: transport, settings: settings))
+        transport = Mutex(try Self.transport(settings, names, loop))
     }
 
     /// Has everything from now on asked by other settings. Requests that are under way end as they began.
     /// - Throws: ``ExchangeClientError`` if the file with trust anchors can't be used; then nothing has changed.
-    public func apply(_ settings: ExchangeClientSettings) throws(ExchangeClientError) {
-        let transport = try settings.used { try HTTPTransport($0, names: names, on: loop.eventLoop) }
-        let old = setup.withLock { setup in
-            defer { setup = Setup(transport: transport, settings: settings) }
-            return setup
+    public func apply(_ settings: HTTPTransportSettings) throws(ExchangeClientError) {
+        let new = try Self.transport(settings, names, loop)
+        let old = transport.withLock { transport in
+            defer { transport = new }
+            return transport
         }
-        old.transport.retire()
+        old.retire()
+    }
+
+    private static func transport(
+        _ settings: HTTPTransportSettings, _ names: NameLookup, _ loop: TickLoop
+    ) throws(ExchangeClientError) -> HTTPTransport {
+        do {
+            return try HTTPTransport(settings, names: names, on: loop.eventLoop)
+        } catch {
+            throw ExchangeClientError(error)
+        }
     }
 
     /// Has new connections made from now on: after a suspend those that are kept lead nowhere, and say so only after a time-out.
     public func dropConnections() {
-        setup.withLock(\.transport).dropConnections()
+        transport.withLock(\.self).dropConnections()
     }
 
     /// Whether a client can be made from these settings.
     /// - Throws: ``ExchangeClientError`` if the file with trust anchors can't be used.
-    public static func check(_ settings: ExchangeClientSettings) throws(ExchangeClientError) {
-        try settings.used { try HTTPTransport.check($0) }
+    public static func check(_ settings: HTTPTransportSettings) throws(ExchangeClientError) {
+        do { try HTTPTransport.check(settings) } catch { throw ExchangeClientError(error) }
     }
 
     /// Ends every connection. The client can't be used after that.
     public func shutdown() async {
         names.cancel()
-        await setup.withLock(\.transport).close()
+        await transport.withLock(\.self).close()
     }
 
     /// Asks once and reads the whole answer. The caller's cancellation ends head and body alike.
     func get(_ question: ExchangeQuestion) async throws(PriceLoadingError) -> ExchangeAnswer {
-        let setup = setup.withLock { $0 }
+        let transport = transport.withLock(\.self)
         guard let asked = question.question else { throw .unreachable("\(oneLine(question.url)) is no address") }
         do {
-            return ExchangeAnswer(try await setup.transport.answer(to: asked))
+            return ExchangeAnswer(try await transport.answer(to: asked))
         } catch {
-            throw Self.loadingError(error, isByProxy: setup.settings.proxy != nil)
+            throw Self.loadingError(error, isByProxy: transport.settings.proxy != nil)
         }
     }
 
@@ -110,20 +86,6 @@ public final class ExchangeClient: Sendable {
         case .proxyWantsPassword: .unreachable("the proxy wants a user name and a password, which is not supported")
         case .proxyRefused(let text): .unreachable("the proxy does not let us through: \(oneLine(text))")
         case .other(let error): .unreachable(tlsReason(error))
-        }
-    }
-}
-
-extension ExchangeClientSettings {
-    /// Hands the transport's settings on, and has a person's words for what it does not like about them.
-    fileprivate func used<T>(_ body: (HTTPTransportSettings) throws -> T) throws(ExchangeClientError) -> T {
-        do {
-            return try body(
-                HTTPTransportSettings(
-                    userAgent: userAgent, caFile: caFile, proxy: proxy, connectTimeout: longestWait + .seconds(1)))
-        } catch {
-            throw ExchangeClientError(
-                description: "tls.ca-file: \(caFile ?? "the file") holds no certificates that can be read")
         }
     }
 }
@@ -156,8 +118,12 @@ private func tlsReason(_ error: any Error) -> String {
 
 /// The client can't be made from these settings.
 public struct ExchangeClientError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The setting, what is wrong with it, and what to do.
+    /// The setting, and what is wrong with it.
     public let description: String
+
+    fileprivate init(_ error: TrustAnchorsError) {
+        description = "tls.ca-file: \(error.file) holds no certificates that can be read"
+    }
 }
 
 /// The system's word for an errno.

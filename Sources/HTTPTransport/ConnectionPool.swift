@@ -112,17 +112,3 @@ final class ConnectionPool: @unchecked Sendable {
         if connections[connection.origin]?.isEmpty == true { connections[connection.origin] = nil }
     }
 }
-
-extension HTTPTransportSettings.Proxy {
-    var host: String {
-        switch self {
-        case .http(let host, _), .socks5(let host, _): host
-        }
-    }
-
-    var port: Int {
-        switch self {
-        case .http(_, let port), .socks5(_, let port): port
-        }
-    }
-}

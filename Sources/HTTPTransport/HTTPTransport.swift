@@ -9,6 +9,18 @@ public struct HTTPTransportSettings: Sendable, Hashable {
         case http(host: String, port: Int)
         /// A SOCKS5 proxy; names are resolved by it.
         case socks5(host: String, port: Int)
+
+        var host: String {
+            switch self {
+            case .http(let host, _), .socks5(let host, _): host
+            }
+        }
+
+        var port: Int {
+            switch self {
+            case .http(_, let port), .socks5(_, let port): port
+            }
+        }
     }
 
     /// The User-Agent field.
@@ -17,11 +29,14 @@ public struct HTTPTransportSettings: Sendable, Hashable {
     public var caFile: String?
     /// The proxy that every server is asked through.
     public var proxy: Proxy?
-    /// How long it may take until a connection can be asked: its name, its address, its proxy, its TLS.
+    /// How long it may take until a connection can be asked: its name, its address, its proxy, its TLS. A deadline is the caller's
+    /// cancellation; this is for where nobody cancels.
     public var connectTimeout: Duration
 
     /// Settings of which every part is given.
-    public init(userAgent: String, caFile: String?, proxy: Proxy?, connectTimeout: Duration) {
+    public init(
+        userAgent: String, caFile: String? = nil, proxy: Proxy? = nil, connectTimeout: Duration = .seconds(2)
+    ) {
         self.userAgent = userAgent
         self.caFile = caFile
         self.proxy = proxy
@@ -41,17 +56,22 @@ public final class HTTPTransport: Sendable {
     ///   - settings: How servers are reached.
     ///   - names: Looks their names up.
     ///   - eventLoop: Where the connections live.
-    /// - Throws: What makes the file with trust anchors useless.
-    public init(_ settings: HTTPTransportSettings, names: NameLookup, on eventLoop: any EventLoop) throws {
+    /// - Throws: ``TrustAnchorsError``.
+    public init(
+        _ settings: HTTPTransportSettings, names: NameLookup, on eventLoop: any EventLoop
+    ) throws(TrustAnchorsError) {
         self.eventLoop = eventLoop
         pool = ConnectionPool(try Reach(settings), names: names, on: eventLoop)
     }
 
     /// Whether the file with trust anchors can be used.
-    /// - Throws: What makes it useless.
-    public static func check(_ settings: HTTPTransportSettings) throws {
+    /// - Throws: ``TrustAnchorsError``.
+    public static func check(_ settings: HTTPTransportSettings) throws(TrustAnchorsError) {
         _ = try Reach(settings)
     }
+
+    /// How servers are reached.
+    public var settings: HTTPTransportSettings { pool.reach.settings }
 
     /// Asks, and reads the whole answer. The caller's cancellation ends head and body alike. Without it there is no end to the wait once
     /// a connection is there.
@@ -97,18 +117,28 @@ public final class HTTPTransport: Sendable {
 }
 
 /// Settings, with what is read once.
-final class Reach: Sendable {
+struct Reach: Sendable {
     let settings: HTTPTransportSettings
     let tls: TLSConfiguration
 
-    init(_ settings: HTTPTransportSettings) throws {
+    init(_ settings: HTTPTransportSettings) throws(TrustAnchorsError) {
         self.settings = settings
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.minimumTLSVersion = .tlsv12
         tls.applicationProtocols = ["http/1.1"]
         if let file = settings.caFile {
-            tls.additionalTrustRoots = [.certificates(try NIOSSLCertificate.fromPEMFile(file))]
+            do {
+                tls.additionalTrustRoots = [.certificates(try NIOSSLCertificate.fromPEMFile(file))]
+            } catch {
+                throw TrustAnchorsError(file: file)
+            }
         }
         self.tls = tls
     }
+}
+
+/// The file with trust anchors holds no certificates that can be read.
+public struct TrustAnchorsError: Error, Sendable, Hashable {
+    /// Its path.
+    public let file: String
 }

@@ -1,6 +1,7 @@
 import BTCPriceCore
 import ExchangeSimulator
 import FoundationEssentials
+import HTTPTransport
 import TestSupport
 import TickLoop
 import Testing
@@ -14,11 +15,11 @@ import Testing
         let loop: TickLoop
         let client: ExchangeClient
 
-        init(faults: String = "", longestWait: Duration = .seconds(10)) async throws {
+        init(faults: String = "", connectTimeout: Duration = .seconds(11)) async throws {
             simulator = try await Simulator.start(feed: PriceFeed(walkSeed: 1), script: FaultScript(faults))
             loop = try TickLoop()
             client = try ExchangeClient(
-                ExchangeClientSettings(userAgent: "btc-priced/test", longestWait: longestWait), on: loop)
+                HTTPTransportSettings(userAgent: "btc-priced/test", connectTimeout: connectTimeout), on: loop)
         }
 
         func loader(_ name: String, key: String? = "k") throws -> any PriceLoader {
@@ -57,7 +58,7 @@ import Testing
         let simulator = try await Simulator.start(
             feed: PriceFeed(replaying: "close\n61828.02000000\n75500.99\n0.10000001\n12345678.12345678\n"))
         let loop = try TickLoop()
-        let client = try ExchangeClient(ExchangeClientSettings(userAgent: "btc-priced/test"), on: loop)
+        let client = try ExchangeClient(HTTPTransportSettings(userAgent: "btc-priced/test"), on: loop)
         let loader = BinancePriceLoader(client: client, baseURLs: [simulator.url(of: .binance)])
         var values: [String] = []
         for _ in 0..<5 { values.append(try await loader.load().value.description) }
@@ -111,7 +112,7 @@ import Testing
     @Test(arguments: ["stall-body", "dark", "delay 60s"])
     func `the caller's cancellation ends head and body alike, and is no failure`(fault: String) async throws {
         // So patient a client that only the cancellation can end it in time.
-        let setup = try await Setup(faults: "binance always \(fault)", longestWait: .seconds(600))
+        let setup = try await Setup(faults: "binance always \(fault)", connectTimeout: .seconds(600))
         let loader = try setup.loader("binance")
         let task = Task { await error(of: loader) }
         // Under way once the server has seen it.
@@ -122,7 +123,7 @@ import Testing
     }
 
     @Test func `one deadline holds around head and body`() async throws {
-        let setup = try await Setup(faults: "binance always stall-body", longestWait: .seconds(600))
+        let setup = try await Setup(faults: "binance always stall-body", connectTimeout: .seconds(600))
         let clock = ContinuousClock()
         let fetch = FetchWithFallback(
             candidates: [
@@ -155,7 +156,7 @@ import Testing
     @Test func `a file without certificates is said to be one`() async throws {
         let loop = try TickLoop()
         #expect(throws: ExchangeClientError.self) {
-            try ExchangeClient(ExchangeClientSettings(userAgent: "x", caFile: "/etc/hostname"), on: loop)
+            try ExchangeClient(HTTPTransportSettings(userAgent: "x", caFile: "/etc/hostname"), on: loop)
         }
         await loop.shutDown()
     }

@@ -2,6 +2,7 @@ import BTCPriceCore
 import BTCPriceNetworking
 import BTCPriceServer
 import BTCPriceVarlink
+import HTTPTransport
 import Logging
 
 /// Everything that can be set, read once, checked, and typed.
@@ -33,7 +34,7 @@ struct Settings: Sendable {
     let socketPath: String
     let limits: ServerLimits
     let caFile: String?
-    let proxy: ExchangeClientSettings.Proxy?
+    let proxy: HTTPTransportSettings.Proxy?
     let logLevel: Logger.Level
     let entries: [Entry]
 

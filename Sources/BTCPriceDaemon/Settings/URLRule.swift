@@ -1,4 +1,3 @@
-import BTCPriceNetworking
 import HTTPTransport
 
 /// What is taken for an address in the configuration.
@@ -12,7 +11,7 @@ enum URLRule {
         return hostAndPort(authority) != nil
     }
 
-    static func proxy(_ text: String) -> ExchangeClientSettings.Proxy? {
+    static func proxy(_ text: String) -> HTTPTransportSettings.Proxy? {
         guard let (scheme, rest) = split(text), let (host, port) = hostAndPort(withoutTrailingSlash(rest)[...]),
             let port
         else { return nil }
