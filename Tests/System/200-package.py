@@ -46,8 +46,7 @@ class Watching:
     """btcctl watch in the machine, its states as they come."""
 
     def __init__(self, machine):
-        self.process = spawn(
-            machine.command("btcctl", "watch", "--json"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.process = machine.start("btcctl", "watch", "--json", stdout=subprocess.PIPE, text=True)
         self.objects = []
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -193,7 +192,7 @@ def _(machine):
     configure(machine, "tick.interval-ms = 5\n")
     begun = time.monotonic()
     since = machine.sh("date +%s.%N").stdout.strip()
-    waiting = spawn(machine.command("btcctl", "watch"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    waiting = machine.start("btcctl", "watch", stdout=subprocess.DEVNULL)
     wait_until(lambda: machine.show("btc-priced.socket", "ActiveState") == "failed", what="the end of it", every=0.05)
     starts = machine.journal("-u", UNIT, "--since", f"@{since}").count("must be a whole number from 100 to 3600000")
     assert 1 <= starts <= 10, starts
@@ -312,8 +311,7 @@ def _(machine):
     before = restarts(machine)
     stop_exchange(machine)
     machine.run("btcctl", "pause")
-    held = spawn(machine.command("bash", "-c", "for i in {1..60}; do btcctl watch & done; sleep 11; kill $(jobs -p)"),
-                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    held = machine.start("bash", "-c", "for i in {1..60}; do btcctl watch & done; sleep 11; kill $(jobs -p)", stdout=subprocess.DEVNULL)
     time.sleep(6)
     # Other users notice nothing of it.
     status = json.loads(machine.run("setpriv", "--reuid", "nobody", "--clear-groups", "btcctl", "status", "--json").stdout)["status"]
@@ -515,8 +513,8 @@ def _(machine):
     assert "method GetStatus(" in text and re.search(r"type Source ?\(", text), text
     state = json.loads(machine.run("varlinkctl", "call", "--json=short", address, "io.btcpriced.Price.GetPrice", "{}").stdout)
     equal(state["state"]["freshness"], "fresh")
-    watch = spawn(machine.command("varlinkctl", "call", "-E", "--json=short", address, "io.btcpriced.Price.WatchPrice", "{}"),
-                  stdout=subprocess.PIPE, text=True)
+    watch = machine.start(
+        "varlinkctl", "call", "-E", "--json=short", address, "io.btcpriced.Price.WatchPrice", "{}", stdout=subprocess.PIPE, text=True)
     ticks = [json.loads(watch.stdout.readline().lstrip("\x1e"))["state"]["tick"] for _ in range(3)]
     watch.kill()
     equal(ticks, list(range(ticks[0], ticks[0] + 3)))

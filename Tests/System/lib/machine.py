@@ -104,6 +104,10 @@ class Machine:
         assert not check or done.returncode == 0, f"{arguments}: {done.returncode}: {done.stdout}{done.stderr}"
         return done
 
+    def start(self, *arguments, **options):
+        """Starts a program in there that lasts. Killed is the nsenter(1) in front of it, and it dies with that: else it would go on there."""
+        return spawn(self.command("setpriv", "--pdeathsig", "KILL", *arguments), stderr=subprocess.DEVNULL, **options)
+
     def sh(self, script, **options):
         return self.run("sh", "-c", script, **options)
 
