@@ -69,6 +69,11 @@ extension ArraySlice<UInt8> {
         while let last = place.last, self[last].isBlank { place.removeLast() }
         return place
     }
+
+    /// Whether no part of it could be taken for the end of a line (RFC 9112, section 2.2), or of a text.
+    var isOneLine: Bool {
+        allSatisfy { $0 != UInt8(ascii: "\r") && $0 != UInt8(ascii: "\n") && $0 != 0 }
+    }
 }
 
 extension UInt8 {

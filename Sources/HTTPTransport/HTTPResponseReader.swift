@@ -18,7 +18,7 @@ struct HTTPResponseReader {
         case end
     }
 
-    /// To CONNECT a success has no body, whatever it says (RFC 9110, section 9.3.6).
+    /// Whether it is the answer to CONNECT: it has ended with its head.
     private let isTunnel: Bool
     private var stage = Stage.head
     /// What came and was not consumed yet.
@@ -79,12 +79,18 @@ struct HTTPResponseReader {
             return false
         }
         guard end <= Self.longestHead else { throw .malformed("a head of more than \(Self.longestHead) bytes") }
-        guard let statusEnd = bytes.firstLineEnd(from: 0), let line = StatusLine(bytes, end: statusEnd) else {
-            throw .malformed("no status line of HTTP/1.1")
-        }
+        guard let statusEnd = bytes.firstLineEnd(from: 0), bytes[..<statusEnd].isOneLine,
+            let line = StatusLine(bytes, end: statusEnd)
+        else { throw .malformed("no status line of HTTP/1.1") }
         fields = Array(bytes[statusEnd + 2..<end + 2])
         bytes.removeFirst(end + 4)
         status = line.status
+        // To CONNECT a success has no body, whatever it says (RFC 9110, section 9.3.6), and of a refusal the status is enough.
+        if isTunnel, status >= 200 {
+            stage = .end
+            return true
+        }
+        try takeLines()
         // Interim answers announce the final one (RFC 9110, section 15.2); nobody asked to switch protocols.
         guard status >= 200 else {
             if status == 101 { throw .malformed("another protocol, which nobody asked for") }
@@ -94,16 +100,20 @@ struct HTTPResponseReader {
         return true
     }
 
+    private mutating func takeLines() throws(HTTPError) {
+        var found = FieldLines(fields)
+        lines.removeAll()
+        lines.reserveCapacity(16)
+        while let line = found.next() { lines.append(line) }
+        if found.isMalformed { throw .malformed("a line in the head that is no field") }
+    }
+
     /// How long the body is (RFC 9112, section 6.3), and whether the connection stays (section 9.3).
     private mutating func takeFraming(_ statusLine: StatusLine) throws(HTTPError) {
         var length: Int?
         var isChunked = false
-        var isKept = statusLine.isOneOne
-        var found = FieldLines(fields)
-        lines.removeAll()
-        lines.reserveCapacity(16)
-        while let line = found.next() {
-            lines.append(line)
+        var (isKept, isClosed) = (statusLine.isOneOne, false)
+        for line in lines {
             if line.isNamed("content-length", in: fields) {
                 guard let number = Self.number(fields[line.value], radix: 10), length == nil || length == number else {
                     throw .malformed("a Content-Length that is none")
@@ -117,19 +127,14 @@ struct HTTPResponseReader {
             } else if line.isNamed("connection", in: fields) {
                 for word in fields[line.value].split(separator: UInt8(ascii: ",")) {
                     let word = word.trimmed
-                    if fields.isText("close", at: word) { isKept = false }
-                    if fields.isText("keep-alive", at: word), !statusLine.isOneOne { isKept = true }
+                    if fields.isText("close", at: word) { isClosed = true }
+                    if fields.isText("keep-alive", at: word) { isKept = true }
                 }
             }
         }
-        if found.isMalformed { throw .malformed("a line in the head that is no field") }
         if isChunked, length != nil { throw .malformed("both a Content-Length and a Transfer-Encoding") }
-        isLastConnection = !isKept
-        if isTunnel, status < 300 {
-            // Many a proxy says so by HTTP/1.0: what it says of the connection was about itself, and it is another's now.
-            isLastConnection = false
-            stage = .end
-        } else if status == 204 || status == 304 {
+        isLastConnection = isClosed || !isKept
+        if status == 204 || status == 304 {
             stage = .end
         } else if isChunked {
             stage = .chunkSize
@@ -159,9 +164,9 @@ struct HTTPResponseReader {
 
     private mutating func takeChunkSize() throws(HTTPError) -> Bool {
         guard let end = try lineEnd() else { return false }
-        // Extensions mean nothing to us (RFC 9112, section 7.1.1).
+        // Extensions mean nothing to us, and white space may stand before one (RFC 9112, section 7.1.1).
         let digits = bytes[..<end].prefix { $0 != UInt8(ascii: ";") }
-        guard let size = Self.number(bytes[digits.trimmed], radix: 16) else {
+        guard let size = Self.number(bytes[..<digits.trimmed.upperBound], radix: 16) else {
             throw .malformed("the size of a chunk that is no number")
         }
         bytes.removeFirst(end + 2)
@@ -184,8 +189,13 @@ struct HTTPResponseReader {
 
     private mutating func takeTrailer() throws(HTTPError) -> Bool {
         guard let end = try lineEnd() else { return false }
+        if end == 0 {
+            stage = .end
+        } else {
+            var found = FieldLines(Array(bytes[..<(end + 2)]))
+            if found.next() == nil { throw .malformed("a line after the body that is no field") }
+        }
         bytes.removeFirst(end + 2)
-        if end == 0 { stage = .end }
         return true
     }
 
@@ -198,6 +208,7 @@ struct HTTPResponseReader {
     private func lineEnd() throws(HTTPError) -> Int? {
         let end = bytes.firstLineEnd(from: 0)
         if (end ?? bytes.count) > Self.longestHead { throw .malformed("a line of more than \(Self.longestHead) bytes") }
+        if let end, !bytes[..<end].isOneLine { throw .malformed("a line with a line end of another kind in it") }
         return end
     }
 

@@ -50,6 +50,7 @@ import Testing
         ("HTTP/1.1 200 OK\nContent-Length: 2\nConnection: foo , Close\n\nab", "200 ab"),
         ("HTTP/1.0 200 OK\nContent-Length: 2\n\nab", "200 ab"),
         ("HTTP/1.0 200 OK\nContent-Length: 2\nConnection: Keep-Alive\n\nab", "200 ab kept"),
+        ("HTTP/1.0 200 OK\nContent-Length: 2\nConnection: close, keep-alive\n\nab", "200 ab"),
         ("HTTP/1.1 200 OK\nContent-Length: 2\n\nabc", "200 ab"),
         // Bodies of each kind.
         ("HTTP/1.1 200 OK\nContent-Length: 0\n\n", "200  kept"),
@@ -90,6 +91,9 @@ import Testing
         ("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n-1\n\n", "the size of a chunk that is no number"),
         ("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n0x2\nab\n0\n\n", "the size of a chunk that is no number"),
         ("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n\n\n", "the size of a chunk that is no number"),
+        ("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n 2\nab\n0\n\n", "the size of a chunk that is no number"),
+        ("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n0\nno colon\n\n", "a line after the body that is no field"),
+        ("HTTP/1.1 103 Early Hints\nno colon\n\nHTTP/1.1 200 OK\n\n", "a line in the head that is no field"),
         ("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n1\nabc\n0\n\n", "a chunk longer than it said"),
         // Something else.
         ("HTTP/2 200 OK\n\n", "no status line of HTTP/1.1"),
@@ -105,11 +109,24 @@ import Testing
         #expect(read(text) == expected)
     }
 
+    @Test(arguments: ["\r", "\n", "\u{0}"])
+    func `no line holds what another reader takes for its end`(byte: String) {
+        func outcome(_ text: String) -> String { self.outcome([Array(text.utf8)[...]], isTunnel: false) }
+        #expect(outcome("HTTP/1.1 200 O\(byte)K\r\nContent-Length: 0\r\n\r\n") == "no status line of HTTP/1.1")
+        let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        #expect(outcome(chunked + "2;\(byte)x\r\nab\r\n0\r\n\r\n") == "a line with a line end of another kind in it")
+        #expect(outcome(chunked + "0\r\nA: \(byte)b\r\n\r\n") == "a line with a line end of another kind in it")
+    }
+
     @Test func `a tunnel begins right after its head`() {
         #expect(read("HTTP/1.1 200 Connection established\n\n", isTunnel: true) == "200  kept")
         #expect(read("HTTP/1.0 200 OK\nContent-Length: 5\nConnection: close\n\n", isTunnel: true) == "200  kept")
         #expect(read("HTTP/1.1 200 OK\n\nab", isTunnel: true) == "200 ")
-        #expect(read("HTTP/1.1 407 Who\nContent-Length: 1\n\na", isTunnel: true) == "407 a kept")
+        #expect(read("HTTP/1.1 200 OK\nContent-Length: none\n\n", isTunnel: true) == "200  kept")
+        #expect(read("HTTP/1.1 100 Continue\n\nHTTP/1.1 200 OK\n\n", isTunnel: true) == "200  kept")
+        // However long the page behind it, or never to end.
+        #expect(read("HTTP/1.1 407 Who\nContent-Length: 100000\n\n", isTunnel: true) == "407  kept")
+        #expect(read("HTTP/1.0 403 No\n\na page", isTunnel: true) == "403 ")
     }
 
     @Test func `nothing is read without end`() throws {
@@ -159,6 +176,11 @@ import Testing
     ])
     func `what is no address is none`(url: String) {
         #expect(HTTPQuestion(url) == nil)
+    }
+
+    @Test func `no name is longer than names can be`() {
+        #expect(HTTPQuestion("http://\(String(repeating: "a", count: 253))/") != nil)
+        #expect(HTTPQuestion("http://\(String(repeating: "a", count: 254))/") == nil)
     }
 
     @Test func `a field with a line end is not sent`() {
