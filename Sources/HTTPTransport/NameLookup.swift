@@ -13,14 +13,29 @@ public final class NameLookup: Sendable {
     typealias Outcome = Result<[SocketAddress], HTTPError>
 
     private struct Pending {
+        /// Which lookup of this name it is.
+        let number: UInt64
         let since: ContinuousClock.Instant
         var waiters: [@Sendable (Outcome) -> Void] = []
+    }
+
+    private struct Lookups {
+        var pending: [String: Pending] = [:]
+        var lastNumber: UInt64 = 0
+
+        mutating func add(_ host: String, since: ContinuousClock.Instant, _ waiters: [@Sendable (Outcome) -> Void])
+            -> UInt64
+        {
+            lastNumber += 1
+            pending[host] = Pending(number: lastNumber, since: since, waiters: waiters)
+            return lastNumber
+        }
     }
 
     /// A lookup that is older than this is said not to be answered.
     private static let patience = Duration.milliseconds(500)
 
-    private let pending = Mutex<[String: Pending]>([:])
+    private let lookups = Mutex(Lookups())
     private let lookUp: @Sendable (String) -> Outcome
     private let now: @Sendable () -> ContinuousClock.Instant
 
@@ -42,37 +57,56 @@ public final class NameLookup: Sendable {
 
     /// Whether a name has been asked for so long that nobody is expected to answer.
     func isSilent(about host: String) -> Bool {
-        let since = pending.withLock { $0[host]?.since }
+        let since = lookups.withLock { $0.pending[host]?.since }
         return since.map { $0.duration(to: now()) > Self.patience } ?? false
     }
 
     /// Looks a name up, or joins whoever does.
     /// - Parameter body: Told the outcome, on any thread, once.
     func addresses(of host: String, _ body: @escaping @Sendable (Outcome) -> Void) {
-        let isNew = pending.withLock { pending in
-            let isNew = pending[host] == nil
-            pending[host, default: Pending(since: now())].waiters.append(body)
-            return isNew
+        let number = lookups.withLock { lookups -> UInt64? in
+            if lookups.pending[host] == nil { return lookups.add(host, since: now(), [body]) }
+            lookups.pending[host]?.waiters.append(body)
+            return nil
         }
-        guard isNew else { return }
-        // A thread of its own: it blocks for as long as a name server is silent.
-        let isStarted = Thread.start { self.end(host, self.lookUp(host)) }
-        if !isStarted { end(host, .failure(.unresolved("\(host) cannot be looked up: no thread is granted"))) }
+        if let number { begin(host, number) }
+    }
+
+    /// Looks up anew what somebody waits for, and forgets what nobody does: after a suspend, whom the system asks is not there any more.
+    public func restart() {
+        let begun = lookups.withLock { lookups in
+            let waiting = lookups.pending.filter { !$0.value.waiters.isEmpty }
+            lookups.pending = [:]
+            return waiting.map { ($0.key, lookups.add($0.key, since: now(), $0.value.waiters)) }
+        }
+        for (host, number) in begun { begin(host, number) }
     }
 
     /// Tells everybody who waits that nobody wants to know any more. What a lookup that is under way finds is not told.
     public func cancel() {
-        let waiters = pending.withLock { pending in
-            let waiters = pending.values.flatMap(\.waiters)
-            for host in pending.keys { pending[host]?.waiters = [] }
+        let waiters = lookups.withLock { lookups in
+            let waiters = lookups.pending.values.flatMap(\.waiters)
+            for host in lookups.pending.keys { lookups.pending[host]?.waiters = [] }
             return waiters
         }
         for waiter in waiters { waiter(.failure(.cancelled)) }
     }
 
-    private func end(_ host: String, _ outcome: Outcome) {
-        let waiters = pending.withLock { $0.removeValue(forKey: host) }?.waiters
-        for waiter in waiters ?? [] { waiter(outcome) }
+    private func begin(_ host: String, _ number: UInt64) {
+        // A thread of its own: it blocks for as long as a name server is silent.
+        let isStarted = Thread.start { self.end(host, number, self.lookUp(host)) }
+        if !isStarted {
+            end(host, number, .failure(.unresolved("\(host) cannot be looked up: no thread is granted")))
+        }
+    }
+
+    private func end(_ host: String, _ number: UInt64, _ outcome: Outcome) {
+        let ended = lookups.withLock { lookups -> Pending? in
+            // One that was begun anew meanwhile has its waiters.
+            guard lookups.pending[host]?.number == number else { return nil }
+            return lookups.pending.removeValue(forKey: host)
+        }
+        for waiter in ended?.waiters ?? [] { waiter(outcome) }
     }
 }
 

@@ -82,6 +82,33 @@ import Testing
         #expect(resolver.callCount == 2)
     }
 
+    @Test func `after a suspend a name is looked up anew, and what the old lookup finds is not told`() async throws {
+        let calls = Atomic<Int>(0)
+        let gates = (old: DispatchSemaphore(value: 0), new: DispatchSemaphore(value: 0))
+        let isOver = Atomic<Bool>(false)
+        let names = NameLookup(lookUp: { _ in
+            if calls.add(1, ordering: .sequentiallyConsistent).newValue > 1 {
+                gates.new.wait()
+                return .failure(.unresolved("the new one"))
+            }
+            gates.old.wait()
+            isOver.store(true, ordering: .sequentiallyConsistent)
+            return .failure(.unresolved("the old one"))
+        })
+        let first = Task { await found("moved.test", by: names) }
+        while calls.load(ordering: .sequentiallyConsistent) < 1 { await Task.yield() }
+        names.restart()
+        while calls.load(ordering: .sequentiallyConsistent) < 2 { await Task.yield() }
+        // The old one ends first.
+        gates.old.signal()
+        while !isOver.load(ordering: .sequentiallyConsistent) { await Task.yield() }
+        gates.new.signal()
+        #expect(await first.value == "the new one")
+        // What nobody waits for is forgotten, and not looked up.
+        names.restart()
+        #expect(calls.load(ordering: .sequentiallyConsistent) == 2)
+    }
+
     @Test func `whoever waits can be told that nobody wants to know any more`() async throws {
         let resolver = Resolver()
         let names = NameLookup(lookUp: { _ in resolver.lookUp() }, now: { resolver.now })
