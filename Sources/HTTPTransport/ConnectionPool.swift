@@ -33,8 +33,8 @@ final class ConnectionPool: @unchecked Sendable {
     let names: NameLookup
     let eventLoop: any EventLoop
     private var connections: [HTTPQuestion.Origin: [HTTPConnection]] = [:]
-    /// Made where the first secure connection needs it: it reads every certificate of the system.
-    private var context: NIOSSLContext?
+    /// By whether the server has a name; made where the first secure connection needs it: each reads every certificate of the system.
+    private var contexts: [Bool: NIOSSLContext] = [:]
     private var isRetired = false
     private var isClosed = false
 
@@ -44,10 +44,12 @@ final class ConnectionPool: @unchecked Sendable {
         self.eventLoop = eventLoop
     }
 
-    func tlsContext() throws -> NIOSSLContext {
-        if let context { return context }
-        let context = try NIOSSLContext(configuration: reach.tls)
-        self.context = context
+    func tlsContext(for identity: ServerIdentity) throws -> NIOSSLContext {
+        if let context = contexts[identity.isName] { return context }
+        var configuration = reach.tls
+        if !identity.isName { configuration.certificateVerification = .noHostnameVerification }
+        let context = try NIOSSLContext(configuration: configuration)
+        contexts[identity.isName] = context
         return context
     }
 

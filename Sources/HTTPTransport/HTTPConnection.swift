@@ -145,9 +145,22 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     private func secure(_ channel: any Channel) throws {
         guard origin.isSecure else { return becomeReady() }
         stage = .shakingHands
+        let identity = ServerIdentity(origin)
         let handler = try NIOSSLClientHandler(
-            context: try pool.tlsContext(), serverHostname: origin.address == nil ? origin.host : nil)
+            context: try pool.tlsContext(for: identity), serverHostname: identity.isName ? origin.host : nil)
         try channel.pipeline.syncOperations.addHandler(handler, position: .before(self))
+    }
+
+    /// TLS is there: with whom?
+    private func secured(_ channel: any Channel) {
+        do {
+            guard let certificate = try channel.pipeline.syncOperations.nioSSL_peerCertificate(),
+                ServerIdentity(origin).isShown(by: certificate)
+            else { throw NIOSSLExtraError.failedToValidateHostname }
+            becomeReady()
+        } catch {
+            close(.other(error))
+        }
     }
 
     private func becomeReady() {
@@ -212,7 +225,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
         switch event {
         case is SOCKSProxyEstablishedEvent:
             do { try secure(context.channel) } catch { close(.other(error)) }
-        case TLSUserEvent.handshakeCompleted: becomeReady()
+        case TLSUserEvent.handshakeCompleted: secured(context.channel)
         default: break
         }
     }

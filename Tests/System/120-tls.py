@@ -1,73 +1,12 @@
 #!/usr/bin/env python3
 """The way to a real exchange: TLS, with its certificate looked at."""
 
-import http.server
 import os
-import ssl
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 from btcpriced import *  # noqa: E402, F403
-
-
-class Exchange:
-    """A TLS server on loopback that answers as Binance does, with a certificate for `name` by an authority of its own."""
-
-    def __init__(self, name="127.0.0.1"):
-        self.folder = tempfile.mkdtemp(prefix="btc-priced-tls-")
-        atexit.register(shutil.rmtree, self.folder, True)
-        self.authority = f"{self.folder}/ca.pem"
-        kind = "IP" if name[0].isdigit() else "DNS"
-        self._openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-                      "-subj", "/CN=An authority of this test", "-keyout", "ca.key", "-out", "ca.pem")
-        self._openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={name}",
-                      "-keyout", "server.key", "-out", "server.csr")
-        with open(f"{self.folder}/extensions", "w") as file:
-            file.write(f"subjectAltName={kind}:{name}\n")
-        self._openssl("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days",
-                      "2", "-extfile", "extensions", "-out", "server.pem")
-        exchange = self
-        self.connections = 0
-        self.requests = []
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def setup(self):
-                exchange.connections += 1
-                super().setup()
-
-            def do_GET(self):
-                exchange.requests.append((self.request_version, self.path, self.headers["User-Agent"]))
-                body = b'{"symbol":"BTCUSDT","price":"68901.23000000"}'
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_):
-                pass
-
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(f"{self.folder}/server.pem", f"{self.folder}/server.key")
-        # Both are offered: that HTTP/1.1 is spoken is the client's choice.
-        context.set_alpn_protocols(["h2", "http/1.1"])
-
-        class Server(http.server.ThreadingHTTPServer):
-            daemon_threads = True
-
-            def handle_error(self, *_):
-                pass  # A client that refuses our certificate.
-
-            def finish_request(self, request, address):
-                secured = context.wrap_socket(request, server_side=True)
-                super().finish_request(secured, address)
-        self.server = Server(("127.0.0.1", 0), Handler)
-        self.url = f"https://127.0.0.1:{self.server.server_address[1]}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def _openssl(self, *arguments):
-        subprocess.run(["openssl", *arguments], cwd=self.folder, check=True, capture_output=True)
+from secure import Exchange  # noqa: E402
 
 
 @scenario("over TLS one connection is kept, HTTP/1.1 is spoken, and the client names itself")
@@ -81,6 +20,21 @@ def _():
     equal({request[1] for request in exchange.requests}, {"/api/v3/ticker/price?symbol=BTCUSDT"})
     assert all(request[2].startswith("btc-priced/0.1.0") for request in exchange.requests), exchange.requests[0]
     daemon.stop()
+
+
+@scenario("a name is shown by a certificate for that name, not by one for the address that answers for it")
+def _():
+    for name, refused in (("localhost", False), ("127.0.0.1", True)):
+        exchange, place = Exchange(name), Place()
+        url = exchange.url.replace("127.0.0.1", "localhost")
+        daemon = Daemon(place, {"binance": url}, "--tls-ca-file", exchange.authority, sources=["binance"])
+        if refused:
+            wait_until(lambda: daemon.said("binance gave no price: not reached: TLS: its certificate is for another host"),
+                       what=lambda: f"the refusal; {daemon.lines}")
+            equal(exchange.requests, [], "requests")
+        else:
+            equal(fresh(place)["quote"]["value"], "68901.23")
+        daemon.stop()
 
 
 @scenario("a certificate by nobody we know, or for somebody else, is refused")
