@@ -68,11 +68,12 @@ final class ConnectionPool: @unchecked Sendable {
         let known = known(to: origin)
         // The one used last is the likeliest to be there.
         if let ready = known.last(where: \.isReady) { return ready.ask(pending) }
+        let opening = known.first(where: \.isFree)
         let host = reach.settings.proxy?.host ?? origin.host
-        if names.isSilent(about: host) {
+        if opening?.isResolving ?? true, names.isSilent(about: host) {
             return pending.finish(.failure(.unresolved("no name server answers for \(host)")))
         }
-        if let opening = known.first(where: \.isFree) { return opening.ask(pending) }
+        if let opening { return opening.ask(pending) }
         let connection = HTTPConnection(to: origin, of: self, isRetired: isRetired)
         connections[origin, default: []].append(connection)
         connection.ask(pending)
@@ -100,7 +101,7 @@ final class ConnectionPool: @unchecked Sendable {
 
     /// New connections are made from now on; where that is `forGood`, none of them is kept.
     func drop(forGood: Bool) {
-        isRetired = forGood
+        if forGood { isRetired = true }
         for connection in connections.values.joined() { connection.retire() }
     }
 

@@ -11,7 +11,9 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     typealias OutboundOut = ByteBuffer
 
     private enum Stage {
-        /// The name is looked up, and an address connected to.
+        /// The name is looked up.
+        case resolving
+        /// An address is connected to.
         case connecting
         /// The proxy is asked for its tunnel.
         case tunnelling(HTTPResponseReader)
@@ -24,10 +26,12 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
 
     let origin: HTTPQuestion.Origin
     private let pool: ConnectionPool
-    private var stage = Stage.connecting
+    private var stage = Stage.resolving
     private var pending: PendingAnswer?
     private var channel: (any Channel)?
-    /// When it began to open, or its last answer came.
+    /// Ends what takes too long to open.
+    private var opening: Scheduled<Void>?
+    /// Since when it could be asked, or its last answer came.
     private var since = NIODeadline.now()
     private var hasAnswered = false
     private var isRetired: Bool
@@ -49,11 +53,14 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     /// Whether nobody waits for it.
     var isFree: Bool { pending == nil && !isRetired }
 
-    /// Whether it has taken too long to open, or rested too long.
+    /// Whether it waits for a name server.
+    var isResolving: Bool {
+        if case .resolving = stage { true } else { false }
+    }
+
+    /// Whether it has rested too long.
     func isOverdue(at now: NIODeadline, longestRest: TimeAmount) -> Bool {
-        guard pending == nil else { return false }
-        if case .ready = stage { return now - since > longestRest }
-        return now - since > TimeAmount(pool.reach.settings.connectTimeout)
+        isReady && now - since > longestRest
     }
 
     /// Takes a question: it is sent at once, or as soon as that can be.
@@ -66,7 +73,9 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     /// Whoever waited has gone. What opens goes on opening, for the next; what was asked already can't be asked again before the answer.
     func abandon() {
         pending = nil
-        if case .ready = stage { close() }
+        if case .ready = stage { return close() }
+        // There is no next one.
+        if isRetired { close() }
     }
 
     /// It is asked no more: closed now, or with its answer.
@@ -80,6 +89,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
         let (pending, channel) = (pending, channel)
         (self.pending, self.channel) = (nil, nil)
         stage = .closed
+        opening.take()?.cancel()
         pool.remove(self)
         channel?.close(promise: nil)
         pending?.finish(.failure(reason))
@@ -89,6 +99,10 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
 
     /// - Parameter host: Whom to connect to: the server or the proxy.
     func open(_ host: String) {
+        // Beyond the connection: a proxy and TLS may stall, too, and nobody else looks at one that is asked no more.
+        opening = pool.eventLoop.scheduleTask(in: TimeAmount(pool.reach.settings.connectTimeout)) {
+            self.close(.connectTimedOut)
+        }
         let port = pool.reach.settings.proxy?.port ?? origin.port
         if let address = SocketAddress(literal: host, port: port) { return connect(host, port, [address]) }
         let eventLoop = pool.eventLoop
@@ -103,7 +117,8 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     private func connect(_ host: String, _ port: Int, _ addresses: [SocketAddress]) {
-        guard case .connecting = stage else { return }
+        guard case .resolving = stage else { return }
+        stage = .connecting
         ClientBootstrap(group: pool.eventLoop)
             .resolver(KnownAddresses(addresses: addresses, eventLoop: pool.eventLoop))
             .connectTimeout(TimeAmount(pool.reach.settings.connectTimeout))
@@ -166,6 +181,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     private func becomeReady() {
         stage = .ready(HTTPResponseReader())
         since = .now()
+        opening.take()?.cancel()
         if let pending {
             send(pending)
         } else if isRetired {
@@ -196,7 +212,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
                 let answer = try reader.take(bytes)
                 stage = .tunnelling(reader)
                 if let answer { try enter(answer, reader) }
-            case .connecting, .shakingHands, .closed: close()
+            case .resolving, .connecting, .shakingHands, .closed: close()
             }
         } catch {
             close(error)
@@ -239,6 +255,12 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
         }
     }
 
+    /// The last that is told of a channel, also of one that broke while it became active, which is told nothing else.
+    func channelUnregistered(context: ChannelHandlerContext) {
+        if case .closed = stage { return }
+        fail(.closedEarly)
+    }
+
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         fail(HTTPError(onConnection: error))
     }
@@ -273,7 +295,11 @@ extension HTTPError {
         // The end without TLS's own: whether the answer was whole, its framing says.
         case NIOSSLError.uncleanShutdown: self = .closedEarly
         case let error as SOCKSError.ConnectionFailed: self = .proxyRefused("\(error.reply)")
-        case is SOCKSError.NoValidAuthenticationMethod: self = .proxyWantsPassword
+        // It takes none of the methods that were offered, which is the one without a password (RFC 1928, section 3).
+        case is SOCKSError.InvalidAuthenticationSelection: self = .proxyWantsPassword
+        case is SOCKSError.InvalidProtocolVersion, is SOCKSError.InvalidReservedByte, is SOCKSError.InvalidAddressType,
+            is SOCKSError.UnexpectedRead, is SOCKSError.InvalidClientState:
+            self = .proxyRefused("it does not speak SOCKS5")
         default: self = .other(error)
         }
     }

@@ -32,7 +32,8 @@ public struct HTTPQuestion: Sendable, Hashable {
         guard let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased(),
             scheme == "http" || scheme == "https", parts.user == nil, parts.password == nil,
             let host = parts.percentEncodedHost.map({ String($0.drop { $0 == "[" }.prefix { $0 != "]" }) }),
-            !host.isEmpty,
+            // No name is longer (RFC 1035, section 2.3.4).
+            !host.isEmpty, host.utf8.count <= 253,
             (1...65_535).contains(parts.port ?? 80)
         else { return nil }
         let isSecure = scheme == "https"

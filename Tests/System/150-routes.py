@@ -12,6 +12,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 from btcpriced import *  # noqa: E402, F403
+from secure import Exchange  # noqa: E402
 
 
 def state(place):
@@ -105,7 +106,7 @@ def _():
 class Proxy:
     """An HTTP proxy (CONNECT and absolute addresses) or a SOCKS5 one, and whom it was asked for."""
 
-    def __init__(self, kind):
+    def __init__(self, kind, host="127.0.0.1"):
         proxy = self
         self.targets = []
 
@@ -119,9 +120,9 @@ class Proxy:
 
             def handle_error(self, *_):
                 pass  # A client that went away.
-        self.server = Server(("127.0.0.1", 0), Handler)
+        self.server = Server((host, 0), Handler)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.url = f"{'socks5' if kind == 'socks5' else 'http'}://127.0.0.1:{self.server.server_address[1]}"
+        self.url = f"{'socks5' if kind.startswith('socks5') else 'http'}://{host}:{self.server.server_address[1]}"
 
     def stop(self):
         self.server.shutdown()
@@ -170,6 +171,16 @@ class Proxy:
         client.recv(65536)
         client.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
 
+    def lingering(self, client):
+        client.recv(65536)
+        # As proxies of old have it: the page ends with the connection, and that is not soon.
+        client.sendall(b"HTTP/1.0 403 Forbidden\r\nContent-Type: text/html\r\n\r\n<html>")
+        client.recv(65536)
+
+    def socks5_demanding(self, client):
+        client.recv(65536)
+        client.sendall(b"\x05\xff")
+
     @staticmethod
     def reach(host, port):
         # The name that only the proxy knows.
@@ -205,18 +216,31 @@ for kind in ("http", "socks5"):
 @scenario("a proxy that is not there, refuses, or wants a password is said to be the one")
 def _():
     simulator = Simulator(secure=True)
+    refused, demanded = "the proxy does not let us through", "the proxy wants a user name and a password"
     cases = [
-        (unused_url(), "binance gave no price: not reached: the proxy: Connection refused"),
-        (Proxy("refusing").url, "binance gave no price: not reached: the proxy does not let us through"),
-        (Proxy("demanding").url, "binance gave no price: not reached: the proxy wants a user name and a password"),
+        (unused_url(), "the proxy: Connection refused"), (Proxy("refusing").url, refused), (Proxy("lingering").url, refused),
+        (Proxy("demanding").url, demanded), (Proxy("socks5_demanding").url, demanded),
     ]
-    for url, expected in cases:
-        place = Place()
-        daemon = Daemon(
-            place, simulator.urls, "--proxy-url", url.rstrip("/").replace("socks5", "http"), "--tls-ca-file",
-            simulator.authority, sources=["binance"])
+    for url, reason in cases:
+        place, expected = Place(), f"binance gave no price: not reached: {reason}"
+        daemon = Daemon(place, simulator.urls, "--proxy-url", url, "--tls-ca-file", simulator.authority, sources=["binance"])
         wait_until(lambda: daemon.said(expected), what=lambda: f"{expected!r} in {daemon.lines}")
         daemon.stop()
+
+
+@scenario("through a proxy an exchange at an address shows a certificate for its own address, and the proxy's does not do")
+def _():
+    for kind in ("http", "socks5"):
+        for name, refused in (("127.0.0.1", False), ("127.0.0.2", True)):
+            exchange, place, proxy = Exchange(name), Place(), Proxy(kind, "127.0.0.2")
+            daemon = Daemon(place, {"binance": exchange.url}, "--proxy-url", proxy.url, "--tls-ca-file", exchange.authority, sources=["binance"])
+            if refused:
+                wait_until(lambda: daemon.said("binance gave no price: not reached: TLS: its certificate is for another host"),
+                           what=lambda: f"the refusal; {daemon.lines}")
+                equal(exchange.requests, [], "requests")
+            else:
+                equal(fresh(place)["quote"]["value"], "68901.23")
+            daemon.stop()
 
 
 # --- Addresses and names ---------------------------------------------------------------------------------------------
