@@ -131,7 +131,8 @@ import Testing
 
     @Test func `nothing is read without end`() throws {
         func answer(to first: String, endlessly next: String) -> String {
-            outcome([Array(first.utf8)[...]] + Array(repeating: Array(next.utf8)[...], count: 70_000), isTunnel: false)
+            let piece = Array(String(repeating: next, count: 100).utf8)[...]
+            return outcome([Array(first.utf8)[...]] + Array(repeating: piece, count: 700), isTunnel: false)
         }
         let head = "HTTP/1.1 200 OK\r\n"
         #expect(answer(to: head, endlessly: "A: b\r\n") == "a head of more than 16384 bytes")
