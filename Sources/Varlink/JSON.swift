@@ -80,10 +80,8 @@ public struct JSONObject: Sendable, Hashable, ExpressibleByDictionaryLiteral {
         }
     }
 
-    /// Adds a member that is known to be new; `false` where it is not.
-    mutating func add(_ name: String, _ value: JSON) -> Bool {
-        if members.contains(where: { $0.name == name }) { return false }
+    /// Adds a member that is known to be new.
+    mutating func append(_ name: String, _ value: JSON) {
         members.append(Member(name: name, value: value))
-        return true
     }
 }

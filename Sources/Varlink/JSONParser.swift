@@ -86,6 +86,7 @@ private struct JSONParser {
     private mutating func object(depth: Int) throws(JSONError) -> JSONObject {
         position += 1
         var object = JSONObject()
+        var names = NamesOfObject()
         skipWhitespace()
         if take("}") { return object }
         while true {
@@ -96,7 +97,8 @@ private struct JSONParser {
             guard take(":") else { throw error("expected ':'") }
             let value = try value(depth: depth + 1)
             guard object.members.count < JSON.mostMembers else { throw error("too many members") }
-            guard object.add(name, value) else { throw error("a name that occurs twice") }
+            guard names.isNew(name, in: object) else { throw error("a name that occurs twice") }
+            object.append(name, value)
             skipWhitespace()
             if take("}") { return object }
             guard take(",") else { throw error("expected ',' or '}'") }
@@ -201,5 +203,22 @@ private struct JSONParser {
             position += 1
         }
         return unit
+    }
+}
+
+/// Tells a name that occurs twice: by its bytes, since names that only look the same are two (RFC 8259, section 8.3), and since putting
+/// in order what looks the same takes long.
+private struct NamesOfObject {
+    /// Up to so many each is compared with each; beyond that it would take too long.
+    private static let few = 16
+
+    private var known: Set<[UInt8]> = []
+
+    mutating func isNew(_ name: String, in object: JSONObject) -> Bool {
+        guard object.members.count >= Self.few else {
+            return !object.members.contains { $0.name.utf8.elementsEqual(name.utf8) }
+        }
+        if known.isEmpty { known = Set(object.members.map { Array($0.name.utf8) }) }
+        return known.insert(Array(name.utf8)).inserted
     }
 }

@@ -60,6 +60,19 @@ import Testing
         #expect(try parse(value.text) == value, "seed \(seed)")
     }
 
+    @Test(arguments: [2, 16, 17, 18, 100]) func `a name that occurs twice is found among any number, by its bytes`(
+        count: Int
+    ) throws {
+        let names = (1..<count).map { "\"n\($0)\":1" }
+        let object = { (last: String) in "{" + (names + ["\(last):2"]).joined(separator: ",") + "}" }
+        #expect(try parse(object("\"n\(count)\"")).objectValue?.members.count == count)
+        for twice in ["\"n1\"", "\"n\(count - 1)\"", "\"\\u006e1\""] {
+            #expect(throws: JSONError.self, "\(twice)") { try parse(object(twice)) }
+        }
+        // They look the same, and are two.
+        #expect(try parse("{\"\u{E9}\":1,\"e\u{301}\":2}").objectValue?.members.count == 2)
+    }
+
     /// Random bytes never crash, and what parses is a fixed point of writing.
     @Test(arguments: 0..<200) func `damaged text is refused or read, never worse`(seed: Int) throws {
         var values = RandomJSON(random: SeededGenerator(seed: seed))
