@@ -5,6 +5,9 @@ public struct MessageBuffer: Sendable {
     private var scanned = 0
     private let limit: Int
 
+    /// The most room that is kept while there is nothing in it, bytes.
+    private static let longestKept = 1024
+
     /// - Parameter limit: The longest message, in bytes without its NUL.
     public init(limit: Int) {
         self.limit = limit
@@ -33,6 +36,8 @@ public struct MessageBuffer: Sendable {
     /// - Throws: ``MessageError`` once a message is longer than the limit; the stream can't be used after that.
     public mutating func next() throws(MessageError) -> ArraySlice<UInt8>? {
         guard let end = bytes[scanned...].firstIndex(of: 0) else {
+            // A client that waits holds no room for what it once sent.
+            if start == bytes.count, bytes.capacity > Self.longestKept { (bytes, start) = ([], 0) }
             scanned = bytes.count
             guard count <= limit else { throw tooLong }
             return nil

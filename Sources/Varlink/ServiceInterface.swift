@@ -39,6 +39,8 @@ public struct ServiceInterface: Sendable {
     ///   - method: The method's own name.
     ///   - call: The call.
     public func reply(to method: some StringProtocol, _ call: Call) -> Reply {
+        // A reply that is no error would mean that another protocol is spoken from there on.
+        if call.upgrade { return .methodNotImplemented(call.method) }
         switch method {
         case "GetInfo":
             if let unknown = call.parameters.members.first { return .invalidParameter(unknown.name) }

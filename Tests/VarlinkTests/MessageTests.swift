@@ -89,6 +89,9 @@ import Testing
 
     @Test func `it says who it is and what it has`() {
         let info = service.reply(to: "GetInfo", Call(method: "org.varlink.service.GetInfo"))
+        #expect(
+            service.reply(to: "GetInfo", Call(method: "org.varlink.service.GetInfo", upgrade: true)).error
+                == "org.varlink.service.MethodNotImplemented")
         #expect(info.parameters["interfaces"] == .array([.string("org.varlink.service"), .string("a.b")]))
         #expect(info.parameters["product"] == .string("p"))
     }
