@@ -43,6 +43,7 @@ struct Connection {
     private var lastIsState = false
     private var inputHasEnded = false
     private var isBroken = false
+    /// Whether there are calls that were read and not looked at, since replies pile up. Until they are nothing more is read.
     private var isHeldBack = false
     private var seen: UInt64 = 0
     /// Since when the client is waited for, `CLOCK_BOOTTIME` in milliseconds.
@@ -68,7 +69,7 @@ struct Connection {
     /// Whether more input is wanted. Not while replies pile up, nor while a call is under way: then the client waits.
     var wantsInput: Bool {
         guard case .calls = mode else { return false }
-        return !inputHasEnded && !isBroken && waiting <= mostWaiting
+        return !inputHasEnded && !isBroken && !isHeldBack && waiting <= mostWaiting
     }
 
     var wantsOutput: Bool { !queue.isEmpty }
@@ -144,7 +145,6 @@ struct Connection {
     mutating func wrote(_ count: Int, at boottime: Int64) {
         since = boottime
         waiting -= count
-        if waiting <= mostWaiting { isHeldBack = false }
         headOffset += count
         guard let head = queue.first, headOffset == head.count else { return }
         headOffset = 0
@@ -168,6 +168,7 @@ struct Connection {
                 }
                 return nil
             }
+            isHeldBack = false
             do throws(MessageError) {
                 guard let message = try input.next() else { return nil }
                 let call = try Call(decoding: message)
@@ -181,6 +182,28 @@ struct Connection {
             }
         }
         return nil
+    }
+
+    /// The client has gone. What it sent last is looked at for what changes the daemon: that needs nobody who is told.
+    /// - Returns: Such calls, in their order.
+    mutating func lastOrders(_ bytes: Span<UInt8>) -> [PriceCall] {
+        guard !isWatching, !isBroken else { return [] }
+        bytes.withUnsafeBufferPointer { input.append($0) }
+        var orders: [PriceCall] = []
+        do throws(MessageError) {
+            while let message = try input.next() {
+                let call = try Call(decoding: message)
+                guard let (interface, name) = call.target, interface == PriceInterface.name,
+                    case .success(let read) = PriceCall.read(name, call)
+                else { continue }
+                // Calls behind a watch are never looked at.
+                if read == .watchPrice { break }
+                if read.changesTheDaemon { orders.append(read) }
+            }
+        } catch {
+            // As it would have ended the connection.
+        }
+        return orders
     }
 
     /// What it asked for is answered.

@@ -10,6 +10,7 @@ extension EventLoop {
         guard let descriptor = table.descriptor(of: event.tag) else { return }
         // Both directions are shut: whatever it still asked for, nobody is left to tell.
         if event.events & (cepoll_hup | cepoll_err) != 0 {
+            carryOutLastOrders(descriptor, &buffer)
             drop(descriptor)
             return
         }
@@ -18,24 +19,36 @@ extension EventLoop {
     }
 
     private mutating func readInput(_ descriptor: Int32, _ buffer: inout [UInt8]) {
-        // A few at a time: whoever sends without end gets its turns like everybody else.
-        for _ in 0..<4 {
-            guard table.with(descriptor, { $0.connection.wantsInput }) == true else { return }
-            let count = buffer.withUnsafeMutableBytes { recv(descriptor, $0.baseAddress, $0.count, 0) }
-            if count > 0 {
-                environment.inbox.refresh(&board)
-                let now = boottime
-                let request = table.with(descriptor) {
-                    $0.connection.received(buffer.span.extracting(first: count), board: &board, at: now)
-                }
-                if let request, let request { fulfil(request, descriptor) }
-                // A short read has emptied the socket.
-                if count < buffer.count { return }
-            } else if count == 0 {
-                table[descriptor]?.connection.inputEnded()
-            } else if errno != EINTR {
-                return
+        guard table.with(descriptor, { $0.connection.wantsInput }) == true else { return }
+        // Once: whoever sends without end gets its turns like everybody else.
+        let count = buffer.withUnsafeMutableBytes { recv(descriptor, $0.baseAddress, $0.count, 0) }
+        if count > 0 {
+            environment.inbox.refresh(&board)
+            let now = boottime
+            let request = table.with(descriptor) {
+                $0.connection.received(buffer.span.extracting(first: count), board: &board, at: now)
             }
+            if let request, let request { fulfil(request, descriptor) }
+        } else if count == 0 {
+            table[descriptor]?.connection.inputEnded()
+        }
+        // Else there is nothing, or a signal came between: the next turn tells.
+    }
+
+    /// What a client sent and closed behind, as one does that wants no reply.
+    private mutating func carryOutLastOrders(_ descriptor: Int32, _ buffer: inout [UInt8]) {
+        let count = buffer.withUnsafeMutableBytes { recv(descriptor, $0.baseAddress, $0.count, 0) }
+        let orders = table.with(descriptor) {
+            $0.connection.lastOrders(buffer.span.extracting(first: max(0, count)))
+        }
+        guard let orders, !orders.isEmpty, environment.administrators.include(peerOf: descriptor) else { return }
+        let (counts, uid) = (clientCounts, table[descriptor]?.uid ?? .max)
+        // Behind the one that is under way, which the end of the connection is not to cut short then.
+        let before = table[descriptor]?.answer
+        table[descriptor]?.answer = nil
+        Task { [environment] in
+            await before?.value
+            for order in orders { _ = await environment.answer(order, uid, counts) }
         }
     }
 
@@ -67,7 +80,8 @@ extension EventLoop {
             environment.inbox.answer(tag, .permissionDenied)
             return
         }
-        guard pending <= board.limits.pendingCalls else {
+        // Not for those of an administrator: however busy others keep it, it can be paused.
+        guard call.changesTheDaemon || pending <= board.limits.pendingCalls else {
             refusedCalls += 1
             environment.inbox.answer(tag, .busy(limit: board.limits.pendingCalls))
             return
@@ -116,15 +130,14 @@ extension EventLoop {
             written = write(descriptor)
         }
         if case .failed = written { return drop(descriptor) }
-        let change = table.with(descriptor) { slot -> (isFinished: Bool, events: UInt32)? in
+        let outcome = table.with(descriptor) { slot -> (isFinished: Bool, change: UInt32?) in
             let events = slot.connection.interest
-            guard events != slot.interest else { return nil }
-            slot.interest = events
-            return (slot.connection.isFinished, events)
+            defer { slot.interest = events }
+            return (slot.connection.isFinished, events == slot.interest ? nil : events)
         }
-        guard let change, let change else { return }
-        if change.isFinished { return drop(descriptor) }
-        _ = cepoll_modify(epoll, descriptor, change.events, table.tag(of: descriptor))
+        guard let outcome else { return }
+        if outcome.isFinished { return drop(descriptor) }
+        if let events = outcome.change { _ = cepoll_modify(epoll, descriptor, events, table.tag(of: descriptor)) }
     }
 
     private mutating func write(_ descriptor: Int32) -> Written {

@@ -80,6 +80,8 @@ struct EventLoop: ~Copyable {
             // Once for all of them: they are answered within the same millisecond.
             boottime = environment.now().boottime
             if let acceptAgainAt, boottime >= acceptAgainAt { resumeAccepting() }
+            // There may be more: what comes from us is not to wait behind any number of clients.
+            if ready == events.count { takeDelivery() }
             for index in 0..<ready {
                 switch events[index].tag {
                 case Self.listenerTag: accept()
@@ -91,6 +93,8 @@ struct EventLoop: ~Copyable {
             continueFanOut(atMost: board.limits.watchersPerTurn)
             sweep()
         }
+        // What some watchers have seen all are to see.
+        continueFanOut(atMost: .max)
     }
 
     /// How long there is nothing to do but for events, milliseconds; -1 for ever.

@@ -162,6 +162,53 @@ import Varlink
         #expect(client.connection.wantsInput)
     }
 
+    @Test func `whoever sends more than it reads has nothing more read until that is answered`() {
+        var client = Client(limits: Self.limits(queued: 1000))
+        let calls = 50
+        var (sent, answered) = (0, 0)
+        for _ in 0..<200 {
+            // As the loop does it: reads where it is wanted to, writes a little, and looks at what it holds once all was written.
+            if client.connection.wantsInput {
+                #expect(client.sends(String(repeating: Self.getPrice, count: calls)) == nil)
+                sent += calls
+            }
+            client.takes(700)
+            if client.connection.hasCallsWaiting {
+                #expect(client.connection.proceed(board: &client.board, at: 0) == nil)
+            }
+            answered = client.written.count { $0 == "\0" }
+            // What one reading brings, and what had room among the replies.
+            #expect(sent - answered <= 2 * calls)
+        }
+        #expect(answered > 100)
+    }
+
+    @Test func `of a client that has gone the orders are left, in their order`() {
+        func orders(_ text: String, in client: inout Client) -> [PriceCall] {
+            let bytes = Array(text.utf8)
+            return client.connection.lastOrders(bytes.span)
+        }
+        func order(_ name: String) -> String {
+            #"{"method":"io.btcpriced.Price.\#(name)","oneway":true}"# + "\0"
+        }
+        var client = Client()
+        let status = #"{"method":"io.btcpriced.Price.GetStatus"}"# + "\0"
+        let text = Self.getPrice + order("Pause") + status + order("Resume") + order("Pause")
+        #expect(orders(text + order("Resume").dropLast(), in: &client) == [.pause, .resume, .pause])
+        // What was read before, behind a call that is being answered.
+        client = Client()
+        #expect(client.sends(status + order("Pause")) == .ask(.getStatus))
+        #expect(orders(order("Resume"), in: &client) == [.pause, .resume])
+        // Nothing behind what ends a connection, or never ends.
+        client = Client()
+        #expect(orders(order("Pause") + "junk\0" + order("Resume"), in: &client) == [.pause])
+        client = Client()
+        #expect(orders(Self.watchPrice + order("Pause"), in: &client).isEmpty)
+        client = Client()
+        _ = client.sends("junk\0")
+        #expect(orders(order("Pause"), in: &client).isEmpty)
+    }
+
     @Test func `a client that has shut down its sending side still gets its reply`() {
         var client = Client()
         #expect(client.sends(Self.getPrice) == nil)

@@ -221,7 +221,12 @@ private let patience = Duration.seconds(60)
             #expect(throws: ClientError.refused(error: PriceInterface.busy, reason: nil)) {
                 try third.call(PriceCall.getStatus.call)
             }
+            // Not so an administrator's order.
+            var fourth = try ClientConnection(path: path, timeout: patience)
+            try fourth.send(PriceCall.pause.call)
+            while asked.value.load(ordering: .relaxed) < 3 { usleep(1000) }
             gate.open()
+            _ = try fourth.reply(timeout: patience).result()
             _ = try first.reply(timeout: patience).result()
             _ = try second.reply(timeout: patience).result()
             _ = try third.call(PriceCall.getStatus.call)

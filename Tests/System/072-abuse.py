@@ -198,6 +198,89 @@ def _():
     return f"{beside.figures}, {grown} KiB anonymous memory"
 
 
+@abuse("calls without end from one who reads slowly but steadily: no more of them are held than fit into a reading", "queuedBytes")
+def _():
+    connection, before, most, taken = Varlink(place.socket).socket, memory(), 0, 0
+    connection.setblocking(False)
+    calls, end = CALL * 400, time.monotonic() + 4
+    rest = calls
+    while time.monotonic() < end:
+        try:
+            rest = rest[connection.send(rest):] or calls
+        except BlockingIOError:
+            pass
+        try:
+            taken += len(connection.recv(3000))
+        except BlockingIOError:
+            pass
+        most = max(most, memory() - before)
+    connection.close()
+    assert most < 1024, most
+    return f"{taken >> 20} MiB of replies read, at most {most} KiB more"
+
+
+@abuse("a client that shuts its sending side down behind more calls than it reads gets its replies and the end", "queuedBytes")
+def _():
+    for last in ({"method": f"{PRICE}.GetStatus"}, {"method": f"{PRICE}.GetStatus", "oneway": True}):
+        connection = Varlink(place.socket)
+        connection.send(CALL * 300 + json.dumps(last).encode() + b"\0")
+        connection.socket.shutdown(socket.SHUT_WR)
+        connection.socket.settimeout(2.5)
+        received = b""
+        # A little at a time, so that it is still being answered when its end is met.
+        while part := connection.socket.recv(4096):
+            received += part
+            time.sleep(0.0005)
+        equal(received.count(b"\0"), 301 - last.get("oneway", False))
+        connection.close()
+
+
+@abuse("names without number that only look the same")
+def _():
+    # Each pair of marks is another name, and in a comparison by looks each is put in order first.
+    marks = [chr(0x300 + i) for i in range(16)]
+    names = [f"a{one}{two}" for one in marks for two in marks]
+    message = json.dumps({"method": "a.B", "parameters": dict.fromkeys(names[:250], 1)}, ensure_ascii=False).encode() + b"\0"
+    assert len(message) < 8192
+    connections = [Varlink(place.socket) for _ in range(8)]
+    end = time.monotonic() + 3
+    count = 0
+    while time.monotonic() < end:
+        for connection in connections:
+            connection.send(message * 8)
+        for connection in connections:
+            for _ in range(8):
+                equal(connection.receive()["error"], "org.varlink.service.InterfaceNotFound")
+                count += 1
+    for connection in connections:
+        connection.close()
+    return f"{count} messages of {len(message)} bytes"
+
+
+@scenario("an order without a reply is carried out, though its client has gone before it is looked at")
+def _():
+    def order(*methods):
+        # Both are there when it looks: the order and the end.
+        suspend(daemon.process)
+        connection = Varlink(place.socket)
+        connection.send(b"".join(json.dumps({"method": f"{PRICE}.{method}", "oneway": True}).encode() + b"\0" for method in methods))
+        connection.close()
+        daemon.process.send_signal(signal.SIGCONT)
+
+    def ticking(expected):
+        wait_until(lambda: btcctl(place, "status", "--json").json["status"]["ticking"] == expected, what=expected, every=0.05)
+    order("Pause")
+    ticking("paused")
+    order("Resume")
+    ticking("running")
+    # In their order.
+    order("Pause", "Resume", "Pause")
+    ticking("paused")
+    order("Pause", "Resume")
+    ticking("running")
+    fresh(place)
+
+
 @abuse("connect and close as fast as it goes")
 def _():
     begun, count = time.monotonic(), 0
