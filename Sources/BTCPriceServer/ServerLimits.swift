@@ -12,7 +12,8 @@ public struct ServerLimits: Sendable, Hashable {
     public var messageBytes: Int
     /// Replies waiting for a client that pipelines calls without reading; past it no further call of it is read, bytes.
     public var queuedBytes: Int
-    /// Calls in all that wait for an answer which is not at hand, as of a fetch; the next one gets the error `Busy`.
+    /// Calls in all that wait for an answer which is not at hand, as of a fetch; the next one gets the error `Busy`, unless
+    /// it is an administrator's to pause or resume.
     public var pendingCalls: Int
     /// How long a connection may be without a call, unless it watches; `nil` for ever. Then it is closed.
     public var idleTimeout: Duration?
