@@ -58,7 +58,8 @@ def _():
         terminal.type("Tab")
         terminal.type("Tab")
         terminal.shows(*wanted)
-        terminal.type("C-c")
+        # A key, not a signal: that would end a completion which goes on, and leave the line there.
+        terminal.type("C-u")
         terminal.run("clear")
         terminal.lacks(wanted[0])
     terminal.close()
