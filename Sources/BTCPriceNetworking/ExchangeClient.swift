@@ -44,7 +44,8 @@ public final class ExchangeClient: Sendable {
         }
     }
 
-    /// Has names looked up anew and new connections made from now on: after a suspend those that are kept lead nowhere, and say so only after a time-out.
+    /// Has names looked up anew and new connections made from now on: after a suspend those that are kept lead nowhere, and say so
+    /// only after a time-out.
     public func dropConnections() {
         names.restart()
         transport.withLock(\.self).dropConnections()

@@ -6,7 +6,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 from btcpriced import *  # noqa: E402, F403
-from secure import Exchange  # noqa: E402
+from secure import ANOTHER_HOST, Exchange  # noqa: E402
 
 
 @scenario("over TLS one connection is kept, HTTP/1.1 is spoken, and the client names itself")
@@ -24,31 +24,22 @@ def _():
 
 @scenario("a name is shown by a certificate for that name, not by one for the address that answers for it")
 def _():
-    for name, refused in (("localhost", False), ("127.0.0.1", True)):
+    for name, refused in (("localhost", None), ("127.0.0.1", ANOTHER_HOST)):
         exchange, place = Exchange(name), Place()
         url = exchange.url.replace("127.0.0.1", "localhost")
         daemon = Daemon(place, {"binance": url}, "--tls-ca-file", exchange.authority, sources=["binance"])
-        if refused:
-            wait_until(lambda: daemon.said("binance gave no price: not reached: TLS: its certificate is for another host"),
-                       what=lambda: f"the refusal; {daemon.lines}")
-            equal(exchange.requests, [], "requests")
-        else:
-            equal(fresh(place)["quote"]["value"], "68901.23")
+        exchange.expect(place, daemon, refused)
         daemon.stop()
 
 
 @scenario("a certificate by nobody we know, or for somebody else, is refused")
 def _():
     unknown = "TLS: its certificate can't be verified: not valid now, or by an authority that is not trusted here"
-    another = "TLS: its certificate is for another host"
-    for exchange, trusted, reason in ((Exchange(), False, unknown), (Exchange("valid.example"), True, another)):
+    for exchange, trusted, reason in ((Exchange(), False, unknown), (Exchange("valid.example"), True, ANOTHER_HOST)):
         place = Place()
         arguments = ["--tls-ca-file", exchange.authority] if trusted else []
         daemon = Daemon(place, {"binance": exchange.url}, *arguments, sources=["binance"])
-        wait_until(
-            lambda: daemon.said(f"binance gave no price: not reached: {reason}"),
-            what=lambda: f"the refusal; {daemon.lines}")
-        equal(exchange.requests, [], "requests")
+        exchange.expect(place, daemon, reason)
         equal(btcctl(place, "current").status, 1)
         daemon.stop()
 

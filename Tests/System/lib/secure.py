@@ -5,6 +5,8 @@ import ssl
 
 from btcpriced import *  # noqa: F403
 
+ANOTHER_HOST = "TLS: its certificate is for another host"
+
 
 class Exchange:
     """A TLS server on loopback that answers as Binance does, with a certificate for `name` by an authority of its own."""
@@ -61,6 +63,14 @@ class Exchange:
         self.server = Server(("127.0.0.1", 0), Handler)
         self.url = f"https://127.0.0.1:{self.server.server_address[1]}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def expect(self, place, daemon, refused=None):
+        """That the daemon has its price from here, or says for what reason it refuses to, before anything was asked."""
+        if refused:
+            wait_until(lambda: daemon.said(f"binance gave no price: not reached: {refused}"), what=lambda: f"the refusal; {daemon.lines}")
+            equal(self.requests, [], "requests")
+        else:
+            equal(fresh(place)["quote"]["value"], "68901.23")
 
     def _openssl(self, *arguments):
         subprocess.run(["openssl", *arguments], cwd=self.folder, check=True, capture_output=True)
