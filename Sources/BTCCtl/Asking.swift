@@ -1,5 +1,6 @@
 import BTCPriceClient
 import BTCPriceCore
+import BTCPriceFeature
 import BTCPriceVarlink
 import Glibc
 import Varlink
@@ -61,7 +62,7 @@ struct Asking {
                 let reports = try connection.listSources()
                 if options.json { return [Output.json("sources", .array(reports.map { .object($0.json) }))] }
                 return SourcesText(timestamps: options.timestamps).lines(
-                    reports, isVerbose: isVerbose, at: .now())
+                    reports, isVerbose: isVerbose, at: .now(), width: isTerminal ? Screen.size.width : 80)
             }
         }
     }
@@ -75,21 +76,43 @@ struct Asking {
     }
 }
 
-/// `btcctl pause` and `btcctl resume`.
+/// `btcctl pause`, `btcctl resume` and `btcctl retry`.
 enum Changing {
-    static func run(_ change: ReportOptions.Change, socket: String?, json: Bool) -> Int32 {
+    static func run(
+        _ change: ReportOptions.Change, socket: String?, json: Bool, timestamps: ReaderTimestampFormatter
+    ) -> Int32 {
         do throws(Complaint) {
-            try Connecting.withDaemon(socket: socket) { connection throws(ClientError) in
-                switch change {
-                case .pause: try connection.pause()
-                case .resume: try connection.resume()
+            switch change {
+            case .pause:
+                try Connecting.withDaemon(socket: socket) { connection throws(ClientError) in try connection.pause() }
+                if json { Output.line(Output.json("ticking", .string("paused"))) }
+            case .resume:
+                try Connecting.withDaemon(socket: socket) { connection throws(ClientError) in try connection.resume() }
+                if json { Output.line(Output.json("ticking", .string("running"))) }
+            case .retry(let source):
+                let result = try Connecting.withDaemon(socket: socket) { connection throws(ClientError) in
+                    try connection.retry(source)
+                }
+                for line in json ? [Output.json("retry", .object(result.json))] : lines(result, timestamps) {
+                    Output.line(line)
                 }
             }
         } catch {
             Output.tell(error, json: json)
             return error.status
         }
-        if json { Output.line(Output.json("ticking", .string(change == .pause ? "paused" : "running"))) }
         return ExitStatus.success
+    }
+
+    private static func lines(
+        _ result: PriceConnection.RetryResult, _ timestamps: ReaderTimestampFormatter
+    ) -> [String] {
+        let retried =
+            result.retried.isEmpty
+            ? [] : ["Requested again from the next tick on: \(result.retried.joined(separator: ", "))."]
+        let kept = result.kept.map { kept in
+            "Kept: \(kept.source), until \(timestamps.string(from: kept.until)), as it asked for: \(kept.reason)."
+        }
+        return retried.isEmpty && kept.isEmpty ? ["No source has a cooldown."] : retried + kept
     }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import BTCPriceClient
 import Glibc
 
 /// The client as a program.
@@ -14,14 +15,19 @@ public enum BTCCtl {
 
     // Not inlined: what ArgumentParser's types take to be set up is not for the hot forms to wait for.
     @inline(never)
-    private static func parse(_ arguments: [String]) -> Int32 {
+    private static func parse(_ given: [String]) -> Int32 {
+        let repaired = CommandLineRepair(given)
+        let arguments = repaired.arguments
+        if let complaint = repaired.complaint {
+            return tellOfMistake(complaint, verb: nil, arguments, status: ExitStatus.usage)
+        }
         do {
             var command = try BTCCtlCommand.parseAsRoot(arguments)
             if let command = command as? any InvocationCommand { return run(try command.invocation()) }
             try command.run()
             return ExitStatus.success
         } catch {
-            return finish(error, arguments)
+            return finish(error, arguments, verb: repaired.verb)
         }
     }
 
@@ -32,24 +38,36 @@ public enum BTCCtl {
         case .wait(let options): Wait.run(options)
         case .convert(let options): Convert.run(options)
         case .report(let options): Asking.run(options)
-        case .change(let change, let socket, let json): Changing.run(change, socket: socket, json: json)
+        case .change(let change, let socket, let json, let timestamps):
+            Changing.run(change, socket: socket, json: json, timestamps: timestamps)
         }
     }
 
     /// Help and version come as errors too, with the status 0. A status bar must not break, whatever else it was given.
-    private static func finish(_ error: any Error, _ arguments: [String]) -> Int32 {
+    private static func finish(_ error: any Error, _ arguments: [String], verb: String?) -> Int32 {
         let status = BTCCtlCommand.exitCode(for: error).rawValue
         if status == ExitStatus.success {
             Output.line(BTCCtlCommand.fullMessage(for: error))
             return status
         }
-        let complaint = Complaint(word: "usage", message: BTCCtlCommand.message(for: error), status: status)
-        if let bar = bar(in: arguments) { return PriceOutput(form: .bar(bar)).tell(complaint) }
-        if arguments.contains("--json") {
-            Output.tell(complaint, json: true)
-        } else {
-            Output.complain(BTCCtlCommand.fullMessage(for: error))
+        // The parser's guess at an option is by its letters, and often far off.
+        var message = BTCCtlCommand.message(for: error)
+        if let guess = message.firstRange(of: " Did you mean") { message = String(message[..<guess.lowerBound]) }
+        if let option = arguments.first(where: { $0.hasPrefix("--") && message.contains("option '\($0)'") }),
+            CommandLineRepair.verbs.contains(String(option.dropFirst(2)))
+        {
+            message += " There is a command of that name: 'btcctl \(option.dropFirst(2))'."
         }
+        return tellOfMistake(message, verb: verb, arguments, status: status)
+    }
+
+    /// Tells of a wrong command line, in one line.
+    private static func tellOfMistake(_ message: String, verb: String?, _ arguments: [String], status: Int32) -> Int32 {
+        let help = verb.map { "btcctl \($0) --help" } ?? "btcctl --help"
+        let stop = message.hasSuffix(".") || message.hasSuffix("?") ? "" : "."
+        let complaint = Complaint(word: "usage", message: "\(message)\(stop) See '\(help)'.".printable, status: status)
+        if let bar = bar(in: arguments) { return PriceOutput(form: .bar(bar)).tell(complaint) }
+        Output.tell(complaint, json: arguments.contains("--json"))
         return status
     }
 

@@ -17,6 +17,7 @@ enum Bar: String, CaseIterable {
     /// How it is with the price, as a class for a style sheet.
     enum Condition: String {
         case ok
+        case unconfirmed
         case stale
         case error
     }
@@ -45,16 +46,15 @@ enum Bar: String, CaseIterable {
         /// A price that is not current stands with its time.
         init(_ state: PriceState, _ model: PriceViewModel) {
             guard let quote = state.quote else {
-                self = .failed([model.banner, state.failure].compactMap(\.self).joined(separator: " "))
+                self = .failed([model.banner, model.reason].compactMap(\.self).joined(separator: " "))
                 return
             }
             let isFresh = model.banner == nil
-            let confirmation = state.confirmation == .unconfirmed ? ", unconfirmed" : ""
             self.init(
                 text: isFresh ? model.price : "\(model.price) (\(model.timestamp))",
-                detail: ([model.line, "\(quote.source) \(quote.market)\(confirmation)"] + model.notes)
-                    .joined(separator: "\n"),
-                condition: isFresh ? .ok : .stale, direction: model.direction)
+                detail: ([model.line, "\(quote.source) \(quote.market)"] + model.notes
+                    + [model.reason].compactMap(\.self)).joined(separator: "\n"),
+                condition: !isFresh ? .stale : model.isUnconfirmed ? .unconfirmed : .ok, direction: model.direction)
         }
 
         /// The price without its time.
@@ -69,7 +69,7 @@ enum Bar: String, CaseIterable {
         var color: String? {
             switch (condition, direction) {
             case (.error, _), (.ok, .down): "#e5534b"
-            case (.stale, _): "#c69026"
+            case (.stale, _), (.unconfirmed, _): "#c69026"
             case (.ok, .up): "#46954a"
             case (.ok, .flat): nil
             }

@@ -8,11 +8,19 @@ struct BTCCtlCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "btcctl",
         abstract: "Shows the BTC/USD price that btc-priced keeps.",
-        discussion: "Exit status: 0 on success, 64 for a wrong command line; the help of each command has the others.",
+        discussion: """
+            Examples:
+              btcctl current             Aug 25, 14:30 - $68,901.23
+              btcctl watch               the same at every tick
+              btcctl convert 0.05btc     0.05 BTC = 5,000,000 sat = $3,445.06
+              btcctl sources             where the price comes from
+
+            Exit status: 0 on success, 64 for a wrong command line; the help of each command has the others.
+            """,
         version: "btcctl \(Product.version)",
         subcommands: [
             CurrentCommand.self, WatchCommand.self, WaitCommand.self, ConvertCommand.self, StatusCommand.self,
-            SourcesCommand.self, PauseCommand.self, ResumeCommand.self,
+            SourcesCommand.self, PauseCommand.self, ResumeCommand.self, RetryCommand.self,
         ])
 }
 
@@ -30,6 +38,12 @@ struct CurrentCommand: InvocationCommand {
     static let configuration = CommandConfiguration(
         commandName: "current", abstract: "Print the price once.",
         discussion: """
+            Examples:
+              btcctl current                                  Aug 25, 14:30 - $68,901.23
+              btcctl current --raw                            68901.23, for scripts
+              btcctl current --max-age 5m || echo too old
+              btcctl current --format '{price} {age}'
+
             Exit status: 0 with a price (a stale one says so on standard error), 1 with none, 64 for a wrong command line, \
             69 if the daemon can't be reached, 74 if standard output can't be written, 75 if the price is older than --max-age. \
             With --bar: 0 whatever fails.
@@ -52,10 +66,15 @@ struct WatchCommand: InvocationCommand {
     static let configuration = CommandConfiguration(
         commandName: "watch", abstract: "Show the price at every tick, until stopped.",
         discussion: """
+            Examples:
+              btcctl watch
+              btcctl watch --bar waybar
+              btcctl watch --above 70k --exec 'notify-send "Bitcoin $BTCCTL_PRICE"'
+
             On a terminal it is redrawn in place; on a pipe every tick is a line of its own. It survives a restart of the daemon. \
             With --exec it prints nothing itself, and runs the command with sh: at each change of the price or of its freshness, or \
-            only when one of --above, --below and --change begins to hold. The environment has BTCCTL_VALUE, BTCCTL_FRESHNESS and \
-            others (see the manual); never two run at once.
+            only when one of --above, --below and --change begins to hold; not for an unconfirmed price, unless --unconfirmed is given. \
+            The environment has BTCCTL_VALUE, BTCCTL_PREVIOUS_VALUE, BTCCTL_DIRECTION and others (see the manual); never two run at once.
 
             Exit status: 64 for a wrong command line, 69 if the daemon can't be reached at the start, 74 if standard output can't be \
             written. With --bar it waits for the daemon instead, and shows that.
@@ -75,8 +94,10 @@ struct WatchCommand: InvocationCommand {
 
     func invocation() throws -> Invocation {
         let output = try form.output(bar: barOption.bar)
-        if exec == nil, conditions.condition.count > 0 {
-            throw ValidationError("--above, --below and --change say when to run --exec; to wait for them: btcctl wait")
+        if exec == nil, conditions.condition != PriceCondition() {
+            throw ValidationError(
+                "--above, --below, --change, --confirmed and --unconfirmed say when to run --exec; to wait for them: btcctl wait"
+            )
         }
         if exec != nil, output.form != .text {
             throw ValidationError("with --exec nothing is printed: it excludes --json, --raw, --format and --bar")
@@ -92,7 +113,13 @@ struct WaitCommand: InvocationCommand {
     static let configuration = CommandConfiguration(
         commandName: "wait", abstract: "Wait until there is a fresh price, or one as wanted, and print it.",
         discussion: """
-            A daemon that is not there is waited for, too. --change counts from the first fresh price.
+            Examples:
+              btcctl wait --timeout 30s && start-the-shop
+              btcctl wait --above 70k
+              btcctl wait --change 2% --format 'moved to {price}'
+
+            A daemon that is not there is waited for, too. --change counts from the first fresh price. An unconfirmed price does not \
+            count, unless --unconfirmed is given.
 
             Exit status: 0 with a fresh price, or once the one condition holds; of several conditions 10 for --above, 11 for --below, \
             12 for --change; 64 for a wrong command line, 69 if what answers is no btc-priced of this age, 74 if standard output can't \
@@ -103,7 +130,7 @@ struct WaitCommand: InvocationCommand {
     @OptionGroup var conditions: ConditionOptions
 
     @Option(
-        help: ArgumentHelp("Give up after so long. Without it: never.", valueName: "seconds"),
+        help: ArgumentHelp("Give up after so long: 30s, 5m. Without it: never.", valueName: "duration"),
         transform: { try seconds($0, option: "--timeout") })
     var timeout: Duration?
 
@@ -121,15 +148,20 @@ struct ConvertCommand: InvocationCommand {
     static let configuration = CommandConfiguration(
         commandName: "convert", abstract: "Print what amounts are worth in bitcoin, satoshis and dollars.",
         discussion: """
-            An amount is 0.05btc, 100000sat, 250usd or '$250'; without one it is a dollar, so that its satoshis are printed. What \
-            dollars buy is rounded to satoshis; all else is exact, with --raw and --json to the last digit.
+            Examples:
+              btcctl convert 0.05btc          0.05 BTC in satoshis and dollars
+              btcctl convert 250usd 70k       what 250 and 70,000 dollars buy
+              btcctl convert 0.5 btc --raw    the exact number of dollars alone
+
+            An amount is 0.05btc, .5 btc, 100000sat, 250usd, '$70,000' or 70k; without one it is a dollar, so that its satoshis are \
+            printed. What dollars buy is rounded to satoshis; all else is exact, with --raw and --json to the last digit.
 
             Exit status: 0 with a price (a stale one says so on standard error), 1 with none, 64 for a wrong command line, 69 if the \
             daemon can't be reached, 74 if standard output can't be written, 75 if the price is older than --max-age.
             """)
 
-    @Argument(help: "What to convert.", transform: ConvertCommand.amount)
-    var amounts: [Amount] = []
+    @Argument(help: "What to convert: 0.05btc, 100000sat, 250usd, '$70,000', 70k usd.")
+    var amounts: [String] = []
 
     @OptionGroup var socketOption: SocketOption
     @OptionGroup var policies: PolicyOptions
@@ -140,6 +172,7 @@ struct ConvertCommand: InvocationCommand {
 
     func invocation() throws -> Invocation {
         guard !(raw && output.json) else { throw ValidationError("only one of --json and --raw can be printed") }
+        let amounts = try Self.joined(amounts).map(Self.amount)
         return .convert(
             ConvertOptions(
                 asking: AskingOptions(socket: socketOption.socket, policy: policies.policy),
@@ -147,8 +180,22 @@ struct ConvertCommand: InvocationCommand {
                 form: raw ? .raw : output.json ? .json : .text))
     }
 
+    /// A number and its unit may be two words: `0.05 btc`.
+    private static func joined(_ words: [String]) -> [String] {
+        var texts: [String] = []
+        for word in words {
+            if let last = texts.last, Amount(last) == nil, Amount(last + word) != nil {
+                texts[texts.count - 1] = last + word
+            } else {
+                texts.append(word)
+            }
+        }
+        return texts
+    }
+
     private static func amount(_ text: String) throws -> Amount {
-        guard let amount = Amount(text) else {
+        // Thousands and millions without a unit are dollars.
+        guard let amount = Amount(text, unit: text.last.map { "kKmM".contains($0) } == true ? .usd : nil) else {
             throw ValidationError(
                 "'\(text)' is no amount: a number of at most \(Amount.mostDigits) digits and a unit, such as 0.05btc, 100000sat, 250usd"
             )

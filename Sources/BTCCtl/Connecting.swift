@@ -35,6 +35,7 @@ enum Connecting {
                 case .refused("\(ServiceInterface.name).PermissionDenied", _): throw .permissionDenied
                 case .refused(PriceInterface.busy, _): throw .busy(paths[next])
                 case .refused("\(ServiceInterface.name).MethodNotFound", _): throw .tooOldDaemon
+                case .refused(PriceInterface.unknownSource, _): throw .unknownSource
                 case .refused, .unintelligible: throw .unexpected("\(error)")
                 }
                 next += 1

@@ -23,9 +23,9 @@ enum Convert {
                 }
             }
             if options.form != .json {
-                let model = PriceViewModel()
-                model.show(message.state)
-                for note in model.notes { Output.complain(note) }
+                let printer = PricePrinter(PriceOutput())
+                printer.model.show(message.state, at: now)
+                for note in printer.notes + [printer.reason].compactMap(\.self) { Output.complain(note) }
             }
             return ExitStatus.success
         } catch {

@@ -61,6 +61,7 @@ struct ExecSchedule {
 struct ExecSink: WatchSink {
     private let command: String
     private let model: PriceViewModel
+    private let condition: PriceCondition
     /// `nil` for every change.
     private var conditions: ConditionWatch?
     private var schedule = ExecSchedule()
@@ -68,7 +69,7 @@ struct ExecSink: WatchSink {
     private var last: StateMessage?
     /// What the last change was, whether a command was told of it or not.
     private var lastChange: PriceState?
-    /// The value that the last command was told.
+    /// The value that the last command was told; before the first one, the first that was seen.
     private var toldValue: Decimal?
     private var lastStatus: Int32 = 0
 
@@ -77,6 +78,7 @@ struct ExecSink: WatchSink {
     init(_ command: String, _ condition: PriceCondition, _ output: PriceOutput) {
         self.command = command
         model = PriceViewModel(timestampFormatter: output.timestamps)
+        self.condition = condition
         conditions = condition.count > 0 ? ConditionWatch(condition) : nil
         Signals.catchChildren()
     }
@@ -86,10 +88,15 @@ struct ExecSink: WatchSink {
         refresh()
         last = message
         let state = message.state
+        // A price that is not sure enough begins nothing.
+        if state.freshness == .fresh, !self.condition.trusts(state.confirmation) { return }
         var condition: PriceCondition.Kind?
         if conditions != nil {
             // What is not current begins nothing.
-            guard state.freshness == .fresh, let value = state.quote?.value, let begun = conditions?.take(value) else {
+            guard state.freshness == .fresh, let value = state.quote?.value else { return }
+            if toldValue == nil { model.show(state, at: .now()) }
+            guard let begun = conditions?.take(value) else {
+                toldValue = toldValue ?? value
                 return
             }
             condition = begun
@@ -124,7 +131,7 @@ struct ExecSink: WatchSink {
     }
 
     private mutating func start(_ event: ExecEvent) {
-        model.show(event.message.state)
+        model.show(event.message.state, at: .now())
         do throws(CommandStart.Failure) {
             child = try CommandStart.shell(
                 command, adding: event.environment(model, previous: toldValue, at: .now()))

@@ -3,7 +3,7 @@ import BTCPriceVarlink
 import Glibc
 import Varlink
 
-/// The statuses of btcctl (sysexits.h where there is one that fits). A wrong command line is ArgumentParser's: 64, EX_USAGE.
+/// The statuses of btcctl (sysexits.h if there is one that fits).
 enum ExitStatus {
     static let success: Int32 = 0
     /// There is no price.
@@ -16,6 +16,8 @@ enum ExitStatus {
         case .change: 12
         }
     }
+    /// EX_USAGE: the command line is wrong.
+    static let usage: Int32 = 64
     /// EX_UNAVAILABLE: the daemon can't be reached.
     static let unreachable: Int32 = 69
     /// EX_IOERR: standard output can't be written.
@@ -74,6 +76,10 @@ struct Complaint: Error, Equatable {
             "Only root, the daemon's own user and the group \(Product.group) may do that: use sudo, or add a user with "
             + "'usermod -aG \(Product.group) USER' (it counts from the next login).",
         status: ExitStatus.notPermitted)
+
+    static let unknownSource = Complaint(
+        word: "usage", message: "No source is configured by that name. 'btcctl sources' lists them.",
+        status: ExitStatus.usage)
 
     static func busy(_ path: String) -> Complaint {
         Complaint(

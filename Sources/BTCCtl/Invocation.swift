@@ -8,7 +8,7 @@ enum Invocation: Equatable {
     case wait(WaitOptions)
     case convert(ConvertOptions)
     case report(ReportOptions)
-    case change(ReportOptions.Change, socket: String?, json: Bool)
+    case change(ReportOptions.Change, socket: String?, json: Bool, timestamps: ReaderTimestampFormatter)
 }
 
 /// Whom to ask for a price, and how.
@@ -73,6 +73,8 @@ struct ReportOptions: Equatable {
     enum Change: Equatable {
         case pause
         case resume
+        /// Only of this source; `nil` for all.
+        case retry(String?)
     }
 
     var question: Question

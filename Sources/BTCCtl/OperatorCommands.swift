@@ -1,5 +1,6 @@
 import ArgumentParser
 import BTCPriceCore
+import BTCPriceFeature
 
 struct ReportOption: ParsableArguments {
     @Flag(help: "Ask again every second, until stopped.")
@@ -12,7 +13,14 @@ private let reportStatus =
 
 struct StatusCommand: InvocationCommand {
     static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "Show how the daemon is.", discussion: reportStatus)
+        commandName: "status", abstract: "Show how the daemon is.",
+        discussion: """
+            Examples:
+              btcctl status
+              btcctl status --watch
+
+            \(reportStatus)
+            """)
 
     @OptionGroup var socketOption: SocketOption
     @OptionGroup var report: ReportOption
@@ -29,7 +37,14 @@ struct StatusCommand: InvocationCommand {
 
 struct SourcesCommand: InvocationCommand {
     static let configuration = CommandConfiguration(
-        commandName: "sources", abstract: "Show the sources, and why each is used or not.", discussion: reportStatus)
+        commandName: "sources", abstract: "Show the sources, and why each is used or not.",
+        discussion: """
+            Examples:
+              btcctl sources
+              btcctl sources -v     with what the letters and columns mean
+
+            \(reportStatus)
+            """)
 
     @OptionGroup var socketOption: SocketOption
     @Flag(name: .shortAndLong, help: "Explain the letters and columns.")
@@ -60,7 +75,9 @@ struct PauseCommand: InvocationCommand {
     @OptionGroup var socketOption: SocketOption
     @OptionGroup var output: JSONOption
 
-    func invocation() -> Invocation { .change(.pause, socket: socketOption.socket, json: output.json) }
+    func invocation() -> Invocation {
+        .change(.pause, socket: socketOption.socket, json: output.json, timestamps: ReaderTimestampFormatter())
+    }
 }
 
 struct ResumeCommand: InvocationCommand {
@@ -70,5 +87,33 @@ struct ResumeCommand: InvocationCommand {
     @OptionGroup var socketOption: SocketOption
     @OptionGroup var output: JSONOption
 
-    func invocation() -> Invocation { .change(.resume, socket: socketOption.socket, json: output.json) }
+    func invocation() -> Invocation {
+        .change(.resume, socket: socketOption.socket, json: output.json, timestamps: ReaderTimestampFormatter())
+    }
+}
+
+struct RetryCommand: InvocationCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "retry", abstract: "Forget the cooldowns of sources, so that the next tick requests them again.",
+        discussion: """
+            Examples:
+              sudo btcctl retry            all sources
+              sudo btcctl retry kraken     only this one
+
+            A cooldown that an exchange has asked for (a limit or a ban) is kept, and named.
+
+            \(changeStatus)
+            """)
+
+    @Argument(help: "The source; without one, all of them.")
+    var source: String?
+
+    @OptionGroup var socketOption: SocketOption
+    @OptionGroup var times: TimeOptions
+    @OptionGroup var output: JSONOption
+
+    func invocation() -> Invocation {
+        .change(
+            .retry(source), socket: socketOption.socket, json: output.json, timestamps: times.timestamps)
+    }
 }

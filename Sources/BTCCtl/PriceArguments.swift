@@ -26,7 +26,7 @@ struct PolicyOptions: ParsableArguments {
     var noCache = false
 
     @Option(
-        help: ArgumentHelp("Fail with status 75 if the price is older.", valueName: "seconds"),
+        help: ArgumentHelp("Fail with status 75 if the price is older: 30s, 5m.", valueName: "duration"),
         transform: { try seconds($0, option: "--max-age") })
     var maxAge: Duration?
 
@@ -110,7 +110,22 @@ struct ConditionOptions: ParsableArguments {
         transform: ConditionOptions.change)
     var change: PriceCondition.Change?
 
-    var condition: PriceCondition { PriceCondition(above: above, below: below, change: change) }
+    @Flag(help: "Take an unconfirmed price, too.")
+    var unconfirmed = false
+
+    @Flag(help: "Take only a price that a second source confirms in the same tick.")
+    var confirmed = false
+
+    func validate() throws {
+        guard !(unconfirmed && confirmed) else {
+            throw ValidationError("--unconfirmed and --confirmed exclude each other")
+        }
+    }
+
+    var condition: PriceCondition {
+        PriceCondition(
+            above: above, below: below, change: change, trust: unconfirmed ? .all : confirmed ? .confirmed : .usual)
+    }
 
     private static func change(_ text: String) throws -> PriceCondition.Change {
         text.hasSuffix("%")
@@ -121,17 +136,20 @@ struct ConditionOptions: ParsableArguments {
 
 /// A positive decimal number as it is given on the command line.
 private func positive(_ text: some StringProtocol, option: String) throws -> Decimal {
-    guard let amount = Amount("\(text)usd"), amount.value > 0 else {
-        let example = option == "--change" ? "such as 2% or 500" : "such as 70000 or 70000.50"
+    guard let amount = Amount(String(text), unit: .usd), amount.unit == .usd, amount.value > 0 else {
+        let example = option == "--change" ? "such as 2% or 500" : "such as 70000, 70k or $70,000.50"
         throw ValidationError("\(option) is a positive number \(example)")
     }
     return amount.value
 }
 
-/// A number of seconds as it is given on the command line.
+/// A duration as it is given on the command line: seconds, or with a unit.
 func seconds(_ text: String, option: String) throws -> Duration {
-    guard let seconds = Double(text), (0...1e9).contains(seconds) else {
-        throw ValidationError("\(option) is a number of seconds, from 0 to 1000000000")
+    let units: [Character: Double] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
+    let unit = text.last.flatMap { units[$0] }
+    guard let number = Double(unit == nil ? text[...] : text.dropLast()), (0...1e9).contains(number * (unit ?? 1))
+    else {
+        throw ValidationError("\(option) is a duration, such as 30, 30s, 5m, 2h or 1d")
     }
-    return .seconds(seconds)
+    return .seconds(number * (unit ?? 1))
 }

@@ -18,12 +18,32 @@ struct PriceCondition: Equatable {
         case change
     }
 
+    /// Which prices count at all.
+    enum Trust: Equatable {
+        /// Unconfirmed ones, too.
+        case all
+        /// All but the unconfirmed ones.
+        case usual
+        /// Those that a second source confirms in the same tick.
+        case confirmed
+    }
+
     var above: Decimal?
     var below: Decimal?
     var change: Change?
+    var trust = Trust.usual
 
     /// How many are asked for.
     var count: Int { (above == nil ? 0 : 1) + (below == nil ? 0 : 1) + (change == nil ? 0 : 1) }
+
+    /// Whether a price counts.
+    func trusts(_ confirmation: Confirmation?) -> Bool {
+        switch trust {
+        case .all: true
+        case .usual: confirmation != .unconfirmed
+        case .confirmed: confirmation == .confirmed
+        }
+    }
 }
 
 /// The conditions beside the prices that come. Each is told once, when it begins to hold; a change is counted from the first price,

@@ -2,6 +2,7 @@ import BTCPriceCore
 import BTCPriceFeature
 import BTCPriceVarlink
 import FoundationEssentials
+import Glibc
 import Varlink
 
 /// Prints states as the user wants them.
@@ -16,7 +17,7 @@ struct PricePrinter {
 
     /// What of a state goes to standard output; `nil` where there is nothing to print.
     func line(_ message: StateMessage, at now: ObservationTime, condition: PriceCondition.Kind? = nil) -> String? {
-        model.show(message.state)
+        model.show(message.state, at: now)
         switch output.form {
         case .text: return model.line
         case .json: return Output.json(message, at: now, condition: condition)
@@ -34,9 +35,15 @@ struct PricePrinter {
         }
     }
 
+    /// Why the price is not current: on a terminal, and if there is no price at all.
+    var reason: String? {
+        guard !notes.isEmpty, model.price == PriceTexts.placeholder || isatty(STDERR_FILENO) == 1 else { return nil }
+        return model.reason
+    }
+
     /// Prints a state, and what is to be said of it.
     func show(_ message: StateMessage, at now: ObservationTime, condition: PriceCondition.Kind? = nil) {
         if let line = line(message, at: now, condition: condition) { Output.line(line) }
-        for note in notes { Output.complain(note) }
+        for note in notes + [reason].compactMap(\.self) { Output.complain(note) }
     }
 }

@@ -9,56 +9,75 @@ struct SourcesText {
     static let explanation = [
         "The letter, why a source is used or not:",
         "  *  the price that is shown is its",
-        "  +  well, and asked if those before it give nothing",
+        "  +  well, and requested if those before it give nothing",
         "  ~  well, but can't be asked at every tick within its limits: after those that can",
-        "  =  asked as often as its limits allow, for the moment",
-        "     not asked since the start",
-        "  !  gave nothing the last time, and is asked again",
-        "  z  rests, since it failed too often",
-        "  ?  its rest is over, and the next question decides",
-        "  L  told us that it is asked too often, and rests until it may be asked",
-        "  R  refuses us (key, region, protocol), and is asked again only rarely",
-        "  K  needs a key that was not given, and is never asked",
-        "  U  quotes in USDT, which is off its peg: passed over until that is over",
-        "Last price: how long ago. Half, 99 %: within what time so many of its last answers came.",
-        "Asked: the requests in the last period of the limit it is closest to, and in all since the start.",
+        "  =  requested as often as its limits allow, for the moment",
+        "     no price since the start",
+        "  !  gave no usable price the last time, and is requested again",
+        "  z  in a cooldown, since it failed too often",
+        "  ?  its cooldown is over, and the next request decides",
+        "  L  in a cooldown that it asked for: its limit, or a ban",
+        "  R  refuses us (key, region, protocol), and is requested again only rarely",
+        "  K  needs a key that was not given, and is never requested",
+        "  U  quotes in USDT, which is off its peg: skipped until that is over",
+        "Price, Age: the last one it gave. p50, p99: in what time 50 and 99 of 100 of its last responses came.",
+        "Limit: the share of its request limit that is used up, of the limit it is closest to.",
         "",
     ]
 
-    func lines(_ reports: [SourceReport], isVerbose: Bool, at now: ObservationTime) -> [String] {
-        let head = ["", "Source", "Market", "Last price", "Half", "99 %", "Asked", "In all", "Why"]
-        return (isVerbose ? Self.explanation : []) + Table.lines([head] + reports.map { row($0, at: now) })
+    /// The table, in which the reason stands below its source.
+    /// - Parameter width: The most columns.
+    func lines(_ reports: [SourceReport], isVerbose: Bool, at now: ObservationTime, width: Int = 80) -> [String] {
+        let head = ["", "Source", "Market", "Price", "Age", "p50", "p99", "Limit"]
+        let rows = Table.lines([head] + reports.map { row($0, at: now) })
+        var lines = (isVerbose ? Self.explanation : []) + [rows[0]]
+        for (report, row) in zip(reports, rows.dropFirst()) {
+            lines.append(row)
+            for note in [reason(report, at: now), elsewhere(report)] where !note.isEmpty {
+                let words = note.split(separator: " ").map(String.init)
+                lines += WatchView.wrapped(words, width: max(20, width - 4)).map { "    \($0)" }
+            }
+        }
+        return lines
     }
 
     private func row(_ report: SourceReport, at now: ObservationTime) -> [String] {
         [
             String(report.use.letter), report.name, report.market,
-            report.lastSuccess.map { "\(age($0, now)) ago" } ?? "never",
+            report.lastPrice.map { String(DollarFormatter().string(from: $0, currency: "USD").dropFirst()) }
+                ?? PriceTexts.placeholder,
+            report.lastSuccess.map { age($0, now) } ?? "never",
             report.latency.map { "\($0.p50) ms" } ?? PriceTexts.placeholder,
             report.latency.map { "\($0.p99) ms" } ?? PriceTexts.placeholder,
-            asked(report.limits), "\(report.requests)", reason(report, at: now),
+            used(report.limits),
         ]
     }
 
-    /// The limit that is used up the most.
-    private func asked(_ limits: [SourceReport.Limit]) -> String {
-        let share = { (limit: SourceReport.Limit) in Double(limit.made) / Double(max(1, limit.requests)) }
-        guard let closest = limits.max(by: { share($0) < share($1) }) else { return PriceTexts.placeholder }
-        return "\(closest.made) of \(closest.requests) in \(Table.text(.milliseconds(closest.period)))"
+    /// An address that is not the exchange's own.
+    private func elsewhere(_ report: SourceReport) -> String {
+        report.isElsewhere ? "requested at \(report.address), which is not the exchange's own address" : ""
+    }
+
+    /// The share of the limit that is used up the most.
+    private func used(_ limits: [SourceReport.Limit]) -> String {
+        let shares = limits.map { Double($0.made) / Double(max(1, $0.requests)) }
+        return shares.max().map { "\(Int(($0 * 100).rounded())) %" } ?? PriceTexts.placeholder
     }
 
     private func reason(_ report: SourceReport, at now: ObservationTime) -> String {
         switch report.use {
         case .current, .ready, .untried: return ""
-        case .slow: return "asked behind the others: its limit is below a request a tick"
-        case .full: return "asked as often as its limits allow"
-        case .offPeg: return "passed over while USDT is off its peg"
+        case .slow: return "requested after the others: its limit is below a request a tick"
+        case .full: return "requested as often as its limits allow"
+        case .offPeg: return "skipped while USDT is off its peg"
         case .noKey: return "needs a key: the credential \(report.name)-api-key"
         case .failing, .probing, .resting, .limited, .refused: break
         }
         let reason = report.lastFailure.map { "\($0.reason), \(age($0.at, now)) ago" } ?? "from before the start"
         guard let until = report.restsUntil else { return reason }
-        return "rests until \(timestamps.string(from: until)): \(reason)"
+        let left = (until.milliseconds - now.wall.milliseconds + 999) / 1000
+        let end = left < 120 ? "for \(max(0, left)) s" : "until \(timestamps.string(from: until))"
+        return "cooldown \(end): \(reason)"
     }
 
     private func age(_ time: Timestamp, _ now: ObservationTime) -> String {

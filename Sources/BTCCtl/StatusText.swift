@@ -6,19 +6,27 @@ import BTCPriceVarlink
 struct StatusText {
     let timestamps: ReaderTimestampFormatter
 
+    /// Said of sources that are not requested at the exchanges' own addresses.
+    static func elsewhere(_ sources: [String]) -> String? {
+        sources.isEmpty
+            ? nil
+            : "Not from the exchanges' own addresses (a simulator, a mirror or a proxy): \(sources.joined(separator: ", "))."
+    }
+
     func lines(_ status: StatusMessage, at now: ObservationTime) -> [String] {
-        [
-            ("Price", price(status.price.state)),
-            ("State", state(status)),
-            ("Source", source(status.price.state, at: now)),
-            ("Ticks", ticks(status)),
-            ("Judged", judged(status.ticks.judged)),
-            ("USDT", tether(status.tetherRate, at: now)),
-            ("Store", store(status.store, at: now)),
-            ("Clients", clients(status.clients)),
-            ("Limits hit", limits(status.clients.limits)),
-            ("Daemon", daemon(status)),
-        ].map { name, text in "\(Table.padded(name, 11)): \(text)" }
+        [Self.elsewhere(status.elsewhere)].compactMap(\.self)
+            + [
+                ("Price", price(status.price.state)),
+                ("State", state(status)),
+                ("Source", source(status.price.state, at: now)),
+                ("Ticks", ticks(status)),
+                ("Judged", judged(status.ticks.judged)),
+                ("USDT", tether(status.tetherRate, at: now)),
+                ("Store", store(status.store, at: now)),
+                ("Clients", clients(status.clients)),
+                ("Limits hit", limits(status.clients.limits)),
+                ("Daemon", daemon(status)),
+            ].map { name, text in "\(Table.padded(name, 11)): \(text)" }
     }
 
     private func price(_ state: PriceState) -> String {

@@ -80,7 +80,11 @@ struct Wait {
                     let message = try connection.nextState(
                         timeout: min(.seconds(5), max(timeLeft, shortest)), interruption: signals)
                     isHeard = true
-                    if message.state.freshness == .fresh, let quote = message.state.quote {
+                    if message.state.freshness == .fresh, let quote = message.state.quote,
+                        !options.condition.trusts(message.state.confirmation)
+                    {
+                        reason = "it is \(quote.value), and not confirmed"
+                    } else if message.state.freshness == .fresh, let quote = message.state.quote {
                         let condition = conditions.take(quote.value)
                         if condition != nil || options.condition.count == 0 { return (message, condition) }
                         reason = "it is \(quote.value)"

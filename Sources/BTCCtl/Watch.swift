@@ -73,6 +73,11 @@ struct Watch {
     private mutating func follow() throws(Complaint) {
         try Connecting.withDaemon(socket: reached ?? socket, patience: sink.patience) {
             connection throws(ClientError) in
+            if reached == nil, sink.tellsOfSimulator, let status = try? connection.getStatus(),
+                let note = StatusText.elsewhere(status.elsewhere)
+            {
+                sink.tell(note)
+            }
             try connection.watch()
             var heard: ContinuousClock.Instant?
             let begun = clock.now

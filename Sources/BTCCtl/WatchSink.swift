@@ -15,6 +15,10 @@ protocol WatchSink {
     var patience: Duration { get }
     /// Whether it prints: then it ends when nobody reads.
     var prints: Bool { get }
+    /// Whether people read it, who must know that the prices are not the exchanges' own.
+    var tellsOfSimulator: Bool { get }
+    /// Tells people of something, before the first state.
+    mutating func tell(_ note: String)
     /// A state.
     mutating func show(_ message: StateMessage)
     /// The daemon is gone. Said once, until it is back.
@@ -33,6 +37,10 @@ extension WatchSink {
     var waitsForDaemon: Bool { false }
     var patience: Duration { .seconds(5) }
     var prints: Bool { true }
+    var tellsOfSimulator: Bool { false }
+    mutating func tell(_ note: String) { Output.complain(note) }
+    /// Said while the daemon is gone.
+    static var lostDaemon: String { "Reason: btc-priced can't be reached; waiting for it." }
     mutating func refresh() {}
     mutating func continued() {}
     func finish() {}
@@ -44,8 +52,10 @@ struct LineSink: WatchSink {
     private let isColored: Bool
     private var lastBanner: String?
     private var hasWarned = false
+    private var wasUnconfirmed = false
 
     var wantsNewestOnly: Bool { false }
+    var tellsOfSimulator: Bool { !printer.output.isJSON }
 
     init(_ output: PriceOutput, isColored: Bool) {
         printer = PricePrinter(output)
@@ -56,8 +66,12 @@ struct LineSink: WatchSink {
         if let line = printer.line(message, at: .now()) { Output.line(isColored ? colored(line) : line) }
         guard !printer.output.isJSON else { return }
         let model = printer.model
-        if let banner = model.banner, banner != lastBanner { Output.complain(banner) }
+        if let banner = model.banner, banner != lastBanner {
+            for note in [banner, model.reason].compactMap(\.self) { Output.complain(note) }
+        }
         lastBanner = model.banner
+        if model.isUnconfirmed, !wasUnconfirmed { Output.complain(PriceTexts.unconfirmed) }
+        wasUnconfirmed = model.isUnconfirmed
         // Once, not with every change of the figure in it.
         if let warning = model.warning, !hasWarned { Output.complain(warning) }
         hasWarned = model.warning != nil
@@ -102,7 +116,7 @@ struct BarSink: WatchSink {
 
     mutating func lost(_ complaint: Complaint) {
         guard let last, last.state.quote != nil else { return put(bar.line(.failed(complaint.message))) }
-        printer.model.updatesFailed()
+        printer.model.updatesFailed(Self.lostDaemon)
         put(bar.line(Bar.Content(last.state, printer.model)))
     }
 
@@ -120,10 +134,11 @@ struct TerminalSink: WatchSink {
     private var view: WatchView
     private var screen = Screen()
     private var last: StateMessage?
-    private var trouble: String?
+    private var isLost = false
 
     /// The age goes on when nothing comes.
     var refreshPeriod: Duration? { .seconds(1) }
+    var tellsOfSimulator: Bool { true }
 
     init(_ output: PriceOutput, isColored: Bool) {
         model = PriceViewModel(timestampFormatter: output.timestamps)
@@ -135,21 +150,22 @@ struct TerminalSink: WatchSink {
         // After a stop the same state comes again.
         if message != last { view.see(message.state) }
         last = message
-        trouble = nil
-        model.show(message.state)
+        isLost = false
         refresh()
     }
 
     mutating func lost(_ complaint: Complaint) {
-        model.updatesFailed()
-        trouble = "btc-priced can't be reached; waiting for it."
+        isLost = true
         refresh()
     }
 
     mutating func refresh() {
         guard let last else { return }
+        let now = ObservationTime.now()
+        model.show(last.state, at: now)
+        if isLost { model.updatesFailed(Self.lostDaemon) }
         let size = Screen.size
-        let lines = view.lines(last.state, model, trouble: trouble, at: .now(), width: size.width)
+        let lines = view.lines(last.state, model, at: now, width: size.width)
         Output.write(screen.draw(lines, in: size, isColored: isColored), to: STDOUT_FILENO)
     }
 

@@ -33,9 +33,8 @@ struct WatchView {
     }
 
     /// The lines at so many columns.
-    /// - Parameter trouble: Why no newer state comes, if none does.
     func lines(
-        _ state: PriceState, _ model: PriceViewModel, trouble: String? = nil, at now: ObservationTime, width: Int
+        _ state: PriceState, _ model: PriceViewModel, at now: ObservationTime, width: Int
     ) -> [StyledLine] {
         var lines = price(model, width: width)
         if let quote = state.quote, let (age, isEstimate) = state.age(at: now) {
@@ -46,7 +45,8 @@ struct WatchView {
             }
             lines += Self.wrapped(words, width: width).map { StyledLine($0) }
         }
-        for note in model.notes + [trouble].compactMap(\.self) {
+        // That it is unconfirmed stands beside the source.
+        for note in [model.banner, model.reason, model.warning].compactMap(\.self) {
             let words = note.split(separator: " ").map(String.init)
             lines += Self.wrapped(words, width: width).map { StyledLine([.init(text: $0, style: .alarm)]) }
         }
@@ -86,7 +86,7 @@ struct WatchView {
     }
 
     /// Words in lines of less than `width` columns.
-    private static func wrapped(_ words: [String], width: Int) -> [String] {
+    static func wrapped(_ words: [String], width: Int) -> [String] {
         var lines: [String] = []
         for word in words {
             if let last = lines.last, last.count + 1 + word.count < width {

@@ -22,7 +22,7 @@ public struct PriceConnection: ~Copyable {
     /// - Parameter policy: Where the answer may come from.
     /// - Throws: ``ClientError``; ``ClientError/refused(error:reason:)`` where no source gave a price.
     public mutating func getPrice(_ policy: CachePolicy = .localFirst) throws(ClientError) -> StateMessage {
-        try state(in: try connection.call(PriceCall.getPrice(policy).call))
+        try state(in: try call(PriceCall.getPrice(policy).call))
     }
 
     /// Asks for the price as ``getPrice(_:)`` does, for a reader who wants no more of a fresh one than its line.
@@ -30,7 +30,7 @@ public struct PriceConnection: ~Copyable {
         try connection.send(PriceCall.getPrice(policy).encoded)
         let message = try connection.message(timeout: connection.timeout)
         if let fresh = FreshReply(message) { return .fresh(fresh) }
-        return .state(try state(in: try connection.decoded(message).result()))
+        return .state(try state(in: try connection.decoded(message).printableResult()))
     }
 
     /// What ``getLine(_:)`` has found.
@@ -59,12 +59,12 @@ public struct PriceConnection: ~Copyable {
         var message = try connection.message(timeout: timeout, interruption: interruption, outlet: outlet)
         // What comes after an end of the connection is for the next call to find.
         while newestOnly, let newer = try? connection.message(timeout: .zero) { message = newer }
-        return try state(in: try connection.decoded(message).result())
+        return try state(in: try connection.decoded(message).printableResult())
     }
 
     /// Asks how the daemon is.
     public mutating func getStatus() throws(ClientError) -> StatusMessage {
-        let reply = try connection.call(PriceCall.getStatus.call)
+        let reply = try call(PriceCall.getStatus.call)
         return try read { () throws(MessageFieldError) in
             try StatusMessage(json: try reply.required("status", \.objectValue))
         }
@@ -72,7 +72,7 @@ public struct PriceConnection: ~Copyable {
 
     /// Asks how the sources are, in the configured order.
     public mutating func listSources() throws(ClientError) -> [SourceReport] {
-        let reply = try connection.call(PriceCall.listSources.call)
+        let reply = try call(PriceCall.listSources.call)
         return try read { () throws(MessageFieldError) in
             try reply.list("sources") { (source) throws(MessageFieldError) in try SourceReport(json: source) }
         }
@@ -81,12 +81,55 @@ public struct PriceConnection: ~Copyable {
     /// Halts the ticks.
     /// - Throws: ``ClientError``; ``ClientError/refused(error:reason:)`` for a user who may not.
     public mutating func pause() throws(ClientError) {
-        _ = try connection.call(PriceCall.pause.call)
+        _ = try call(PriceCall.pause.call)
     }
 
     /// Has the ticks run again. As ``pause()``.
     public mutating func resume() throws(ClientError) {
-        _ = try connection.call(PriceCall.resume.call)
+        _ = try call(PriceCall.resume.call)
+    }
+
+    /// Has the cooldowns forgotten that no exchange has asked for.
+    /// - Parameter source: Only of this one; `nil` for all.
+    /// - Returns: The sources that are asked again, and those that an exchange has told to stay away.
+    /// - Throws: ``ClientError``; ``ClientError/refused(error:reason:)`` for a user who may not, and for a source that is not configured.
+    public mutating func retry(_ source: String?) throws(ClientError) -> RetryResult {
+        let reply = try call(PriceCall.retry(source).call)
+        return try read { () throws(MessageFieldError) in
+            RetryResult(
+                retried: try reply.texts("retried"),
+                kept: try reply.list("kept") { (kept) throws(MessageFieldError) in
+                    RetryResult.Cooldown(
+                        source: try kept.required("source", \.stringValue),
+                        until: Timestamp(milliseconds: try kept.required("until", \.integerValue)),
+                        reason: try kept.required("reason", \.stringValue))
+                }, json: reply)
+        }
+    }
+
+    /// What came of a ``retry(_:)``.
+    public struct RetryResult: Sendable {
+        /// A source that goes on resting.
+        public struct Cooldown: Sendable {
+            /// Its name.
+            public let source: String
+            /// Until when.
+            public let until: Timestamp
+            /// Why, in one line.
+            public let reason: String
+        }
+
+        /// The sources that are asked again.
+        public let retried: [String]
+        /// Those that an exchange has told to stay away.
+        public let kept: [Cooldown]
+        /// The reply as it came.
+        public let json: JSONObject
+    }
+
+    private mutating func call(_ call: Call) throws(ClientError) -> JSONObject {
+        try connection.send(call)
+        return try connection.reply(timeout: connection.timeout).printableResult()
     }
 
     private func state(in parameters: JSONObject) throws(ClientError) -> StateMessage {

@@ -33,6 +33,15 @@ struct Answers: Sendable {
             logger.tell(.resumed, "Resumed by user \(uid).", ["uid": "\(uid)"])
             await control.resume()
             return Reply()
+        case .retry(let source):
+            guard let (retried, kept) = await keeper.retry(source) else {
+                return .unknownSource(source ?? "", known: await reports().map(\.name))
+            }
+            logger.tell(
+                .retried,
+                "User \(uid) had cooldowns forgotten: \(retried.isEmpty ? "none" : retried.joined(separator: ", ")).",
+                ["uid": "\(uid)"])
+            return .retried(retried, kept: kept, now: now())
         // The socket's loop answers it itself.
         case .watchPrice: return .expectedMore
         }
@@ -55,7 +64,12 @@ struct Answers: Sendable {
         let shown = isFresh ? record.state.consensus?.sources ?? [record.state.quote?.source].compactMap(\.self) : []
         var reports = await keeper.sources.board.reports(at: now(), shown: Set(shown))
         for report in running.value.unusable { reports.insert(report, at: min(Int(report.order) - 1, reports.count)) }
-        for index in reports.indices { reports[index].order = Int64(index + 1) }
+        let elsewhere = Set(running.value.settings.elsewhere)
+        for index in reports.indices {
+            reports[index].order = Int64(index + 1)
+            reports[index].lastPrice = record.lastPrices[reports[index].name]
+            reports[index].isElsewhere = elsewhere.contains(reports[index].name)
+        }
         return reports
     }
 
@@ -74,7 +88,7 @@ struct Answers: Sendable {
             store: StatusMessage.Store(
                 runtimeDirectory: directories.runtime, stateDirectory: directories.state,
                 synced: store.lastSync.map(present.wallTime), failure: record.saveFailure.map { "\($0)" }),
-            clients: StatusMessage.Clients(clients))
+            clients: StatusMessage.Clients(clients), elsewhere: running.value.settings.elsewhere)
     }
 }
 

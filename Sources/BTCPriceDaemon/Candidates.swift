@@ -48,6 +48,16 @@ struct Candidates {
         }
     }
 
+    /// Says so if prices in USDT are to be converted, and nothing tells what a USDT is worth.
+    func describe(_ rules: JudgementRules, logger: Logger) {
+        let sources = asked.map(\.fetch.source)
+        guard rules.tether == .convert, !sources.isEmpty, sources.allSatisfy(\.isInTether) else { return }
+        logger.tell(
+            .conversionImpossible,
+            "currency.usdt is \"convert\", and no configured source tells what a USDT is worth: there will be no price. Add a dollar market, such as kraken."
+        )
+    }
+
     /// What an operator would wonder about: who can't be asked every time, and who is not asked yet.
     static func describe(_ sources: Sources, at boottime: Int64, logger: Logger) {
         let board = sources.board
@@ -73,10 +83,13 @@ struct Candidates {
 }
 
 extension Settings {
+    /// The sources that are asked at other addresses than the exchanges' own.
+    var elsewhere: [String] { sources.filter { $0.url != $0.exchange.baseURL }.map(\.exchange.source.name) }
+
     /// How exchanges are reached.
     var clientSettings: HTTPTransportSettings {
         HTTPTransportSettings(
-            userAgent: "\(Product.name)/\(Product.version) (+\(Product.url))", caFile: caFile, proxy: proxy,
+            userAgent: "\(Product.name)/\(Product.version)", caFile: caFile, proxy: proxy,
             connectTimeout: max(budget, sources.map(\.timeout).max() ?? budget) + .seconds(1))
     }
 }

@@ -64,6 +64,7 @@ struct Composition {
             candidates: candidates.asked, interval: settings.interval, now: now, clock: loop.clock)
         fetch.sources.resume(stored.rests)
         Candidates.describe(fetch.sources, at: now().boottime, logger: logger)
+        candidates.describe(settings.rules, logger: logger)
         let keeper = PriceKeeper(
             fetch: fetch,
             persist: PersistLastValidPrice(store: store), clock: loop.clock, interval: settings.interval,
@@ -121,6 +122,7 @@ struct Composition {
                 do { try store.flush() } catch { logger.tell(.saveFailed, "\(error)") }
             },
             Part { server.stop() },
+            SocketGuardService(listener: listener, clock: loop.clock),
             ObserverService(observer: observer),
             memory,
             Part { await ticker.stop() },

@@ -2,6 +2,7 @@ import BTCPriceNetworking
 import BTCPriceServer
 import BTCPriceVarlink
 import CMemory
+import FoundationEssentials
 import Glibc
 import Logging
 import Systemd
@@ -21,6 +22,8 @@ public enum Daemon {
     ///   - arguments: The command line, without the program's name.
     ///   - environment: The process's environment.
     public static func main(arguments: [String], environment: [String: String]) -> Never {
+        // resolv.conf(5): a lost packet costs a second instead of five. What the user has set stays.
+        setenv("RES_OPTIONS", "timeout:1 attempts:4", 0)
         holdSignals()
         Task.detached {
             exit(await run(arguments: arguments, environment: environment))
@@ -78,13 +81,15 @@ public enum Daemon {
         case .printConfiguration:
             print(settings.listing, terminator: "")
             return 0
-        case .reload(let process):
-            guard kill(process, SIGHUP) == 0 else {
-                complain("process \(process) can't be told: \(String(cString: strerror(errno)))")
-                return Exit.failure
-            }
-            return 0
+        case .reload(let process): return reload(process)
         default: break
+        }
+        let descriptors = ServerLimits.descriptors
+        guard descriptors >= ServerLimits.fewestDescriptors else {
+            complain(
+                "only \(descriptors) files may be open, and \(ServerLimits.fewestDescriptors) are needed: raise LimitNOFILE= of the unit, or 'ulimit -n'"
+            )
+            return Exit.failure
         }
         let level = SharedLogLevel(settings.logLevel)
         let logger = logger(level: level, environment: environment)
@@ -103,6 +108,25 @@ public enum Daemon {
             logger.tell(.startFailed, "Ended by an error: \(error)")
             return Exit.failure
         }
+    }
+
+    /// Has another daemon read its configuration anew.
+    private static func reload(_ process: pid_t) -> Int32 {
+        // proc_pid_stat(5): the name in parentheses, then the state, three numbers, and the terminal's.
+        if let bytes = try? Data(contentsOf: URL(filePath: "/proc/\(process)/stat")) {
+            let fields = String(decoding: bytes, as: UTF8.self).split(separator: ")").last?.split(separator: " ") ?? []
+            guard fields.count > 4, fields[4] == "0" else {
+                complain(
+                    "process \(process) has a terminal, and a hang-up would end it: stop it there and start it again to have its configuration read"
+                )
+                return Exit.failure
+            }
+        }
+        guard kill(process, SIGHUP) == 0 else {
+            complain("process \(process) can't be told: \(String(cString: strerror(errno)))")
+            return Exit.failure
+        }
+        return 0
     }
 
     /// Holds back the signals that end the daemon until the service group takes them, in this thread and in those it starts:

@@ -12,6 +12,7 @@ enum JournalMessage: String, CaseIterable {
     case paused = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a107"
     case resumed = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a108"
     case idle = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a109"
+    case retried = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a10b"
     case slept = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a10a"
     case fresh = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a111"
     case currentAgain = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a112"
@@ -24,6 +25,7 @@ enum JournalMessage: String, CaseIterable {
     case sourceElsewhere = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a126"
     case sourceSlow = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a127"
     case sourceStillRests = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a128"
+    case conversionImpossible = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12c"
     case outliers = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a129"
     case tetherOffPeg = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12a"
     case tetherBack = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12b"
@@ -40,11 +42,12 @@ enum JournalMessage: String, CaseIterable {
         switch self {
         case .ready, .stopped, .idle, .slept, .fresh, .sourceRecovered, .sourceSlow: .info
         case .tetherBack: .notice
-        case .reloaded, .needsRestart, .paused, .resumed, .currentAgain, .sourceNeedsKey, .sourceElsewhere,
+        case .reloaded, .needsRestart, .paused, .resumed, .retried, .currentAgain, .sourceNeedsKey, .sourceElsewhere,
             .sourceStillRests,
             .saveRecovered:
             .notice
-        case .stale, .sourceFailed, .sourceLimited, .sourceRefused, .outliers, .tetherOffPeg, .tooManyConnections,
+        case .conversionImpossible, .stale, .sourceFailed, .sourceLimited, .sourceRefused, .outliers, .tetherOffPeg,
+            .tooManyConnections,
             .tooManyOfUser:
             .warning
         case .reloadRefused, .saveFailed, .keptDamaged, .stateUnusable, .acceptFailed: .error

@@ -47,6 +47,7 @@ struct Reloading: Sendable {
             candidates: candidates.asked, interval: settings.interval, now: now, clock: clock,
             after: await keeper.sources)
         Candidates.describe(fetch.sources, at: now().boottime, logger: logger)
+        candidates.describe(settings.rules, logger: logger)
         await keeper.apply(
             fetch, interval: settings.interval, budget: settings.budget, rules: settings.rules)
         // Before the ticker: the watchdog must know of a longer silence.

@@ -22,13 +22,18 @@ public final class PriceViewModel {
     public private(set) var timestamp = PriceTexts.placeholder
     /// What to say while the price is not current; `nil` while it is.
     public private(set) var banner: String?
-    /// What to say of the price although it is right; `nil` where nothing is.
+    /// Why the price is not current, or why there is none; `nil` if that is not known.
+    public private(set) var reason: String?
+    /// What to say of the price although it is current; `nil` if there is nothing.
     public private(set) var warning: String?
+    /// Whether no second source has confirmed the price.
+    public private(set) var isUnconfirmed = false
     /// Which way the price went when it changed last, of those that were shown here.
     public private(set) var direction = PriceDirection.flat
 
     @ObservationIgnored private let render: RenderPriceAndTimestamp
     @ObservationIgnored private var value: Decimal?
+    @ObservationIgnored private var age: Duration?
 
     /// - Parameter timestampFormatter: Makes the text of the time.
     public init(timestampFormatter: any TimestampFormatter = ReaderTimestampFormatter()) {
@@ -40,22 +45,39 @@ public final class PriceViewModel {
         price == PriceTexts.placeholder ? PriceTexts.placeholder : PriceTexts.line(timestamp, price)
     }
 
-    /// All there is to say beside the price.
-    public var notes: [String] { [banner, warning].compactMap(\.self) }
+    /// All there is to say beside the price, the reason apart.
+    public var notes: [String] {
+        [banner, isUnconfirmed ? PriceTexts.unconfirmed : nil, warning].compactMap(\.self)
+    }
 
     /// Shows a state.
-    public func show(_ state: PriceState) {
+    /// - Parameter now: The reader's clocks.
+    public func show(_ state: PriceState, at now: ObservationTime) {
         let formatted = state.quote.map(render.execute)
         price = formatted?.price ?? PriceTexts.placeholder
         timestamp = formatted?.timestamp ?? PriceTexts.placeholder
         warning = state.quote == nil ? nil : state.warning.map { "Warning: \($0)." }
         if let value, let new = state.quote?.value, new != value { direction = new > value ? .up : .down }
         value = state.quote?.value ?? value
-        if state.freshness == .fresh { banner = nil } else { updatesFailed() }
+        age = state.age(at: now)?.age
+        isUnconfirmed = state.quote != nil && state.confirmation == .unconfirmed
+        if state.freshness == .fresh {
+            (banner, reason) = (nil, nil)
+            return
+        }
+        let isPaused = state.failure == PriceState.pausedFailure
+        updatesFailed(isPaused ? PriceTexts.resume : state.failure.map { "Reason: \($0)" }, isPaused: isPaused)
     }
 
     /// No newer state can be had: what is shown is the last one from now on.
-    public func updatesFailed() {
-        banner = timestamp == PriceTexts.placeholder ? PriceTexts.failed : PriceTexts.stale(from: timestamp)
+    /// - Parameters:
+    ///   - reason: Why, in one line.
+    ///   - isPaused: Whether the updates are paused, and have not failed.
+    public func updatesFailed(_ reason: String? = nil, isPaused: Bool = false) {
+        self.reason = reason
+        banner =
+            timestamp == PriceTexts.placeholder
+            ? isPaused ? PriceTexts.paused : PriceTexts.failed
+            : PriceTexts.stale(from: timestamp, age: age, isPaused: isPaused)
     }
 }

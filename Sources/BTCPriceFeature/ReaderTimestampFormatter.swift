@@ -1,8 +1,8 @@
 public import BTCPriceCore
 import Glibc
 
-/// A point in time as its reader wants it: `Aug 25, 14:30` (`MMM d, HH:mm`, the C locale's month names) or
-/// `2026-08-25T14:30:05+02:00` (ISO 8601, RFC 3339), in the reader's time zone (TZ, else /etc/localtime) or in UTC.
+/// A point in time as its reader wants it: `Aug 25, 14:30` (`MMM d, HH:mm`, the C locale's month names; `Aug 25 2024, 14:30` if it is not
+/// of this year) or `2026-08-25T14:30:05+02:00` (ISO 8601, RFC 3339), in the reader's time zone (TZ, else /etc/localtime) or in UTC.
 ///
 /// By the C library's `localtime_r`: Foundation has no time zone but GMT where ICU is not linked.
 public struct ReaderTimestampFormatter: TimestampFormatter, Hashable {
@@ -12,25 +12,36 @@ public struct ReaderTimestampFormatter: TimestampFormatter, Hashable {
     public var isUTC: Bool
     /// ISO 8601 to the second, with the zone's offset, instead of `Aug 25, 14:30`.
     public var isISO: Bool
+    /// The time by which the year is left out; `nil` for the present one.
+    public var present: Timestamp?
 
     /// A formatter.
-    public init(isUTC: Bool = false, isISO: Bool = false) {
+    public init(isUTC: Bool = false, isISO: Bool = false, present: Timestamp? = nil) {
         self.isUTC = isUTC
         self.isISO = isISO
+        self.present = present
     }
 
     /// - Parameter timestamp: Wall-clock time.
     public func string(from timestamp: Timestamp) -> String {
         // Rounded down, for times before 1970 too.
-        var seconds = time_t((timestamp.milliseconds - (timestamp.milliseconds < 0 ? 999 : 0)) / 1000)
-        var parts = tm()
-        let isKnown = isUTC ? gmtime_r(&seconds, &parts) != nil : localtime_r(&seconds, &parts) != nil
-        guard isKnown, Self.months.indices.contains(Int(parts.tm_mon)) else { return "-" }
+        let seconds = time_t((timestamp.milliseconds - (timestamp.milliseconds < 0 ? 999 : 0)) / 1000)
+        guard let parts = parts(of: seconds), Self.months.indices.contains(Int(parts.tm_mon)) else { return "-" }
         return isISO ? iso(parts) : short(parts)
     }
 
+    private func parts(of seconds: time_t) -> tm? {
+        var seconds = seconds
+        var parts = tm()
+        let isKnown = isUTC ? gmtime_r(&seconds, &parts) != nil : localtime_r(&seconds, &parts) != nil
+        return isKnown ? parts : nil
+    }
+
     private func short(_ parts: tm) -> String {
-        "\(Self.months[Int(parts.tm_mon)]) \(parts.tm_mday), \(Self.two(parts.tm_hour)):\(Self.two(parts.tm_min))"
+        let thisYear = self.parts(of: present.map { time_t($0.milliseconds / 1000) } ?? time(nil))?.tm_year
+        let year = parts.tm_year == thisYear ? "" : " \(Int(parts.tm_year) + 1900)"
+        let clock = "\(Self.two(parts.tm_hour)):\(Self.two(parts.tm_min))"
+        return "\(Self.months[Int(parts.tm_mon)]) \(parts.tm_mday)\(year), \(clock)"
     }
 
     private func iso(_ parts: tm) -> String {

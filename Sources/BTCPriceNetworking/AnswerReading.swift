@@ -20,6 +20,29 @@ extension ExchangeAnswer {
         }
     }
 
+    /// The price that `read` finds, with the exchange's clock.
+    func price(_ read: (ExchangeAnswer) throws(PriceLoadingError) -> LoadedPrice) throws(PriceLoadingError)
+        -> LoadedPrice
+    {
+        var price = try read(self)
+        price.venueClock = date.flatMap(VenueTime.milliseconds(fromHTTPDate:)).map(Timestamp.init(milliseconds:))
+        return price
+    }
+
+    /// Checks what the body says of its market, in whichever of the exchanges' words.
+    /// - Parameter market: The market that was asked for, upper-case letters alone: `BTCUSD`.
+    /// - Throws: ``PriceLoadingError/invalidData(_:)`` if the body is another market's.
+    func refuseOtherMarket(than market: String) throws(PriceLoadingError) {
+        guard let claims = decodedIfPossible(MarketClaims.self) else { return }
+        for claim in [claims.symbol, claims.pair, claims.product_id, claims.product, claims.market, claims.instrument] {
+            guard let text = claim?.text else { continue }
+            let letters = text.uppercased().filter { $0.isLetter || $0.isNumber }
+            guard letters == market || letters.replacing("XBT", with: "BTC") == market else {
+                throw .invalidData("the price of \(oneLine(text))")
+            }
+        }
+    }
+
     /// Decodes the body as JSON.
     /// - Throws: ``PriceLoadingError/invalidData(_:)``, with what the body looks like instead.
     func decoded<Body: Decodable>(_ type: Body.Type) throws(PriceLoadingError) -> Body {
@@ -69,6 +92,24 @@ extension ExchangeAnswer {
         default: "no JSON"
         }
     }
+}
+
+/// What exchanges call the market in a body.
+private struct MarketClaims: Decodable {
+    /// A field that may be something else than a text.
+    struct Claim: Decodable {
+        let text: String?
+
+        init(from decoder: any Decoder) throws {
+            text = try? decoder.singleValueContainer().decode(String.self)
+        }
+    }
+    var symbol: Claim?
+    var pair: Claim?
+    var product_id: Claim?
+    var product: Claim?
+    var market: Claim?
+    var instrument: Claim?
 }
 
 /// An exact decimal in JSON, as a string or as a number: exchanges use both, some in one body.

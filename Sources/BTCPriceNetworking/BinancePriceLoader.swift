@@ -50,7 +50,7 @@ public final class BinancePriceLoader: PriceLoader {
         let index = current.load(ordering: .relaxed)
         let answer = try await client.get(questions[index])
         do {
-            return try Self.read(answer)
+            return try answer.price(Self.read)
         } catch {
             guard answer.status == 451, index + 1 < baseURLs.count else { throw error }
             // Within a tick a source is asked once: the second address has its turn at the next.
@@ -69,6 +69,7 @@ public final class BinancePriceLoader: PriceLoader {
         let answer = try answer.success { $0.decodedIfPossible(Failure.self)?.msg }
         if let value = usualPrice(in: answer.body) { return LoadedPrice(value: value) }
         let body = try answer.decoded(Body.self)
+        try answer.refuseOtherMarket(than: "BTCUSDT")
         guard body.symbol == "BTCUSDT" else { throw .invalidData("the price of \(oneLine(body.symbol))") }
         return LoadedPrice(value: body.price.value)
     }

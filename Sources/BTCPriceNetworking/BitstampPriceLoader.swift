@@ -8,7 +8,6 @@ public struct BitstampPriceLoader: PriceLoader {
     private struct Body: Decodable {
         var last: ExactDecimal
         var timestamp: ExactInteger
-        var pair: String?
     }
 
     private struct Failure: Decodable {
@@ -41,7 +40,7 @@ public struct BitstampPriceLoader: PriceLoader {
 
     /// Asks for the last trade's price.
     public func load() async throws(PriceLoadingError) -> LoadedPrice {
-        try Self.read(try await client.get(question))
+        try await client.get(question).price(Self.read)
     }
 
     static func read(_ answer: ExchangeAnswer) throws(PriceLoadingError) -> LoadedPrice {
@@ -49,8 +48,8 @@ public struct BitstampPriceLoader: PriceLoader {
             throw .rateLimited(answer.reason { _ in failure.reason }, retryAfter: answer.pause)
         }
         let answer = try answer.success { $0.decodedIfPossible(Failure.self)?.reason }
+        try answer.refuseOtherMarket(than: "BTCUSD")
         let body = try answer.decoded(Body.self)
-        if let pair = body.pair, pair != "BTC/USD" { throw .invalidData("the price of \(oneLine(pair))") }
         guard let time = VenueTime.milliseconds(fromEpoch: body.timestamp.value) else {
             throw .invalidData("a time that can't be")
         }

@@ -36,11 +36,12 @@ public struct CoinbasePriceLoader: PriceLoader {
 
     /// Asks for the last trade's price.
     public func load() async throws(PriceLoadingError) -> LoadedPrice {
-        try Self.read(try await client.get(question))
+        try await client.get(question).price(Self.read)
     }
 
     static func read(_ answer: ExchangeAnswer) throws(PriceLoadingError) -> LoadedPrice {
         let answer = try answer.success { $0.decodedIfPossible(Failure.self)?.message }
+        try answer.refuseOtherMarket(than: "BTCUSD")
         let body = try answer.decoded(Body.self)
         guard let time = VenueTime.milliseconds(fromRFC3339: body.time) else {
             throw .invalidData("a time that can't be read: \(oneLine(body.time))")

@@ -55,7 +55,7 @@ public struct CryptoComparePriceLoader: PriceLoader {
 
     /// Asks for the average it makes of its markets.
     public func load() async throws(PriceLoadingError) -> LoadedPrice {
-        try Self.read(try await client.get(question))
+        try await client.get(question).price(Self.read)
     }
 
     static func read(_ answer: ExchangeAnswer) throws(PriceLoadingError) -> LoadedPrice {

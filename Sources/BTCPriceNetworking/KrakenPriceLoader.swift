@@ -1,6 +1,8 @@
 public import BTCPriceCore
 
-/// Kraken, `GET /0/public/Ticker?pair=XBTUSD` (docs.kraken.com, REST API, Get Ticker Information).
+/// Kraken, `GET /0/public/Ticker?pair=XBTUSD,USDTUSD` (docs.kraken.com, REST API, Get Ticker Information).
+///
+/// USDT/USD comes with the same request: the one market here that tells what a USDT is worth.
 ///
 /// One request a second or less an address; cached for 2 s, so it is asked once in two. Errors come with status 200. The body has
 /// neither a time nor a trade number, and names the pair otherwise than it was asked for.
@@ -20,11 +22,14 @@ public struct KrakenPriceLoader: PriceLoader {
 
     /// The names of BTC/USD: the old one, the one that is asked for, and the one with `assetVersion=1`.
     private static let pairs = ["XXBTZUSD", "XBTUSD", "BTC/USD"]
+    /// The same of USDT/USD.
+    private static let tetherPairs = ["USDTZUSD", "USDTUSD", "USDT/USD"]
 
     /// Kraken as a source.
     public static let exchange = Exchange(
         source: PriceSource(
-            name: "kraken", market: "BTC/USD", limits: [RequestLimit(1, per: .seconds(1))], cacheTime: .seconds(2)),
+            name: "kraken", market: "BTC/USD", limits: [RequestLimit(1, per: .seconds(1))], cacheTime: .seconds(2),
+            tells: .tetherRate),
         baseURL: "https://api.kraken.com"
     ) { KrakenPriceLoader(client: $0.client, baseURL: $0.baseURL) }
 
@@ -33,7 +38,7 @@ public struct KrakenPriceLoader: PriceLoader {
 
     init(client: ExchangeClient, baseURL: String) {
         self.client = client
-        question = ExchangeQuestion("\(baseURL)/0/public/Ticker?pair=XBTUSD")
+        question = ExchangeQuestion("\(baseURL)/0/public/Ticker?pair=XBTUSD,USDTUSD")
     }
 
     /// What is asked.
@@ -41,7 +46,7 @@ public struct KrakenPriceLoader: PriceLoader {
 
     /// Asks for the last trade's price.
     public func load() async throws(PriceLoadingError) -> LoadedPrice {
-        try Self.read(try await client.get(question))
+        try await client.get(question).price(Self.read)
     }
 
     static func read(_ answer: ExchangeAnswer) throws(PriceLoadingError) -> LoadedPrice {
@@ -52,7 +57,8 @@ public struct KrakenPriceLoader: PriceLoader {
             throw .invalidData("the price of \(oneLine(result.keys.sorted().joined(separator: ", ")))")
         }
         guard let price = ticker.c.first else { throw .invalidData("a ticker without a last trade") }
-        return LoadedPrice(value: price.value)
+        return LoadedPrice(
+            value: price.value, tetherRate: tetherPairs.lazy.compactMap({ result[$0]?.c.first?.value }).first)
     }
 
     /// What an error stands for: `EAPI:Rate limit exceeded`, `EService:Unavailable`, `EQuery:Unknown asset pair`

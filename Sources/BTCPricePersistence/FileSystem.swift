@@ -15,6 +15,7 @@ enum FileSystem {
             throw .unreadable(path: path, reason: systemError(number))
         }
         defer { close(descriptor) }
+        guard isRegular(descriptor) else { throw .unreadable(path: path, reason: "not a regular file") }
         var bytes = [UInt8](repeating: 0, count: limit)
         var filled = 0
         while filled < bytes.count {
@@ -33,7 +34,12 @@ enum FileSystem {
     /// - Parameter sync: Whether it also has to outlive a power cut, which costs a write to the disk.
     static func replace(_ path: String, with bytes: [UInt8], sync: Bool) throws(PriceStoreError) {
         let temporary = path + ".new"
-        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC
+        var descriptor = open(temporary, flags, 0o600)
+        if descriptor < 0, errno == EEXIST, unlink(temporary) == 0 {
+            // What a kill left there, or what somebody put there: a FIFO would block us for ever.
+            descriptor = open(temporary, flags, 0o600)
+        }
         guard descriptor >= 0 else { throw .unwritable(path: path, reason: systemError(errno)) }
         var failure: Int32 = write(bytes, to: descriptor)
         if failure == 0, sync, fsync(descriptor) != 0 { failure = errno }
@@ -70,6 +76,11 @@ enum FileSystem {
             return fields.count > dash + 1 && ["tmpfs", "ramfs"].contains(fields[dash + 1])
         }
         return false
+    }
+
+    static func isRegular(_ descriptor: Int32) -> Bool {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     }
 
     static func systemError(_ number: Int32) -> String {

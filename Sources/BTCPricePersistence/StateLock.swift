@@ -18,10 +18,11 @@ public struct StateLock: ~Copyable, Sendable {
     /// - Throws: ``Failure``.
     public init(directory: String) throws(Failure) {
         let path = "\(directory)/lock"
-        descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else {
             throw .unusable(path: path, reason: FileSystem.systemError(errno))
         }
+        guard FileSystem.isRegular(descriptor) else { throw .unusable(path: path, reason: "not a regular file") }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             let number = errno
             var text = [UInt8](repeating: 0, count: 16)

@@ -75,21 +75,25 @@ extension EventLoop {
     /// Has a call answered elsewhere.
     private mutating func ask(_ call: PriceCall, _ descriptor: Int32) {
         let tag = table.tag(of: descriptor)
+        let uid = table[descriptor]?.uid ?? .max
         pending += 1
+        pendingOfUser[uid, default: 0] += 1
         guard !call.changesTheDaemon || environment.administrators.include(peerOf: descriptor) else {
-            environment.inbox.answer(tag, .permissionDenied)
+            environment.inbox.answer(tag, of: uid, .permissionDenied)
             return
         }
         // Not for those of an administrator: however busy others keep it, it can be paused.
-        guard call.changesTheDaemon || pending <= board.limits.pendingCalls else {
+        let limits = board.limits
+        let isOver = pending > limits.pendingCalls || pendingOfUser[uid, default: 0] > limits.pendingCallsPerUser
+        guard call.changesTheDaemon || !isOver else {
             refusedCalls += 1
-            environment.inbox.answer(tag, .busy(limit: board.limits.pendingCalls))
+            let limit = pending > limits.pendingCalls ? limits.pendingCalls : limits.pendingCallsPerUser
+            environment.inbox.answer(tag, of: uid, .busy(limit: limit))
             return
         }
         let counts = clientCounts
-        let uid = table[descriptor]?.uid ?? .max
         table[descriptor]?.answer = Task { [environment] in
-            environment.inbox.answer(tag, await environment.answer(call, uid, counts))
+            environment.inbox.answer(tag, of: uid, await environment.answer(call, uid, counts))
         }
     }
 

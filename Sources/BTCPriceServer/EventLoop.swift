@@ -48,8 +48,9 @@ struct EventLoop: ~Copyable {
     var boottime: Int64
     /// When the connections are looked at for one that has taken too long.
     var sweepAt: Int64?
-    /// The calls that are being answered elsewhere.
+    /// The calls that are being answered elsewhere, in all and by user.
     var pending = 0
+    var pendingOfUser: [UInt32: Int] = [:]
     var overdue: (idle: Int64, message: Int64, write: Int64) = (0, 0, 0)
     var refusedCalls: Int64 = 0
 
@@ -115,7 +116,8 @@ struct EventLoop: ~Copyable {
             sweepAt = nil
         }
         pending -= delivery.answers.count
-        for (tag, reply) in delivery.answers {
+        for (tag, uid, reply) in delivery.answers {
+            pendingOfUser[uid] = pendingOfUser[uid].flatMap { $0 > 1 ? $0 - 1 : nil }
             guard let descriptor = table.descriptor(of: tag) else { continue }
             table[descriptor]?.answer = nil
             table[descriptor]?.connection.answered(reply, at: boottime)

@@ -11,7 +11,7 @@ final class Inbox: Sendable {
         /// States for the watchers, in order.
         var fanOut: [(state: PriceState, version: UInt64)] = []
         /// Replies to fetches, by the connection that asked.
-        var answers: [(connection: UInt64, reply: Reply)] = []
+        var answers: [(connection: UInt64, uid: UInt32, reply: Reply)] = []
         var beat: UInt64 = 0
         var limits: ServerLimits?
         var stop = false
@@ -53,9 +53,9 @@ final class Inbox: Sendable {
         }
     }
 
-    func answer(_ connection: UInt64, _ reply: Reply) {
+    func answer(_ connection: UInt64, of uid: UInt32, _ reply: Reply) {
         deliver { contents in
-            contents.delivery.answers.append((connection, reply))
+            contents.delivery.answers.append((connection, uid, reply))
             return true
         }
     }

@@ -67,6 +67,9 @@ public struct ListeningSocket: Sendable {
         file = Self.identity(of: path)
     }
 
+    /// Whether clients find it: its file is where it was put. Always, for one that was taken over.
+    public var isInPlace: Bool { path == nil || file == Self.identity(of: path ?? "") }
+
     func shutDown() {
         // Not one that somebody else has put there since.
         if let path, file == Self.identity(of: path) { unlink(path) }

@@ -61,12 +61,22 @@ public struct ServerLimits: Sendable, Hashable {
     /// The limits that fit this process: three quarters of the file descriptors it may have, of which one user gets three
     /// quarters, as in systemd's sd-varlink.
     public static func fitting() -> ServerLimits {
-        var limit = rlimit()
-        let descriptors =
-            getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 ? Int(clamping: limit.rlim_cur) : 1024
         let connections = max(16, min(descriptors, 1 << 20) / 4 * 3)
         return ServerLimits(connections: connections, connectionsPerUser: connections / 4 * 3)
     }
+
+    /// How many files this process may have open.
+    public static var descriptors: Int {
+        var limit = rlimit()
+        return getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0
+            ? Int(clamping: limit.rlim_cur) : 1024
+    }
+
+    /// With fewer files the daemon can't work: it has some twenty of its own, and sources and clients need theirs.
+    public static let fewestDescriptors = 64
+
+    /// How many calls of one user may wait for an answer: three quarters of all, so that others find room.
+    var pendingCallsPerUser: Int { pendingCalls - pendingCalls / 4 }
 
     /// How long a connection may be as it is.
     func timeout(_ patience: Connection.Patience) -> Duration? {

@@ -17,7 +17,8 @@ public struct FreshReply: Sendable, Hashable {
         var scan = ReplyScan(message)
         guard scan.take("{\"parameters\":{\"state\":{\"instance\":\""), scan.plainText(), scan.take("\",\"tick\":"),
             scan.integer() != nil, scan.take(",\"freshness\":\"fresh\",\"quote\":{\"value\":\""),
-            let value = scan.decimal(), scan.take("\",\"currency\":\"USD\",\"timestamp\":"),
+            let value = scan.decimal(), value.contains(where: { $0 > UInt8(ascii: "0") }),
+            scan.take("\",\"currency\":\"USD\",\"timestamp\":"),
             let milliseconds = scan.integer(), scan.take(",\"source\":\""), scan.plainText(),
             scan.take("\",\"market\":\""), scan.plainText(), scan.take("\"},\"observedBoottime\":"),
             scan.integer() != nil, scan.take(",\"confirmation\":\""),

@@ -44,8 +44,15 @@ extension JSONObject {
         try required(field) { $0.stringValue.flatMap { Decimal(exactly: $0) } }
     }
 
+    /// A price.
+    func price(_ field: String) throws(MessageFieldError) -> Decimal {
+        let price = try decimal(field)
+        guard price > 0 else { throw MessageFieldError(field: field) }
+        return price
+    }
+
     /// The elements of an array of strings.
-    func texts(_ field: String) throws(MessageFieldError) -> [String] {
+    public func texts(_ field: String) throws(MessageFieldError) -> [String] {
         try required(field) { value in
             let texts = value.arrayValue?.map(\.stringValue)
             let strings = texts?.compactMap(\.self)

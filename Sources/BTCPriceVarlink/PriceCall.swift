@@ -15,9 +15,16 @@ public enum PriceCall: Sendable, Hashable {
     case pause
     /// `Resume`
     case resume
+    /// `Retry`
+    case retry(String?)
 
     /// Whether it changes the daemon: not for everybody.
-    public var changesTheDaemon: Bool { self == .pause || self == .resume }
+    public var changesTheDaemon: Bool {
+        switch self {
+        case .pause, .resume, .retry: true
+        case .getPrice, .watchPrice, .getStatus, .listSources: false
+        }
+    }
 
     /// Reads a call to the interface.
     /// - Parameters:
@@ -45,6 +52,16 @@ public enum PriceCall: Sendable, Hashable {
         case "ListSources": return bare(.listSources, call)
         case "Pause": return bare(.pause, call)
         case "Resume": return bare(.resume, call)
+        case "Retry":
+            var source: String?
+            for member in call.parameters.members {
+                switch (member.name, member.value) {
+                case ("source", .null): break
+                case ("source", .string(let name)): source = name
+                default: return .failure(Refusal(.invalidParameter(member.name)))
+                }
+            }
+            return .success(.retry(source))
         default:
             return .failure(Refusal(.methodNotFound(call.method)))
         }
@@ -67,6 +84,8 @@ public enum PriceCall: Sendable, Hashable {
         case .listSources: Call(method: PriceInterface.listSources)
         case .pause: Call(method: PriceInterface.pause)
         case .resume: Call(method: PriceInterface.resume)
+        case .retry(let source):
+            Call(method: PriceInterface.retry, parameters: source.map { ["source": .string($0)] } ?? [:])
         }
     }
 
@@ -104,6 +123,29 @@ extension Reply {
     /// The reply to `ListSources`.
     public static func sources(_ reports: [SourceReport]) -> Reply {
         Reply(parameters: ["sources": .array(reports.map { .object($0.json) })])
+    }
+
+    /// The reply to `Retry`.
+    public static func retried(_ retried: [String], kept: [PassedOver], now: ObservationTime) -> Reply {
+        Reply(parameters: [
+            "retried": .array(retried.map { .string($0) }),
+            "kept": .array(
+                kept.compactMap { kept in
+                    guard case .rests(let rest) = kept.reason else { return nil }
+                    return .object([
+                        "source": .string(kept.source),
+                        "until": .integer(now.wallTime(of: rest.until.boottime).milliseconds),
+                        "reason": .string(rest.reason.description),
+                    ])
+                }),
+        ])
+    }
+
+    /// `io.btcpriced.Price.UnknownSource`
+    public static func unknownSource(_ source: String, known: [String]) -> Reply {
+        Reply(
+            parameters: ["source": .string(source), "known": .array(known.map { .string($0) })],
+            error: PriceInterface.unknownSource)
     }
 
     /// `io.btcpriced.Price.Busy`

@@ -16,6 +16,10 @@ public enum PriceInterface {
     public static let pause = "\(name).Pause"
     /// `io.btcpriced.Price.Resume`
     public static let resume = "\(name).Resume"
+    /// `io.btcpriced.Price.Retry`
+    public static let retry = "\(name).Retry"
+    /// No source is named so.
+    public static let unknownSource = "\(name).UnknownSource"
     /// Too many calls wait for an answer.
     public static let busy = "\(name).Busy"
     /// `io.btcpriced.Price.FetchFailed`
@@ -170,7 +174,9 @@ public enum PriceInterface {
           # Null before it was measured
           tetherRate: ?TetherRate,
           store: Store,
-          clients: Clients
+          clients: Clients,
+          # The sources that are requested at other addresses than the exchanges' own: a simulator, a mirror or a proxy
+          elsewhere: ?[]string
         )
 
         # The last question to which a source gave no price.
@@ -229,7 +235,20 @@ public enum PriceInterface {
           restsUntil: ?int,
           # Since the start
           requests: int,
-          limits: []SourceLimit
+          limits: []SourceLimit,
+          # The last price it gave, an exact decimal in dollars. Null before its first one.
+          lastPrice: ?string,
+          # Whether url is not the exchange's own address: a simulator, a mirror or a proxy
+          elsewhere: ?bool
+        )
+
+        # A time in which a source is not requested.
+        type Cooldown (
+          source: string,
+          # UTC, milliseconds since 1970
+          until: int,
+          # Why, in one line
+          reason: string
         )
 
         # localFirst is the default.
@@ -251,6 +270,13 @@ public enum PriceInterface {
         # Has the ticks run again, the first at once. For the same users.
         method Resume() -> ()
 
+        # Forgets the cooldowns that no exchange has asked for, of one source or of all, so that the next tick requests them again. For the
+        # same users.
+        method Retry(source: ?string) -> (retried: []string, kept: []Cooldown)
+
+        # No source is configured by that name.
+        error UnknownSource (source: string, known: []string)
+
         # noCache, and no source answered.
         error FetchFailed (reason: string)
 
@@ -271,7 +297,7 @@ public enum Product {
     /// Semantic version of daemon and client.
     public static let version = "0.1.0"
     /// Where more is found.
-    public static let url = "https://btcpriced.io"
+    public static let url = "man:btc-priced(8)"
     /// The socket's file name, in the runtime directory.
     public static let socketName = PriceInterface.name
     /// The system daemon's socket.

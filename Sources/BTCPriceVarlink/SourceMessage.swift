@@ -1,4 +1,5 @@
 public import BTCPriceCore
+import FoundationEssentials
 public import Varlink
 
 extension SourceReport {
@@ -17,6 +18,8 @@ extension SourceReport {
             "restsUntil": .optional(restsUntil?.milliseconds),
             "requests": .integer(requests),
             "limits": .array(limits.map { .object($0.json) }),
+            "lastPrice": .optional(lastPrice?.text),
+            "elsewhere": .bool(isElsewhere),
         ]
     }
 
@@ -38,6 +41,11 @@ extension SourceReport {
             restsUntil: try json.optional("restsUntil", \.timestampValue),
             requests: try json.required("requests", \.integerValue),
             limits: try json.list("limits") { (object) throws(MessageFieldError) in try Limit(json: object) })
+        if let text = try json.optional("lastPrice", \.stringValue) {
+            guard let price = Decimal(exactly: text) else { throw MessageFieldError(field: "lastPrice") }
+            lastPrice = price
+        }
+        isElsewhere = try json.optional("elsewhere", \.boolValue) ?? false
     }
 }
 

@@ -69,7 +69,7 @@ extension PriceQuote {
 
     init(json: JSONObject) throws(MessageFieldError) {
         self.init(
-            value: try json.decimal("value"),
+            value: try json.price("value"),
             currency: try json.required("currency", \.stringValue),
             timestamp: try json.required("timestamp", \.timestampValue),
             source: try json.required("source", \.stringValue),

@@ -106,11 +106,13 @@ public struct StatusMessage: Sendable, Hashable {
     public var store: Store
     /// Who asks.
     public var clients: Clients
+    /// The sources that are asked at other addresses than the exchanges' own.
+    public var elsewhere: [String]
 
     /// A status of which every part is given.
     public init(
         version: String, pid: Int64, uptime: Int64, price: StateMessage, since: Timestamp, ticking: Ticking,
-        ticks: Ticks, tetherRate: TetherRate? = nil, store: Store, clients: Clients
+        ticks: Ticks, tetherRate: TetherRate? = nil, store: Store, clients: Clients, elsewhere: [String] = []
     ) {
         self.version = version
         self.pid = pid
@@ -122,6 +124,7 @@ public struct StatusMessage: Sendable, Hashable {
         self.tetherRate = tetherRate
         self.store = store
         self.clients = clients
+        self.elsewhere = elsewhere
     }
 
     /// The message as JSON, every field of the definition in its order, absent values as null.
@@ -151,6 +154,7 @@ public struct StatusMessage: Sendable, Hashable {
                         .object(["name": .string($0.name), "most": .integer($0.most), "hits": .integer($0.hits)])
                     }),
             ]),
+            "elsewhere": .array(elsewhere.map { .string($0) }),
         ]
     }
 
@@ -192,6 +196,6 @@ public struct StatusMessage: Sendable, Hashable {
                         name: try limit.required("name", \.stringValue),
                         most: try limit.required("most", \.integerValue),
                         hits: try limit.required("hits", \.integerValue))
-                }))
+                }), elsewhere: try json.optional("elsewhere", \.arrayValue) == nil ? [] : try json.texts("elsewhere"))
     }
 }

@@ -78,6 +78,9 @@ struct FaultRuleParser {
         case "content-type": return .contentType(word())
         case "venue-clock": return .venueClock(seconds: Int(try time(sign: true) / 1000))
         case "price": return try price()
+        case "usdt":
+            guard case .price(let rate?, _) = try price() else { throw Failure(reason: "no rate") }
+            return .tether(rate)
         case "close": return .close
         case "reset": return .reset
         case "dark": return .dark

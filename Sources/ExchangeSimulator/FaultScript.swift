@@ -54,6 +54,8 @@ public struct FaultScript: Sendable, Equatable {
         case venueClock(seconds: Int)
         /// `price 8200 | xFACTOR`: the right shape with this price in it, or with the price so many times as high.
         case price(fixed: String?, factor: Double)
+        /// `usdt 0.9`: the right answer, with this many dollars for one USDT. Kraken alone tells that.
+        case tether(String)
         /// `close`: the connection is closed instead of an answer.
         case close
         /// `reset`: the connection is reset instead of an answer.

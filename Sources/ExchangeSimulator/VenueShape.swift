@@ -45,7 +45,9 @@ struct VenueShape {
                 ? nil : json(404, #"{"status":"error","reason":"Not found","code":"404"}"#)
         case .kraken:
             guard path == "/0/public/Ticker" else { return json(200, #"{"error":["EGeneral:Unknown method"]}"#) }
-            return query.contains("pair=XBTUSD") ? nil : json(200, #"{"error":["EQuery:Unknown asset pair"]}"#)
+            let pairs = query.first { $0.hasPrefix("pair=") }?.dropFirst(5).split(separator: ",") ?? []
+            return !pairs.isEmpty && Set(pairs).isSubset(of: ["XBTUSD", "USDTUSD"])
+                ? nil : json(200, #"{"error":["EQuery:Unknown asset pair"]}"#)
         }
     }
 
@@ -54,7 +56,8 @@ struct VenueShape {
     ///   - price: A decimal text.
     ///   - number: The trade's number.
     ///   - clockAhead: How many seconds the venue's clock is ahead of ours.
-    func answer(price: String, number: Int, clockAhead: Int) -> Answer {
+    ///   - tetherRate: Dollars for one USDT, a decimal text.
+    func answer(price: String, number: Int, clockAhead: Int, tetherRate: String) -> Answer {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
         now.tv_sec += clockAhead
@@ -73,7 +76,7 @@ struct VenueShape {
         case .kraken:
             return json(
                 200,
-                #"{"error":[],"result":{"XXBTZUSD":{"a":["\#(price)","1","1.000"],"b":["\#(price)","1","1.000"],"c":["\#(price)","0.00001606"],"o":"\#(price)"}}}"#
+                #"{"error":[],"result":{"XXBTZUSD":{"a":["\#(price)","1","1.000"],"b":["\#(price)","1","1.000"],"c":["\#(price)","0.00001606"],"o":"\#(price)"},"USDTZUSD":{"a":["\#(tetherRate)","1","1.000"],"b":["\#(tetherRate)","1","1.000"],"c":["\#(tetherRate)","100.00000000"],"o":"1.00000000"}}}"#
             )
         case .coinbase:
             return json(

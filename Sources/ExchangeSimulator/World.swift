@@ -101,8 +101,10 @@ final class World: Sendable {
             if case .venueClock(let seconds)? = fault { clock = seconds }
             var price = state.feed.next()
             if case .price(let fixed, let factor) = fault { price = fixed ?? PriceFeed.price(price, times: factor) }
+            var tetherRate = "1.00010000"
+            if case .tether(let rate)? = fault { tetherRate = rate }
             var answer = shape.answer(
-                price: price, number: state.counters[venue]?.total ?? 0, clockAhead: clock)
+                price: price, number: state.counters[venue]?.total ?? 0, clockAhead: clock, tetherRate: tetherRate)
             switch fault {
             case .stallBody: return .reply(answer, .stalled)
             case .halfBody: return .reply(answer, .halved)

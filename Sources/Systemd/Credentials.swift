@@ -22,13 +22,17 @@ public struct Credentials: Sendable {
     public func secret(_ name: String) throws(Failure) -> String? {
         guard let directory else { return nil }
         let path = "\(directory)/\(name)"
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         if descriptor < 0 {
             let number = errno
             if number == ENOENT { return nil }
             throw Failure(description: "cannot read the credential \(path): \(String(cString: strerror(number)))")
         }
         defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw Failure(description: "the credential \(path) is not a regular file")
+        }
         var bytes = [UInt8](repeating: 0, count: Self.longest + 1)
         let count = read(descriptor, &bytes, bytes.count)
         guard count >= 0 else {

@@ -24,8 +24,8 @@ import Testing
     }
 
     private func model(_ states: PriceState...) -> PriceViewModel {
-        let model = PriceViewModel(timestampFormatter: ReaderTimestampFormatter(isUTC: true))
-        for state in states { model.show(state) }
+        let model = PriceViewModel(timestampFormatter: ReaderTimestampFormatter(isUTC: true, present: now.wall))
+        for state in states { model.show(state, at: now) }
         return model
     }
 
@@ -73,7 +73,7 @@ import Testing
         #expect(none.classes == ["error"])
         #expect(
             Bar.waybar.line(none)
-                == #"{"text":"-","alt":"error","tooltip":"Failed to update value. no &lt;route&gt; &amp; no host","class":["error"]}"#
+                == #"{"text":"-","alt":"error","tooltip":"Failed to update value. Reason: no &lt;route&gt; &amp; no host","class":["error"]}"#
         )
         #expect(Bar.Content(state("1"), model(state("1"))).color == nil, "the bar's own colour before it went anywhere")
     }

@@ -117,7 +117,8 @@ import Testing
         "current --refresh --no-cache", "current --json --raw", "current --bar waybar --json", "current --bar bar",
         "current --format {nothing}", "current --exec x", "watch --above 3", "watch --exec x --json",
         "watch --color blue",
-        "wait --above -3", "wait --above 0", "wait --above 70,000", "wait --change 2%%", "wait --change %",
+        "wait --above -3", "wait --above 0", "wait --above 70,00", "wait --above 3btc", "wait --timeout 5x",
+        "wait --confirmed --unconfirmed", "wait --change 2%%", "wait --change %",
         "wait --bar waybar",
         "convert 5", "convert 1eur", "convert -- -1btc", "convert 1btc --json --raw", "dance",
     ])

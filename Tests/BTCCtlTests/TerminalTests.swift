@@ -70,10 +70,10 @@ import Testing
 
     private func shown(_ states: [PriceState], width: Int, isUnicode: Bool = true, isColored: Bool = false) -> [String]
     {
-        let model = PriceViewModel(timestampFormatter: ReaderTimestampFormatter(isUTC: true))
+        let model = PriceViewModel(timestampFormatter: ReaderTimestampFormatter(isUTC: true, present: now.wall))
         var view = WatchView(isUnicode: isUnicode)
         for state in states {
-            model.show(state)
+            model.show(state, at: now)
             view.see(state)
         }
         return view.lines(states[states.count - 1], model, at: now, width: width).map { $0.text(isColored: isColored) }

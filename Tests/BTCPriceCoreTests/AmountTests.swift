@@ -11,19 +11,29 @@ import Testing
         ("0.05btc", "0.05", Amount.Unit.btc), ("250usd", "250", .usd), ("100000sat", "100000", .sat),
         ("1sats", "1", .sat),
         ("$250.10", "250.1", .usd), ("3BTC", "3", .btc), ("007sat", "7", .sat), ("0usd", "0", .usd),
-        ("999999999999999999sat", "999999999999999999", .sat),
+        ("999999999999999999sat", "999999999999999999", .sat), (".5btc", "0.5", .btc), ("1 btc", "1", .btc),
+        ("1,000usd", "1000", .usd), ("$70,000", "70000", .usd), ("$70,000.50", "70000.5", .usd),
+        ("$70k", "70000", .usd),
+        ("1.5kusd", "1500", .usd), ("2m usd", "2000000", .usd),
     ])
     func `an amount is read`(text: String, value: String, unit: Amount.Unit) {
         #expect(Amount(text) == Amount(decimal(value), unit))
     }
 
     @Test(arguments: [
-        "", "btc", "$", "5", "5eur", "-5usd", "+5usd", "1e5sat", "1,000usd", "1.btc", ".5btc", "1.2.3btc", "1 btc",
+        "", "btc", "$", "5", "5eur", "-5usd", "+5usd", "1e5sat", "1,00usd", "1,0000usd", "1.btc", ".btc", "1.2.3btc",
+        "70k", "70kk usd",
         "$5usd", "５btc",
         "1234567890123456789btc", "0.000000000000000001btc", "1btcbtc", "nanbtc",
     ])
     func `what is no amount is not`(text: String) {
         #expect(Amount(text) == nil)
+    }
+
+    @Test func `a number without a unit is of the one that is expected`() {
+        #expect(Amount("70k", unit: .usd) == Amount(70_000, .usd))
+        #expect(Amount("70,000", unit: .usd) == Amount(70_000, .usd))
+        #expect(Amount("5btc", unit: .usd) == Amount(5, .btc))
     }
 
     @Test func `it is converted exactly`() {

@@ -71,9 +71,11 @@ import Testing
     func `a price is taken up to its bounds, to the last digit`(text: String, isTaken: Bool) throws {
         let loaded = LoadedPrice(value: try #require(Decimal(string: text)))
         if isTaken {
-            try QuoteCheck.judge(loaded, after: nil)
+            try QuoteCheck.judge(loaded, after: nil, at: Timestamp(milliseconds: 0), oldest: .seconds(60))
         } else {
-            #expect(throws: PriceLoadingError.self) { try QuoteCheck.judge(loaded, after: nil) }
+            #expect(throws: PriceLoadingError.self) {
+                try QuoteCheck.judge(loaded, after: nil, at: Timestamp(milliseconds: 0), oldest: .seconds(60))
+            }
         }
     }
 }

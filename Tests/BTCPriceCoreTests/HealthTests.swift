@@ -89,7 +89,7 @@ private func moment(_ seconds: Double) -> ObservationTime {
             #expect(RestRule.length(ban, strikes: strike, jitter: 0) == .seconds(seconds), "strike \(strike)")
         }
         let longest = PriceLoadingError.rateLimited("", retryAfter: .seconds(1 << 40))
-        #expect(RestRule.length(longest, strikes: 1, jitter: 0) == .seconds(7 * 86_400 + 1))
+        #expect(RestRule.length(longest, strikes: 1, jitter: 0) == .seconds(3 * 86_400 + 1))
         #expect(RestRule.length(.rateLimited("", retryAfter: .zero), strikes: 1, jitter: 0) == .seconds(2))
     }
 

@@ -45,7 +45,11 @@ import Testing
         let state = try await client
         #expect(state.quote?.value == price("68901.23"))
         #expect(state.tick == 0, "it was the client's fetch, not the tick's")
-        #expect(state.freshness == .stale, "while the ticks stand still no price is current")
+        #expect(state.freshness == .fresh, "it is a moment old")
+        let aged = state.told(at: World.start.boottime + 2001)
+        #expect(
+            aged.freshness == .stale && aged.failure == "paused", "it does not stay current while the ticks stand still"
+        )
         await world.ticker.stop()
     }
 

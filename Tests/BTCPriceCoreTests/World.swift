@@ -95,11 +95,12 @@ extension Judgement {
     /// Both sources were at 68,900 a moment ago.
     static var ofToday: Judgement {
         var judgement = Judgement()
-        for (source, market) in [("binance", "BTC/USDT"), ("coinbase", "BTC/USD")] {
-            judgement.premiums[source] = Premium(
-                log: 0, at: World.start.boottime, isInTether: PriceSource.isInTether(market: market))
+        for source in ["binance", "coinbase"] {
+            judgement.premiums[source] = Premium(log: 0, at: World.start.boottime)
         }
-        judgement.index = Index(source: "binance", log: price("68900").logarithm, at: World.start.boottime)
+        let log = price("68900").logarithm
+        judgement.index = Index(source: "binance", log: log, at: World.start.boottime, read: (log, true))
+        judgement.level = log
         return judgement
     }
 }

@@ -41,12 +41,13 @@ import Testing
         ("America/New_York", 1_724_596_200_000, "Aug 25, 10:30"), ("Asia/Kolkata", 1_724_596_200_000, "Aug 25, 20:00"),
         ("<+0330>-3:30", 1_724_596_200_000, "Aug 25, 18:00"), ("UTC", 1_767_225_599_999, "Dec 31, 23:59"),
         ("UTC", 1_767_225_600_000, "Jan 1, 00:00"), ("UTC", 1_709_164_800_000, "Feb 29, 00:00"),
-        ("UTC", 0, "Jan 1, 00:00"), ("UTC", -1, "Dec 31, 23:59"),
+        ("UTC", 0, "Jan 1, 00:00"),
         // The two sides of the end of summer time.
         ("Europe/Berlin", 1_729_990_799_000, "Oct 27, 02:59"), ("Europe/Berlin", 1_729_990_800_000, "Oct 27, 02:00"),
     ])
     func `times are the reader's`(zone: String, milliseconds: Int64, expected: String) {
-        let text = inZone(zone) { ReaderTimestampFormatter().string(from: Timestamp(milliseconds: milliseconds)) }
+        let time = Timestamp(milliseconds: milliseconds)
+        let text = inZone(zone) { ReaderTimestampFormatter(present: time).string(from: time) }
         #expect(text == expected)
     }
 
@@ -58,8 +59,17 @@ import Testing
         let time = Timestamp(milliseconds: 1_724_596_205_999)
         let text = inZone(zone) { ReaderTimestampFormatter(isUTC: isUTC, isISO: true).string(from: time) }
         #expect(text == expected)
-        let short = inZone(zone) { ReaderTimestampFormatter(isUTC: true).string(from: time) }
+        let short = inZone(zone) { ReaderTimestampFormatter(isUTC: true, present: time).string(from: time) }
         #expect(short == "Aug 25, 14:30")
+    }
+
+    @Test(arguments: [
+        ("UTC", 1_795_350_600_000, "Aug 25 2024, 14:30"), ("UTC", 1_735_689_599_999, "Aug 25, 14:30"),
+        ("UTC", 1_735_689_600_000, "Aug 25 2024, 14:30"), ("Europe/Berlin", 1_735_686_000_000, "Aug 25 2024, 16:30"),
+    ])
+    func `a time that is not of this year gets its year`(zone: String, present: Int64, expected: String) {
+        let formatter = ReaderTimestampFormatter(present: Timestamp(milliseconds: present))
+        #expect(inZone(zone) { formatter.string(from: Timestamp(milliseconds: 1_724_596_200_000)) } == expected)
     }
 
     @Test(arguments: [
@@ -74,14 +84,17 @@ import Testing
         let model = PriceViewModel()
         var directions: [PriceDirection] = []
         for value in ["5", "5", "6", "6", "4"] {
-            model.show(state(.fresh, value))
+            model.show(state(.fresh, value), at: now)
             directions.append(model.direction)
         }
-        model.show(state(.none))
-        model.show(state(.fresh, "4.5"))
+        model.show(state(.none), at: now)
+        model.show(state(.fresh, "4.5"), at: now)
         directions.append(model.direction)
         #expect(directions == [.flat, .flat, .up, .up, .down, .up])
     }
+
+    private let now = ObservationTime(wall: Timestamp(milliseconds: 1_724_596_202_000), boottime: 0)
+    private let formatter = ReaderTimestampFormatter(present: Timestamp(milliseconds: 1_724_596_202_000))
 
     private func state(_ freshness: Freshness, _ value: String = "68901.23") -> PriceState {
         PriceState(
@@ -96,22 +109,51 @@ import Testing
 
     @Test func `the fixed texts`() {
         inZone("UTC") {
-            let model = PriceViewModel()
+            let model = PriceViewModel(timestampFormatter: formatter)
             #expect(model.line == "-")
-            model.show(state(.none))
+            model.show(state(.none), at: now)
             #expect(model.line == "-")
             #expect(model.banner == "Failed to update value.")
-            model.show(state(.fresh))
+            model.show(state(.fresh), at: now)
             #expect(model.line == "Aug 25, 14:30 - $68,901.23")
             #expect(model.price == "$68,901.23")
             #expect(model.timestamp == "Aug 25, 14:30")
             #expect(model.banner == nil)
-            model.show(state(.stale))
+            model.show(state(.stale), at: now)
             #expect(model.line == "Aug 25, 14:30 - $68,901.23")
             #expect(model.banner == "Failed to update value. Displaying last updated value from Aug 25, 14:30")
-            model.show(state(.fresh, "68902"))
+            model.show(state(.fresh, "68902"), at: now)
             #expect(model.banner == nil, "recovery hides the banner")
         }
+    }
+
+    @Test(arguments: [
+        (86_399, ""), (86_400, " (1 day ago)"), (63_072_000, " (730 days ago)"),
+    ])
+    func `beyond a day the age follows the time`(seconds: Int64, expected: String) {
+        let model = PriceViewModel(timestampFormatter: formatter)
+        let later = ObservationTime(
+            wall: Timestamp(milliseconds: 1_724_596_200_000 + seconds * 1000), boottime: 0)
+        inZone("UTC") { model.show(state(.stale), at: later) }
+        #expect(
+            model.banner == "Failed to update value. Displaying last updated value from Aug 25, 14:30\(expected)")
+    }
+
+    @Test func `paused is not failed, and an unconfirmed price says so`() {
+        let model = PriceViewModel(timestampFormatter: formatter)
+        var paused = state(.stale)
+        paused.failure = PriceState.pausedFailure
+        inZone("UTC") { model.show(paused, at: now) }
+        #expect(model.banner == "Paused. Displaying last updated value from Aug 25, 14:30")
+        #expect(model.reason?.contains("'btcctl resume'") == true)
+        var unconfirmed = state(.fresh)
+        unconfirmed.confirmation = .unconfirmed
+        model.show(unconfirmed, at: now)
+        #expect(model.notes == ["Unconfirmed: no second source has confirmed this price."])
+        var failed = state(.none)
+        failed.failure = "binance: no answer within 800 ms"
+        model.show(failed, at: now)
+        #expect(model.reason == "Reason: binance: no answer within 800 ms")
     }
 
     @Test func `a front end is told of a change`() {
@@ -122,7 +164,7 @@ import Testing
         } onChange: {
             told.yes.store(true, ordering: .relaxed)
         }
-        model.show(state(.fresh))
+        model.show(state(.fresh), at: now)
         let isTold = told.yes.load(ordering: .relaxed)
         #expect(isTold)
     }

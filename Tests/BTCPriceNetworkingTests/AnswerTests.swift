@@ -39,7 +39,7 @@ struct Case: Sendable, CustomTestStringConvertible {
                 case "kraken": try KrakenPriceLoader.read(answer)
                 default: throw .refused("no such exchange in this test: \(exchange)")
                 }
-            try QuoteCheck.judge(loaded, after: nil)
+            try QuoteCheck.judge(loaded, after: nil, at: Timestamp(milliseconds: 0), oldest: .seconds(60))
             let time = loaded.mark.time.map { " at \($0.milliseconds)" } ?? ""
             let trade = loaded.mark.trade.map { " trade \($0)" } ?? ""
             return "\(loaded.value)\(time)\(trade)"

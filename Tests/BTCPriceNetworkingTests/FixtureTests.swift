@@ -128,7 +128,7 @@ import Testing
                 ExchangeAnswer(
                     status: 200, retryAfter: nil, date: Case.date, encoding: nil, body: Array(line.utf8)))
             do throws(PriceLoadingError) {
-                try QuoteCheck.judge(loaded, after: last)
+                try QuoteCheck.judge(loaded, after: last, at: Timestamp(milliseconds: 0), oldest: .seconds(60))
                 last = loaded.mark
                 outcomes.append("\(loaded.value)")
             } catch {

@@ -205,7 +205,8 @@ private let patience = Duration.seconds(60)
         async throws
     {
         var limits = ServerLimits.fitting()
-        limits.pendingCalls = 2
+        // One user gets three of them.
+        limits.pendingCalls = 4
         let gate = Gate()
         let service = try Service(limits: limits) { await gate.pass() }
         let path = service.path
@@ -214,17 +215,19 @@ private let patience = Duration.seconds(60)
             var first = try ClientConnection(path: path, timeout: patience),
                 second = try ClientConnection(path: path, timeout: patience)
             var third = try ClientConnection(path: path, timeout: patience)
+            let another = try ClientConnection(path: path, timeout: patience)
+            try another.send(PriceCall.getStatus.call)
             try first.send(PriceCall.getStatus.call)
             try second.send(PriceCall.getStatus.call)
             // Once both were taken: until then the third one is one of the two.
-            while asked.value.load(ordering: .relaxed) < 2 { usleep(1000) }
+            while asked.value.load(ordering: .relaxed) < 3 { usleep(1000) }
             #expect(throws: ClientError.refused(error: PriceInterface.busy, reason: nil)) {
                 try third.call(PriceCall.getStatus.call)
             }
             // Not so an administrator's order.
             var fourth = try ClientConnection(path: path, timeout: patience)
             try fourth.send(PriceCall.pause.call)
-            while asked.value.load(ordering: .relaxed) < 3 { usleep(1000) }
+            while asked.value.load(ordering: .relaxed) < 4 { usleep(1000) }
             gate.open()
             _ = try fourth.reply(timeout: patience).result()
             _ = try first.reply(timeout: patience).result()

@@ -22,6 +22,11 @@ import Varlink
                 value: Decimal(exactly: "75500.99") ?? .nan, currency: "USD", timestamp: time, source: "binance",
                 market: "BTC/USDT"),
             observedBoottime: 5_000_000, confirmation: .single, failure: "paused"))
+    private static let now = ObservationTime(wall: time, boottime: 5_000_000)
+    private static let kept = PassedOver(
+        source: "binance",
+        reason: .rests(
+            SourceRest(reason: .rateLimited("HTTP 418", retryAfter: .seconds(9)), since: now, until: now, strikes: 1)))
     private static let status = StatusMessage(
         version: "1.2.3", pid: 12, uptime: 34, price: state, since: time, ticking: .idle,
         ticks: StatusMessage.Ticks(interval: 1000, done: 17, failed: 2, skipped: 1),
@@ -97,7 +102,7 @@ import Varlink
         let replies: [(String, Reply)] = [
             ("GetPrice", .state(Self.state)), ("WatchPrice", .state(Self.state, continues: true)),
             ("GetStatus", .status(Self.status)), ("ListSources", .sources([Self.source])), ("Pause", Reply()),
-            ("Resume", Reply()),
+            ("Resume", Reply()), ("Retry", .retried(["kraken"], kept: [Self.kept], now: Self.now)),
         ]
         for (method, reply) in replies {
             guard case .method(_, let fields)? = interface.member(method)?.kind else { throw Missing(name: method) }
@@ -117,7 +122,9 @@ import Varlink
             let call = Call(method: "\(PriceInterface.name).\(method)", more: method == "WatchPrice")
             #expect(throws: Never.self, "\(method)") { try PriceCall.read(method, call).get() }
         }
-        let calls: [PriceCall] = [.getPrice(.noCache), .watchPrice, .getStatus, .listSources, .pause, .resume]
+        let calls: [PriceCall] = [
+            .getPrice(.noCache), .watchPrice, .getStatus, .listSources, .pause, .resume, .retry("kraken"),
+        ]
         for call in calls {
             let (interfaceName, name) = try #require(call.call.target)
             #expect(interfaceName == interface.name)

@@ -107,7 +107,7 @@ extension VirtualExchange.State {
         switch fault?.kind {
         case .outage: return (near, .failure(.unavailable("HTTP 503")))
         case .hang: return (.seconds(3600), .failure(.unreachable("reset")))
-        case .slow: return (near * 8, .success(price(source)))
+        case .slow: return (near * 8, .success(price(source, at: now)))
         case .garbage: return (near, .failure(.invalidData("a page of HTML instead of JSON")))
         case .staleNode where Int.random(in: 0..<4, using: &generator) == 0 && !source.tells.isEmpty:
             return (
@@ -123,14 +123,14 @@ extension VirtualExchange.State {
             seen.bans += 1
             return (near, .failure(.rateLimited(isBan ? "HTTP 418" : "HTTP 429", retryAfter: length)))
         case .refusal: return (near, .failure(.refused("HTTP 451")))
-        case .staleNode, nil: return (near, .success(price(source)))
+        case .staleNode, nil: return (near, .success(price(source, at: now)))
         }
     }
 
-    private mutating func price(_ source: PriceSource) -> LoadedPrice {
+    private mutating func price(_ source: PriceSource, at now: Duration) -> LoadedPrice {
         trades += 1
         let cents = 6_890_000 + Int.random(in: -5000...5000, using: &generator)
-        let time = 1_724_596_200_000 + trades
+        let time = VirtualDaemon.wallStart + now.wholeMilliseconds
         return LoadedPrice(
             value: Decimal(cents) / 100,
             mark: VenueMark(

@@ -90,7 +90,7 @@ extension Incident {
     func run(on clock: VirtualClock) async throws -> Shown {
         let begun = clock.now.seconds
         let venues = try sources.map { name in
-            try ScriptedVenue(name, clock: clock) { seconds, ask in
+            try ScriptedVenue(name, clock: clock, peg: { [peg] in peg($0 - begun) }) { seconds, ask in
                 let seconds = seconds - begun
                 let fair = fair(name, at: seconds)
                 return script(name, seconds, ask, fair) ?? .price(fair)

@@ -109,20 +109,14 @@ extension Incident {
         Incident(
             day: "2024-08-08", what: "the venue's clock is 1.273 s ahead of ours",
             expected: "no effect: ages are by our own clock", sources: ["coinbase", "bitstamp"],
-            script: { _, seconds, _, fair in
-                .marked(
-                    fair,
-                    VenueMark(time: Timestamp(milliseconds: VirtualDaemon.wallStart + Int64(seconds * 1000) + 1273)))
-            },
+            script: { _, _, _, fair in .dated(fair) { $0 + 1273 } },
             check: { shown in expect(isTrue(shown), (shown.stale.isEmpty, "stale")) }),
         Incident(
             day: "2025-01-01", what: "times change from milliseconds to microseconds and back",
             expected: "a time from the far future is not remembered", sources: ["coinbase", "bitstamp"],
             script: { source, seconds, _, fair in
-                let milliseconds = VirtualDaemon.wallStart + Int64(seconds * 1000)
                 let isMicroseconds = source == "coinbase" && (200..<400).contains(seconds)
-                return .marked(
-                    fair, VenueMark(time: Timestamp(milliseconds: isMicroseconds ? milliseconds * 1000 : milliseconds)))
+                return .dated(fair) { isMicroseconds ? $0 * 1000 : $0 }
             },
             check: { shown in
                 expect(

@@ -118,7 +118,9 @@ private struct MonthCount {
 func rehearseMonth(seed: UInt64, clock: VirtualClock, closely: Range<Double>) async throws {
     let truth = MonthTruth(seed: seed)
     let venues = try MonthTruth.sources.map { name in
-        try ScriptedVenue(name, clock: clock) { truth.answer(of: name, at: $0, ask: $1) }
+        try ScriptedVenue(name, clock: clock, peg: { truth.peg(at: Int($0)) }) {
+            truth.answer(of: name, at: $0, ask: $1)
+        }
     }
     let counts = Shared([String: MonthCount]())
     for fault in truth.lanes.flatMap(\.faults) {

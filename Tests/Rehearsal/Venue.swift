@@ -7,6 +7,10 @@ import Synchronization
 enum VenueAnswer {
     case price(Double)
     case marked(Double, VenueMark)
+    /// A price that was made at this time, in seconds.
+    case madeAt(Double, Double)
+    /// The venue's own time, made from the true milliseconds since 1970.
+    case dated(Double, @Sendable (Int64) -> Int64)
     case fails(PriceLoadingError)
     case hangs
 }
@@ -21,16 +25,22 @@ final class ScriptedVenue: PriceLoader {
     let source: PriceSource
     private let clock: VirtualClock
     private let latency: Duration
+    private let peg: @Sendable (Double) -> Double
     private let script: Script
     private let asks = Atomic(0)
 
-    init(_ name: String, clock: VirtualClock, latency: Duration = .milliseconds(40), script: @escaping Script) throws {
+    /// - Parameter peg: Dollars for one USDT, for a venue that tells it.
+    init(
+        _ name: String, clock: VirtualClock, latency: Duration = .milliseconds(40),
+        peg: @escaping @Sendable (Double) -> Double = { _ in 1 }, script: @escaping Script
+    ) throws {
         guard let exchange = Exchange.all.first(where: { $0.source.name == name }) else {
             throw VirtualExchange.Unknown(name: name)
         }
         source = exchange.source
         self.clock = clock
         self.latency = latency
+        self.peg = peg
         self.script = script
     }
 
@@ -44,11 +54,23 @@ final class ScriptedVenue: PriceLoader {
         do { try await clock.sleep(until: clock.now.advanced(by: latency)) } catch { throw .cancelled }
         switch answer {
         case .price(let value):
-            return LoadedPrice(value: .cents(value), mark: ordinaryMark(seconds))
-        case .marked(let value, let mark): return LoadedPrice(value: .cents(value), mark: mark)
+            return LoadedPrice(value: .cents(value), mark: ordinaryMark(seconds), tetherRate: tetherRate(seconds))
+        case .marked(let value, let mark):
+            return LoadedPrice(value: .cents(value), mark: mark, tetherRate: tetherRate(seconds))
+        case .madeAt(let value, let then):
+            return LoadedPrice(value: .cents(value), mark: ordinaryMark(then), tetherRate: tetherRate(seconds))
+        case .dated(let value, let time):
+            let milliseconds = time(VirtualDaemon.wallStart + Int64(seconds * 1000))
+            return LoadedPrice(
+                value: .cents(value), mark: VenueMark(time: Timestamp(milliseconds: milliseconds)),
+                tetherRate: tetherRate(seconds))
         case .fails(let error): throw error
         case .hangs: throw .cancelled
         }
+    }
+
+    private func tetherRate(_ seconds: Double) -> Decimal? {
+        source.tells.contains(.tetherRate) ? Decimal(Int64((peg(seconds) * 10_000).rounded())) / 10_000 : nil
     }
 
     private func ordinaryMark(_ seconds: Double) -> VenueMark {

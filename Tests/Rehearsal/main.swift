@@ -5,6 +5,7 @@
 //     rehearsal alternate SEED   a day in which every second answer of every source is none
 //     rehearsal month SEED       a month of faults drawn from the days that happened, each answer held against the truth
 //                                each tick of some seconds can be shown
+//     rehearsal adversary SEED   three days in which one venue lies, in three modes, beside the same days in which it does not
 //     rehearsal replay FILE [S]  recorded prices, a line with second and price each, a tick every S seconds
 //     rehearsal incidents [DAY]  days that happened, each as a scenario
 //
@@ -37,6 +38,10 @@ Task.detached {
         case "month":
             let closely = arguments.dropFirst(3).compactMap(Double.init)
             try await rehearseMonth(
+                seed: seed, clock: clock, closely: closely.count == 2 ? closely[0]..<closely[1] : 0..<0)
+        case "adversary":
+            let closely = arguments.dropFirst(3).compactMap(Double.init)
+            try await rehearseAdversary(
                 seed: seed, clock: clock, closely: closely.count == 2 ? closely[0]..<closely[1] : 0..<0)
         case "incidents": try await rehearseIncidents(on: clock, day: arguments.dropFirst(2).first)
         default: print("unknown rehearsal")

@@ -24,26 +24,49 @@ public struct Amount: Sendable, Hashable {
     private static let satoshis: Decimal = 100_000_000
 
     /// Reads an amount.
-    /// - Parameter text: A decimal number that is not negative, and its unit in small or capital letters: `0.05btc`, `250usd`,
-    ///   `$250`, `100000sat`, `1sats`.
+    /// - Parameters:
+    ///   - text: A decimal number that is not negative, and its unit in small or capital letters: `0.05btc`, `.5 BTC`, `250usd`,
+    ///     `$70,000`, `70k`, `100000sat`, `1sats`. `k` stands for a thousand, `m` for a million; a comma may stand before each three digits.
+    ///   - unit: The unit of a number without one; `nil` if it must have one.
     /// - Returns: `nil` for anything else, and for one of more than ``mostDigits`` digits.
-    public init?(_ text: some StringProtocol) {
-        let lower = text.lowercased()
-        let number: Substring
-        if lower.hasPrefix("$") {
-            (number, unit) = (lower.dropFirst(), .usd)
-        } else {
-            let end = lower.firstIndex { !($0.isASCII && ($0.isNumber || $0 == ".")) } ?? lower.endIndex
-            let name = lower[end...] == "sats" ? "sat" : String(lower[end...])
-            guard let unit = Unit(rawValue: name) else { return nil }
-            (number, self.unit) = (lower[..<end], unit)
+    public init?(_ text: some StringProtocol, unit: Unit? = nil) {
+        var rest = text.lowercased().filter { $0 != " " }[...]
+        var named = unit
+        let hasSign = rest.first == "$"
+        if hasSign {
+            rest.removeFirst()
+            named = .usd
         }
-        let point = UInt8(ascii: ".")
-        let digits = number.utf8.count { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
-        guard digits <= Self.mostDigits, number.utf8.count(where: { $0 != point }) == digits,
-            let value = Decimal(exactly: number)
+        let end = rest.firstIndex { !($0.isASCII && ($0.isNumber || $0 == "." || $0 == ",")) } ?? rest.endIndex
+        let number = rest[..<end]
+        var name = rest[end...]
+        var thousands = 0
+        if let letter = name.first, let count = ["k": 1, "m": 2][letter] {
+            name.removeFirst()
+            thousands = count
+        }
+        if !name.isEmpty {
+            guard !hasSign, let given = Unit(rawValue: name == "sats" ? "sat" : String(name)) else { return nil }
+            named = given
+        }
+        guard let unit = named, let plain = Self.withoutCommas(number) else { return nil }
+        let digits = plain.utf8.count { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        guard digits > 0, digits + thousands * 3 <= Self.mostDigits,
+            var value = Decimal(exactly: plain.first == "." ? "0\(plain)" : plain)
         else { return nil }
+        for _ in 0..<thousands { value *= 1000 }
         self.value = value
+        self.unit = unit
+    }
+
+    /// `70000.5` of `70,000.5`; `nil` if a comma stands elsewhere than before three digits.
+    private static func withoutCommas(_ number: Substring) -> String? {
+        let parts = number.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+        let groups = parts[0].split(separator: ",", omittingEmptySubsequences: false)
+        guard
+            groups.count == 1 || ((1...3).contains(groups[0].count) && groups.dropFirst().allSatisfy { $0.count == 3 })
+        else { return nil }
+        return groups.joined() + (parts.count > 1 ? "." + parts[1] : "")
     }
 
     /// - Parameters:

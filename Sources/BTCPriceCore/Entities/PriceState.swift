@@ -41,6 +41,9 @@ public struct PriceState: Sendable, Hashable {
     /// Until when a fresh state may be called fresh, `CLOCK_BOOTTIME` in milliseconds; `nil` where it is not fresh.
     public var freshUntil: Int64?
 
+    /// Why the price is stale once ``freshUntil`` has passed, if there is a better reason than a tick that did not end: `paused`.
+    public var agedFailure: String?
+
     /// A state of which every part is given.
     public init(
         tick: Int64, freshness: Freshness, quote: PriceQuote?, observedBoottime: Int64?,
@@ -86,7 +89,7 @@ public struct PriceState: Sendable, Hashable {
         guard freshness == .fresh, let freshUntil, boottime > freshUntil else { return self }
         var aged = self
         aged.freshness = .stale
-        aged.failure = "no tick has finished in time since this price"
+        aged.failure = agedFailure ?? "no tick has finished in time since this price"
         aged.freshUntil = nil
         return aged
     }

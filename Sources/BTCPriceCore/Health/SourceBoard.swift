@@ -15,6 +15,14 @@ public struct PassedOver: Sendable, Hashable, CustomStringConvertible {
     /// Why.
     public let reason: Reason
 
+    /// - Parameters:
+    ///   - source: Its name.
+    ///   - reason: Why it is not asked.
+    public init(source: String, reason: Reason) {
+        self.source = source
+        self.reason = reason
+    }
+
     /// `binance: rests until 2026-11-21 14:32:10 UTC, rate limited: HTTP 418`
     public var description: String {
         switch reason {
@@ -97,7 +105,7 @@ public struct SourceBoard: Sendable {
     func plan(_ asker: Asker, excluding excluded: Set<String> = [], at boottime: Int64) -> Plan {
         var plan = Plan()
         if asker == .observer {
-            plan.order = observerChoice(at: boottime).map { [$0] } ?? []
+            plan.order = observerChoice(excluding: excluded, at: boottime).map { [$0] } ?? []
             return plan
         }
         let wanted = entries.indices.filter { !excluded.contains(entries[$0].source.name) && !isOffPeg($0) }
@@ -108,6 +116,11 @@ public struct SourceBoard: Sendable {
             let resting = ranked.filter { !isClosed($0) && !entries[$0].health.isBound(at: boottime) }
             add(resting, asker, boottime, to: &plan)
             plan.lastResort = Set(resting)
+        }
+        if plan.order.isEmpty, !ranked.contains(where: isClosed) {
+            let refusing = ranked.filter { entries[$0].health.mayProbeRefusal(at: boottime) }
+            add(refusing, asker, boottime, to: &plan)
+            plan.lastResort.formUnion(refusing)
         }
         for index in entries.indices where isOffPeg(index) {
             plan.passedOver.append(PassedOver(source: entries[index].source.name, reason: .offPeg))
@@ -159,6 +172,28 @@ public struct SourceBoard: Sendable {
         return entries[index].health.distrusted(error, at: now, jitter: jitter())
     }
 
+    /// A source gave a price that does not fit the others'. It goes on being asked.
+    mutating func doubt(_ name: String, _ error: PriceLoadingError, at now: ObservationTime) {
+        guard let index = entries.firstIndex(where: { $0.source.name == name }) else { return }
+        entries[index].health.doubted(error, at: now)
+    }
+
+    /// Forgets the rests that no exchange has asked for.
+    /// - Parameter name: Only of this source; `nil` for all.
+    /// - Returns: The sources whose rest is over now, and those that an exchange has told to stay away.
+    mutating func retry(_ name: String?, at boottime: Int64) -> (retried: [String], kept: [PassedOver]) {
+        var (retried, kept): ([String], [PassedOver]) = ([], [])
+        for index in entries.indices where name == nil || entries[index].source.name == name {
+            let (source, rest) = (entries[index].source.name, entries[index].health.rest)
+            switch entries[index].health.retry(at: boottime) {
+            case true: retried.append(source)
+            case false: if let rest { kept.append(PassedOver(source: source, reason: .rests(rest))) }
+            case nil: break
+            }
+        }
+        return (retried, kept)
+    }
+
     /// Goes on with the rests that an earlier run began, each at the address it was earned at.
     mutating func resume(_ rests: [String: KeptRest], at now: ObservationTime) {
         for (name, kept) in rests {
@@ -192,9 +227,10 @@ public struct SourceBoard: Sendable {
     }
 
     /// Whom the observer asks: first whoever's rest is over, else whoever was not asked for the longest time.
-    private func observerChoice(at boottime: Int64) -> Int? {
+    private func observerChoice(excluding excluded: Set<String>, at boottime: Int64) -> Int? {
         let candidates = entries.indices.filter { index in
             let health = entries[index].health
+            if excluded.contains(entries[index].source.name) { return false }
             let isProbe = health.breaker(at: boottime) == .halfOpen
             // With long intervals those that the ticks ask are asked rarely, and are theirs all the same.
             let alone = isProbe ? Self.observerLeavesAlone.probed : max(Self.observerLeavesAlone.well, interval * 2)

@@ -68,6 +68,24 @@ public struct SourceHealth: Sendable {
         breaker(at: boottime) == .open && rest?.isBinding == true
     }
 
+    /// Whether it refuses us, and was not asked for so long that it may be asked again if nobody else is left.
+    func mayProbeRefusal(at boottime: Int64) -> Bool {
+        guard let rest, breaker(at: boottime) == .open, rest.reason.category == .refused else { return false }
+        return boottime - max(rest.since.boottime, lastAsked ?? .min) >= RestRule.refusalProbe.wholeMilliseconds
+    }
+
+    /// Forgets a rest that no exchange has asked for.
+    /// - Returns: Whether there is none any more; `nil` if there was none.
+    mutating func retry(at boottime: Int64) -> Bool? {
+        guard let rest, breaker(at: boottime) == .open else { return nil }
+        if case .rateLimited = rest.reason { return false }
+        self.rest = nil
+        strikes = 0
+        recent = 0
+        failuresRunning = 0
+        return true
+    }
+
     /// The least time between two requests at the steady pace of its limits.
     public var pace: Duration { limiter.pace }
 
@@ -112,6 +130,11 @@ public struct SourceHealth: Sendable {
         recent = recent << 1 | 1
         successesRunning = 0
         return breaker(at: now.boottime) == .open ? nil : beginRest(error, at: now, jitter: jitter())
+    }
+
+    /// Its last answer was well-formed and does not fit the others'.
+    mutating func doubted(_ error: PriceLoadingError, at now: ObservationTime) {
+        lastFailure = (now, error)
     }
 
     /// Goes on with a rest that an earlier run began.

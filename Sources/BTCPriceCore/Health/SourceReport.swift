@@ -1,3 +1,5 @@
+public import FoundationEssentials
+
 /// How a source is, and whether it is used: what an operator is told of it.
 public struct SourceReport: Sendable, Hashable {
     /// Why a source is used or not.
@@ -112,6 +114,10 @@ public struct SourceReport: Sendable, Hashable {
     public var use: Use
     /// When it last gave a price.
     public var lastSuccess: Timestamp?
+    /// That price.
+    public var lastPrice: Decimal?
+    /// Whether it is asked at another address than the exchange's own: a simulator, a mirror or a proxy.
+    public var isElsewhere = false
     /// When it last gave none, and why.
     public var lastFailure: Failure?
     /// How long its last answers took; `nil` without any.
@@ -198,7 +204,7 @@ extension SourceBoard {
             return .failing
         }
         if shown.contains(entries[index].source.name) { return .current }
-        if health.lastAsked == nil { return .untried }
+        if health.lastSuccess == nil { return .untried }
         if !health.isWithinLimits(.tick, at: boottime) { return .full }
         return isSlow(index) ? .slow : .ready
     }

@@ -74,8 +74,10 @@ enum RestRule {
         }
     }
 
-    /// The longest rest that an exchange's word is taken for: more than twice Binance's longest ban, which is three days.
-    static let longestTold = Duration.seconds(7 * 86_400)
+    /// The longest rest that an exchange's word is taken for: as long as Binance's longest ban (REST API, IP limits).
+    static let longestTold = Duration.seconds(3 * 86_400)
+    /// If nobody else is left, a source that refuses us is asked again so often: a VPN's exit that was refused may be another one by now.
+    static let refusalProbe = Duration.seconds(60)
 
     /// The length of a rest.
     /// - Parameters:

@@ -12,6 +12,8 @@ public final class Sources: Sendable {
     private let state: Mutex<State>
     private let now: TimeSource
     private let jitter: @Sendable () -> Double
+    /// What the venues' clocks say of ours.
+    let clocks: VenueClocks
 
     /// - Parameters:
     ///   - sources: The sources with the base addresses they are asked at, the primary first.
@@ -27,6 +29,7 @@ public final class Sources: Sendable {
         state = Mutex(State(board: SourceBoard(sources, interval: interval)))
         self.now = now
         self.jitter = jitter
+        clocks = previous?.clocks ?? VenueClocks()
         let present = now()
         // In one step: what ends after it is told to these.
         previous?.state.withLock { previous in
@@ -42,6 +45,17 @@ public final class Sources: Sendable {
     public func resume(_ rests: [String: KeptRest]) {
         let present = now()
         state.withLock { $0.board.resume(rests, at: present) }
+    }
+
+    /// Forgets the rests that no exchange has asked for, of one source or of all.
+    /// - Returns: The sources whose rest is over now, and those that an exchange has told to stay away; `nil` if none is named so.
+    public func retry(_ name: String?) -> (retried: [String], kept: [PassedOver])? {
+        let boottime = now().boottime
+        return state.withLock { state in
+            guard name == nil || state.board.entries.contains(where: { $0.source.name == name }) else { return nil }
+            state.restsChanged = true
+            return state.board.retry(name, at: boottime)
+        }
     }
 
     /// The rests that a restart must not cut short.
@@ -73,6 +87,12 @@ public final class Sources: Sendable {
     func distrust(_ name: String, _ error: PriceLoadingError) -> SourceRest? {
         let present = now()
         return state.withLock { $0.board.distrust(name, error, at: present, jitter: jitter()) }
+    }
+
+    /// A source gave a price that does not fit the others'.
+    func doubt(_ name: String, _ error: PriceLoadingError) {
+        let present = now()
+        state.withLock { $0.board.doubt(name, error, at: present) }
     }
 
     func take(_ index: Int, _ asker: Asker) -> Bool {

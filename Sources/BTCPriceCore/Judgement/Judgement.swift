@@ -1,37 +1,52 @@
 import FoundationEssentials
 import Glibc
 
-/// Judges prices by what the sources have said so far: a pure value.
+/// Decides whether a price is shown, by what all sources have said so far: a pure value.
 ///
-/// What is compared is how far each source has moved, never the level of one with the level of another. For that every source has a
-/// *premium*: how far above a common *index* its price lies, measured when both were seen together. The price that is shown carries
-/// the index along; what another source's price says of the index is its own price less its premium, so a USDT market and a USD
-/// market testify alike, on or off the peg. All prices are in natural logarithms here: a quote's exact decimal never passes through.
+/// Prices are compared in one frame: the natural logarithm of the price, converted to dollars if it is in USDT, less the source's *premium*,
+/// which is how far its market usually lies above the others. A quote's exact decimal never passes through.
+///
+/// Two levels are held. The *index* is where the price was that was shown last. The *level* is where another market was when it last agreed with
+/// the price that was shown. A price that has moved away from the level needs a witness in the same tick, however slowly it moved.
 struct Judgement: Sendable {
     /// What is to be done with a price.
     enum Verdict: Sendable, Hashable {
-        /// It is shown.
-        case believed(Confirmation)
-        /// Others say otherwise, so many of them: it is not shown. Why, for people.
+        /// It is shown. `level` is what the market said that agrees with it.
+        case believed(Confirmation, level: Double? = nil)
+        /// Other markets say otherwise: it is not shown. `by` counts them.
         case contradicted(String, by: Int)
-        /// It needs another source's word, and has none yet. Why, for people.
+        /// No two markets agree. This one is nearest to the median of all.
+        case scattered(nearest: String)
+        /// It has jumped, and no other source has an answer.
         case undecided(String)
     }
 
-    /// What one source says of another's price.
-    private enum Testimony { case agrees, contradicts, nothing }
+    /// How much must be known before a price is shown.
+    enum Standing: Sendable, Hashable {
+        /// There is no recent price to compare it with: the first one, or the first one after a gap.
+        case first
+        /// It is farther from the last price than the bound allows.
+        case jumped
+        /// It is within the bound, but no other market has agreed with this level.
+        case moved
+        /// Another market has agreed with this level, and none has said otherwise since.
+        case settled
+    }
 
+    /// How far a market usually lies above the others.
     struct Premium: Sendable {
         var log: Double
         var at: Int64
-        var isInTether: Bool
     }
 
     /// The price that was shown last.
     struct Index: Sendable {
         var source: String
+        /// In the common frame.
         var log: Double
         var at: Int64
+        /// The price as it was read, with its currency.
+        var read: (log: Double, isInTether: Bool)
     }
 
     struct Pending: Sendable {
@@ -42,50 +57,144 @@ struct Judgement: Sendable {
     }
 
     var index: Index?
+    /// Where another market was when it last agreed.
+    var level: Double?
+    /// Whether a market has left the price that is shown since one last agreed with it.
+    var isDisputed = false
+    /// When the price that was shown was at the level last, `CLOCK_BOOTTIME` in milliseconds.
+    private var settledAt: Int64?
+    /// The last answer of each source, whoever asked for it.
+    var latest: [String: FetchedPrice] = [:]
+    /// Whether the index comes from an earlier run.
+    private var isRestored = false
+    /// After so long without a price the next one is like the first one, milliseconds.
+    var gap = JudgementBounds.gap
     /// By source.
     var premiums: [String: Premium] = [:]
-    /// Premiums that were seen once and lie too far from what was expected.
+    /// Sources that lie too far from where they were expected, and since when.
     var odd: [String: (log: Double, since: Int64)] = [:]
     /// Sources that were not believed, until they are in line again.
     var suspects: Set<String> = []
     var pending: Pending?
     private var contradictedAt: Int64?
     var unconfirmedSince: Int64?
-    /// Those that are not in line with a price that nobody has confirmed.
-    var doubters: Set<String> = []
     var standstill = Standstill()
     var tether = TetherMeasurement()
 
     /// Goes on from a price that an earlier run kept.
     /// - Parameter boottime: When it was observed; of an earlier boot, below zero.
     mutating func restored(_ quote: PriceQuote, at boottime: Int64) {
-        index = Index(source: quote.source, log: quote.value.logarithm, at: boottime)
-        premiums[quote.source] = Premium(log: 0, at: boottime, isInTether: quote.isInTether)
+        let log = quote.value.logarithm
+        index = Index(source: quote.source, log: log, at: boottime, read: (log, quote.isInTether))
+        premiums[quote.source] = Premium(log: 0, at: boottime)
+        isRestored = true
     }
 
     // MARK: - Judging
 
+    /// How much must be known before `price` is shown.
+    func standing(of price: FetchedPrice) -> Standing {
+        let now = price.observed.boottime
+        guard let index, !isRestored, now - index.at <= gap else { return .first }
+        let place = place(of: price, near: level ?? index.log)
+        guard abs(place.log - index.log) <= JudgementBounds.move(after: now - index.at) + place.slack else {
+            return .jumped
+        }
+        return isAtLevel(price) && !isDisputed && premiums[price.quote.source] != nil ? .settled : .moved
+    }
+
+    /// Whether `price` is where another market agreed last.
+    private func isAtLevel(_ price: FetchedPrice) -> Bool {
+        guard let level else { return false }
+        let place = place(of: price, near: level)
+        return abs(place.log - level) <= JudgementBounds.level + place.slack
+    }
+
     /// Judges `price` by itself and by what other sources said in the same fetch.
     func verdict(on price: FetchedPrice, witnesses: [FetchedPrice]) -> Verdict {
-        if isPlausible(price) { return .believed(isUnconfirmed(at: price.observed.boottime) ? .unconfirmed : .single) }
-        var contradicting: [String] = []
-        for witness in witnesses {
-            switch testimony(of: witness, on: price) {
-            case .agrees: return .believed(.confirmed)
-            case .contradicts: contradicting.append("\(witness.quote.source) (\(witness.quote.value))")
-            case .nothing: break
+        let standing = standing(of: price)
+        let calm = Verdict.believed(isUnconfirmed(at: price.observed.boottime) ? .unconfirmed : .single)
+        var contradicting: [FetchedPrice] = []
+        var vague: Double?
+        for witness in witnesses + recent(beside: price, standing, besides: witnesses)
+        where standstill.isCurrent(witness) {
+            guard let level = agreement(of: price, with: witness) else {
+                contradicting.append(witness)
+                continue
             }
+            // One of which it is not known where it lies counts only if nobody says otherwise.
+            if premiums[witness.quote.source] != nil { return .believed(.confirmed, level: level) }
+            vague = vague ?? level
         }
-        let what = describe(price)
-        return contradicting.isEmpty
-            ? .undecided("\(what), and no second source could confirm it")
-            : .contradicted(
-                "\(what), which \(contradicting.joined(separator: " and ")) contradict\(contradicting.count == 1 ? "s" : "")",
-                by: contradicting.count)
+        if let vague, contradicting.isEmpty { return .believed(.confirmed, level: vague) }
+        // A suspect alone says nothing; two that agree do.
+        if !hasPair(contradicting) { contradicting.removeAll { suspects.contains($0.quote.source) } }
+        switch contradicting.count {
+        case 0:
+            switch standing {
+            case .settled, .moved: return calm
+            case .first: return .believed(.unconfirmed)
+            case .jumped: return .undecided("\(describe(price)), and no second source could confirm it")
+            }
+        case 1:
+            // One against one: the one that has not moved is right.
+            if standing != .first, isAtLevel(price) { return calm }
+            // It came while the price was fetched: the next tick asks.
+            if standing == .moved, witnesses.isEmpty { return calm }
+            let theirs = self.standing(of: contradicting[0])
+            if theirs == .jumped {
+                return standing == .moved
+                    ? calm : .undecided("\(describe(price)), and no second source could confirm it")
+            }
+        default:
+            guard hasPair(contradicting) else { return .scattered(nearest: nearestToMedian([price] + contradicting)) }
+        }
+        let others = contradicting.map { "\($0.quote.source) (\($0.quote.value))" }.joined(separator: " and ")
+        return .contradicted(
+            "\(describe(price)), which \(others) contradict\(contradicting.count == 1 ? "s" : "")",
+            by: contradicting.count)
+    }
+
+    /// Answers that other sources gave shortly before, but after `price` began to move: they count like those of the same fetch.
+    private func recent(
+        beside price: FetchedPrice, _ standing: Standing, besides witnesses: [FetchedPrice]
+    ) -> [FetchedPrice] {
+        guard standing != .settled, let began = standing == .moved ? settledAt ?? index?.at : index?.at else {
+            return []
+        }
+        let from = max(began, price.observed.boottime - JudgementBounds.sideBySide)
+        let known = Set(witnesses.map(\.quote.source) + [price.quote.source])
+        return latest.values.filter { $0.observed.boottime > from && !known.contains($0.quote.source) }
+            .sorted { $0.quote.source < $1.quote.source }
+    }
+
+    /// A source has answered.
+    mutating func saw(_ price: FetchedPrice) { latest[price.quote.source] = price }
+
+    /// A source gave no answer: what it said before does not stand for it any more.
+    mutating func failed(_ source: String) { latest[source] = nil }
+
+    /// Whether another source should be asked before `price` is judged.
+    func needsWitness(for price: FetchedPrice, besides witnesses: [FetchedPrice]) -> Bool {
+        switch verdict(on: price, witnesses: witnesses) {
+        case .believed(.confirmed, _): false
+        case .believed: standing(of: price) != .settled
+        // One may be slow to follow the market; two that agree are enough.
+        case .contradicted(_, let count): count < 2
+        case .scattered, .undecided: true
+        }
+    }
+
+    /// Whether the worth of USDT should be asked for before a USDT price is rejected.
+    func needsTetherRate(for price: FetchedPrice, besides witnesses: [FetchedPrice]) -> Bool {
+        guard price.quote.isInTether, case .contradicted = verdict(on: price, witnesses: witnesses) else {
+            return false
+        }
+        return !tether.isTold(within: JudgementBounds.sideBySide, at: price.observed.boottime)
     }
 
     /// Nobody could be asked about `price`: whether it is believed because it stays where it is.
-    /// - Returns: How many ticks in a row have said the same, this one included; `nil` where a source was contradicted a short time
+    /// - Returns: How many ticks in a row have said the same, this one included; `nil` if a source was contradicted a short time
     ///   ago.
     mutating func persists(_ price: FetchedPrice) -> Int? {
         let (now, log) = (price.observed.boottime, price.quote.value.logarithm)
@@ -103,67 +212,107 @@ struct Judgement: Sendable {
         return pending?.ticks
     }
 
-    /// A source's price was contradicted.
-    mutating func contradicted(_ source: String, at boottime: Int64) {
-        suspects.insert(source)
+    /// A source's price was contradicted, by so many others: it takes two to make it a suspect.
+    mutating func contradicted(_ source: String, by count: Int, at boottime: Int64) {
+        if count > 1 { suspects.insert(source) }
         contradictedAt = boottime
         pending = nil
     }
 
-    private func isPlausible(_ price: FetchedPrice) -> Bool {
-        guard let index, let (deviation, slack) = deviation(of: price) else { return false }
-        return abs(deviation) <= JudgementBounds.move(after: price.observed.boottime - index.at) + slack
+    /// `price` is shown from now on.
+    /// - Parameter level: What the market said that agrees with it.
+    mutating func accepted(_ price: FetchedPrice, as confirmation: Confirmation, level agreed: Double? = nil) {
+        let (quote, now) = (price.quote, price.observed.boottime)
+        var place = place(of: price, near: agreed ?? level ?? index?.log).log
+        let raw = quote.value.logarithm
+        var premium = premiums[quote.source]?.log ?? 0
+        if let index, index.source != quote.source, abs(now - index.at) <= JudgementBounds.sideBySide {
+            measureTether(quote, beside: index, at: now)
+            // Another source is shown than a moment ago. An ordinary difference comes from its old premium, not from the market.
+            let isOld = premiums[quote.source].map { now - $0.at > 10 * (now - index.at) } ?? false
+            if confirmation == .single, isOld {
+                let moved = bounded(premium + place - index.log, for: quote.source)
+                place += premium - moved
+                premium = moved
+            }
+        }
+        index = Index(source: quote.source, log: place, at: now, read: (raw, quote.isInTether))
+        premiums[quote.source] = Premium(log: premium, at: now)
+        odd[quote.source] = nil
+        suspects.remove(quote.source)
+        pending = nil
+        isRestored = false
+        saw(price)
+        switch confirmation {
+        case .unconfirmed: unconfirmedSince = isUnconfirmed(at: now) ? unconfirmedSince : now
+        case .single: unconfirmedSince = nil
+        case .confirmed: agreedOn(agreed ?? place)
+        }
+        if !isDisputed, isAtLevel(price) { settledAt = now }
+        standstill.saw(price)
+    }
+
+    /// Another market agrees with the price that is shown.
+    mutating func agreedOn(_ level: Double) {
+        self.level = level
+        isDisputed = false
+        unconfirmedSince = nil
     }
 
     func isUnconfirmed(at boottime: Int64) -> Bool {
         unconfirmedSince.map { boottime - $0 < JudgementBounds.unconfirmedLasts } ?? false
     }
 
-    /// How far `price` says that the index has moved, and how well that is known; `nil` where it can say nothing of that.
-    private func deviation(of price: FetchedPrice) -> (Double, slack: Double)? {
-        guard let index else { return nil }
-        let log = price.quote.value.logarithm
-        if let own = premiums[price.quote.source] {
-            return (log - own.log - index.log, JudgementBounds.drift(over: price.observed.boottime - own.at))
-        }
-        // Markets in the same currency are close to one another.
-        guard let other = nearest(to: price.quote) else { return nil }
-        return (log - other.log - index.log, JudgementBounds.levelSlack)
+    // MARK: - The common frame
+
+    /// Where `price` lies in the common frame, and how well that is known.
+    ///
+    /// A USDT price may count at the rate that holds, or at the one that a USDT/USD market has told since: the one that leads nearer to `reference`.
+    func place(of price: FetchedPrice, near reference: Double?) -> (log: Double, slack: Double) {
+        let own = premiums[price.quote.source]
+        let log = price.quote.value.logarithm - (own?.log ?? 0)
+        let slack =
+            own.map { JudgementBounds.drift(over: price.observed.boottime - $0.at) } ?? JudgementBounds.levelSlack
+        guard price.quote.isInTether else { return (log, slack) }
+        let places = tether.logs(at: price.observed.boottime).map { log + $0 }
+        guard let reference else { return (places[0], slack) }
+        return (places.min { abs($0 - reference) < abs($1 - reference) } ?? log, slack)
     }
 
-    /// The newest premium of another source in the same currency.
-    func nearest(to quote: PriceQuote) -> Premium? {
-        premiums.filter { $0.key != quote.source && $0.value.isInTether == quote.isInTether }.values.max {
-            $0.at < $1.at
+    /// Where `witness` lies, if it agrees with `price`; `nil` if it does not.
+    private func agreement(of price: FetchedPrice, with witness: FetchedPrice) -> Double? {
+        // The one in dollars comes first: it tells at which rate the other one counts.
+        let theirs = place(
+            of: witness, near: price.quote.isInTether ? level : place(of: price, near: nil).log)
+        let mine = place(of: price, near: theirs.log)
+        var tolerance = JudgementBounds.agreement
+        if let index {
+            tolerance = JudgementBounds.agreement(mine.log - index.log, theirs.log - index.log)
+        }
+        return abs(mine.log - theirs.log) <= tolerance + max(mine.slack, theirs.slack) ? theirs.log : nil
+    }
+
+    private func hasPair(_ prices: [FetchedPrice]) -> Bool {
+        prices.indices.contains { first in
+            prices[(first + 1)...].contains { agreement(of: prices[first], with: $0) != nil }
         }
     }
 
-    private func testimony(of witness: FetchedPrice, on price: FetchedPrice) -> Testimony {
-        if let (mine, slack) = deviation(of: price), let (theirs, theirSlack) = deviation(of: witness) {
-            if mine * theirs > 0, abs(mine - theirs) <= JudgementBounds.agreement(mine, theirs) + slack + theirSlack {
-                return .agrees
-            }
-            // One that has jumped itself, and elsewhere, knows no better.
-            return isPlausible(witness) ? .contradicts : .nothing
-        }
-        let apart = abs(price.quote.value.logarithm - witness.quote.value.logarithm)
-        if price.quote.isInTether == witness.quote.isInTether {
-            return apart <= JudgementBounds.sameCurrency ? .agrees : .contradicts
-        }
-        guard apart <= JudgementBounds.sameOrder else { return .contradicts }
-        // Of the very first price nothing else can be known than its order.
-        if index == nil { return .agrees }
-        // Where the price stood is not known. That the market is where it was, is, if the witness says so.
-        return deviation(of: price) == nil && isPlausible(witness) ? .agrees : .nothing
+    private func nearestToMedian(_ prices: [FetchedPrice]) -> String {
+        let reference = level ?? index?.log
+        let places = prices.map { place(of: $0, near: reference).log }
+        let sorted = places.sorted()
+        let middle = (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
+        let nearest = places.indices.min { abs(places[$0] - middle) < abs(places[$1] - middle) } ?? 0
+        return prices[nearest].quote.source
     }
 
     private func describe(_ price: FetchedPrice) -> String {
         let value = "\(price.quote.value) \(price.quote.market)"
-        guard let index, let (deviation, _) = deviation(of: price) else {
-            return index == nil ? "\(value) is the first price" : "\(value) is its first price"
-        }
+        guard let index else { return "\(value) is the first price" }
         let elapsed = Duration.milliseconds(max(0, price.observed.boottime - index.at))
-        return "\(value) is \(Self.percent(deviation)) from the price of \(elapsed.components.seconds) s ago"
+        let moved = Self.percent(place(of: price, near: level ?? index.log).log - index.log)
+        return "\(value) is \(moved) from the price of \(elapsed.components.seconds) s ago"
     }
 
     static func percent(_ log: Double) -> String {

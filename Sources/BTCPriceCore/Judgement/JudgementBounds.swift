@@ -15,14 +15,33 @@ public enum JudgementBounds {
     /// How far two markets may have drifted apart since they were last seen side by side.
     /// - Parameter age: Since then, milliseconds.
     static func drift(over age: Int64) -> Double {
-        min(0.0002 * (Double(max(0, age)) / 1000).squareRoot(), 0.02)
+        min(0.0002 * (Double(max(0, age)) / 1000).squareRoot(), 0.003)
     }
 
-    /// Two sources agree on a move if what they say differs by no more than this, or by half of the smaller one: in a crash
-    /// venues are a few percent apart.
+    /// How far two markets may differ and agree all the same.
+    static let agreement = 0.005
+
+    /// The same for two that have both moved: in a crash venues are a few percent apart, so it is half of the smaller move, within bounds.
     static func agreement(_ first: Double, _ second: Double) -> Double {
-        max(0.005, min(abs(first), abs(second)) / 2)
+        first * second > 0 ? max(agreement, min(abs(first), abs(second), 0.015) / 2) : agreement
     }
+
+    /// How far a price may move from where another market last agreed with it before one is asked again.
+    static let level = 0.004
+    /// After so long without a price the next one needs a witness like the first one. Longer if the interval is.
+    static let gap = Duration.seconds(60).wholeMilliseconds
+    /// A witness whose answer has not changed for so long says nothing of now.
+    static let witnessUnchanged = Duration.seconds(3).wholeMilliseconds
+    /// How far from the middle of all markets' premiums one can lie.
+    static let premium = 0.0065
+    /// From so far on it has left them.
+    static let stray = 0.006
+    /// What of a difference a premium takes over, by the time since it was learned last: a premium is a habit, not a moment.
+    static func premiumShare(after elapsed: Int64) -> Double { min(0.5, max(0, Double(elapsed)) / 300_000) }
+    /// For so long what a USDT/USD market told may be what USDT is worth now.
+    static let tetherTold = Duration.seconds(300).wholeMilliseconds
+    /// How far the bitcoin markets and a USDT/USD market may differ over the worth of USDT.
+    static let tetherAgreement = 0.01
 
     /// Two prices are of the same moment if no more than this lies between them.
     static let sideBySide = Duration.seconds(5).wholeMilliseconds
@@ -30,13 +49,8 @@ public enum JudgementBounds {
     static let lately = Duration.seconds(120).wholeMilliseconds
     /// For so long it is known where a market stands, to tell whether it strays.
     static let premiumLasts = Duration.seconds(300).wholeMilliseconds
-    /// How much less is known of a source's first price than of the next ones, where another one in the same currency is known.
-    static let levelSlack = 0.005
-    /// How far the levels of two markets in the same currency may lie apart. In a crash good venues differ by 2 to 3 %.
-    static let sameCurrency = 0.03
-    /// How far a USDT level and a USD level may lie apart to be of the same order, where nothing else is known: USDT was seen at
-    /// 0.83 dollars (2018-10-15). Never used to judge a move.
-    static let sameOrder = 0.25
+    /// How much less is known of a source's first price than of the next ones.
+    static let levelSlack = 0.003
     /// So many consistent ticks in a row have a jump shown as unconfirmed where nobody can be asked.
     static let ticksToBelieve = 3
     /// For so long after a source was contradicted, persistence alone does not make its jump believed.

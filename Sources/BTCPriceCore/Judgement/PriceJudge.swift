@@ -26,6 +26,8 @@ struct PriceJudge: Sendable {
         var confirmation: Confirmation
         var consensus: Consensus?
         var conversion: Conversion?
+        /// The least time until its source can give another one.
+        var pace = Duration.zero
         /// Sources that are found out in the same moment, this price's own among them.
         var distrusted: [SourceFailure] = []
     }
@@ -40,8 +42,6 @@ struct PriceJudge: Sendable {
     static let median = "median"
 
     private(set) var judgement = Judgement()
-    /// In a median: the last answers of those that can't be asked at every tick.
-    private var latest: [String: FetchedPrice] = [:]
     private(set) var rules: JudgementRules
 
     init(rules: JudgementRules, judgement: Judgement = Judgement()) {
@@ -53,12 +53,14 @@ struct PriceJudge: Sendable {
     mutating func changed(rules: JudgementRules, sources: Set<String>) {
         self.rules = rules
         judgement.keep(only: sources)
-        latest = latest.filter { sources.contains($0.key) }
     }
 
     mutating func restored(_ quote: PriceQuote, at boottime: Int64) {
         judgement.restored(quote, at: boottime)
     }
+
+    /// After so long without a price the next one is judged like the first one; never less than a minute.
+    mutating func setGap(_ milliseconds: Int64) { judgement.gap = max(JudgementBounds.gap, milliseconds) }
 
     /// Whether USDT markets are to be passed over. A rate of long ago is no reason.
     func refusesTether(at boottime: Int64) -> Bool {
@@ -77,6 +79,8 @@ struct PriceJudge: Sendable {
     ///   - isTick: Whether a tick made it.
     ///   - age: How old another answer may be to count in a median, milliseconds.
     mutating func rule(on evidence: PriceEvidence, isTick: Bool, upTo age: Int64) -> Ruling {
+        for failure in evidence.failures { judgement.failed(failure.source) }
+        for price in evidence.all { judgement.told(price) }
         if rules.mode == .median { return ruleOnMedian(evidence, isTick: isTick, upTo: age) }
         return ruleOnOne(evidence.price, witnesses: evidence.witnesses, isTick: isTick)
     }
@@ -84,11 +88,20 @@ struct PriceJudge: Sendable {
     private mutating func ruleOnOne(_ price: FetchedPrice, witnesses: [FetchedPrice], isTick: Bool) -> Ruling {
         let source = price.quote.source
         switch judgement.verdict(on: price, witnesses: witnesses) {
-        case .believed(let confirmation):
-            return show(price, confirmation, witnesses: witnesses, isTick: isTick)
-        case .contradicted(let reason, _):
+        case .believed(let confirmation, let level):
+            return show(price, confirmation, level: level, witnesses: witnesses, isTick: isTick)
+        case .scattered(let nearest):
+            let all = [price] + witnesses
+            // The nearest may be one that answered shortly before: then the first one waits for the next tick.
+            guard let shown = all.first(where: { $0.quote.source == nearest }) else {
+                let reason = "no two markets agree, and \(nearest) is nearer to the median"
+                return .withheld(reason: SourceFailure(source: source, error: .implausible(reason)), distrusted: [])
+            }
+            let others = all.filter { $0.quote.source != nearest }
+            return show(shown, .unconfirmed, witnesses: others, isTick: isTick)
+        case .contradicted(let reason, let count):
             for witness in witnesses { judgement.learned(witness) }
-            judgement.contradicted(source, at: price.observed.boottime)
+            judgement.contradicted(source, by: count, at: price.observed.boottime)
             let failure = SourceFailure(source: source, error: .implausible(reason))
             return .withheld(reason: failure, distrusted: [failure])
         case .undecided(let reason):
@@ -108,13 +121,15 @@ struct PriceJudge: Sendable {
     }
 
     private mutating func show(
-        _ price: FetchedPrice, _ confirmation: Confirmation, witnesses: [FetchedPrice], isTick: Bool
+        _ price: FetchedPrice, _ confirmation: Confirmation, level: Double? = nil, witnesses: [FetchedPrice],
+        isTick: Bool
     ) -> Ruling {
         if judgement.standstill.wantsWitness(on: price) { judgement.standstill.looked(at: price.observed.boottime) }
-        judgement.accepted(price, as: confirmation)
+        judgement.accepted(price, as: confirmation, level: level)
         // Before it is converted: they tell at what rate.
         for witness in witnesses { judgement.learned(witness) }
-        var shown = Shown(quote: price.quote, observed: price.observed, confirmation: confirmation)
+        var shown = Shown(
+            quote: price.quote, observed: price.observed, confirmation: confirmation, pace: price.pace)
         if !witnesses.isEmpty { shown.distrusted = foundStandingStill() }
         guard price.quote.isInTether else { return .shown(shown) }
         switch rules.tether {
@@ -193,35 +208,41 @@ struct PriceJudge: Sendable {
         return .shown(
             Shown(
                 quote: quote, observed: newest, confirmation: .confirmed, consensus: consensus,
-                distrusted: foundStandingStill()))
+                pace: counted.map(\.pace).min() ?? .zero, distrusted: foundStandingStill()))
     }
 
     /// The last answers of sources that were not asked this time, if they are new enough.
     private mutating func earlier(than evidence: PriceEvidence, upTo age: Int64) -> [FetchedPrice] {
-        for price in evidence.all { latest[price.quote.source] = price }
-        for failure in evidence.failures { latest[failure.source] = nil }
+        for price in evidence.all { judgement.saw(price) }
         let asked = Set(evidence.all.map(\.quote.source))
         let now = evidence.price.observed.boottime
-        return latest.filter { !asked.contains($0.key) && now - $0.value.observed.boottime <= age }
-            .sorted { $0.key < $1.key }.map(\.value)
+        return judgement.latest.filter {
+            !asked.contains($0.key) && $0.key != Self.median
+                // A source that can't be asked at every tick counts for as long as its limits take.
+                && now - $0.value.observed.boottime <= age + $0.value.pace.wholeMilliseconds
+        }
+        .sorted { $0.key < $1.key }.map(\.value)
     }
 
     /// The observer has asked a source that the ticks do not.
-    /// - Returns: Whose price is not believed from now on.
-    mutating func observed(_ price: FetchedPrice) -> [SourceFailure] {
-        let isInLine = judgement.learned(price)
-        if !isInLine, judgement.suspects.contains(price.quote.source) {
-            // It answers again, and still not what the others do: the ticks need not find out.
-            let reason = "\(price.quote.value) \(price.quote.market) is still far from what the others say"
-            return [SourceFailure(source: price.quote.source, error: .implausible(reason))]
+    /// - Returns: Whose price is not believed from now on; and an answer that does not fit the price that is shown, while it is open which of
+    ///   the two is wrong.
+    mutating func observed(_ price: FetchedPrice) -> (distrusted: [SourceFailure], odd: SourceFailure?) {
+        judgement.told(price)
+        let source = price.quote.source
+        if !judgement.learned(price) {
+            let reason = "\(price.quote.value) \(price.quote.market) is far from what the others say"
+            let failure = SourceFailure(source: source, error: .implausible(reason))
+            // It was found out before, and still says so: the ticks need not find out again.
+            return judgement.suspects.contains(source) ? ([failure], nil) : ([], failure)
         }
+        return (found(at: price.observed.boottime), nil)
+    }
+
+    private mutating func found(at boottime: Int64) -> [SourceFailure] {
         let standing = foundStandingStill()
         if !standing.isEmpty { return standing }
-        if let (source, others) = judgement.takeDoubted() {
-            let reason = "nobody has confirmed its price, and \(others.joined(separator: " and ")) say otherwise"
-            return [SourceFailure(source: source, error: .implausible(reason))]
-        }
-        if let (source, reason) = judgement.stray(at: price.observed.boottime) {
+        if let (source, reason) = judgement.stray(at: boottime) {
             judgement.forget(source)
             return [SourceFailure(source: source, error: .implausible(reason))]
         }
@@ -231,7 +252,7 @@ struct PriceJudge: Sendable {
     private mutating func foundStandingStill() -> [SourceFailure] {
         judgement.standstill.takeFindings().map { found in
             let others = found.others.joined(separator: " and ")
-            let reason = "it stands still at \(found.value) since \(found.since.wall.utcText), while \(others) moved"
+            let reason = "it stands still at \(found.value) for \(found.unchanged / 1000) s, while \(others) moved"
             return SourceFailure(source: found.source, error: .staleData(reason))
         }
     }

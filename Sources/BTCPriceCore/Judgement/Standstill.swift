@@ -16,7 +16,8 @@ struct Standstill: Sendable {
     struct Finding: Sendable, Hashable {
         let source: String
         let value: Decimal
-        let since: ObservationTime
+        /// For how long, milliseconds.
+        let unchanged: Int64
         /// Who moved meanwhile.
         let others: [String]
     }
@@ -52,6 +53,14 @@ struct Standstill: Sendable {
         let wasAway = last[source].map { price.observed.boottime - $0.seen > JudgementBounds.longAway } ?? false
         saw(price)
         if wasAway, price.mark == nil { frozen[source] = price.quote.value }
+    }
+
+    /// Whether an answer says something of now: the first one of its source, one that differs from the last, or one that is as young.
+    func isCurrent(_ price: FetchedPrice) -> Bool {
+        guard let same = last[price.quote.source], same.value == price.quote.value, same.mark == price.mark else {
+            return true
+        }
+        return price.observed.boottime - same.since.boottime < JudgementBounds.witnessUnchanged
     }
 
     /// Whether a source has given the same answer for so long that it may stand still.
@@ -118,7 +127,7 @@ struct Standstill: Sendable {
     mutating func standsStill(_ source: String, beside others: [String]) {
         guard let last = last[source], frozen[source] == nil else { return }
         frozen[source] = last.value
-        findings.append(Finding(source: source, value: last.value, since: last.since, others: others))
+        findings.append(Finding(source: source, value: last.value, unchanged: unchanged(source), others: others))
     }
 
     /// What was found out since this was asked last. The one that is suspected stands still if two others have moved the same way,

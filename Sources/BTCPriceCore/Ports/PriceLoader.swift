@@ -29,6 +29,8 @@ public struct PriceSource: Sendable, Hashable {
         public static let time = Tells(rawValue: 1)
         /// The trade's number.
         public static let trade = Tells(rawValue: 2)
+        /// What a USDT is worth in dollars, on a market of the venue's own.
+        public static let tetherRate = Tells(rawValue: 4)
     }
 
     /// - Parameters:
@@ -64,13 +66,23 @@ public struct LoadedPrice: Sendable, Hashable {
     public let value: Decimal
     /// What the venue said of when it was.
     public let mark: VenueMark
+    /// Dollars for one USDT, if the same response told it.
+    public let tetherRate: Decimal?
+    /// The venue's clock when it responded, if it told it.
+    public var venueClock: Timestamp?
 
     /// - Parameters:
     ///   - value: The price, exact.
     ///   - mark: What the venue said of when it was.
-    public init(value: Decimal, mark: VenueMark = VenueMark()) {
+    ///   - tetherRate: Dollars for one USDT, if the same response told it.
+    ///   - venueClock: The venue's clock when it responded, if it told it.
+    public init(
+        value: Decimal, mark: VenueMark = VenueMark(), tetherRate: Decimal? = nil, venueClock: Timestamp? = nil
+    ) {
         self.value = value
         self.mark = mark
+        self.tetherRate = tetherRate
+        self.venueClock = venueClock
     }
 }
 

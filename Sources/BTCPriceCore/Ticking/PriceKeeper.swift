@@ -101,7 +101,7 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
         return TickRecord(
             state: told, since: present.wallTime(of: isAged ? machine.state.freshUntil ?? since : since),
             failed: machine.failedInAll, skipped: skippedTicks, judged: machine.judged, tetherRate: machine.tetherRate,
-            saveFailure: machine.saveFailure)
+            lastPrices: machine.lastPrices, saveFailure: machine.saveFailure)
     }
 
     /// How many wait for the fetch that is under way, the tick among them; 0 where none is.
@@ -130,15 +130,24 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
         report(.ticked(machine.state.tick, lateness: tick.lateness, skipped: tick.skipped))
     }
 
-    /// Has the observer's source asked, within a budget. Without effect where there is none to ask.
+    /// Has the observer's source asked, within a budget. Without effect if there is none to ask, or if the ticks have no current price:
+    /// then they need what the limits allow, and ask everybody themselves.
     public func observe() async {
+        guard let quote = machine.state.quote, machine.state.freshness == .fresh else { return }
         do throws(FetchFailure) {
             let price = try await fetch.execute(
-                .observer, deadline: clock.now.advanced(by: budget), after: machine.known)
+                .observer, deadline: clock.now.advanced(by: budget), after: machine.known, excluding: [quote.source])
             perform(machine.observed(.success(price)))
         } catch {
             if !error.isCancelled { perform(machine.observed(.failure(error))) }
         }
+    }
+
+    /// Forgets the rests that no exchange has asked for, of one source or of all.
+    /// - Returns: The sources whose rest is over now, and those that an exchange has told to stay away; `nil` if none is named so.
+    public func retry(_ source: String?) -> (retried: [String], kept: [PassedOver])? {
+        defer { perform(PriceStateMachine.Actions()) }
+        return fetch.sources.retry(source)
     }
 
     /// The ticks stand still.
@@ -170,6 +179,10 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
         for failure in actions.distrusted {
             let rest = fetch.sources.distrust(failure.source, failure.error)
             events.append(.sourceFailed(SourceFailure(source: failure.source, error: failure.error, rest: rest)))
+        }
+        if let odd = actions.odd {
+            fetch.sources.doubt(odd.source, odd.error)
+            events.append(.sourceFailed(odd))
         }
         fetch.sources.passOverTether(machine.refusesTether(at: now().boottime))
         // Asked in any case, or it would be asked again at the next tick.
@@ -231,7 +244,7 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
         guard let finished = shared, finished.id == id else { return }
         shared = nil
         let isTick = finished.tick != nil && !Self.askedNobody(finished.asker, result)
-        let actions = machine.fetched(result, isTick: isTick)
+        let actions = machine.fetched(result, isTick: isTick, at: now().boottime)
         perform(actions)
         let told = actions.failure.map { Result<PriceState, FetchFailure>.failure($0) } ?? .success(machine.state)
         for waiter in finished.waiters.values { waiter.resume(returning: told) }

@@ -1,3 +1,5 @@
+import FoundationEssentials
+
 /// Takes what a fetch brought and decides what the machine is told: a pure value, without a clock and without I/O.
 public struct PriceStateMachine: Sendable {
     /// What to do, in this order: what a client sees is kept before it is shown.
@@ -12,6 +14,8 @@ public struct PriceStateMachine: Sendable {
         public var events: [PriceEvent] = []
         /// Sources whose price is not believed, to be put to rest, and why.
         public var distrusted: [SourceFailure] = []
+        /// An answer that does not fit the price that is shown, while it is open which of the two is wrong.
+        public var odd: SourceFailure?
         /// Why the fetch shows no price; `nil` where it does.
         public var failure: FetchFailure?
     }
@@ -33,6 +37,8 @@ public struct PriceStateMachine: Sendable {
 
     /// What is told of the price now.
     public private(set) var state = PriceState.empty
+    /// The last price that each source gave and that was not doubted.
+    private(set) var lastPrices: [String: Decimal] = [:]
     /// The newest mark accepted from each source.
     public private(set) var marks: [String: VenueMark] = [:]
     /// The last valid price, as it is to be kept.
@@ -49,12 +55,14 @@ public struct PriceStateMachine: Sendable {
     init(interval: Duration, judge: PriceJudge) {
         freshFor = 2 * interval.wholeMilliseconds
         self.judge = judge
+        self.judge.setGap(freshFor * 2)
     }
 
     /// The ticks have another interval, other sources are asked and prices are judged by other rules from now on.
     public mutating func changed(interval: Duration, rules: JudgementRules, sources: Set<String>) {
         freshFor = 2 * interval.wholeMilliseconds
         judge.changed(rules: rules, sources: sources)
+        judge.setGap(freshFor * 2)
     }
 
     /// What is known of the sources' earlier answers.
@@ -87,7 +95,10 @@ public struct PriceStateMachine: Sendable {
     /// - Parameters:
     ///   - result: What it brought.
     ///   - isTick: Whether a tick made it; otherwise a client asked for it in between.
-    public mutating func fetched(_ result: Result<PriceEvidence, FetchFailure>, isTick: Bool) -> Actions {
+    ///   - now: When it ended, `CLOCK_BOOTTIME` in milliseconds.
+    public mutating func fetched(
+        _ result: Result<PriceEvidence, FetchFailure>, isTick: Bool, at now: Int64
+    ) -> Actions {
         var actions = Actions()
         if case .failure(let failure) = result {
             actions.failure = failure
@@ -103,10 +114,17 @@ public struct PriceStateMachine: Sendable {
         case .success(let evidence): answered(evidence, isTick: isTick, &actions)
         case .failure(let failure):
             note(failure.failures, &actions)
-            failed(failure, isTick: isTick, &actions)
+            if !isHeld(over: failure, at: now) { failed(failure, isTick: isTick, &actions) }
         }
         actions.publish = state
         return actions
+    }
+
+    /// Whether the price stays current although nobody was asked: its source's limits did not allow it yet.
+    private func isHeld(over failure: FetchFailure, at now: Int64) -> Bool {
+        guard state.freshness == .fresh, let freshUntil = state.freshUntil, now <= freshUntil else { return false }
+        let shown = state.consensus?.sources ?? [state.quote?.source].compactMap(\.self)
+        return failure.passedOver.contains { $0.reason == .limit && shown.contains($0.source) }
     }
 
     private mutating func answered(_ evidence: PriceEvidence, isTick: Bool, _ actions: inout Actions) {
@@ -154,10 +172,11 @@ public struct PriceStateMachine: Sendable {
         switch result {
         case .success(let price):
             let wasOffPeg = tetherRate?.isOffPeg ?? false
-            actions.distrusted = judge.observed(price)
+            (actions.distrusted, actions.odd) = judge.observed(price)
+            let doubted = Set((actions.distrusted + [actions.odd].compactMap(\.self)).map(\.source))
             // One of those that are passed over now may be the one that was asked.
-            if !actions.distrusted.contains(where: { $0.source == price.quote.source }) { note(price, &actions) }
-            failing.formUnion(actions.distrusted.map(\.source))
+            if !doubted.contains(price.quote.source) { note(price, &actions) }
+            failing.formUnion(doubted)
             // Seen by clients at the next tick.
             warn(at: price.observed.boottime, wasOffPeg: wasOffPeg, &actions)
         case .failure(let failure): note(failure.failures, &actions)
@@ -178,7 +197,8 @@ public struct PriceStateMachine: Sendable {
     public mutating func resumed() -> Actions {
         guard isPaused else { return Actions() }
         isPaused = false
-        state.failure = "no tick since the ticks were resumed"
+        let reason = "no tick since the ticks were resumed"
+        if state.freshness == .fresh { state.agedFailure = reason } else { state.failure = reason }
         return Actions(publish: state)
     }
 
@@ -199,10 +219,11 @@ public struct PriceStateMachine: Sendable {
         state.confirmation = price.confirmation
         state.consensus = price.consensus
         state.conversion = price.conversion
-        // While the ticks stand still a price does not stay current, however new it is.
-        state.freshness = isPaused ? .stale : .fresh
-        state.freshUntil = isPaused ? nil : price.observed.boottime + freshFor
-        state.failure = isPaused ? PriceState.pausedFailure : nil
+        state.freshness = .fresh
+        let pace = price.pace.wholeMilliseconds
+        state.freshUntil = price.observed.boottime + freshFor + (2 * pace > freshFor ? pace : 0)
+        state.failure = nil
+        state.agedFailure = isPaused ? PriceState.pausedFailure : nil
         kept = CachedPrice(
             quote: price.quote, observedBoottime: price.observed.boottime, conversion: price.conversion, marks: marks)
         actions.save = kept
@@ -222,6 +243,7 @@ public struct PriceStateMachine: Sendable {
     }
 
     private mutating func note(_ price: FetchedPrice, _ actions: inout Actions) {
+        lastPrices[price.quote.source] = price.quote.value
         if failing.remove(price.quote.source) != nil { actions.events.append(.sourceRecovered(price.quote.source)) }
         if let mark = price.mark { marks[price.quote.source] = mark }
     }

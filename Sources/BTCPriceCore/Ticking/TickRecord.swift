@@ -1,3 +1,5 @@
+public import FoundationEssentials
+
 /// What the ticks have come to: the state that is told, and the counts since the start.
 public struct TickRecord: Sendable, Hashable {
     /// The state as it is told now. Its `tick` counts the finished ticks, the failed ones included.
@@ -12,6 +14,8 @@ public struct TickRecord: Sendable, Hashable {
     public let judged: JudgedTicks
     /// What USDT is worth; `nil` before it was measured.
     public let tetherRate: TetherRate?
+    /// The last price that each source gave, by its name.
+    public let lastPrices: [String: Decimal]
     /// Why the last price can't be kept; `nil` while it can.
     public let saveFailure: PriceStoreError?
 }

@@ -35,7 +35,9 @@ extension FetchWithFallback {
         await withTaskGroup(of: Answer.self) { group in
             for index in asked {
                 let fetch = candidates[index].fetch
-                group.addTask { .finished(index, await fetch.result(after: known)) }
+                group.addTask { [clocks = sources.clocks] in
+                    .finished(index, await fetch.result(after: known, clocks: clocks))
+                }
             }
             group.addTask { [clock] in
                 // Cancelled when all have answered: then nobody looks at the event.

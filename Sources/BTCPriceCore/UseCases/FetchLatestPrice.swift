@@ -8,14 +8,23 @@ public struct FetchedPrice: Sendable, Hashable {
     public let observed: ObservationTime
     /// The mark to hold the source's next answer against; `nil` where the venue gave none that can be trusted.
     public let mark: VenueMark?
+    /// Dollars for one USDT, if the same response told it.
+    public let tetherRate: Decimal?
+    /// The least time between two requests that the source's limits allow.
+    public let pace: Duration
     /// The sources that were asked before it, and why each gave nothing.
     public var failures: [SourceFailure]
 
     /// A fetched price of which every part is given.
-    public init(quote: PriceQuote, observed: ObservationTime, mark: VenueMark?, failures: [SourceFailure] = []) {
+    public init(
+        quote: PriceQuote, observed: ObservationTime, mark: VenueMark?, tetherRate: Decimal? = nil,
+        pace: Duration = .zero, failures: [SourceFailure] = []
+    ) {
         self.quote = quote
         self.observed = observed
         self.mark = mark
+        self.tetherRate = tetherRate
+        self.pace = pace
         self.failures = failures
     }
 }
@@ -60,6 +69,7 @@ public struct KnownAnswers: Sendable, Hashable {
 public struct FetchLatestPrice: Sendable {
     private let loader: any PriceLoader
     private let now: TimeSource
+    private let pace: Duration
 
     /// - Parameters:
     ///   - loader: The source.
@@ -67,14 +77,19 @@ public struct FetchLatestPrice: Sendable {
     public init(loader: any PriceLoader, now: @escaping TimeSource) {
         self.loader = loader
         self.now = now
+        pace = RequestLimiter(loader.source.allLimits).pace
     }
 
     /// What is asked.
     public var source: PriceSource { loader.source }
 
-    /// - Parameter known: What is known of the sources' earlier answers.
+    /// - Parameters:
+    ///   - known: What is known of the sources' earlier answers.
+    ///   - clocks: What the venues' clocks say of ours.
     /// - Throws: ``PriceLoadingError/cancelled`` if the task is cancelled, else why the source gave no valid price.
-    public func execute(after known: KnownAnswers) async throws(PriceLoadingError) -> FetchedPrice {
+    public func execute(
+        after known: KnownAnswers, clocks: VenueClocks = VenueClocks()
+    ) async throws(PriceLoadingError) -> FetchedPrice {
         let loaded: LoadedPrice
         do {
             loaded = try await loader.load()
@@ -85,12 +100,17 @@ public struct FetchLatestPrice: Sendable {
         if Task.isCancelled { throw .cancelled }
         let observed = now()
         let source = loader.source
-        try QuoteCheck.judge(loaded, after: known.marks[source.name])
+        if let time = loaded.venueClock { clocks.told(time, by: source.name, at: observed) }
+        let wall = clocks.wallTime(at: observed)
+        clocks.saw(loaded.mark, of: source.name)
+        try QuoteCheck.judge(
+            loaded, after: known.marks[source.name], at: wall, oldest: clocks.oldest(of: source.name))
         if known.frozen[source.name] == loaded.value { throw .staleData("it stands still at \(loaded.value)") }
         return FetchedPrice(
             quote: PriceQuote(
                 value: loaded.value, currency: source.currency, timestamp: observed.wall, source: source.name,
                 market: source.market),
-            observed: observed, mark: QuoteCheck.mark(of: loaded, acceptedAt: observed.wall))
+            observed: observed, mark: QuoteCheck.mark(of: loaded, acceptedAt: wall),
+            tetherRate: loaded.tetherRate.flatMap { QuoteCheck.tetherRates.contains($0) ? $0 : nil }, pace: pace)
     }
 }

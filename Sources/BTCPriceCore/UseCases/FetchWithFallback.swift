@@ -41,7 +41,8 @@ private enum FetchEvent: Sendable {
 
 /// A source with the waits it is granted.
 public struct FetchCandidate: Sendable {
-    let fetch: FetchLatestPrice
+    /// Asks the source.
+    public let fetch: FetchLatestPrice
     fileprivate let address: String
     let patience: HedgedMachine.Patience
 
@@ -178,7 +179,8 @@ public struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration
                 return machine.passedOver(place, now: now)
             }
             asked[place] = now
-            group.addTask { .finished(place, await fetch.result(after: known)) }
+            let clocks = self.fetch.sources.clocks
+            group.addTask { .finished(place, await fetch.result(after: known, clocks: clocks)) }
             return []
         }
 
@@ -222,9 +224,9 @@ public struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration
 }
 
 extension FetchLatestPrice {
-    func result(after known: KnownAnswers) async -> Result<FetchedPrice, PriceLoadingError> {
+    func result(after known: KnownAnswers, clocks: VenueClocks) async -> Result<FetchedPrice, PriceLoadingError> {
         do {
-            return .success(try await execute(after: known))
+            return .success(try await execute(after: known, clocks: clocks))
         } catch {
             return .failure(error)
         }

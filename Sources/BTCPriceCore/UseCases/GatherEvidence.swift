@@ -31,7 +31,7 @@ struct GatherEvidence<C: Clock>: Sendable where C.Duration == Duration {
     ///   - asker: Who asks.
     ///   - deadline: The end of the budget.
     ///   - known: What is known of the sources' earlier answers.
-    ///   - judgement: What is known of their prices. It decides again, when it takes the evidence: it may know more by then.
+    ///   - judgement: What is known of their prices. It decides again when it takes the evidence: it may know more by then.
     /// - Throws: ``FetchFailure`` if no source gave a price, or if the task was cancelled.
     func execute(
         _ asker: Asker, deadline: C.Instant, after known: KnownAnswers, judgement: Judgement
@@ -50,6 +50,14 @@ struct GatherEvidence<C: Clock>: Sendable where C.Duration == Duration {
         }
         while needsAnother(evidence, judgement), fetch.clock.now < deadline {
             guard try await askAnother(for: &evidence, asker, deadline: deadline, after: known) else { break }
+        }
+        if judgement.needsTetherRate(for: price, besides: evidence.witnesses),
+            evidence.witnesses.allSatisfy({ $0.tetherRate == nil }), fetch.clock.now < deadline
+        {
+            // A USDT that has left its peg looks like a market that lies, until a USDT/USD market tells which it is.
+            let silent = fetch.sources.board.entries.map(\.source).filter { !$0.tells.contains(.tetherRate) }
+            _ = try await askAnother(
+                than: Set(silent.map(\.name)), for: &evidence, asker, deadline: deadline, after: known)
         }
         return evidence
     }
@@ -78,12 +86,7 @@ struct GatherEvidence<C: Clock>: Sendable where C.Duration == Duration {
     }
 
     private func needsAnother(_ evidence: PriceEvidence, _ judgement: Judgement) -> Bool {
-        switch judgement.verdict(on: evidence.price, witnesses: evidence.witnesses) {
-        case .undecided: return true
-        // One may be slow to follow the market; two against one are enough.
-        case .contradicted(_, let count): return count < 2
-        case .believed: break
-        }
+        if judgement.needsWitness(for: evidence.price, besides: evidence.witnesses) { return true }
         // What one USDT is worth is told by any dollar price.
         return rules.tether == .convert && evidence.price.quote.isInTether
             && judgement.tether.usableRate(at: evidence.price.observed.boottime) == nil

@@ -9,18 +9,27 @@ public struct QuoteCheck: Sendable {
     /// The highest price taken for real, USD: more than a thousand times the price at the time of writing would be needed to
     /// reach it, and the absurd answers that were seen in the wild (850,867,136,053 USD on 2021-12-14) lie above it.
     public static let highest: Decimal = 100_000_000
-    /// How far ahead of our clock a venue's time may lie and still be remembered. One wrong answer from the far future
-    /// would otherwise make every later one look old.
-    public static let futureTolerance: Duration = .seconds(60)
+    /// What is taken for the worth of a USDT in dollars. It was never seen outside of 0.8 to 1.1.
+    static let tetherRates: ClosedRange<Decimal> = 0.5...2
 
     /// - Parameters:
     ///   - loaded: The answer.
     ///   - last: The newest mark accepted from this source, where there is one.
+    ///   - now: The present wall-clock time, our clock's own error allowed for.
+    ///   - oldest: How old a price may be by the venue's own time.
     /// - Throws: ``PriceLoadingError/invalidData(_:)`` or ``PriceLoadingError/staleData(_:)``.
-    public static func judge(_ loaded: LoadedPrice, after last: VenueMark?) throws(PriceLoadingError) {
+    public static func judge(
+        _ loaded: LoadedPrice, after last: VenueMark?, at now: Timestamp, oldest: Duration
+    ) throws(PriceLoadingError) {
         if !isClearlyWithin(loaded.value) { try judge(loaded.value) }
         if let last, loaded.mark.isBefore(last) {
             throw .staleData("the exchange's own time went backwards")
+        }
+        if let time = loaded.mark.time {
+            let age = now.milliseconds - time.milliseconds
+            if age > oldest.wholeMilliseconds {
+                throw .staleData("its price is \(age / 1000) s old by the exchange's own time")
+            }
         }
     }
 
@@ -40,12 +49,12 @@ public struct QuoteCheck: Sendable {
         }
     }
 
-    /// The mark to remember after `loaded` was accepted at `now`; `nil` where it must not be remembered.
-    public static func mark(of loaded: LoadedPrice, acceptedAt now: Timestamp) -> VenueMark? {
+    /// The mark to remember after `loaded` was accepted at `now`; `nil` if the venue gave none.
+    ///
+    /// A time ahead of ours is remembered as the present: one wrong answer from the future would otherwise make every later one look old.
+    static func mark(of loaded: LoadedPrice, acceptedAt now: Timestamp) -> VenueMark? {
         guard !loaded.mark.isEmpty else { return nil }
-        if let time = loaded.mark.time, time.milliseconds > now.milliseconds + futureTolerance.wholeMilliseconds {
-            return nil
-        }
-        return loaded.mark
+        guard let time = loaded.mark.time, time > now else { return loaded.mark }
+        return VenueMark(time: now, trade: loaded.mark.trade)
     }
 }

@@ -10,9 +10,14 @@ struct ConfigurationFile {
 
     /// - Throws: ``SettingsError`` if the file can't be read or is no TOML.
     init(path: String) throws(SettingsError) {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        // Not blocking: a FIFO that nobody writes to would hold the start up for ever.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw SettingsError("\(path): \(String(cString: strerror(errno)))") }
         defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw SettingsError("\(path): not a regular file")
+        }
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 64 * 1024)
         while true {
@@ -31,7 +36,9 @@ struct ConfigurationFile {
     ///   - path: Its name, for errors.
     init(text: String, path: String) throws(SettingsError) {
         // TOMLKit reads up to the first one, and says nothing of the rest.
-        guard !text.utf8.contains(0) else { throw SettingsError("\(path): a NUL in it, so it is no text") }
+        guard !text.utf8.contains(0), !text.contains("\\u0000"), !text.contains("\\U00000000") else {
+            throw SettingsError("\(path): a NUL in it, so it is no text")
+        }
         let table: TOMLTable
         do {
             table = try TOMLTable(string: text)

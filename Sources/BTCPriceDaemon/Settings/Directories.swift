@@ -41,10 +41,23 @@ struct Directories: Sendable, Hashable {
         if runtime == Self.sharedFallback(uid: getuid()) { try Self.takeForOneself(runtime) }
         do throws(DirectoryError) {
             try Self.make(state)
-            return nil
         } catch {
             return error
         }
+        guard !Self.isSame(state, runtime) else {
+            throw DirectoryError(
+                description:
+                    "state.directory (\(state)) and runtime.directory (\(runtime)) are the same folder: each keeps a copy of the last price, so set two places"
+            )
+        }
+        return nil
+    }
+
+    /// Whether two paths lead to the same folder, by whatever links.
+    private static func isSame(_ first: String, _ second: String) -> Bool {
+        var (one, other) = (stat(), stat())
+        guard stat(first, &one) == 0, stat(second, &other) == 0 else { return false }
+        return one.st_dev == other.st_dev && one.st_ino == other.st_ino
     }
 
     private static func sharedFallback(uid: UInt32) -> String { "/tmp/btc-priced-\(uid)" }

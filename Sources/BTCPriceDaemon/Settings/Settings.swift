@@ -72,6 +72,11 @@ struct Settings: Sendable {
         }
         directories = Directories(
             state: state, runtime: try layers.text("runtime.directory") ?? standardDirectories.runtime)
+        guard directories.state != directories.runtime else {
+            throw SettingsError(
+                "state.directory and runtime.directory are both \(directories.state): each keeps a copy of the last price, so set two places"
+            )
+        }
         socketPath = try layers.text("socket.path") ?? "\(directories.runtime)/\(Product.socketName)"
         limits = try Self.limits(layers)
         caFile = try layers.text("tls.ca-file")

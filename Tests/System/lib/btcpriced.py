@@ -24,6 +24,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 # As a terminal's programs have it: a shell's job in the background has it ignored, and so would all that is started here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# nohup(1) has it ignored, and daemons would take that over.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 BINARIES = Path(os.environ.get("BINARIES", ROOT / ".build" / "release"))
 SHARED = ROOT.parent / "shared"

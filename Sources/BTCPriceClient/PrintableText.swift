@@ -1,0 +1,60 @@
+import Varlink
+
+extension String {
+    /// The text with what a terminal would obey, or show elsewhere than it stands, written out: control characters (C0, DEL, C1) and those that
+    /// turn the direction or break the line (Unicode Standard Annex 9) become `\u{1b}`.
+    public var printable: String {
+        guard unicodeScalars.contains(where: \.isObeyed) else { return self }
+        var text = ""
+        for scalar in unicodeScalars {
+            if scalar.isObeyed {
+                text += "\\u{\(String(scalar.value, radix: 16))}"
+            } else {
+                text.unicodeScalars.append(scalar)
+            }
+        }
+        return text
+    }
+}
+
+extension Unicode.Scalar {
+    fileprivate var isObeyed: Bool {
+        switch value {
+        case ..<0x20, 0x7F...0x9F, 0x61C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
+        default: false
+        }
+    }
+}
+
+extension JSON {
+    fileprivate var printable: JSON {
+        switch self {
+        case .string(let text): .string(text.printable)
+        case .array(let elements): .array(elements.map(\.printable))
+        case .object(let object): .object(object.printable)
+        case .null, .bool, .integer, .number: self
+        }
+    }
+}
+
+extension JSONObject {
+    /// The object with every string made ``Swift/String/printable``.
+    var printable: JSONObject {
+        var object = JSONObject()
+        for member in members { object[member.name.printable] = member.value.printable }
+        return object
+    }
+}
+
+extension Reply {
+    /// The parameters, printable.
+    /// - Throws: ``ClientError/refused(error:reason:)``, printable too.
+    func printableResult() throws(ClientError) -> JSONObject {
+        do throws(ClientError) {
+            return try result().printable
+        } catch {
+            guard case .refused(let error, let reason) = error else { throw error }
+            throw .refused(error: error.printable, reason: reason?.printable)
+        }
+    }
+}

@@ -1,0 +1,263 @@
+import BTCPriceCore
+import Glibc
+import TestSupport
+
+/// What a venue that lies does with its true price.
+private enum Lie: String, CaseIterable {
+    /// Goes away from it at any slope and stays there.
+    case slide
+    /// Jumps and stays.
+    case step
+    /// Gives one answer again and again, at times with a new time.
+    case freeze
+    /// Gives the price of some time ago.
+    case lag
+    /// Dates its price wrongly, and gives an old one.
+    case clock
+    /// Swings around it.
+    case oscillation
+    /// Gives it in other units.
+    case scale
+}
+
+/// A lie with its numbers.
+private struct Plan: Sendable {
+    let lie: Lie
+    let start: Double
+    let end: Double
+    /// The largest distance, as a share of the price.
+    let size: Double
+    /// Seconds: how long a slide takes, the lag, or the period of a swing.
+    let span: Double
+    /// Whether a frozen or old price comes with a new time.
+    let isDatedAnew: Bool
+
+    var text: String {
+        "\(lie.rawValue) of \(Int(size * 10_000)) basis points, \(Int(span)) s, for \(Int(end - start)) s from \(Int(start)) s"
+    }
+
+    static func draw(over seconds: Double, _ generator: inout SeededGenerator) -> [Plan] {
+        var plans: [Plan] = []
+        var second = 1800.0
+        while true {
+            // From half a minute to three hours, short ones as often as long ones.
+            let length = 30 * pow(360, Double.random(in: 0...1, using: &generator))
+            guard second + length < seconds - 600 else { return plans }
+            let lie = Lie.allCases[Int.random(in: 0..<Lie.allCases.count, using: &generator)]
+            let direction = Bool.random(using: &generator) ? 1.0 : -1.0
+            plans.append(
+                Plan(
+                    lie: lie, start: second, end: second + length,
+                    // From 0.5 % to 60 %.
+                    size: direction * 0.005 * pow(120, Double.random(in: 0...1, using: &generator)),
+                    span: pow(3600, Double.random(in: 0...1, using: &generator)),
+                    isDatedAnew: Bool.random(using: &generator)))
+            second += length + Double.random(in: 300...3600, using: &generator)
+        }
+    }
+}
+
+/// A market of three days: the price everywhere, how far the honest venues lie apart, and the plans of the one that lies.
+private struct AdversaryWorld: Sendable {
+    static let days = 3
+    static let seconds = Double(days * 86_400)
+
+    /// In so many seconds a venue's servers make a new answer.
+    static let cache = ["binance": 0.0, "coinbase": 1, "bitstamp": 1, "kraken": 2]
+
+    let sources: [String]
+    let liar: String?
+    let plans: [Plan]
+    private let prices: [Double]
+    private let crashes: [(start: Double, length: Double, offsets: [String: Double])]
+    private let basis: [String: (size: Double, phase: Double)]
+
+    init(seed: UInt64, sources: [String], hasLiar: Bool) {
+        var generator = SeededGenerator(seed: seed)
+        self.sources = sources
+        let liar = sources[Int.random(in: 0..<sources.count, using: &generator)]
+        self.liar = hasLiar ? liar : nil
+        plans = Plan.draw(over: Self.seconds, &generator)
+        var basis: [String: (size: Double, phase: Double)] = [:]
+        for source in sources {
+            basis[source] = (
+                Double.random(in: -0.0012...0.0012, using: &generator), Double.random(in: 0...6.28, using: &generator)
+            )
+        }
+        self.basis = basis
+        var crashes: [(start: Double, length: Double, offsets: [String: Double])] = []
+        var drops: [(start: Double, length: Double, share: Double)] = []
+        for day in 0..<Self.days {
+            for _ in 0..<2 {
+                let start = Double(day * 86_400) + Double.random(in: 3600...82_000, using: &generator)
+                // As on 2025-10-10: some percent within minutes, and venues 2 to 3 % apart meanwhile.
+                drops.append(
+                    (
+                        start, Double.random(in: 20...180, using: &generator),
+                        Double.random(in: -0.1 ... -0.02, using: &generator)
+                    ))
+                var offsets: [String: Double] = [:]
+                for source in sources { offsets[source] = Double.random(in: -0.014...0.014, using: &generator) }
+                crashes.append((start, Double.random(in: 120...420, using: &generator), offsets))
+            }
+        }
+        self.crashes = crashes
+        var (log, volatility) = (0.0, 0.00005)
+        var prices: [Double] = []
+        for second in 0...Int(Self.seconds) {
+            if second % 3600 == 0 { volatility = [0.00004, 0.0001, 0.0003][Int.random(in: 0..<3, using: &generator)] }
+            let drawn = Double.random(in: -1...1, using: &generator) + Double.random(in: -1...1, using: &generator)
+            log += drawn * volatility * 1.22
+            log *= 0.999_995
+            var market = 60_000 * exp(log)
+            for drop in drops {
+                // It takes a day to come back.
+                let share = (Double(second) - drop.start) / drop.length
+                let back = max(0, 1 - (Double(second) - drop.start) / 86_400)
+                if share > 0 { market *= 1 + drop.share * min(1, share) * back }
+            }
+            prices.append(market)
+        }
+        self.prices = prices
+    }
+
+    /// What is true of a venue's market.
+    func fair(_ source: String, at seconds: Double) -> Double {
+        let clamped = min(max(0, seconds), Self.seconds - 1)
+        let (second, part) = (Int(clamped), clamped - clamped.rounded(.down))
+        var price = prices[second] + (prices[second + 1] - prices[second]) * part
+        if let (size, phase) = basis[source] { price *= 1 + size + 0.0003 * sin(seconds / 7000 + phase) }
+        for crash in crashes where seconds > crash.start && seconds < crash.start + crash.length {
+            let share = (seconds - crash.start) / crash.length
+            price *= 1 + (crash.offsets[source] ?? 0) * min(1, min(share, 1 - share) * 4)
+        }
+        return price
+    }
+
+    func plan(at seconds: Double) -> Plan? {
+        plans.first { $0.start <= seconds && seconds < $0.end }
+    }
+
+    func answer(of source: String, at seconds: Double) -> VenueAnswer {
+        let cache = Self.cache[source] ?? 0
+        let seen = cache > 0 ? (seconds / cache).rounded(.down) * cache : seconds
+        let fair = fair(source, at: seen)
+        // The number behind the point changes with every answer that is made anew.
+        let flutter = 1 + 0.00002 * sin(seen * 12.9898)
+        guard source == liar, let plan = plan(at: seconds) else { return dated(fair * flutter, as: seen) }
+        let passed = seconds - plan.start
+        switch plan.lie {
+        case .slide: return dated(fair * (1 + plan.size * min(1, passed / plan.span)) * flutter, as: seen)
+        case .step: return dated(fair * (1 + plan.size) * flutter, as: seen)
+        case .freeze: return dated(self.fair(source, at: plan.start), as: plan.isDatedAnew ? seen : plan.start)
+        case .lag:
+            let then = max(seen - plan.span, plan.start - 600)
+            return dated(self.fair(source, at: then) * flutter, as: plan.isDatedAnew ? seen : then)
+        case .clock: return dated(self.fair(source, at: seen - plan.span) * flutter, as: seen + plan.size * 10_000)
+        case .oscillation: return dated(fair * (1 + plan.size * sin(passed / plan.span * 6.28)), as: seen)
+        case .scale:
+            let factor = plan.isDatedAnew ? (plan.size > 0 ? 10 : 0.1) : 1 + plan.size * 0.2
+            return dated(fair * factor, as: seen)
+        }
+    }
+
+    private func dated(_ value: Double, as seconds: Double) -> VenueAnswer {
+        .madeAt(value, seconds)
+    }
+
+    /// How far a price lies outside the range of the honest venues' current ones, as a share.
+    func distance(of value: Double, at seconds: Double) -> Double {
+        let isLying = plan(at: seconds) != nil || plan(at: seconds - 3) != nil
+        var (low, high) = (Double.infinity, 0.0)
+        for source in sources where source != liar || !isLying {
+            for then in [seconds, seconds - 1, seconds - 2] {
+                let fair = fair(source, at: then)
+                (low, high) = (min(low, fair), max(high, fair))
+            }
+        }
+        return max(0, max(low / value - 1, value / high - 1))
+    }
+}
+
+/// What came of a run.
+private struct AdversaryCount: Sendable {
+    var wrong = 0
+    var stale = 0
+    var longest = 0
+    var running = 0
+    /// By the start of the plan.
+    var byPlan: [Double: Int] = [:]
+}
+
+/// Three virtual days in which one venue lies, beside the same days in which it does not, in three modes.
+/// - Parameter closely: Seconds of which every tick is printed.
+func rehearseAdversary(seed: UInt64, clock: VirtualClock, closely: Range<Double>) async throws {
+    let four = ["binance", "coinbase", "bitstamp", "kraken"]
+    let modes: [(name: String, sources: [String], rules: JudgementRules)] = [
+        ("primary", four, JudgementRules()), ("median", four, JudgementRules(mode: .median, quorum: 3)),
+        ("dollars", Array(four.dropFirst()), JudgementRules()),
+    ]
+    for (index, mode) in modes.enumerated() {
+        let drawn = seed &* 3 &+ UInt64(index)
+        let world = AdversaryWorld(seed: drawn, sources: mode.sources, hasLiar: true)
+        let honest = AdversaryWorld(seed: drawn, sources: mode.sources, hasLiar: false)
+        let (count, twin) = (
+            try await run(world, mode.rules, clock, closely), try await run(honest, mode.rules, clock, 0..<0)
+        )
+        let worst = count.byPlan.max { ($0.value, $1.key) < ($1.value, $0.key) }
+        let plan = worst.flatMap { worst in world.plans.first { $0.start == worst.key } }
+        let share = Double(count.stale - twin.stale) / AdversaryWorld.seconds * 100
+        print(
+            "\(mode.name), \(world.liar ?? "-") lies: wrong \(count.wrong) in a row \(count.longest) "
+                + "stale \(count.stale) twin \(twin.stale) (\(Double(Int(share * 100)) / 100) points more) "
+                + "twin wrong \(twin.wrong) plans \(world.plans.count)"
+        )
+        if let plan, let worst { print("  worst plan: \(worst.value) s wrong by a \(plan.text)") }
+    }
+}
+
+private func run(
+    _ world: AdversaryWorld, _ rules: JudgementRules, _ clock: VirtualClock, _ closely: Range<Double>
+) async throws -> AdversaryCount {
+    let begun = clock.now.seconds
+    let venues = try world.sources.map { name in
+        try ScriptedVenue(name, clock: clock) { seconds, _ in
+            let answer = world.answer(of: name, at: seconds - begun)
+            guard case .madeAt(let value, let then) = answer else { return answer }
+            return .madeAt(value, then + begun)
+        }
+    }
+    let count = Shared(AdversaryCount())
+    let daemon = await VirtualDaemon(
+        venues, clock: clock, store: MemoryStore(), rules: rules, jitter: { 0.5 }, tally: Shared(Tally())
+    ) { state in
+        let seconds = clock.now.seconds - begun
+        if closely.contains(seconds) {
+            print(
+                "\(seconds) \(state.freshness) \(state.quote.map { "\($0.value) \($0.source)" } ?? "-") "
+                    + "\(state.confirmation?.rawValue ?? "") \(state.failure ?? "") fair \(world.fair("kraken", at: seconds))"
+            )
+        }
+        count.update { count in
+            guard state.freshness == .fresh, let quote = state.quote else {
+                count.stale += 1
+                count.running = 0
+                return
+            }
+            let read = Double(quote.timestamp.milliseconds - VirtualDaemon.wallStart) / 1000 - begun - 0.04
+            guard world.distance(of: quote.value.approximate, at: read) > 0.01 else {
+                count.running = 0
+                return
+            }
+            count.wrong += 1
+            count.running += 1
+            count.longest = max(count.longest, count.running)
+            if let plan = world.plan(at: read) ?? world.plan(at: read - 30) {
+                count.byPlan[plan.start, default: 0] += 1
+            }
+        }
+    }
+    try await clock.sleep(until: .init(offset: .seconds(begun + AdversaryWorld.seconds) - .milliseconds(500)))
+    await daemon.stop()
+    return count.current
+}
