@@ -28,7 +28,9 @@ struct CommandLineRepair {
         while index < given.count, given[index].hasPrefix("-") {
             index += Self.valued.contains(given[index]) ? 2 : 1
         }
-        guard index < given.count else {
+        // The parser's own: scripts for completions, and what they call.
+        let isForParser = given.first.map { $0.hasPrefix("--generate-completion-script") || $0 == "---completion" }
+        guard index < given.count, isForParser != true else {
             arguments = given
             return
         }
@@ -38,7 +40,7 @@ struct CommandLineRepair {
             verb = word
             return
         }
-        complaint = "there is no command '\(word)'."
+        complaint = "no command '\(word)'."
         if let meant = Self.meant(by: word) { complaint? += " Did you mean '\(meant)'?" }
     }
 

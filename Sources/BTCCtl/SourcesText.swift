@@ -55,7 +55,7 @@ struct SourcesText {
 
     /// An address that is not the exchange's own.
     private func elsewhere(_ report: SourceReport) -> String {
-        report.isElsewhere ? "requested at \(report.address), which is not the exchange's own address" : ""
+        report.isElsewhere ? "at \(report.address), not the exchange's own address" : ""
     }
 
     /// The share of the limit that is used up the most.

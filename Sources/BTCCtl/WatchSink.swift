@@ -135,6 +135,7 @@ struct TerminalSink: WatchSink {
     private var screen = Screen()
     private var last: StateMessage?
     private var isLost = false
+    private var note: String?
 
     /// The age goes on when nothing comes.
     var refreshPeriod: Duration? { .seconds(1) }
@@ -154,6 +155,8 @@ struct TerminalSink: WatchSink {
         refresh()
     }
 
+    mutating func tell(_ note: String) { self.note = note }
+
     mutating func lost(_ complaint: Complaint) {
         isLost = true
         refresh()
@@ -165,7 +168,12 @@ struct TerminalSink: WatchSink {
         model.show(last.state, at: now)
         if isLost { model.updatesFailed(Self.lostDaemon) }
         let size = Screen.size
-        let lines = view.lines(last.state, model, at: now, width: size.width)
+        var lines = view.lines(last.state, model, at: now, width: size.width)
+        if let note {
+            let words = WatchView.wrapped(note.split(separator: " ").map(String.init), width: size.width)
+            // The price comes first if there is no room for both.
+            if words.count + lines.count <= size.height { lines.insert(contentsOf: words.map { StyledLine($0) }, at: 0) }
+        }
         Output.write(screen.draw(lines, in: size, isColored: isColored), to: STDOUT_FILENO)
     }
 

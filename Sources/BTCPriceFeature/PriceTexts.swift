@@ -7,8 +7,7 @@ public enum PriceTexts {
     /// Said before the last value while the updates are paused.
     public static let paused = "Paused."
     /// What to do about a pause.
-    public static let resume =
-        "'btcctl resume' starts the updates again. A pause for want of clients ends by itself with the next call."
+    public static let resume = "'btcctl resume' starts the updates again; if nobody had asked, this call does."
     /// Said of a price that no second source has confirmed.
     public static let unconfirmed = "Unconfirmed: no second source has confirmed this price."
 

@@ -122,7 +122,7 @@ def _():
     for words in (["dance"], ["current", "--refresh", "--no-cache"], ["current", "--max-age", "x"], ["watch", "--refresh"]):
         result = Result(subprocess.run([str(BINARIES / "btcctl"), *words], capture_output=True, text=True))
         equal((result.status, result.out), (64, ""), words)
-        assert "Usage: btcctl" in result.err, result
+        assert re.fullmatch(r"btcctl: .* See 'btcctl .*--help'\.\n", result.err), result
     result = Result(subprocess.run([str(BINARIES / "btcctl"), "current", "--json", "--dance"], capture_output=True, text=True))
     equal((result.status, result.json["error"], result.err), (64, "usage", ""))
     for words, text in ((["--version"], "btcctl 0.1.0\n"), (["--help"], "USAGE: btcctl"), (["help", "current"], "--max-age")):

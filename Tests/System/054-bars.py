@@ -53,8 +53,8 @@ def current(place, bar, *arguments, timeout=20):
 def _():
     place, simulator = Place(), replaying("68901.23")
     known_price(place, "68901.23")
-    daemon = Daemon(place, simulator.urls, sources=["binance"])
-    fresh(place)
+    daemon = Daemon(place, simulator.urls)
+    settled(place)
     for bar in BARS:
         equal(current(place, bar), ("$68,901.23", ["ok"]), bar)
     simulator.faults("* always status 500")
@@ -107,7 +107,7 @@ def _():
                    what=lambda: f"{text} {classes}, not {[seen[bar][-1:] for bar in BARS]}")
 
     every("-", ["error"])
-    daemon = Daemon(place, simulator.urls, "--tick-interval-ms", "200", "--tick-budget-ms", "1000", sources=["binance"])
+    daemon = Daemon(place, simulator.urls, "--tick-interval-ms", "200", "--tick-budget-ms", "1000")
     every("$68,000.00", ["ok"])
     time.sleep(1)
     simulator.faults("* always price 68010")

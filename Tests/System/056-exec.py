@@ -15,8 +15,8 @@ class Stage:
         self.place = Place()
         known_price(self.place, "68000")
         self.simulator = replaying("68000")
-        self.daemon = Daemon(self.place, self.simulator.urls, "--tick-interval-ms", "100", "--tick-budget-ms", "1000", sources=["binance"])
-        fresh(self.place)
+        self.daemon = Daemon(self.place, self.simulator.urls, "--tick-interval-ms", "100", "--tick-budget-ms", "1000")
+        settled(self.place)
         self.file = Path(tempfile.mkdtemp(prefix="btc-priced-exec-"), "log")
         atexit.register(shutil.rmtree, self.file.parent, ignore_errors=True)
         self.process = spawn(
@@ -42,7 +42,7 @@ class Stage:
 
 @scenario("the command runs at each change of price and freshness, and is told all there is")
 def _():
-    stage = Stage('env | grep ^BTCCTL_ | sort | tr "\\n" ";" >>"$LOG"; echo >>"$LOG"')
+    stage = Stage('env | grep ^BTCCTL_ | sort | tr "\\n" "|" >>"$LOG"; echo >>"$LOG"')
     wait_until(lambda: len(stage.lines()) == 1, what="the first price")
     stage.price("68010.5")
     wait_until(lambda: len(stage.lines()) == 2, what="the second")
@@ -51,7 +51,7 @@ def _():
     wait_until(lambda: len(stage.lines()) == 3, what="stale")
     stage.price("68010.5")
     wait_until(lambda: len(stage.lines()) == 4, what="fresh")
-    seen = [dict(pair.split("=", 1) for pair in line.rstrip(";").split(";")) for line in stage.lines()]
+    seen = [dict(pair.split("=", 1) for pair in line.rstrip("|").split("|")) for line in stage.lines()]
     names = ["AGE_MS", "CONDITION", "CONFIRMATION", "CURRENCY", "DIRECTION", "FAILURE", "FRESHNESS", "MARKET", "PREVIOUS_VALUE", "PRICE",
              "SOURCE", "TIME", "TIMESTAMP", "VALUE", "WARNING"]
     for variables in seen:
@@ -106,7 +106,7 @@ def _():
     stage.logged("fresh ", "fresh ")
     stage.daemon.stop()
     stage.logged("fresh ", "fresh ", "stale btc-priced can't be reached")
-    stage.daemon = Daemon(stage.place, stage.simulator.urls, "--tick-interval-ms", "100", "--tick-budget-ms", "1000", sources=["binance"])
+    stage.daemon = Daemon(stage.place, stage.simulator.urls, "--tick-interval-ms", "100", "--tick-budget-ms", "1000")
     wait_until(lambda: stage.lines()[-1] == "fresh ", what="its return")
     out, err = stage.end()
     equal(out, "")

@@ -329,10 +329,10 @@ def _():
         connection.send({"method": f"{PRICE}.GetPrice", "parameters": {"cachePolicy": "remoteFirst"}})
     replies = [connection.receive() for connection in connections]
     busy = [reply for reply in replies if "error" in reply]
-    equal((len(busy), busy[0]), (30, {"error": f"{PRICE}.Busy", "parameters": {"limit": 50}}))
+    equal((len(busy), busy[0]), (42, {"error": f"{PRICE}.Busy", "parameters": {"limit": 38}}), "one user gets three quarters of 50")
     equal({reply["parameters"]["state"]["freshness"] for reply in replies if "error" not in reply}, {"fresh"})
     status = btcctl(small, "status", "--json").json["status"]
-    equal({limit["name"]: limit["hits"] for limit in status["clients"]["limits"]}["pendingCalls"], 30)
+    equal({limit["name"]: limit["hits"] for limit in status["clients"]["limits"]}["pendingCalls"], 42)
     second.stop()
 
 

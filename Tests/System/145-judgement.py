@@ -81,7 +81,7 @@ def _():
                      r"bitstamp \(\S+\) contradict", stale[0]["failure"]), stale[0]["failure"]
     equal(states[-1]["quote"]["source"], "coinbase")
     text = btcctl(place, "sources").out
-    assert re.search(r"(?m)^[z?] +binance .*implausible: ", text), text
+    assert re.search(r"(?m)^[z?] +binance .*\n    .*implausible: ", text), text
     status = btcctl(place, "status").out
     assert re.search(r"(?m)^Judged +: \d confirmed, 0 unconfirmed, 1 withheld$", status), status
     simulator.faults("")
@@ -125,8 +125,9 @@ def _():
 def _():
     shown = []
     for policy in ("warn", "convert", "refuse"):
-        place, simulator = Place(), Simulator("--seed", "7", faults="binance always price x1.1111")
-        daemon = Daemon(place, simulator.urls, "--currency-usdt", policy, sources=THREE)
+        place, simulator = Place(), Simulator(
+            "--seed", "7", faults="binance always price x1.1111\nkraken always usdt 0.9")
+        daemon = Daemon(place, simulator.urls, "--currency-usdt", policy, sources=(*THREE, "kraken"))
         wait_until(lambda: daemon.said("USDT is off its peg: USDT is at 0.9"), seconds=30, what="the journal's line")
         wait_until(lambda: btcctl(place, "current", "--json").json["warning"], what="the warning")
         state = fresh(place)
@@ -145,7 +146,7 @@ def _():
             assert f"; {conversion['value']} USDT at " in status or " USDT at 0.9" in status, status
         else:
             equal(state["quote"]["source"], "coinbase")
-            assert re.search(r"(?m)^U +binance .* passed over while USDT is off its peg$", btcctl(place, "sources").out)
+            assert re.search(r"(?m)^U +binance .*\n    skipped while USDT is off its peg$", btcctl(place, "sources").out)
         shown.append(f"{policy} {price}")
         daemon.stop()
     return ", ".join(shown)

@@ -25,9 +25,9 @@ def normal(text, place):
     text = re.sub(r"(?:<)?\b\d+(\.\d)? s ago", "<age> ago", text)
     text = re.sub(r"up \d+(\.\d)? s", "up <age>", text)
     text = re.sub(r"\b\d+ ms\b", "<ms>", text)
-    text = re.sub(r"\b\d+ of (\d+ in [\d.]+ (?:s|min|h 0 min))(  \d+)?", r"<n> of \1  <n>", text)
-    # Which one it is closest to changes a second after a question.
-    text = re.sub(r"of (400 in 1 s|10000 in 10 min)", "of <one of its limits>", text)
+    text = re.sub(r"cooldown for \d+ s", "cooldown for <n> s", text)
+    text = re.sub(r"(?m)(  (?:68,901\.23|-)  )(?:\d+(?:\.\d)? s)  ", r"\1<age>  ", text)
+    text = re.sub(r"(?m)  \d+ %$", "  <n> %", text)
     text = re.sub(r"pid \d+", "pid <pid>", text)
     text = re.sub(r"[0-9a-f]{16}", "<instance>", text)
     text = re.sub(r"\d+ (done|watching|call)s?\b", r"<n> \1", text)
@@ -61,7 +61,7 @@ PRICE = "68901.23"
 LIMITED = '{"status":"error","reason":"exceeded rate limit","code":"400.002"}'
 CASES = [
     ("all is well", "", ALL,
-     {"binance": "current", "cryptocompare": "noKey", "coinbase": "untried", "bitstamp": "untried", "kraken": "untried"}),
+     {"binance": "current", "cryptocompare": "noKey", "coinbase": "ready", "bitstamp": "untried", "kraken": "untried"}),
     ("a fallback is looked at, a slow one", "", ("binance", "kraken"), {"binance": "current", "kraken": "slow"}),
     ("a fallback is looked at", "", ("binance", "coinbase"), {"binance": "current", "coinbase": "ready"}),
     ("a fallback gives nothing", "coinbase always status 500", ("binance", "coinbase"),
@@ -72,7 +72,7 @@ CASES = [
      {"binance": "resting", "coinbase": "current"}),
     ("its rest is over", "binance always status 500", ("binance", "coinbase"),
      {"binance": "probing", "coinbase": "current"}),
-    ("the only one can't be asked so often", "", ("kraken",), {"kraken": "full"}),
+    ("the only one can't be asked so often", "", ("kraken",), {"kraken": "current"}),
 ]
 
 

@@ -22,8 +22,8 @@ class Room:
         self.place = Place()
         known_price(self.place, "68901.23")
         self.simulator = replaying("68901.23")
-        self.daemon = Daemon(self.place, self.simulator.urls, sources=["binance"])
-        fresh(self.place)
+        self.daemon = Daemon(self.place, self.simulator.urls)
+        settled(self.place)
         self.home = Path(tempfile.mkdtemp(prefix="btc-priced-examples-"))
         atexit.register(shutil.rmtree, self.home, ignore_errors=True)
         for name in ("notify-send", "bitcoind"):

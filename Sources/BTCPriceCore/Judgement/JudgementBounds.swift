@@ -74,7 +74,7 @@ public enum JudgementBounds {
     static let standstillMove = 0.0025
     /// From here on USDT is off its peg, and below that it is back: in quiet years it stays within 0.2 %.
     static let offPeg = (from: 0.01, back: 0.008)
-    /// The oldest USDT/USD rate that a price is converted with.
+    /// The oldest USDT/USD rate that counts. Off its peg a price is converted with one of lately only.
     static let oldestRate = Duration.seconds(3600).wholeMilliseconds
     /// In a median, what lies farther from it is an outlier.
     static let outlier = 0.015

@@ -155,7 +155,7 @@ struct PriceJudge: Sendable {
     }
 
     private func converted(_ price: FetchedPrice) -> (Decimal, Conversion)? {
-        guard let rate = judgement.tether.usableRate(at: price.observed.boottime) else { return nil }
+        guard let rate = judgement.tether.conversionRate(at: price.observed.boottime) else { return nil }
         let value = (price.quote.value * rate.value).rounded(toPlaces: 8)
         guard (QuoteCheck.lowest...QuoteCheck.highest).contains(value) else { return nil }
         return (

@@ -36,7 +36,13 @@ struct TetherMeasurement: Sendable {
     /// The rate as it is now; `nil` before the first measurement.
     private(set) var rate: TetherRate?
 
-    /// The rate, if it is not too old to convert a price with.
+    /// The rate, if it is not too old to convert a price with: off its peg USDT moves.
+    func conversionRate(at boottime: Int64) -> TetherRate? {
+        guard let rate = usableRate(at: boottime) else { return nil }
+        return !rate.isOffPeg || boottime - rate.measuredBoottime <= JudgementBounds.lately ? rate : nil
+    }
+
+    /// The rate, if it is not too old to say whether USDT is off its peg.
     func usableRate(at boottime: Int64) -> TetherRate? {
         rate.flatMap { boottime - $0.measuredBoottime <= JudgementBounds.oldestRate ? $0 : nil }
     }

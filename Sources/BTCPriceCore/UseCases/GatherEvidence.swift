@@ -89,7 +89,7 @@ struct GatherEvidence<C: Clock>: Sendable where C.Duration == Duration {
         if judgement.needsWitness(for: evidence.price, besides: evidence.witnesses) { return true }
         // What one USDT is worth is told by any dollar price.
         return rules.tether == .convert && evidence.price.quote.isInTether
-            && judgement.tether.usableRate(at: evidence.price.observed.boottime) == nil
+            && judgement.tether.conversionRate(at: evidence.price.observed.boottime) == nil
             && evidence.witnesses.allSatisfy(\.quote.isInTether)
     }
 }

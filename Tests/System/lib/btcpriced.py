@@ -255,6 +255,16 @@ def fresh(place):
     return wait_until(look, what="a fresh price")
 
 
+def settled(place):
+    """The state as btcctl shows it, once one source alone stands behind it: the first price is confirmed by a second one."""
+    return wait_until(
+        lambda: (lambda s: s if s["confirmation"] == "single" else None)(fresh(place)), what="a price of one source alone")
+
+
+# What `watch` says first of prices that are a simulator's.
+NOTE = re.compile(r"Not from the exchanges' own addresses .*\n")
+
+
 def running():
     """A place, a simulator and a daemon that has a price."""
     place, simulator = Place(), Simulator("--seed", "1")

@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+"""What people read: that a price is old, paused, unconfirmed or not there, and what is wrong with a command line. The screens are kept in
+docs/screens.md; UPDATE_GOLDEN=1 writes them anew, and the diff is to be read."""
+
+import os
+import pty
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+
+PAGE = ROOT / "docs" / "screens.md"
+PRICE = "io.btcpriced.Price"
+
+
+def screen(name, command, text):
+    """Holds a screen against its section of the page, what changes from run to run apart."""
+    text = re.sub(r"[A-Z][a-z]{2} \d{1,2}, \d\d:\d\d", "Nov 22, 14:30", text)
+    text = re.sub(r"[A-Z][a-z]{2} \d{1,2} \d{4}, \d\d:\d\d", "Nov 22 2024, 14:30", text)
+    text = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:40001", text)
+    text = re.sub(r"(\d+\.\d|\d+) s (?=old|ago)", "0.3 s ", text)
+    text = re.sub(r"cooldown for \d+ s", "cooldown for 4 s", text)
+    text = "".join(line.rstrip() + "\n" for line in text.splitlines())
+    wide = [line for line in text.splitlines() if len(line) > 79 and not line.startswith("Failed to")]
+    assert not wide, f"wider than 80 columns: {wide}"
+    section = f"## {name}\n\n```\n$ {command}\n{text}```\n"
+    page = PAGE.read_text()
+    if os.environ.get("UPDATE_GOLDEN"):
+        parts = re.split(r"(?m)^(?=## )", page)
+        parts = [part for part in parts if not part.startswith(f"## {name}\n")]
+        PAGE.write_text("".join(part.rstrip("\n") + "\n\n" for part in parts + [section]).rstrip("\n") + "\n")
+    else:
+        assert section in page, f"docs/screens.md has otherwise:\n{section}"
+
+
+class Answering:
+    """A daemon that says what it is told to say: as an old one, or a hostile one, does."""
+
+    def __init__(self, place, parameters, error=None):
+        self.parameters, self.error = parameters, error
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(place.socket)
+        self.listener.listen()
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        while True:
+            connection, _ = self.listener.accept()
+            threading.Thread(target=self._reply, args=(connection,), daemon=True).start()
+
+    def _reply(self, connection):
+        rest = b""
+        while part := connection.recv(4096):
+            rest += part
+            while b"\0" in rest:
+                call, rest = rest.split(b"\0", 1)
+                more = json.loads(call).get("more", False)
+                reply = {"parameters": self.parameters, **({"error": self.error} if self.error else {}),
+                         **({"continues": True} if more else {})}
+                connection.sendall(json.dumps(reply).encode() + b"\0")
+
+
+def state(value="69691.06", timestamp=None, freshness="fresh", confirmation="single", failure=None, **changes):
+    now = int(time.time() * 1000)
+    return {"state": {
+        "instance": "i", "tick": 3, "freshness": freshness,
+        "quote": {"value": value, "currency": "USD", "timestamp": now if timestamp is None else timestamp,
+                  "source": "binance", "market": "BTC/USDT"} | changes,
+        "observedBoottime": None, "confirmation": confirmation, "failure": failure}}
+
+
+def on_terminal(place, *arguments, environment=None):
+    """What btcctl writes with standard error and standard output on a terminal of 80 columns."""
+    master, slave = pty.openpty()
+    process = spawn([BINARIES / "btcctl", *arguments, "--socket", place.socket], stdin=slave, stdout=slave, stderr=slave,
+                    env={**os.environ, "COLUMNS": "80", **(environment or {})})
+    os.close(slave)
+    text = b""
+    try:
+        while part := os.read(master, 4096):
+            text += part
+    except OSError:
+        pass
+    process.wait(timeout=10)
+    os.close(master)
+    return text.decode().replace("\r\n", "\n")
+
+
+@scenario("9. a price that is not of this year gets its year, and beyond a day its age")
+def _():
+    place = Place()
+    two_years = int(time.time() * 1000) - 730 * 86_400_000 - 60_000
+    year = time.gmtime(two_years / 1000).tm_year
+    stamp = time.strftime("%b ", time.gmtime(two_years / 1000)) + str(time.gmtime(two_years / 1000).tm_mday)
+    clock = time.strftime("%H:%M", time.gmtime(two_years / 1000))
+    Answering(place, state(timestamp=two_years, freshness="stale", failure="binance: no answer within 800 ms"))
+    result = btcctl(place, "current")
+    equal(result.out, f"{stamp} {year}, {clock} - $69,691.06\n")
+    equal(result.err, "Failed to update value. Displaying last updated value from "
+                      f"{stamp} {year}, {clock} (730 days ago)\n")
+    text = on_terminal(place, "current")
+    screen("Old", "btcctl current", text)
+    assert text.splitlines()[1] == "Reason: binance: no answer within 800 ms" or \
+        "Reason: binance: no answer within 800 ms\n" in text, text
+    for arguments in (["convert", "0.05btc"], ["current", "--bar", "waybar"], ["current", "--bar", "i3blocks"]):
+        result = btcctl(place, *arguments)
+        assert f"{year}, {clock}" in result.out + result.err, (arguments, result)
+
+
+@scenario("10. paused is not failed, and a price fetched while paused has no banner")
+def _():
+    place, simulator = Place(), replaying("68901.23")
+    daemon = Daemon(place, simulator.urls)
+    fresh(place)
+    btcctl(place, "pause")
+    result = btcctl(place, "current")
+    assert result.err.startswith("Paused. Displaying last updated value from "), result
+    screen("Paused", "btcctl current", on_terminal(place, "current"))
+    assert "'btcctl resume'" in on_terminal(place, "current")
+    result = btcctl(place, "current", "--refresh")
+    equal((result.status, result.err), (0, ""), "a price of this moment")
+    wait_until(lambda: btcctl(place, "current").err.startswith("Paused."), what="its ageing")
+    equal(btcctl(place, "current", "--json").json["failure"], "paused")
+    daemon.stop()
+
+
+@scenario("10. the same with tick.pause-when-idle")
+def _():
+    place, simulator = Place(), replaying("68901.23")
+    daemon = Daemon(place, simulator.urls, "--tick-pause-when-idle", "1")
+    fresh(place)
+    wait_until(lambda: daemon.said("stand still until somebody does"), seconds=20, what="the pause")
+    time.sleep(2.5)
+    result = btcctl(place, "current")
+    assert result.err.startswith("Paused. Displaying last updated value from "), result
+    daemon.stop()
+
+
+@scenario("11. unconfirmed is said, and fires no alarm unless it is asked for")
+def _():
+    place = Place()
+    Answering(place, state("99999999", confirmation="unconfirmed"))
+    note = "Unconfirmed: no second source has confirmed this price.\n"
+    equal(btcctl(place, "current").err, note)
+    screen("Unconfirmed", "btcctl current", on_terminal(place, "current"))
+    bar = json.loads(btcctl(place, "current", "--bar", "waybar").out)
+    equal(bar["class"], ["unconfirmed"])
+    assert "Unconfirmed" in bar["tooltip"], bar
+    result = btcctl(place, "wait", "--above", "70k", "--timeout", "1s")
+    equal(result.status, 75)
+    assert "not confirmed" in result.err, result
+    equal(btcctl(place, "wait", "--above", "70k", "--timeout", "1s", "--unconfirmed").status, 0)
+    equal(btcctl(place, "wait", "--confirmed", "--timeout", "1s").status, 75)
+    told = Path(tempfile.mkdtemp(), "told")
+    for extra, expected in (([], False), (["--unconfirmed"], True)):
+        process = spawn([BINARIES / "btcctl", "watch", "--above", "70k", *extra, "--exec", f"echo x >> {told}",
+                         "--socket", place.socket])
+        if expected:
+            wait_until(told.exists, what="the alarm")
+        else:
+            time.sleep(0.7)
+            assert not told.exists(), "an unconfirmed price fired an alarm"
+        process.terminate()
+    watch = Watch(place)
+    wait_until(lambda: note.strip() in watch.errors, what="the note beside the watch")
+    watch.stop()
+
+
+@scenario("12. no price at all says why, and an alarm tells direction and previous value from its first firing")
+def _():
+    place = Place()
+    daemon = Daemon(place, None, sources=("binance",))
+    failure = wait_until(lambda: btcctl(place, "current", "--json").json["failure"], what="a failed tick")
+    result = btcctl(place, "current")
+    equal((result.status, result.out), (1, "-\n"))
+    lines = result.err.splitlines()
+    screen("No price", "btcctl current", result.out + result.err)
+    equal(lines[0], "Failed to update value.")
+    assert lines[1].startswith("Reason: binance: not reached: "), (lines, failure)
+    daemon.stop()
+    place, simulator = Place(), replaying("68000", "68000", "68000", "68000", "68000", "68100")
+    daemon = Daemon(place, simulator.urls, "--tick-interval-ms", "500")
+    fresh(place)
+    told = Path(tempfile.mkdtemp(), "told")
+    process = spawn([BINARIES / "btcctl", "watch", "--above", "68050", "--socket", place.socket, "--exec",
+                     f'echo "$BTCCTL_PREVIOUS_VALUE $BTCCTL_VALUE $BTCCTL_DIRECTION" > {told}'])
+    wait_until(lambda: told.exists() and told.read_text(), what="the alarm")
+    equal(told.read_text().strip(), "68000 68100 up")
+    process.terminate()
+    daemon.stop()
+
+
+@scenario("13. sources fits 80 columns, with each source's price and reason")
+def _():
+    place, simulator = Place(), replaying("68901.23")
+    simulator.faults("bitstamp always status 403\nkraken always delay 2s")
+    daemon = Daemon(place, simulator.urls, sources=("binance", "cryptocompare", "coinbase", "bitstamp", "kraken"))
+    fresh(place)
+    wait_until(lambda: {"R"} & {s["letter"] for s in btcctl(place, "sources", "--json").json["sources"]}, seconds=60,
+               every=0.2, what="the refusal")
+    text = btcctl(place, "sources").out
+    assert max(map(len, text.splitlines())) < 80, text
+    assert re.search(r"(?m)^\* +binance +BTC/USDT +68,901\.23 ", text), text
+    assert re.search(r"(?m)^R +bitstamp .*\n    cooldown until .*: refused: HTTP 403", text), text
+    assert "UTC" not in text, text
+    assert re.search(r"(?m)^   +Source +Market +Price +Age +p50 +p99 +Limit$", text), text
+    if os.environ.get("UPDATE_GOLDEN"):
+        # Its columns are as wide as what is in them, so the page has one run's.
+        screen("Sources", "btcctl sources", text)
+
+
+@scenario("13. a source that has not answered is not called well, and short cooldowns are told in seconds")
+def _():
+    place, simulator = Place(), replaying("68901.23")
+    simulator.faults("binance always status 503")
+    daemon = Daemon(place, simulator.urls, sources=("binance", "coinbase", "kraken"))
+    text = wait_until(lambda: (lambda t: t if re.search(r"(?m)^z +binance", t) else None)(btcctl(place, "sources").out),
+                      seconds=20, every=0.1, what="the cooldown")
+    assert re.search(r"cooldown for \d s: not available: HTTP 503", text), text
+    simulator.faults("* always dark")
+    other = Place()
+    second = Daemon(other, simulator.urls, sources=("kraken",))
+    time.sleep(0.4)
+    equal(btcctl(other, "sources", "--json").json["sources"][0]["use"], "untried")
+    second.stop()
+    daemon.stop()
+
+
+@scenario("14. other addresses than the exchanges' own are said by sources, status and the first line of watch")
+def _():
+    place, simulator = Place(), replaying("68901.23")
+    daemon = Daemon(place, simulator.urls)
+    fresh(place)
+    note = "Not from the exchanges' own addresses (a simulator, a mirror or a proxy): binance, coinbase."
+    equal(btcctl(place, "status").out.splitlines()[0], note)
+    assert "not the exchange's own address" in " ".join(btcctl(place, "sources").out.split())
+    watch = Watch(place)
+    wait_until(lambda: watch.errors, what="the note")
+    equal(watch.errors[0], note)
+    watch.stop()
+    daemon.stop()
+
+
+@scenario("15. typos of commands get the command, errors are one line, options may stand before the command")
+def _():
+    place, simulator = Place(), replaying("68901.23")
+    daemon = Daemon(place, simulator.urls)
+    fresh(place)
+
+    def error(*arguments):
+        done = btcctl(None, *arguments)
+        equal((done.status, done.out), (64, ""), arguments)
+        equal(done.err.count("\n"), 1, done.err)
+        return done.err.rstrip("\n")
+    for typo, meant in (("curent", "current"), ("price", "current"), ("get", "current"), ("wtach", "watch"),
+                        ("source", "sources"), ("stop", "pause")):
+        equal(error(typo), f"btcctl: no command '{typo}'. Did you mean '{meant}'? See 'btcctl --help'.")
+    text = error("current", "--watch")
+    assert "--utc" not in text and "'btcctl watch'" in text and text.endswith("See 'btcctl current --help'."), text
+    screen("A mistake", "btcctl curent", btcctl(None, "curent").err)
+    result = Result(subprocess.run([BINARIES / "btcctl", "--socket", place.socket, "--raw", "current"],
+                                   capture_output=True, text=True))
+    equal((result.out, result.err), ("68901.23\n", ""))
+    help_text = btcctl(None, "current", "--help").out
+    assert help_text.index("btcctl current --raw") < help_text.index("USAGE"), help_text
+    daemon.stop()
+
+
+@scenario("15. amounts and durations are understood as people write them")
+def _():
+    place, simulator = Place(), replaying("70000")
+    daemon = Daemon(place, simulator.urls)
+    fresh(place)
+    for arguments, expected in ((["0.05", "btc"], "0.05 BTC = 5,000,000 sat = $3,500.00"),
+                                ([".5btc"], "0.5 BTC = 50,000,000 sat = $35,000.00"),
+                                (["$70,000"], "$70,000.00 = 1 BTC = 100,000,000 sat"),
+                                (["70k"], "$70,000.00 = 1 BTC = 100,000,000 sat")):
+        equal(btcctl(place, "convert", *arguments).out.strip(), expected, arguments)
+    for duration in ("30s", "5m", "1h", "1d", "30"):
+        equal(btcctl(place, "current", "--max-age", duration).status, 0, duration)
+    equal(btcctl(place, "wait", "--above", "$69,000", "--timeout", "5s", "--unconfirmed").status, 0)
+    daemon.stop()
+
+
+@scenario("19. what a daemon says is printed without what a terminal would obey, and a price of zero is malformed")
+def _():
+    bad = "\x1b]0;owned\x07\u202etfel\u0085\u009b31m\n"
+    place = Place()
+    Answering(place, state(freshness="stale", failure=bad, confirmation="single", source=bad, market=bad))
+    for arguments in (["current"], ["current", "--json"], ["current", "--bar", "waybar"],
+                      ["current", "--format", "{source} {market} {failure}"], ["convert", "1btc"]):
+        result = btcctl(place, *arguments)
+        text = result.out + result.err + on_terminal(place, *arguments)
+        for scalar in ("\x1b", "\x07", "\u202e", "\u0085", "\u009b"):
+            assert scalar not in text, (arguments, text)
+    assert "\\u{1b}]0;owned" in btcctl(place, "current", "--format", "{source}").out
+    for value in ("0", "-1", "0.00"):
+        place = Place()
+        Answering(place, state(value))
+        result = btcctl(place, "current")
+        equal((result.status, result.out), (69, ""), value)
+    refusing = Place()
+    Answering(refusing, {"reason": bad}, error=f"{PRICE}.FetchFailed")
+    result = btcctl(refusing, "current", "--no-cache")
+    assert "\x1b" not in result.err and "owned" in result.err, result
+
+
+main()

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""What can't work is refused or ended with an error that says what to do, and nobody is left waiting."""
+
+import os
+import pty
+import resource
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+
+PRICE = "io.btcpriced.Price"
+
+
+@scenario("16. --reload refuses a daemon with a terminal, which the signal would end")
+def _():
+    place, simulator = Place(), replaying("68901.23")
+    child, master = pty.fork()
+    command = [BINARIES / "btc-priced", "--state-directory", place.state, "--runtime-directory", place.runtime, "--sources",
+               "binance", "--source-binance-url", simulator.urls["binance"]]
+    if child == 0:
+        os.execv(command[0], [str(word) for word in command])
+    try:
+        fresh(place)
+        done = subprocess.run([BINARIES / "btc-priced", "--reload", str(child)], capture_output=True, text=True)
+        equal(done.returncode, 1)
+        assert "has a terminal" in done.stderr, done.stderr
+        equal(btcctl(place, "current", "--json").status, 0, "it lives on")
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(master)
+
+
+@scenario("16. no domain that is not ours is named by the interface, the packages or a request")
+def _():
+    place, simulator, daemon = running()
+    info = Varlink(place.socket).call("org.varlink.service.GetInfo")["parameters"]
+    equal(info["url"], "man:btc-priced(8)")
+    daemon.stop()
+    for path in [*ROOT.glob("packaging/**/*"), *ROOT.glob("docs/*"), ROOT / "README.md", *ROOT.glob("systemd/**/*")]:
+        if path.is_file():
+            text = path.read_text(errors="replace").replace("io.btcpriced", "")
+            assert "btcpriced." not in text and "Homepage:" not in text, path
+
+
+@scenario("17. a daemon whose socket or runtime directory is removed ends with an error within seconds")
+def _():
+    for remove in (lambda place: os.unlink(place.socket), lambda place: shutil.rmtree(place.runtime)):
+        place, simulator = Place(), replaying("68901.23")
+        daemon = Daemon(place, simulator.urls)
+        fresh(place)
+        remove(place)
+        equal(daemon.process.wait(timeout=10), 1)
+        assert daemon.said("The socket's file was removed or replaced"), daemon.lines
+        os.makedirs(place.runtime, exist_ok=True)
+        again = Daemon(place, None)
+        equal(btcctl(place, "current", "--raw").out, "68901.23\n", "the price is kept")
+        again.stop()
+
+
+@scenario("18. a FIFO in the place of a file neither hangs the daemon nor loses a save")
+def _():
+    place, simulator = Place(), replaying("68901.23")
+    for folder in (place.runtime, place.state):
+        os.mkfifo(f"{folder}/last-quote.json.new")
+    daemon = Daemon(place, simulator.urls)
+    fresh(place)
+    wait_until(lambda: Path(place.runtime, "last-quote.json").is_file(), what="the save")
+    status, seconds = daemon.stop()
+    equal(status, 0)
+    assert Path(place.state, "last-quote.json").is_file(), "not kept over a reboot"
+    for folder in (place.runtime, place.state):
+        os.unlink(f"{folder}/last-quote.json")
+        os.mkfifo(f"{folder}/last-quote.json")
+    os.mkfifo(f"{place.state}/config.toml")
+    done = subprocess.run([BINARIES / "btc-priced", "--config", f"{place.state}/config.toml", "--check-config"],
+                          capture_output=True, text=True, timeout=10)
+    equal(done.returncode, 78)
+    assert "not a regular file" in done.stderr, done.stderr
+    daemon = Daemon(place, simulator.urls)
+    fresh(place)
+    equal(daemon.stop()[0], 0)
+
+
+@scenario("18. one directory for state and runtime, a NUL in a path, and too few descriptors are refused at the start")
+def _():
+    place = Place()
+
+    def refused(*arguments, status=78, **options):
+        done = subprocess.run([BINARIES / "btc-priced", "--sources", "binance", *arguments], capture_output=True, text=True,
+                              timeout=10, **options)
+        equal(done.returncode, status, done.stderr)
+        return done.stderr
+    same = ["--state-directory", place.state, "--runtime-directory", place.state]
+    assert "set two places" in refused(*same, "--check-config")
+    link = f"{place.runtime}/link"
+    os.symlink(place.state, link)
+    assert "the same folder" in refused("--state-directory", place.state, "--runtime-directory", link, status=1)
+    path = f"{place.state}/config.toml"
+    Path(path).write_text('state.directory = "/tmp/a\\u0000b"\n')
+    assert "a NUL in it" in refused("--config", path, "--check-config")
+    limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (15, 15))
+    text = refused("--state-directory", place.state, "--runtime-directory", place.runtime, status=1, preexec_fn=limit)
+    assert "only 15 files may be open" in text and "ulimit -n" in text, text
+
+
+@scenario("20. one user's calls leave room for another's")
+def _():
+    if os.geteuid() != 0:
+        raise Skip("another user is root's to be")
+    place, simulator = Place(), replaying("68901.23")
+    for folder in (place.runtime, place.state):
+        os.chmod(folder, 0o755)
+    daemon = Daemon(place, simulator.urls, "--clients-pending-calls", "8")
+    fresh(place)
+    simulator.faults("* always dark")
+    # A user who asks for fetches that nobody answers.
+    greedy = spawn([sys.executable, "-c", """
+import os, socket, sys, time
+os.setuid(65534)
+connections = []
+for _ in range(40):
+    c = socket.socket(socket.AF_UNIX); c.connect(sys.argv[1]); connections.append(c)
+end = time.monotonic() + 8
+while time.monotonic() < end:
+    for c in connections:
+        try:
+            c.setblocking(False)
+            c.send(b'{"method":"io.btcpriced.Price.GetPrice","parameters":{"cachePolicy":"noCache"}}\\0')
+            c.recv(65536)
+        except OSError:
+            pass
+    time.sleep(0.01)
+""", place.socket])
+    time.sleep(1)
+    for _ in range(20):
+        reply = Varlink(place.socket).call(f"{PRICE}.GetStatus")
+        assert "error" not in reply, reply
+        time.sleep(0.1)
+    hit = next(l["hits"] for l in reply["parameters"]["status"]["clients"]["limits"] if l["name"] == "pendingCalls")
+    assert hit > 0, "the limit was never hit"
+    greedy.kill()
+    daemon.stop()
+    return f"20 statuses answered, {hit} of the other user's calls refused"
+
+
+@scenario("20. to convert USDT prices without anything that tells what they are worth is warned of at the start")
+def _():
+    place, simulator = Place(), replaying("68901.23")
+    daemon = Daemon(place, simulator.urls, "--currency-usdt", "convert", sources=("binance",))
+    wait_until(lambda: daemon.said("no configured source tells what a USDT is worth"), what="the warning")
+    daemon.stop()
+    place = Place()
+    daemon = Daemon(place, simulator.urls, "--currency-usdt", "convert", sources=("binance", "kraken"))
+    fresh(place)
+    assert not daemon.said("no configured source tells"), daemon.lines
+    daemon.stop()
+
+
+@scenario("20. the suite's own library takes back an ignored hang-up, as nohup(1) leaves it")
+def _():
+    code = "import sys; sys.path.insert(0, sys.argv[1]); from btcpriced import *; print(signal.getsignal(signal.SIGHUP).value)"
+    done = subprocess.run([sys.executable, "-c", code, str(Path(__file__).parent / "lib")], capture_output=True, text=True,
+                          preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    equal(done.stdout.strip(), str(signal.SIG_DFL.value), done)
+
+
+main()
