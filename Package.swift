@@ -185,7 +185,7 @@ let package = Package(
         test(
             "BTCCtl",
             [
-                "BTCPriceCore", "BTCPriceFeature", "BTCPriceVarlink", "TestSupport", "Varlink",
+                "BTCPriceClient", "BTCPriceCore", "BTCPriceFeature", "BTCPriceVarlink", "TestSupport", "Varlink",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         test(

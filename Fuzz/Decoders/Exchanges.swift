@@ -1,7 +1,7 @@
-import BTCPriceCore
 import BTCPriceVarlink
 import FoundationEssentials
 
+@testable import BTCPriceCore
 @testable import BTCPriceNetworking
 @testable import BTCPricePersistence
 
@@ -37,7 +37,7 @@ func exchange(_ input: [UInt8], _ read: (ExchangeAnswer) throws(PriceLoadingErro
     do throws(PriceLoadingError) {
         let loaded = try read(answer)
         hold(answer.status == 200, "a price with status \(answer.status)")
-        try QuoteCheck.judge(loaded, after: nil)
+        try QuoteCheck.judge(loaded, after: nil, at: answer.time, oldest: .seconds(60))
         checkAccepted(loaded, at: answer.time)
     } catch {
         checkFailure(error)

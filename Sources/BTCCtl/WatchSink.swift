@@ -172,7 +172,9 @@ struct TerminalSink: WatchSink {
         if let note {
             let words = WatchView.wrapped(note.split(separator: " ").map(String.init), width: size.width)
             // The price comes first if there is no room for both.
-            if words.count + lines.count <= size.height { lines.insert(contentsOf: words.map { StyledLine($0) }, at: 0) }
+            if words.count + lines.count <= size.height {
+                lines.insert(contentsOf: words.map { StyledLine($0) }, at: 0)
+            }
         }
         Output.write(screen.draw(lines, in: size, isColored: isColored), to: STDOUT_FILENO)
     }

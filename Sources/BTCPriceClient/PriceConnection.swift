@@ -101,7 +101,7 @@ public struct PriceConnection: ~Copyable {
                 kept: try reply.list("kept") { (kept) throws(MessageFieldError) in
                     RetryResult.Cooldown(
                         source: try kept.required("source", \.stringValue),
-                        until: Timestamp(milliseconds: try kept.required("until", \.integerValue)),
+                        until: try kept.required("until", \.timestampValue),
                         reason: try kept.required("reason", \.stringValue))
                 }, json: reply)
         }

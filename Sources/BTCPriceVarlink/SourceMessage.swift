@@ -42,7 +42,7 @@ extension SourceReport {
             requests: try json.required("requests", \.integerValue),
             limits: try json.list("limits") { (object) throws(MessageFieldError) in try Limit(json: object) })
         if let text = try json.optional("lastPrice", \.stringValue) {
-            guard let price = Decimal(exactly: text) else { throw MessageFieldError(field: "lastPrice") }
+            guard let price = Decimal(exactly: text), price > 0 else { throw MessageFieldError(field: "lastPrice") }
             lastPrice = price
         }
         isElsewhere = try json.optional("elsewhere", \.boolValue) ?? false
@@ -92,5 +92,5 @@ extension JSON {
     }
 
     /// The time in it, if it is one that can be.
-    var timestampValue: Timestamp? { millisecondsValue.map { Timestamp(milliseconds: $0) } }
+    public var timestampValue: Timestamp? { millisecondsValue.map { Timestamp(milliseconds: $0) } }
 }

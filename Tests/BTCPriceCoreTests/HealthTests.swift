@@ -21,6 +21,35 @@ private func moment(_ seconds: Double) -> ObservationTime {
         rest.map { .milliseconds($0.until.boottime - $0.since.boottime) }
     }
 
+    @Test func `a source that refuses us may be probed after a minute, counted from the last request`() {
+        var health = SourceHealth(limits: [])
+        health.asked(at: moment(0).boottime)
+        _ = failed(&health, .refused("HTTP 403"), at: 0)
+        #expect(health.isBound(at: moment(60).boottime))
+        #expect(!health.mayProbeRefusal(at: moment(59.9).boottime))
+        #expect(health.mayProbeRefusal(at: moment(60).boottime))
+        health.asked(at: moment(60).boottime)
+        #expect(!health.mayProbeRefusal(at: moment(61).boottime))
+        var limited = SourceHealth(limits: [])
+        _ = failed(&limited, .rateLimited("HTTP 429", retryAfter: .seconds(600)), at: 0)
+        #expect(!limited.mayProbeRefusal(at: moment(500).boottime))
+    }
+
+    @Test func `a retry forgets what no exchange has asked for`() {
+        var refused = SourceHealth(limits: [])
+        _ = failed(&refused, .refused("HTTP 403"), at: 0)
+        let isForgotten = refused.retry(at: moment(1).boottime)
+        #expect(isForgotten == true)
+        #expect(refused.breaker(at: moment(1).boottime) == .closed)
+        let none = refused.retry(at: moment(1).boottime)
+        #expect(none == nil)
+        var limited = SourceHealth(limits: [])
+        _ = failed(&limited, .rateLimited("HTTP 429", retryAfter: .seconds(600)), at: 0)
+        let isKept = limited.retry(at: moment(1).boottime)
+        #expect(isKept == false)
+        #expect(limited.isBound(at: moment(1).boottime))
+    }
+
     @Test func `three failures in a row open the breaker, and a probe decides when the rest is over`() {
         var health = SourceHealth(limits: [])
         let rest1 = failed(&health, outage, at: 0)

@@ -68,7 +68,8 @@ extension Incident {
                     source == "coinbase" ? .dated(fair * 0.987) { $0 - 86_400_000 } : nil
                 }),
             Incident(
-                day: "4", what: "two fallbacks frozen alike, then a real fall of 3 %", expected: "the fall comes through",
+                day: "4", what: "two fallbacks frozen alike, then a real fall of 3 %",
+                expected: "the fall comes through",
                 sources: ["binance", "coinbase", "bitstamp"], seconds: 420,
                 market: { $0 >= 300 ? 66_833 : market($0) },
                 script: { source, seconds, _, _ in

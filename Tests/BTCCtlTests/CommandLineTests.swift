@@ -1,0 +1,45 @@
+import BTCPriceClient
+import BTCPriceCore
+import Testing
+
+@testable import BTCCtl
+
+@Suite struct CommandLineTests {
+    @Test(arguments: [
+        ("curent", "current"), ("currnet", "current"), ("CURRENT", "current"), ("price", "current"), ("get", "current"),
+        ("wtach", "watch"), ("souces", "sources"), ("stop", "pause"), ("dance", nil), ("x", nil), ("", nil),
+    ])
+    func `a mistyped command is known`(word: String, meant: String?) {
+        #expect(CommandLineRepair.meant(by: word) == meant)
+    }
+
+    @Test(arguments: [
+        ("current --json", "current --json"), ("--json current", "current --json"),
+        ("--socket /x --raw current --utc", "current --socket /x --raw --utc"), ("--help", "--help"), ("", ""),
+        ("--generate-completion-script bash", "--generate-completion-script bash"),
+    ])
+    func `options may stand before the command`(given: String, expected: String) {
+        let repaired = CommandLineRepair(given.split(separator: " ").map(String.init))
+        #expect(repaired.arguments.joined(separator: " ") == expected)
+        #expect(repaired.complaint == nil)
+    }
+
+    @Test func `what a terminal would obey is written out`() {
+        #expect("plain Ä€ 🙂".printable == "plain Ä€ 🙂")
+        #expect("\u{1B}]0;x\u{7}\n".printable == "\\u{1b}]0;x\\u{7}\\u{a}")
+        for scalar: Unicode.Scalar in ["\u{202E}", "\u{2066}", "\u{9B}", "\u{85}", "\u{200F}", "\u{2028}", "\u{7F}"] {
+            let text = "a\(Character(scalar))b"
+            #expect(text.printable == "a\\u{\(String(scalar.value, radix: 16))}b")
+        }
+    }
+
+    @Test(arguments: [
+        (PriceCondition.Trust.all, [true, true, true]), (.usual, [true, true, false]),
+        (.confirmed, [false, true, false]),
+    ])
+    func `which prices count`(trust: PriceCondition.Trust, expected: [Bool]) {
+        var condition = PriceCondition()
+        condition.trust = trust
+        #expect([.single, .confirmed, .unconfirmed].map { condition.trusts($0) } == expected)
+    }
+}
