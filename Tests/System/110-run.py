@@ -36,6 +36,10 @@ def in_terminal(*arguments):
         while screen.count(b" - $") < 3:
             assert time.monotonic() - begun < 30, screen.decode()
             screen += os.read(master, 4096)
+        # What it says to type in another terminal works there.
+        command = re.search(r"In another terminal:\s+(\S.*btcctl current --socket \S+)", screen.decode()).group(1)
+        other = subprocess.run(command.split(), capture_output=True, text=True, timeout=10)
+        assert other.returncode == 0 and " - $" in other.stdout, (command, other)
         os.write(master, b"\x03")
         while True:
             screen += os.read(master, 4096)

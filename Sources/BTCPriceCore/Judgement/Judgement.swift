@@ -190,7 +190,16 @@ struct Judgement: Sendable {
         guard price.quote.isInTether, case .contradicted = verdict(on: price, witnesses: witnesses) else {
             return false
         }
-        return !tether.isTold(within: JudgementBounds.sideBySide, at: price.observed.boottime)
+        // One from before the price began to move says nothing of now.
+        return !tether.isTold(after: settledAt ?? index?.at ?? .min)
+    }
+
+    /// The same for one that the observer has seen.
+    func needsTetherRate(forObserved price: FetchedPrice) -> Bool {
+        guard price.quote.isInTether, let index else { return false }
+        let place = place(of: price, near: index.log)
+        return abs(place.log - index.log) > JudgementBounds.agreement + place.slack
+            && !tether.isTold(after: price.observed.boottime - JudgementBounds.sideBySide)
     }
 
     /// Nobody could be asked about `price`: whether it is believed because it stays where it is.

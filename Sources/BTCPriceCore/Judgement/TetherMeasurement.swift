@@ -53,10 +53,8 @@ struct TetherMeasurement: Sendable {
         return [confirmedLog, told.measurement.log]
     }
 
-    /// Whether a USDT/USD market has told the rate within so many milliseconds.
-    func isTold(within milliseconds: Int64, at boottime: Int64) -> Bool {
-        told.map { boottime - $0.at < milliseconds } ?? false
-    }
+    /// Whether a USDT/USD market has told the rate since then.
+    func isTold(after boottime: Int64) -> Bool { told.map { $0.at > boottime } ?? false }
 
     /// A USDT/USD market has told what a USDT is worth.
     /// - Parameters:
@@ -81,11 +79,12 @@ struct TetherMeasurement: Sendable {
 
     private mutating func update(at boottime: Int64) {
         let recent = measurements.filter { boottime - $0.value.at <= JudgementBounds.lately }
-        let ordered = recent.values.sorted { abs($0.careful) < abs($1.careful) }
-        let implied = ordered.isEmpty ? nil : ordered[(ordered.count - 1) / 2].careful
+        let implied = Self.middle(of: recent.values.map(\.careful))
         if let told, boottime - told.at <= JudgementBounds.tetherTold {
-            let isAgreed = implied.map { abs($0 - told.measurement.log) <= JudgementBounds.tetherAgreement } ?? true
             // Two that agree need not be careful.
+            let isAgreed = [implied, Self.middle(of: recent.values.map(\.log))].contains { implied in
+                implied.map { abs($0 - told.measurement.log) <= JudgementBounds.tetherAgreement } ?? true
+            }
             let value = implied != nil && isAgreed ? told.measurement.log : told.measurement.careful
             if isAgreed, abs(value) >= JudgementBounds.offPeg.from { isOffPeg = true }
             if abs(value) < JudgementBounds.offPeg.back { isOffPeg = false }
@@ -96,6 +95,11 @@ struct TetherMeasurement: Sendable {
             if abs(implied) < JudgementBounds.offPeg.back { isOffPeg = false }
             set(implied, sources: recent.keys.sorted(), at: boottime)
         }
+    }
+
+    /// The median by the distance from the peg.
+    private static func middle(of logs: [Double]) -> Double? {
+        logs.isEmpty ? nil : logs.sorted { abs($0) < abs($1) }[(logs.count - 1) / 2]
     }
 
     private mutating func set(_ log: Double, sources: [String], at boottime: Int64) {

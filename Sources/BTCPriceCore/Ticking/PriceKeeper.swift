@@ -137,7 +137,22 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
         do throws(FetchFailure) {
             let price = try await fetch.execute(
                 .observer, deadline: clock.now.advanced(by: budget), after: machine.known, excluding: [quote.source])
+            await observeTetherRate(for: price, excluding: quote.source)
             perform(machine.observed(.success(price)))
+        } catch {
+            if !error.isCancelled { perform(machine.observed(.failure(error))) }
+        }
+    }
+
+    /// Asks what a USDT is worth, before a USDT price is judged that does not fit.
+    private func observeTetherRate(for price: FetchedPrice, excluding shown: String) async {
+        guard machine.judgement.needsTetherRate(forObserved: price) else { return }
+        let silent = fetch.sources.board.entries.map(\.source).filter { !$0.tells.contains(.tetherRate) }
+        do throws(FetchFailure) {
+            let rate = try await fetch.execute(
+                .observer, deadline: clock.now.advanced(by: budget), after: machine.known,
+                excluding: Set(silent.map(\.name) + [shown]))
+            perform(machine.observed(.success(rate)))
         } catch {
             if !error.isCancelled { perform(machine.observed(.failure(error))) }
         }
