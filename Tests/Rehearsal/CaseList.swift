@@ -73,7 +73,8 @@ extension Incident {
                 sources: ["binance", "coinbase", "bitstamp"], seconds: 420,
                 market: { $0 >= 300 ? 66_833 : market($0) },
                 script: { source, seconds, _, _ in
-                    source == "binance" || seconds < 240 ? nil : .dated(68_900) { _ in VirtualDaemon.wallStart }
+                    guard source != "binance", seconds >= 285 else { return nil }
+                    return .dated(68_900) { $0 - Int64((seconds - 285) * 1000) }
                 }, check: isSoonRight),
             answers(
                 "5", "Binance refuses at the first start, CryptoCompare answers", "shown in the tick it arrives in",
@@ -132,7 +133,12 @@ func rehearseCases(on clock: VirtualClock) async throws {
         print(
             "\(wrong == nil ? "ok" : "FAILED") | \(scenario.day) | \(scenario.what) | \(shown.wrong) | \(shown.stale.count)"
         )
-        if let wrong { print("    \(wrong)") }
+        guard let wrong else { continue }
+        print("    \(wrong)")
+        for tick in shown.ticks where tick.state.failure != nil || abs(tick.error) > 0.01 {
+            let price = tick.state.quote.map { "\($0.value) \($0.source)" } ?? "-"
+            print("    \(tick.seconds): \(price) \(tick.state.failure ?? "\(tick.error * 100) % off")")
+        }
     }
     print("\(Incident.cases.count) cases, \(failed) failed")
 }

@@ -642,7 +642,9 @@ def _():
     if changes is None:
         raise Skip("there is no package: make deb")
     done = subprocess.run(
-        ["lintian", "--allow-root", "--pedantic", "--fail-on", "error,warning", changes], capture_output=True, text=True)
+        ["lintian", "--allow-root", "--pedantic", "--fail-on", "error,warning",
+         # The project has no domain, and so no mail address of its own.
+         "--suppress-tags", "bogus-mail-host", changes], capture_output=True, text=True)
     equal((done.returncode, done.stdout), (0, ""), done.stderr)
     pages = sorted((ROOT / "packaging" / "man").iterdir())
     for page in pages:

@@ -116,8 +116,9 @@ struct Judgement: Sendable {
         let calm = Verdict.believed(isUnconfirmed(at: price.observed.boottime) ? .unconfirmed : .single)
         var contradicting: [FetchedPrice] = []
         var vague: Double?
-        for witness in witnesses + recent(beside: price, standing, besides: witnesses)
-        where standstill.isCurrent(witness) {
+        let began = began(standing)
+        for witness in witnesses + recent(beside: price, since: began, besides: witnesses)
+        where standstill.isCurrent(witness) && isOfNow(witness, since: began) {
             guard let level = agreement(of: price, with: witness) else {
                 contradicting.append(witness)
                 continue
@@ -157,15 +158,29 @@ struct Judgement: Sendable {
 
     /// Answers that other sources gave shortly before, but after `price` began to move: they count like those of the same fetch.
     private func recent(
-        beside price: FetchedPrice, _ standing: Standing, besides witnesses: [FetchedPrice]
+        beside price: FetchedPrice, since began: Int64?, besides witnesses: [FetchedPrice]
     ) -> [FetchedPrice] {
-        guard standing != .settled, let began = standing == .moved ? settledAt ?? index?.at : index?.at else {
-            return []
-        }
+        guard let began else { return [] }
         let from = max(began, price.observed.boottime - JudgementBounds.sideBySide)
         let known = Set(witnesses.map(\.quote.source) + [price.quote.source])
         return latest.values.filter { $0.observed.boottime > from && !known.contains($0.quote.source) }
             .sorted { $0.quote.source < $1.quote.source }
+    }
+
+    /// When the price began to move that is judged; `nil` if it has not, or if there is none to compare it with.
+    private func began(_ standing: Standing) -> Int64? {
+        switch standing {
+        case .settled: nil
+        case .moved: settledAt ?? index?.at
+        case .first, .jumped: index?.at
+        }
+    }
+
+    /// Whether a witness speaks of the time since `began`, by its venue's own time.
+    private func isOfNow(_ witness: FetchedPrice, since began: Int64?) -> Bool {
+        guard let began, let age = witness.age else { return true }
+        let slack = max(JudgementBounds.sideBySide, witness.pace.wholeMilliseconds + 1000)
+        return witness.observed.boottime - age >= began - slack
     }
 
     /// A source has answered.

@@ -8,6 +8,8 @@ public struct FetchedPrice: Sendable, Hashable {
     public let observed: ObservationTime
     /// The mark to hold the source's next answer against; `nil` where the venue gave none that can be trusted.
     public let mark: VenueMark?
+    /// How old it was by the venue's own time when it came, milliseconds, not below zero; `nil` if the venue tells none.
+    public let age: Int64?
     /// Dollars for one USDT, if the same response told it.
     public let tetherRate: Decimal?
     /// The least time between two requests that the source's limits allow.
@@ -17,12 +19,13 @@ public struct FetchedPrice: Sendable, Hashable {
 
     /// A fetched price of which every part is given.
     public init(
-        quote: PriceQuote, observed: ObservationTime, mark: VenueMark?, tetherRate: Decimal? = nil,
-        pace: Duration = .zero, failures: [SourceFailure] = []
+        quote: PriceQuote, observed: ObservationTime, mark: VenueMark?, age: Int64? = nil,
+        tetherRate: Decimal? = nil, pace: Duration = .zero, failures: [SourceFailure] = []
     ) {
         self.quote = quote
         self.observed = observed
         self.mark = mark
+        self.age = age
         self.tetherRate = tetherRate
         self.pace = pace
         self.failures = failures
@@ -111,6 +114,7 @@ public struct FetchLatestPrice: Sendable {
                 value: loaded.value, currency: source.currency, timestamp: observed.wall, source: source.name,
                 market: source.market),
             observed: observed, mark: QuoteCheck.mark(of: loaded, acceptedAt: wall),
+            age: loaded.mark.time.map { max(0, wall.milliseconds - $0.milliseconds) },
             tetherRate: loaded.tetherRate.flatMap { QuoteCheck.tetherRates.contains($0) ? $0 : nil }, pace: pace)
     }
 }
