@@ -644,7 +644,7 @@ def _():
     done = subprocess.run(
         ["lintian", "--allow-root", "--pedantic", "--fail-on", "error,warning",
          # The project has no domain, and so no mail address of its own.
-         "--suppress-tags", "bogus-mail-host", changes], capture_output=True, text=True)
+         "--suppress-tags", "bogus-mail-host,bogus-mail-host-in-debian-changelog", changes], capture_output=True, text=True)
     equal((done.returncode, done.stdout), (0, ""), done.stderr)
     pages = sorted((ROOT / "packaging" / "man").iterdir())
     for page in pages:
