@@ -40,12 +40,13 @@ test: build
 test-system:
 	@Tests/System/run $(ONLY)
 
-## What takes longer and finds what nobody thought of: virtual months that nobody has seen, and every decoder on inputs made by
+## What takes longer and finds what nobody thought of: virtual months and lying venues that nobody has seen, and every decoder on inputs made by
 ## libFuzzer, in a build of its own; and the server's tests under the thread sanitizer, in another one.
 test-deep: build
 	@scripts/dependencies test
 	@scripts/test-threads
-	@for _ in 1 2 3; do SEED=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ') Tests/System/145-judgement.py || exit; done
+	@for _ in 1 2 3; do seed=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' '); SEED=$$seed Tests/System/145-judgement.py \
+		&& SEED=$$seed Tests/System/146-truth.py "one venue lies" || exit; done
 	@scripts/fuzz --runs 20000
 
 ## What it costs, beside others in the same run: docs/BENCHMARKS.md anew.

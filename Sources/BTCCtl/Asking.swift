@@ -111,8 +111,8 @@ enum Changing {
             result.retried.isEmpty
             ? [] : ["Requested again from the next tick on: \(result.retried.joined(separator: ", "))."]
         let kept = result.kept.map { kept in
-            "Kept: \(kept.source), until \(timestamps.string(from: kept.until)), as it asked for: \(kept.reason)."
+            "Kept: \(kept.source), cooldown until \(timestamps.string(from: kept.until)), which it asked for: \(kept.reason)."
         }
-        return retried.isEmpty && kept.isEmpty ? ["No source has a cooldown."] : retried + kept
+        return retried.isEmpty && kept.isEmpty ? ["There is no cooldown to forget."] : retried + kept
     }
 }

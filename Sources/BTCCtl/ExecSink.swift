@@ -87,9 +87,18 @@ struct ExecSink: WatchSink {
         // Whatever else wakes us, the command may have ended.
         refresh()
         last = message
+        var message = message
+        if message.state.quote != nil, !self.condition.trusts(message.state.confirmation) {
+            // A price that is not sure enough begins nothing. But a command that shows the price must not go on showing the one before as current.
+            guard conditions == nil, self.condition.trust == .usual, let told = lastChange, told.freshness == .fresh
+            else {
+                return
+            }
+            message.state = told
+            message.state.freshness = .stale
+            message.state.failure = "the newer price is not confirmed"
+        }
         let state = message.state
-        // A price that is not sure enough begins nothing.
-        if state.freshness == .fresh, !self.condition.trusts(state.confirmation) { return }
         var condition: PriceCondition.Kind?
         if conditions != nil {
             // What is not current begins nothing.

@@ -78,7 +78,8 @@ struct Complaint: Error, Equatable {
         status: ExitStatus.notPermitted)
 
     static let unknownSource = Complaint(
-        word: "usage", message: "No source is configured by that name. 'btcctl sources' lists them.",
+        word: "usage",
+        message: "This source can't be retried: it is not configured, or it needs a key. See 'btcctl sources'.",
         status: ExitStatus.usage)
 
     static func busy(_ path: String) -> Complaint {

@@ -48,25 +48,46 @@ enum VenueTime {
     /// Milliseconds since 1970 of a date in a header, in any of the three forms that a reader has to know (RFC 9110, section
     /// 5.6.7): `Sat, 21 Nov 2026 14:30:05 GMT`, `Saturday, 21-Nov-26 14:30:05 GMT`, `Sat Nov 21 14:30:05 2026`.
     static func milliseconds(fromHTTPDate text: String) -> Int64? {
-        var words = text.split { " ,-:".contains($0) }.map(String.init)[...]
-        guard words.popFirst() != nil else { return nil }
-        if words.last == "GMT" {
-            words.removeLast()
-        } else if words.count == 6 {
+        var text = text
+        return text.withUTF8 { bytes in
+            // The words' places: the longest form has eight.
+            var words: [Range<Int>] = []
+            words.reserveCapacity(8)
+            var start: Int?
+            for index in 0...bytes.count {
+                let isEnd = index == bytes.count || [0x20, 0x2C, 0x2D, 0x3A].contains(bytes[index])
+                if !isEnd { start = start ?? index }
+                guard isEnd, let begun = start else { continue }
+                guard words.count < 8 else { return nil }
+                words.append(begun..<index)
+                start = nil
+            }
             // Without a zone the month comes first and the year last.
-            words = [words[2], words[1], words[6], words[3], words[4], words[5]]
+            let hasZone = words.count == 8 && bytes[words[7]].elementsEqual("GMT".utf8)
+            guard hasZone || words.count == 7 else { return nil }
+            let places = hasZone ? [1, 2, 3, 4, 5, 6] : [2, 1, 6, 3, 4, 5]
+            func number(_ place: Int) -> Int64? {
+                var value: Int64 = 0
+                let digits = bytes[words[places[place]]]
+                guard digits.count <= 4 else { return nil }
+                for digit in digits {
+                    guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { return nil }
+                    value = value * 10 + Int64(digit - UInt8(ascii: "0"))
+                }
+                return value
+            }
+            guard let month = months.firstIndex(where: { bytes[words[places[1]]].elementsEqual($0.utf8) }),
+                let day = number(0), let year = number(2), let hour = number(3), let minute = number(4),
+                let second = number(5), (1...31).contains(day), (0..<24).contains(hour), (0..<60).contains(minute),
+                (0...60).contains(second)
+            else { return nil }
+            // Two digits are of the years from 1970 to 2069.
+            let days = days(year < 70 ? 2000 + year : year < 100 ? 1900 + year : year, Int64(month) + 1, day)
+            return (((days * 24 + hour) * 60 + minute) * 60 + second) * 1000
         }
-        let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-        let parts = Array(words)
-        guard parts.count == 6, let month = months.firstIndex(of: parts[1]),
-            let day = Int64(parts[0]), let year = Int64(parts[2]), let hour = Int64(parts[3]),
-            let minute = Int64(parts[4]), let second = Int64(parts[5]), (1...31).contains(day),
-            (0...9999).contains(year), (0..<24).contains(hour), (0..<60).contains(minute), (0...60).contains(second)
-        else { return nil }
-        // Two digits are of the years from 1970 to 2069.
-        let days = days(year < 70 ? 2000 + year : year < 100 ? 1900 + year : year, Int64(month) + 1, day)
-        return (((days * 24 + hour) * 60 + minute) * 60 + second) * 1000
     }
+
+    private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
     /// Days since 1970-01-01 in the Gregorian calendar. Counts from March, so that a leap day is a year's last.
     private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {

@@ -66,7 +66,7 @@ public enum PriceInterface {
           measuredBoottime: int
         )
 
-        # What one USDT is worth: the price of one bitcoin in dollars, divided by its price in USDT at the same moment.
+        # What one USDT is worth in dollars, by Kraken's USDT/USD market and by the bitcoin markets.
         type TetherRate (
           # Dollars, an exact decimal
           value: string,
@@ -88,7 +88,8 @@ public enum PriceInterface {
           # When it was observed on this machine's CLOCK_BOOTTIME, milliseconds; the age is the reader's clock minus this. Null where
           # only the wall clock knows (after a reboot).
           observedBoottime: ?int,
-          # single: one source; confirmed: a second one agrees; unconfirmed: a jump that no second source could confirm
+          # single: one source, and no second one was needed; confirmed: a second one agrees; unconfirmed: a second one was needed, and none
+          # could confirm the price
           confirmation: ?(single, confirmed, unconfirmed),
           # Why the last tick failed, in one line; "paused" while paused
           failure: ?string,
@@ -112,7 +113,7 @@ public enum PriceInterface {
           skipped: int,
           # Shown with a second source's word
           confirmed: ?int,
-          # Shown although no second source could confirm a jump
+          # Shown although no second source could confirm the price
           unconfirmed: ?int,
           # Their price was held back: contradicted, or not confirmed yet. They count as failed, too.
           withheld: ?int
@@ -219,8 +220,8 @@ public enum PriceInterface {
           # The base address it is asked at
           url: string,
           # current: the price that is shown is its; ready: well, and asked if those before it give nothing; slow: well, and can't be
-          # asked at every tick within its limits; full: asked as often as its limits allow; untried: not asked since the start;
-          # failing: gave nothing the last time, and is asked again; resting: failed too often; probing: its rest is over, and the
+          # asked at every tick within its limits; full: asked as often as its limits allow; untried: no price since the start;
+          # failing: gave no usable price the last time, and is requested again; resting: failed too often; probing: its rest is over, and the
           # next question decides; limited: told us to ask later; refused: refuses us, and is asked rarely; noKey: needs a key;
           # offPeg: quotes in USDT, which is off its peg
           use: (current, ready, slow, full, untried, failing, resting, probing, limited, refused, noKey, offPeg),
@@ -236,7 +237,7 @@ public enum PriceInterface {
           # Since the start
           requests: int,
           limits: []SourceLimit,
-          # The last price it gave, an exact decimal in dollars. Null before its first one.
+          # The last price it gave that was believed, as it was read: an exact decimal in the currency of its market. Null before the first
           lastPrice: ?string,
           # Whether url is not the exchange's own address: a simulator, a mirror or a proxy
           elsewhere: ?bool
@@ -280,7 +281,7 @@ public enum PriceInterface {
         # noCache, and no source answered.
         error FetchFailed (reason: string)
 
-        # So many calls wait for an answer that is not at hand. Ask again later.
+        # So many calls wait for an answer that is not at hand, in all or of this user. Ask again later.
         error Busy (limit: int)
 
         """

@@ -101,7 +101,12 @@ private func alive(_ whole: Int, _ second: Double) -> String { "\(whole).\(Int(s
         #expect(judgement.standing(of: late) == .first)
         #expect(judgement.verdict(on: late, witnesses: []) == .believed(.unconfirmed))
         let wrong = quoted("binance", "57000", at: 10_800)
-        #expect(judgement.verdict(on: wrong, witnesses: [quoted("coinbase", "68910", at: 10_800)]).isContradicted)
+        // One against one: the one nearer to the last price.
+        #expect(
+            judgement.verdict(on: wrong, witnesses: [quoted("coinbase", "68910", at: 10_800)])
+                == .scattered(nearest: "coinbase"))
+        let both = [quoted("coinbase", "68910", at: 10_800), quoted("kraken", "68905", at: 10_800)]
+        #expect(judgement.verdict(on: wrong, witnesses: both).isContradicted)
     }
 
     @Test func `a price that slides needs a witness as soon as it has left the level, whatever the slope`() {
@@ -201,10 +206,9 @@ private func alive(_ whole: Int, _ second: Double) -> String { "\(whole).\(Int(s
         var judgement = Judgement()
         judgement.restored(quoted("binance", "60000").quote, at: World.start.boottime)
         let halved = quoted("binance", "30000", at: 5)
-        guard case .contradicted = judgement.verdict(on: halved, witnesses: [quoted("coinbase", "60010", at: 5)]) else {
-            Issue.record("half the price was not contradicted")
-            return
-        }
+        #expect(
+            judgement.verdict(on: halved, witnesses: [quoted("coinbase", "60010", at: 5)])
+                == .scattered(nearest: "coinbase"))
         var other = Judgement()
         other.restored(quoted("coinbase", "60000").quote, at: World.start.boottime)
         let first = quoted("binance", "60400", at: 5)

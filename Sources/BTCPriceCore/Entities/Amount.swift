@@ -49,7 +49,10 @@ public struct Amount: Sendable, Hashable {
             guard !hasSign, let given = Unit(rawValue: name == "sats" ? "sat" : String(name)) else { return nil }
             named = given
         }
-        guard let unit = named, let plain = Self.withoutCommas(number) else { return nil }
+        // mBTC is the usual name of a thousandth.
+        guard let unit = named, thousands < 2 || unit == .usd, let plain = Self.withoutCommas(number) else {
+            return nil
+        }
         let digits = plain.utf8.count { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
         guard digits > 0, digits + thousands * 3 <= Self.mostDigits,
             var value = Decimal(exactly: plain.first == "." ? "0\(plain)" : plain)

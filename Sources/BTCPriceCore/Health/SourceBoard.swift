@@ -117,7 +117,7 @@ public struct SourceBoard: Sendable {
             add(resting, asker, boottime, to: &plan)
             plan.lastResort = Set(resting)
         }
-        if plan.order.isEmpty, !ranked.contains(where: isClosed) {
+        if asker == .tick || plan.order.isEmpty, !ranked.contains(where: isClosed) {
             let refusing = ranked.filter { entries[$0].health.mayProbeRefusal(at: boottime) }
             add(refusing, asker, boottime, to: &plan)
             plan.lastResort.formUnion(refusing)

@@ -157,8 +157,10 @@ public struct SourceHealth: Sendable {
         failuresRunning = 0
         successesRunning += 1
         if successesRunning >= Self.successesToForget { strikes = 0 }
-        if rest != nil {
-            rest = nil
+        if let rest {
+            // It was asked before it told us to stay away.
+            if case .rateLimited = rest.reason, breaker(at: now.boottime) == .open { return }
+            self.rest = nil
             // It starts with a clean slate, or the next failure would open the breaker again.
             recent = 0
         }

@@ -114,6 +114,7 @@ struct Judgement: Sendable {
     func verdict(on price: FetchedPrice, witnesses: [FetchedPrice]) -> Verdict {
         let standing = standing(of: price)
         let calm = Verdict.believed(isUnconfirmed(at: price.observed.boottime) ? .unconfirmed : .single)
+        if standing == .settled, witnesses.isEmpty { return calm }
         var contradicting: [FetchedPrice] = []
         var vague: Double?
         let began = began(standing)
@@ -134,11 +135,15 @@ struct Judgement: Sendable {
         case 0:
             switch standing {
             case .settled, .moved: return calm
-            case .first: return .believed(.unconfirmed)
-            case .jumped: return .undecided("\(describe(price)), and no second source could confirm it")
+            // Not what was contradicted a moment ago, only because the others are silent now.
+            case .first where !wasContradicted(at: price.observed.boottime): return .believed(.unconfirmed)
+            case .first, .jumped: return .undecided("\(describe(price)), and no second source could confirm it")
             }
         case 1:
-            // One against one: the one that has not moved is right.
+            // One against one: after a gap the one nearer to the last price is shown, else the one that has not moved is right.
+            if standing == .first, let index {
+                return .scattered(nearest: nearest(to: index.log, of: [price, contradicting[0]]))
+            }
             if standing != .first, isAtLevel(price) { return calm }
             // It came while the price was fetched: the next tick asks.
             if standing == .moved, witnesses.isEmpty { return calm }
@@ -191,9 +196,11 @@ struct Judgement: Sendable {
 
     /// Whether another source should be asked before `price` is judged.
     func needsWitness(for price: FetchedPrice, besides witnesses: [FetchedPrice]) -> Bool {
-        switch verdict(on: price, witnesses: witnesses) {
+        let isSettled = standing(of: price) == .settled
+        if isSettled, witnesses.isEmpty { return false }
+        return switch verdict(on: price, witnesses: witnesses) {
         case .believed(.confirmed, _): false
-        case .believed: standing(of: price) != .settled
+        case .believed: !isSettled
         // One may be slow to follow the market; two that agree are enough.
         case .contradicted(_, let count): count < 2
         case .scattered, .undecided: true
@@ -202,7 +209,8 @@ struct Judgement: Sendable {
 
     /// Whether the worth of USDT should be asked for before a USDT price is rejected.
     func needsTetherRate(for price: FetchedPrice, besides witnesses: [FetchedPrice]) -> Bool {
-        guard price.quote.isInTether, case .contradicted = verdict(on: price, witnesses: witnesses) else {
+        guard !witnesses.isEmpty, price.quote.isInTether, case .contradicted = verdict(on: price, witnesses: witnesses)
+        else {
             return false
         }
         // One from before the price began to move says nothing of now.
@@ -222,7 +230,7 @@ struct Judgement: Sendable {
     ///   ago.
     mutating func persists(_ price: FetchedPrice) -> Int? {
         let (now, log) = (price.observed.boottime, price.quote.value.logarithm)
-        if let contradictedAt, now - contradictedAt < JudgementBounds.contradictionHolds {
+        if wasContradicted(at: now) {
             pending = nil
             return nil
         }
@@ -236,11 +244,21 @@ struct Judgement: Sendable {
         return pending?.ticks
     }
 
+    private func wasContradicted(at boottime: Int64) -> Bool {
+        contradictedAt.map { boottime - $0 < JudgementBounds.contradictionHolds } ?? false
+    }
+
     /// A source's price was contradicted, by so many others: it takes two to make it a suspect.
     mutating func contradicted(_ source: String, by count: Int, at boottime: Int64) {
         if count > 1 { suspects.insert(source) }
         contradictedAt = boottime
         pending = nil
+    }
+
+    /// A witness was not in line with a price that another one confirmed.
+    mutating func outvoted(_ source: String) {
+        suspects.insert(source)
+        isDisputed = false
     }
 
     /// `price` is shown from now on.
@@ -326,9 +344,12 @@ struct Judgement: Sendable {
         let reference = level ?? index?.log
         let places = prices.map { place(of: $0, near: reference).log }
         let sorted = places.sorted()
-        let middle = (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
-        let nearest = places.indices.min { abs(places[$0] - middle) < abs(places[$1] - middle) } ?? 0
-        return prices[nearest].quote.source
+        return nearest(to: (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2, of: prices)
+    }
+
+    private func nearest(to log: Double, of prices: [FetchedPrice]) -> String {
+        let distances = prices.map { abs(place(of: $0, near: log).log - log) }
+        return prices[distances.indices.min { distances[$0] < distances[$1] } ?? 0].quote.source
     }
 
     private func describe(_ price: FetchedPrice) -> String {

@@ -127,7 +127,9 @@ struct PriceJudge: Sendable {
         if judgement.standstill.wantsWitness(on: price) { judgement.standstill.looked(at: price.observed.boottime) }
         judgement.accepted(price, as: confirmation, level: level)
         // Before it is converted: they tell at what rate.
-        for witness in witnesses { judgement.learned(witness) }
+        for witness in witnesses where !judgement.learned(witness) && confirmation == .confirmed {
+            judgement.outvoted(witness.quote.source)
+        }
         var shown = Shown(
             quote: price.quote, observed: price.observed, confirmation: confirmation, pace: price.pace)
         if !witnesses.isEmpty { shown.distrusted = foundStandingStill() }
@@ -141,7 +143,10 @@ struct PriceJudge: Sendable {
         case .convert:
             guard let (value, conversion) = converted(price) else {
                 if let dollars = witnesses.first(where: { !$0.quote.isInTether }) {
-                    let others = [price] + witnesses.filter { $0.quote.source != dollars.quote.source }
+                    // A price in USDT has no place beside dollars, as long as it can't be converted.
+                    let others = witnesses.filter {
+                        !$0.quote.isInTether && $0.quote.source != dollars.quote.source
+                    }
                     return ruleOnOne(dollars, witnesses: others, isTick: isTick)
                 }
                 let reason = "what USDT is worth is not known, and its price can't be converted"

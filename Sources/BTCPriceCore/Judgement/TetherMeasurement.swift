@@ -49,8 +49,10 @@ struct TetherMeasurement: Sendable {
 
     /// The natural logarithms of what a USDT may be worth now: the rate that holds, and what was told since.
     func logs(at boottime: Int64) -> [Double] {
-        guard let told, boottime - told.at <= JudgementBounds.lately else { return [confirmedLog] }
-        return [confirmedLog, told.measurement.log]
+        guard let told else { return [confirmedLog] }
+        if boottime - told.at <= JudgementBounds.lately { return [confirmedLog, told.measurement.log] }
+        // Nobody has told it for a while: it may be back at its peg.
+        return boottime - told.at <= JudgementBounds.tetherTold ? [confirmedLog] : [confirmedLog, 0]
     }
 
     /// Whether a USDT/USD market has told the rate since then.
@@ -93,6 +95,10 @@ struct TetherMeasurement: Sendable {
             set(value, sources: [told.source] + recent.keys.filter { $0 != told.source }.sorted(), at: told.at)
         } else if let implied, abs(implied) < JudgementBounds.offPeg.from {
             if abs(implied) < JudgementBounds.offPeg.back { isOffPeg = false }
+            confirmedLog = isOffPeg ? confirmedLog : 0
+            set(implied, sources: recent.keys.sorted(), at: boottime)
+        } else if let implied, isOffPeg, abs(implied - confirmedLog) <= JudgementBounds.tetherAgreement {
+            // It was proved, and lasts: as long as they say the same, the bitcoin markets are enough.
             set(implied, sources: recent.keys.sorted(), at: boottime)
         }
     }

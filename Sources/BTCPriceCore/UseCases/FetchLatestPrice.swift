@@ -104,8 +104,9 @@ public struct FetchLatestPrice: Sendable {
         let observed = now()
         let source = loader.source
         if let time = loaded.venueClock { clocks.told(time, by: source.name, at: observed) }
-        let wall = clocks.wallTime(at: observed)
-        clocks.saw(loaded.mark, of: source.name)
+        // Of a price without a time of its own nothing can be told by the time.
+        let wall = loaded.mark.time == nil ? observed.wall : clocks.wallTime(at: observed)
+        if loaded.mark.time != nil { clocks.saw(loaded.mark, of: source.name) }
         try QuoteCheck.judge(
             loaded, after: known.marks[source.name], at: wall, oldest: clocks.oldest(of: source.name))
         if known.frozen[source.name] == loaded.value { throw .staleData("it stands still at \(loaded.value)") }

@@ -15,6 +15,9 @@ public struct PriceEvidence: Sendable, Hashable {
     }
 
     var all: [FetchedPrice] { [price] + witnesses }
+
+    /// Whether not every one of so many sources has been asked.
+    func isMissing(of sources: Int) -> Bool { 1 + witnesses.count + failures.count < sources }
 }
 
 /// Fetches a price and as much of other sources' word as it takes to judge it, within one budget: in the ordinary case none.
@@ -48,7 +51,9 @@ struct GatherEvidence<C: Clock>: Sendable where C.Duration == Duration {
                 than: judgement.standstill.lastAsked, for: &evidence, asker, deadline: soon, after: known)
             return evidence
         }
-        while needsAnother(evidence, judgement), fetch.clock.now < deadline {
+        while evidence.isMissing(of: fetch.candidates.count), needsAnother(evidence, judgement),
+            fetch.clock.now < deadline
+        {
             guard try await askAnother(for: &evidence, asker, deadline: deadline, after: known) else { break }
         }
         if judgement.needsTetherRate(for: price, besides: evidence.witnesses),
