@@ -221,7 +221,8 @@ def _():
     other = Place()
     second = Daemon(other, simulator.urls, sources=("kraken",))
     time.sleep(0.4)
-    equal(btcctl(other, "sources", "--json").json["sources"][0]["use"], "untried")
+    use = btcctl(other, "sources", "--json").json["sources"][0]["use"]
+    assert use in ("untried", "failing"), use
     second.stop()
     daemon.stop()
 
