@@ -76,21 +76,21 @@ extension EventLoop {
     private mutating func ask(_ call: PriceCall, _ descriptor: Int32) {
         let tag = table.tag(of: descriptor)
         let uid = table[descriptor]?.uid ?? .max
-        pending += 1
-        pendingOfUser[uid, default: 0] += 1
         guard !call.changesTheDaemon || environment.administrators.include(peerOf: descriptor) else {
-            environment.inbox.answer(tag, of: uid, .permissionDenied)
+            environment.inbox.answer(tag, of: nil, .permissionDenied)
             return
         }
         // Not for those of an administrator: however busy others keep it, it can be paused.
         let limits = board.limits
-        let isOver = pending > limits.pendingCalls || pendingOfUser[uid, default: 0] > limits.pendingCallsPerUser
+        let isOver = pending >= limits.pendingCalls || pendingOfUser[uid, default: 0] >= limits.pendingCallsPerUser
         guard call.changesTheDaemon || !isOver else {
             refusedCalls += 1
-            let limit = pending > limits.pendingCalls ? limits.pendingCalls : limits.pendingCallsPerUser
-            environment.inbox.answer(tag, of: uid, .busy(limit: limit))
+            let limit = pending >= limits.pendingCalls ? limits.pendingCalls : limits.pendingCallsPerUser
+            environment.inbox.answer(tag, of: nil, .busy(limit: limit))
             return
         }
+        pending += 1
+        pendingOfUser[uid, default: 0] += 1
         let counts = clientCounts
         table[descriptor]?.answer = Task { [environment] in
             environment.inbox.answer(tag, of: uid, await environment.answer(call, uid, counts))

@@ -115,9 +115,11 @@ struct EventLoop: ~Copyable {
             board.limits = limits
             sweepAt = nil
         }
-        pending -= delivery.answers.count
         for (tag, uid, reply) in delivery.answers {
-            pendingOfUser[uid] = pendingOfUser[uid].flatMap { $0 > 1 ? $0 - 1 : nil }
+            if let uid {
+                pending -= 1
+                pendingOfUser[uid] = pendingOfUser[uid].flatMap { $0 > 1 ? $0 - 1 : nil }
+            }
             guard let descriptor = table.descriptor(of: tag) else { continue }
             table[descriptor]?.answer = nil
             table[descriptor]?.connection.answered(reply, at: boottime)

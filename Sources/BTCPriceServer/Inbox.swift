@@ -11,7 +11,7 @@ final class Inbox: Sendable {
         /// States for the watchers, in order.
         var fanOut: [(state: PriceState, version: UInt64)] = []
         /// Replies to fetches, by the connection that asked.
-        var answers: [(connection: UInt64, uid: UInt32, reply: Reply)] = []
+        var answers: [(connection: UInt64, uid: UInt32?, reply: Reply)] = []
         var beat: UInt64 = 0
         var limits: ServerLimits?
         var stop = false
@@ -53,7 +53,8 @@ final class Inbox: Sendable {
         }
     }
 
-    func answer(_ connection: UInt64, of uid: UInt32, _ reply: Reply) {
+    /// - Parameter uid: Whose call it was; `nil` for one that was refused, and never counted as pending.
+    func answer(_ connection: UInt64, of uid: UInt32?, _ reply: Reply) {
         deliver { contents in
             contents.delivery.answers.append((connection, uid, reply))
             return true

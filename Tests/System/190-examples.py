@@ -101,7 +101,7 @@ def readme_stale(room, text):
     room.simulator.faults("")
     fresh(room.place)
     equal(status, 0)
-    for found, line, pattern in zip([err.rstrip("\n"), out.rstrip("\n")], shown, [BANNER, LINE]):
+    for found, line, pattern in zip([out.rstrip("\n"), err.rstrip("\n")], shown, [LINE, BANNER]):
         matches(pattern, line)
         matches(pattern, found)
 
@@ -292,7 +292,7 @@ def elsewhere(script, *words):
 
 IN_MACHINES = elsewhere("Tests/System/200-package.py", 'do("systemctl enable")', 'do("journalctl")', 'do("install -d")', 'do("editor")')
 WHOLE = [
-    ("README.md", "$ btcctl current\nFailed", readme_stale), ("README.md", "$ btcctl current\n", readme_current),
+    ("README.md", "$ btcctl current\nAug 25, 14:30 - $68,901.23\nFailed", readme_stale), ("README.md", "$ btcctl current\n", readme_current),
     ("README.md", "$ btcctl current --json", readme_json), ("README.md", "$ btcctl watch\n", readme_watch),
     ("README.md", "$ btcctl convert", same), ("README.md", "$ btcctl watch --above", alarm), ("README.md", "$ btcctl sources", readme_sources),
     ("README.md", "$ python3", readme_varlink), ("README.md", "# venue", simulator_script),
