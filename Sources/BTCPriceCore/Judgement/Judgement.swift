@@ -255,12 +255,6 @@ struct Judgement: Sendable {
         pending = nil
     }
 
-    /// A witness was not in line with a price that another one confirmed.
-    mutating func outvoted(_ source: String) {
-        suspects.insert(source)
-        isDisputed = false
-    }
-
     /// `price` is shown from now on.
     /// - Parameter level: What the market said that agrees with it.
     mutating func accepted(_ price: FetchedPrice, as confirmation: Confirmation, level agreed: Double? = nil) {

@@ -127,9 +127,9 @@ struct PriceJudge: Sendable {
         if judgement.standstill.wantsWitness(on: price) { judgement.standstill.looked(at: price.observed.boottime) }
         judgement.accepted(price, as: confirmation, level: level)
         // Before it is converted: they tell at what rate.
-        for witness in witnesses where !judgement.learned(witness) && confirmation == .confirmed {
-            judgement.outvoted(witness.quote.source)
-        }
+        for witness in witnesses { judgement.learned(witness) }
+        // Another one has just confirmed it: one that did not is looked at again when the observer sees it the next time.
+        if confirmation == .confirmed { judgement.isDisputed = false }
         var shown = Shown(
             quote: price.quote, observed: price.observed, confirmation: confirmation, pace: price.pace)
         if !witnesses.isEmpty { shown.distrusted = foundStandingStill() }
