@@ -25,7 +25,7 @@ enum Convert {
             if options.form != .json {
                 let printer = PricePrinter(PriceOutput())
                 printer.model.show(message.state, at: now)
-                for note in printer.notes + [printer.reason].compactMap(\.self) { Output.complain(note) }
+                printer.tell()
             }
             return ExitStatus.success
         } catch {

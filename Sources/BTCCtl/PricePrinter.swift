@@ -44,6 +44,11 @@ struct PricePrinter {
     /// Prints a state, and what is to be said of it.
     func show(_ message: StateMessage, at now: ObservationTime, condition: PriceCondition.Kind? = nil) {
         if let line = line(message, at: now, condition: condition) { Output.line(line) }
+        tell()
+    }
+
+    /// Prints what is to be said of the state that the model shows, to standard error.
+    func tell() {
         for note in notes + [reason].compactMap(\.self) { Output.complain(note) }
     }
 }

@@ -41,6 +41,11 @@ public final class Sources: Sendable {
     /// All of them as they are now.
     public var board: SourceBoard { state.withLock { $0.board } }
 
+    /// The names of those that don't tell what a USDT is worth.
+    var withoutTetherRate: Set<String> {
+        Set(board.entries.map(\.source).filter { !$0.tells.contains(.tetherRate) }.map(\.name))
+    }
+
     /// Goes on with the rests that an earlier run began.
     public func resume(_ rests: [String: KeptRest]) {
         let present = now()

@@ -32,7 +32,7 @@ extension Judgement {
             }
         }
         let isNear = abs(apart) <= JudgementBounds.agreement + place.slack
-        guard isNear || isOddForLong(quote.source, place.log, at: now) else {
+        guard isNear || isOddForLong(quote.source, apart, at: now) else {
             // The next tick asks others which of the two is right.
             if isCurrent, !suspects.contains(quote.source) { isDisputed = true }
             return false
@@ -44,15 +44,13 @@ extension Judgement {
         suspects.remove(quote.source)
         let known = premiums[quote.source]
         let share = isNear ? known.map { JudgementBounds.premiumShare(after: now - $0.at) } ?? 1 : 1
-        premiums[quote.source] = Premium(log: bounded((known?.log ?? 0) + apart * share, for: quote.source), at: now)
+        premiums[quote.source] = Premium(log: bounded((known?.log ?? 0) + apart * share), at: now)
         measureTether(quote, beside: index, at: now)
         return true
     }
 
     /// An odd answer is not taken at its word. If the source says the same for long, and it is where a market can be, that is its place.
-    private mutating func isOddForLong(_ source: String, _ place: Double, at boottime: Int64) -> Bool {
-        guard let index else { return false }
-        let apart = place - index.log
+    private mutating func isOddForLong(_ source: String, _ apart: Double, at boottime: Int64) -> Bool {
         guard let before = odd[source], abs(before.log - apart) <= JudgementBounds.oddDrift else {
             odd[source] = (apart, boottime)
             return false
@@ -60,19 +58,14 @@ extension Judgement {
         odd[source] = (apart, before.since)
         let long = suspects.contains(source) ? JudgementBounds.suspicionLasts : JudgementBounds.oddLasts
         let premium = (premiums[source]?.log ?? 0) + apart
-        return boottime - before.since >= long && bounded(premium, for: source) == premium
+        return boottime - before.since >= long && bounded(premium) == premium
     }
 
     /// The nearest premium that a market can have.
-    func bounded(_ premium: Double, for source: String) -> Double {
-        guard let middle = middle(of: premiums.filter { $0.key != PriceJudge.median }) else { return premium }
+    func bounded(_ premium: Double) -> Double {
+        let others = premiums.filter { $0.key != PriceJudge.median }
+        guard let middle = others.values.map(\.log).median else { return premium }
         return min(max(premium, middle - JudgementBounds.premium), middle + JudgementBounds.premium)
-    }
-
-    private func middle(of premiums: [String: Premium]) -> Double? {
-        guard !premiums.isEmpty else { return nil }
-        let sorted = premiums.values.map(\.log).sorted()
-        return (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
     }
 
     /// A price came with the worth of a USDT.
@@ -106,7 +99,7 @@ extension Judgement {
         }
         for (source, premium) in known.sorted(by: { $0.key < $1.key }) {
             let others = known.filter { $0.key != source }
-            guard others.count >= 2, let middle = middle(of: others),
+            guard others.count >= 2, let middle = others.values.map(\.log).median,
                 others.values.count(where: { abs($0.log - middle) <= JudgementBounds.stray / 2 }) >= 2,
                 abs(premium.log - middle) > JudgementBounds.stray
             else { continue }

@@ -267,7 +267,7 @@ struct Judgement: Sendable {
             // Another source is shown than a moment ago. An ordinary difference comes from its old premium, not from the market.
             let isOld = premiums[quote.source].map { now - $0.at > 10 * (now - index.at) } ?? false
             if confirmation == .single, isOld {
-                let moved = bounded(premium + place - index.log, for: quote.source)
+                let moved = bounded(premium + place - index.log)
                 place += premium - moved
                 premium = moved
             }
@@ -336,9 +336,7 @@ struct Judgement: Sendable {
 
     private func nearestToMedian(_ prices: [FetchedPrice]) -> String {
         let reference = level ?? index?.log
-        let places = prices.map { place(of: $0, near: reference).log }
-        let sorted = places.sorted()
-        return nearest(to: (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2, of: prices)
+        return nearest(to: prices.map { place(of: $0, near: reference).log }.median ?? 0, of: prices)
     }
 
     private func nearest(to log: Double, of prices: [FetchedPrice]) -> String {
@@ -365,5 +363,14 @@ extension Decimal {
     var logarithm: Double {
         let value = double
         return value > 0 ? log(value) : -.infinity
+    }
+}
+
+extension [Double] {
+    /// The middle one by size, or halfway between the middle two; `nil` if there are none.
+    var median: Double? {
+        guard !isEmpty else { return nil }
+        let sorted = sorted()
+        return (sorted[(count - 1) / 2] + sorted[count / 2]) / 2
     }
 }

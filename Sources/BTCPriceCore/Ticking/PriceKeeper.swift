@@ -134,27 +134,25 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
     /// then they need what the limits allow, and ask everybody themselves.
     public func observe() async {
         guard let quote = machine.state.quote, machine.state.freshness == .fresh else { return }
-        do throws(FetchFailure) {
-            let price = try await fetch.execute(
-                .observer, deadline: clock.now.advanced(by: budget), after: machine.known, excluding: [quote.source])
-            await observeTetherRate(for: price, excluding: quote.source)
-            perform(machine.observed(.success(price)))
-        } catch {
-            if !error.isCancelled { perform(machine.observed(.failure(error))) }
+        guard let price = await look(excluding: [quote.source]) else { return }
+        // A USDT price that does not fit is judged only after a source was asked what a USDT is worth.
+        if machine.judgement.needsTetherRate(forObserved: price),
+            let rate = await look(excluding: fetch.sources.withoutTetherRate.union([quote.source]))
+        {
+            perform(machine.observed(.success(rate)))
         }
+        perform(machine.observed(.success(price)))
     }
 
-    /// Asks what a USDT is worth, before a USDT price is judged that does not fit.
-    private func observeTetherRate(for price: FetchedPrice, excluding shown: String) async {
-        guard machine.judgement.needsTetherRate(forObserved: price) else { return }
-        let silent = fetch.sources.board.entries.map(\.source).filter { !$0.tells.contains(.tetherRate) }
+    /// Asks one source for the observer, within a budget.
+    /// - Returns: Its price, not yet taken in; `nil` if none came. Why none came is taken in.
+    private func look(excluding excluded: Set<String>) async -> FetchedPrice? {
         do throws(FetchFailure) {
-            let rate = try await fetch.execute(
-                .observer, deadline: clock.now.advanced(by: budget), after: machine.known,
-                excluding: Set(silent.map(\.name) + [shown]))
-            perform(machine.observed(.success(rate)))
+            return try await fetch.execute(
+                .observer, deadline: clock.now.advanced(by: budget), after: machine.known, excluding: excluded)
         } catch {
             if !error.isCancelled { perform(machine.observed(.failure(error))) }
+            return nil
         }
     }
 

@@ -60,9 +60,8 @@ struct GatherEvidence<C: Clock>: Sendable where C.Duration == Duration {
             evidence.witnesses.allSatisfy({ $0.tetherRate == nil }), fetch.clock.now < deadline
         {
             // A USDT that has left its peg looks like a market that lies, until a USDT/USD market tells which it is.
-            let silent = fetch.sources.board.entries.map(\.source).filter { !$0.tells.contains(.tetherRate) }
             _ = try await askAnother(
-                than: Set(silent.map(\.name)), for: &evidence, asker, deadline: deadline, after: known)
+                than: fetch.sources.withoutTetherRate, for: &evidence, asker, deadline: deadline, after: known)
         }
         return evidence
     }
