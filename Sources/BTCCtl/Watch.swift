@@ -73,9 +73,7 @@ struct Watch {
     private mutating func follow() throws(Complaint) {
         try Connecting.withDaemon(socket: reached ?? socket, patience: sink.patience) {
             connection throws(ClientError) in
-            if reached == nil, sink.tellsOfSimulator, let status = try? connection.getStatus(),
-                let note = StatusText.elsewhere(status.elsewhere)
-            {
+            if reached == nil, sink.tellsOfSimulator, let note = try Self.noteOnSources(&connection) {
                 sink.tell(note)
             }
             try connection.watch()
@@ -113,6 +111,19 @@ struct Watch {
                     default: throw error
                     }
                 }
+            }
+        }
+    }
+
+    /// What is to be said of sources that are not requested at the exchanges' own addresses; `nil` if nothing is, or if the daemon's
+    /// status can't be read. A reply that did not come would be read as the first state: that ends the connection.
+    private static func noteOnSources(_ connection: inout PriceConnection) throws(ClientError) -> String? {
+        do throws(ClientError) {
+            return StatusText.elsewhere(try connection.getStatus().elsewhere)
+        } catch {
+            switch error {
+            case .refused, .unintelligible: return nil
+            case .unreachable, .timedOut, .closed, .interrupted: throw error
             }
         }
     }
