@@ -1,4 +1,4 @@
-import BTCPriceClient
+import BTCPriceAPI
 import BTCPriceCore
 import Testing
 

@@ -1,6 +1,6 @@
 import BTCPriceCore
 import BTCPriceFeature
-import BTCPriceVarlink
+import BTCPriceAPI
 import FoundationEssentials
 import TestSupport
 import Testing

@@ -1,5 +1,5 @@
 import BTCPriceCore
-import BTCPriceVarlink
+import BTCPriceAPI
 import FoundationEssentials
 import Testing
 

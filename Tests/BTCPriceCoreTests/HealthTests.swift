@@ -13,12 +13,12 @@ private func moment(_ seconds: Double) -> ObservationTime {
 @Suite struct HealthTests {
     private func failed(
         _ health: inout SourceHealth, _ error: PriceLoadingError, at seconds: Double, jitter: Double = 1
-    ) -> SourceRest? {
+    ) -> SourceCooldown? {
         health.ended(.failure(error), latency: .zero, at: moment(seconds), jitter: jitter)
     }
 
-    private func length(_ rest: SourceRest?) -> Duration? {
-        rest.map { .milliseconds($0.until.boottime - $0.since.boottime) }
+    private func length(_ cooldown: SourceCooldown?) -> Duration? {
+        cooldown.map { .milliseconds($0.until.boottime - $0.since.boottime) }
     }
 
     @Test func `a source that refuses us may be probed after a minute, counted from the last request`() {
@@ -75,7 +75,7 @@ private func moment(_ seconds: Double) -> ObservationTime {
     @Test func `one that fails every second time rests too`() {
         var health = SourceHealth(limits: [])
         var asked = 0
-        while health.rest == nil, asked < 100 {
+        while health.cooldown == nil, asked < 100 {
             if asked % 2 == 0 {
                 _ = failed(&health, outage, at: Double(asked))
             } else {
@@ -92,12 +92,12 @@ private func moment(_ seconds: Double) -> ObservationTime {
         var lengths: [Duration] = []
         var at = 2.0
         for _ in 0..<8 {
-            guard let rest = failed(&health, outage, at: at, jitter: 1) else { break }
-            lengths.append(.milliseconds(rest.until.boottime - rest.since.boottime))
-            at += Double(rest.until.boottime - rest.since.boottime) / 1000
+            guard let cooldown = failed(&health, outage, at: at, jitter: 1) else { break }
+            lengths.append(.milliseconds(cooldown.until.boottime - cooldown.since.boottime))
+            at += Double(cooldown.until.boottime - cooldown.since.boottime) / 1000
         }
         #expect(lengths == [5, 10, 20, 40, 80, 160, 300, 300].map { Duration.seconds($0) })
-        #expect(RestRule.length(outage, strikes: 3, jitter: 0) == .seconds(10), "half of it is drawn")
+        #expect(CooldownRule.length(outage, consecutiveFailures: 3, jitter: 0) == .seconds(10), "half of it is drawn")
         for second in 0..<60 { _ = health.ended(.success, latency: .zero, at: moment(at + Double(second)), jitter: 0) }
         for second in 60..<62 { _ = failed(&health, outage, at: at + Double(second)) }
         let rest6 = failed(&health, outage, at: at + 62)
@@ -115,21 +115,24 @@ private func moment(_ seconds: Double) -> ObservationTime {
         let rest8 = failed(&health, ban, at: 121, jitter: 0)
         #expect(length(rest8) == .seconds(121))
         for (strike, seconds) in [(3, 121), (4, 241), (5, 481), (20, 10_801)] {
-            #expect(RestRule.length(ban, strikes: strike, jitter: 0) == .seconds(seconds), "strike \(strike)")
+            #expect(
+                CooldownRule.length(ban, consecutiveFailures: strike, jitter: 0) == .seconds(seconds),
+                "strike \(strike)")
         }
         let longest = PriceLoadingError.rateLimited("", retryAfter: .seconds(1 << 40))
-        #expect(RestRule.length(longest, strikes: 1, jitter: 0) == .seconds(3 * 86_400 + 1))
-        #expect(RestRule.length(.rateLimited("", retryAfter: .zero), strikes: 1, jitter: 0) == .seconds(2))
+        #expect(CooldownRule.length(longest, consecutiveFailures: 1, jitter: 0) == .seconds(3 * 86_400 + 1))
+        #expect(
+            CooldownRule.length(.rateLimited("", retryAfter: .zero), consecutiveFailures: 1, jitter: 0) == .seconds(2))
     }
 
     @Test
     func `without a word of how long, a limit doubles from a minute to six hours and a refusal from ten to a day`() {
         func lengths(_ error: PriceLoadingError) -> [Int64] {
-            (1...12).map { RestRule.length(error, strikes: $0, jitter: 0).components.seconds / 60 }
+            (1...12).map { CooldownRule.length(error, consecutiveFailures: $0, jitter: 0).components.seconds / 60 }
         }
         #expect(lengths(.rateLimited("", retryAfter: nil)) == [1, 2, 4, 8, 16, 32, 64, 128, 256, 360, 360, 360])
         #expect(lengths(.refused("")) == [10, 20, 40, 80, 160, 320, 640, 1280, 1440, 1440, 1440, 1440])
-        #expect(RestRule.length(.refused(""), strikes: 99, jitter: 1) == .seconds(95_040))
+        #expect(CooldownRule.length(.refused(""), consecutiveFailures: 99, jitter: 1) == .seconds(95_040))
     }
 
     @Test func `a ban that comes while it rests for failures counts`() {
@@ -146,8 +149,8 @@ private func moment(_ seconds: Double) -> ObservationTime {
     func `what says nothing of the source counts nowhere`(error: PriceLoadingError) {
         var health = SourceHealth(limits: [])
         for second in 0..<30 {
-            let rest = failed(&health, error, at: Double(second))
-            #expect(rest == nil)
+            let cooldown = failed(&health, error, at: Double(second))
+            #expect(cooldown == nil)
         }
         #expect(health.lastFailure == nil)
         #expect(health.breaker(at: moment(31).boottime) == .closed)
@@ -157,164 +160,170 @@ private func moment(_ seconds: Double) -> ObservationTime {
     @Test(arguments: [-86_400.0, 86_400])
     func `a step of the wall clock moves no rest`(step: Double) throws {
         var health = SourceHealth(limits: [])
-        let rest = failed(&health, .rateLimited("", retryAfter: .seconds(300)), at: 0, jitter: 0)
+        let cooldown = failed(&health, .rateLimited("", retryAfter: .seconds(300)), at: 0, jitter: 0)
         let stepped = ObservationTime(
             wall: Timestamp(milliseconds: moment(300 + step).wall.milliseconds), boottime: moment(300).boottime)
         #expect(health.isBound(at: stepped.boottime))
-        #expect(length(rest) == .seconds(301))
-        let kept = KeptRest(address: "", rest: try #require(rest), isOfThisBoot: true)
+        #expect(length(cooldown) == .seconds(301))
+        let kept = KeptCooldown(address: "", cooldown: try #require(cooldown), isOfThisBoot: true)
         #expect(kept.remaining(at: stepped) == .seconds(1))
         // After a reboot only the wall clock knows: the rest may be over early, and is never longer than it was.
         #expect(kept.ofAnotherBoot.remaining(at: stepped) <= .seconds(301))
     }
 
     @Test func `a rest goes on after a restart, and a refusal for its shortest time only`() throws {
-        let ban = SourceRest(
-            reason: .rateLimited("HTTP 418", retryAfter: nil), since: moment(0), until: moment(3600), strikes: 2)
+        let ban = SourceCooldown(
+            reason: .rateLimited("HTTP 418", retryAfter: nil), since: moment(0), until: moment(3600),
+            consecutiveFailures: 2)
         var health = SourceHealth(limits: [])
-        health.resume(KeptRest(address: "", rest: ban, isOfThisBoot: true), at: moment(600))
-        #expect(health.rest?.until == moment(3600))
+        health.resume(KeptCooldown(address: "", cooldown: ban, isOfThisBoot: true), at: moment(600))
+        #expect(health.cooldown?.until == moment(3600))
         #expect(health.isBound(at: moment(3599).boottime))
         let rest12 = failed(&health, ban.reason, at: 3600, jitter: 0)
-        #expect(RestRule.length(ban.reason, strikes: 3, jitter: 0) == length(rest12))
+        #expect(CooldownRule.length(ban.reason, consecutiveFailures: 3, jitter: 0) == length(rest12))
 
         var refused = SourceHealth(limits: [])
-        let refusal = SourceRest(reason: .refused("HTTP 451"), since: moment(0), until: moment(86_400), strikes: 9)
-        refused.resume(KeptRest(address: "", rest: refusal, isOfThisBoot: true), at: moment(600))
-        #expect(refused.rest?.until == moment(1200))
+        let refusal = SourceCooldown(
+            reason: .refused("HTTP 451"), since: moment(0), until: moment(86_400), consecutiveFailures: 9)
+        refused.resume(KeptCooldown(address: "", cooldown: refusal, isOfThisBoot: true), at: moment(600))
+        #expect(refused.cooldown?.until == moment(1200))
 
         var over = SourceHealth(limits: [])
-        over.resume(KeptRest(address: "", rest: ban, isOfThisBoot: true), at: moment(3601))
-        #expect(over.rest == nil)
+        over.resume(KeptCooldown(address: "", cooldown: ban, isOfThisBoot: true), at: moment(3601))
+        #expect(over.cooldown == nil)
     }
 }
 
 @Suite struct BoardTests {
     private static let minute = [RequestLimit(3000, per: .seconds(60))]
 
-    private func board(_ sources: [(name: String, limits: [RequestLimit])], interval: Duration = .seconds(1))
-        -> SourceBoard
+    private func registry(_ sources: [(name: String, limits: [RequestLimit])], interval: Duration = .seconds(1))
+        -> SourceRegistry
     {
-        SourceBoard(
+        SourceRegistry(
             sources.map { (PriceSource(name: $0.name, market: "BTC/USD", limits: $0.limits), "https://\($0.name)") },
             interval: interval)
     }
 
-    private func names(_ plan: SourceBoard.Plan, _ board: SourceBoard) -> [String] {
-        plan.order.map { board.entries[$0].source.name }
+    private func names(_ plan: SourceRegistry.Plan, _ registry: SourceRegistry) -> [String] {
+        plan.order.map { registry.entries[$0].source.name }
     }
 
     private func end(
-        _ board: inout SourceBoard, _ index: Int, _ error: PriceLoadingError, times: Int = 1, at seconds: Double = 0
+        _ registry: inout SourceRegistry, _ index: Int, _ error: PriceLoadingError, times: Int = 1,
+        at seconds: Double = 0
     ) {
         for _ in 0..<times {
-            _ = board.ended(index, .failure(error), latency: .zero, at: moment(seconds), jitter: 1)
+            _ = registry.ended(index, .failure(error), latency: .zero, at: moment(seconds), jitter: 1)
         }
     }
 
     @Test func `who rests is passed over, and said to be`() {
-        var board = board([("a", Self.minute), ("b", Self.minute), ("c", Self.minute)])
-        end(&board, 0, outage, times: 3)
-        end(&board, 1, .rateLimited("HTTP 429", retryAfter: .seconds(59)))
-        let plan = board.plan(.tick, at: moment(1).boottime)
-        #expect(names(plan, board) == ["c", "a"], "who only failed is the last resort of a tick")
-        #expect(plan.passedOver.map(\.source) == ["b"])
-        #expect(names(board.plan(.client, at: moment(1).boottime), board) == ["c"])
+        var registry = registry([("a", Self.minute), ("b", Self.minute), ("c", Self.minute)])
+        end(&registry, 0, outage, times: 3)
+        end(&registry, 1, .rateLimited("HTTP 429", retryAfter: .seconds(59)))
+        let plan = registry.plan(.tick, at: moment(1).boottime)
+        #expect(names(plan, registry) == ["c", "a"], "who only failed is the last resort of a tick")
+        #expect(plan.skippedSources.map(\.source) == ["b"])
+        #expect(names(registry.plan(.client, at: moment(1).boottime), registry) == ["c"])
         #expect(
-            board.plan(.client, at: moment(1).boottime).passedOver.map(\.description) == [
+            registry.plan(.client, at: moment(1).boottime).skippedSources.map(\.description) == [
                 "a: rests until 2024-08-25 14:30:05 UTC, not available: HTTP 503",
                 "b: rests until 2024-08-25 14:31:02 UTC, rate limited for 59 s: HTTP 429",
             ])
     }
 
     @Test func `where all rest, those that only failed are asked, and who was told to stay away is not`() {
-        var board = board([("a", Self.minute), ("b", Self.minute), ("c", Self.minute)])
-        end(&board, 0, .refused("HTTP 451"))
-        end(&board, 1, .rateLimited("HTTP 418", retryAfter: .seconds(60)))
-        end(&board, 2, outage, times: 3)
-        #expect(names(board.plan(.tick, at: moment(1).boottime), board) == ["c"])
-        end(&board, 2, .rateLimited("", retryAfter: .seconds(60)), at: 1)
-        #expect(board.plan(.tick, at: moment(2).boottime).order.isEmpty)
-        #expect(board.plan(.tick, at: moment(2).boottime).passedOver.count == 3)
+        var registry = registry([("a", Self.minute), ("b", Self.minute), ("c", Self.minute)])
+        end(&registry, 0, .refused("HTTP 451"))
+        end(&registry, 1, .rateLimited("HTTP 418", retryAfter: .seconds(60)))
+        end(&registry, 2, outage, times: 3)
+        #expect(names(registry.plan(.tick, at: moment(1).boottime), registry) == ["c"])
+        end(&registry, 2, .rateLimited("", retryAfter: .seconds(60)), at: 1)
+        #expect(registry.plan(.tick, at: moment(2).boottime).order.isEmpty)
+        #expect(registry.plan(.tick, at: moment(2).boottime).skippedSources.count == 3)
     }
 
     @Test func `a tick leaves probing to the observer while somebody is well`() {
-        var board = board([("a", Self.minute), ("b", Self.minute)])
-        end(&board, 0, outage, times: 3)
-        #expect(names(board.plan(.tick, at: moment(60).boottime), board) == ["b", "a"])
-        #expect(names(board.plan(.observer, at: moment(60).boottime), board) == ["a"])
-        #expect(names(board.plan(.observer, at: moment(4).boottime), board) == ["b"], "not before its rest is over")
+        var registry = registry([("a", Self.minute), ("b", Self.minute)])
+        end(&registry, 0, outage, times: 3)
+        #expect(names(registry.plan(.tick, at: moment(60).boottime), registry) == ["b", "a"])
+        #expect(names(registry.plan(.observer, at: moment(60).boottime), registry) == ["a"])
+        #expect(
+            names(registry.plan(.observer, at: moment(4).boottime), registry) == ["b"], "not before its rest is over")
     }
 
     @Test func `the observer goes round those that the ticks do not ask`() {
-        var board = board([("a", Self.minute), ("b", Self.minute), ("c", Self.minute)])
+        var registry = registry([("a", Self.minute), ("b", Self.minute), ("c", Self.minute)])
         var seen: [String] = []
         for second in stride(from: 0.0, to: 90, by: 15) {
-            for tick in 0..<15 { _ = board.take(0, .tick, at: moment(second + Double(tick)).boottime) }
-            let plan = board.plan(.observer, at: moment(second + 14.5).boottime)
-            for index in plan.order { _ = board.take(index, .observer, at: moment(second + 14.5).boottime) }
-            seen += names(plan, board)
+            for tick in 0..<15 { _ = registry.take(0, .tick, at: moment(second + Double(tick)).boottime) }
+            let plan = registry.plan(.observer, at: moment(second + 14.5).boottime)
+            for index in plan.order { _ = registry.take(index, .observer, at: moment(second + 14.5).boottime) }
+            seen += names(plan, registry)
         }
         #expect(seen == ["b", "c", "b", "c", "b", "c"])
     }
 
     @Test func `the observer leaves alone the one source that the ticks ask`() {
-        var board = board([("a", Self.minute)])
-        _ = board.take(0, .tick, at: moment(0).boottime)
-        #expect(board.plan(.observer, at: moment(9).boottime).order.isEmpty)
+        var registry = registry([("a", Self.minute)])
+        _ = registry.take(0, .tick, at: moment(0).boottime)
+        #expect(registry.plan(.observer, at: moment(9).boottime).order.isEmpty)
     }
 
     @Test func `who can't be asked at every tick comes after those that can`() {
         let slow = [RequestLimit(1, per: .seconds(10))]
-        let impatient = board([("a", Self.minute), ("slow", slow), ("b", [])])
+        let impatient = registry([("a", Self.minute), ("slow", slow), ("b", [])])
         #expect(names(impatient.plan(.tick, at: 0), impatient) == ["a", "b", "slow"])
-        let patient = board([("slow", slow), ("b", [])], interval: .seconds(10))
+        let patient = registry([("slow", slow), ("b", [])], interval: .seconds(10))
         #expect(names(patient.plan(.tick, at: 0), patient) == ["slow", "b"])
-        #expect(board([("slow", slow)]).slow.map(\.source.name) == ["slow"])
+        #expect(registry([("slow", slow)]).slow.map(\.source.name) == ["slow"])
     }
 
     @Test func `a tick passes over whoever's limit is used up, and a client gets nobody else's price for it`() {
-        var board = board([("a", [RequestLimit(1, per: .seconds(1))]), ("b", Self.minute)])
+        var registry = registry([("a", [RequestLimit(1, per: .seconds(1))]), ("b", Self.minute)])
         let now = moment(0).boottime
-        let (first, second) = (board.take(0, .tick, at: now), board.take(0, .tick, at: now + 999))
+        let (first, second) = (registry.take(0, .tick, at: now), registry.take(0, .tick, at: now + 999))
         #expect(first && !second)
-        #expect(names(board.plan(.tick, at: now + 999), board) == ["b"])
-        let client = board.plan(.client, at: now + 999)
+        #expect(names(registry.plan(.tick, at: now + 999), registry) == ["b"])
+        let client = registry.plan(.client, at: now + 999)
         #expect(client.order.isEmpty)
-        #expect(client.passedOver.map(\.description) == ["a: asked as often as its limit allows"])
-        #expect(names(board.plan(.client, at: now + 1000), board) == ["a", "b"])
+        #expect(client.skippedSources.map(\.description) == ["a: asked as often as its limit allows"])
+        #expect(names(registry.plan(.client, at: now + 1000), registry) == ["a", "b"])
     }
 
     @Test func `rests that a restart must not cut short are kept, each for its address`() {
-        var first = board([("a", []), ("b", []), ("c", [])])
+        var first = registry([("a", []), ("b", []), ("c", [])])
         end(&first, 0, .rateLimited("HTTP 429", retryAfter: .seconds(60)))
         end(&first, 1, .refused("HTTP 451"))
         end(&first, 2, outage, times: 3)
-        let rests = first.rests(at: moment(1))
-        #expect(Set(rests.keys) == ["a", "b"])
-        var second = board([("a", []), ("b", [])])
-        second.resume(rests, at: moment(2))
+        let cooldowns = first.cooldowns(at: moment(1))
+        #expect(Set(cooldowns.keys) == ["a", "b"])
+        var second = registry([("a", []), ("b", [])])
+        second.resume(cooldowns, at: moment(2))
         #expect(second.plan(.tick, at: moment(2).boottime).order.isEmpty)
-        var elsewhere = SourceBoard([(PriceSource(name: "a", market: ""), "https://mirror")], interval: .seconds(1))
-        elsewhere.resume(rests, at: moment(2))
+        var elsewhere = SourceRegistry([(PriceSource(name: "a", market: ""), "https://mirror")], interval: .seconds(1))
+        elsewhere.resume(cooldowns, at: moment(2))
         #expect(elsewhere.plan(.tick, at: moment(2).boottime).order == [0])
         // Not asked there, it is remembered all the same: it may be asked there again.
-        #expect(Set(elsewhere.rests(at: moment(3)).keys) == ["a", "b"])
-        var back = board([("b", []), ("a", [])])
+        #expect(Set(elsewhere.cooldowns(at: moment(3)).keys) == ["a", "b"])
+        var back = registry([("b", []), ("a", [])])
         back.inherit(elsewhere, at: moment(4))
         #expect(back.plan(.tick, at: moment(4).boottime).order.isEmpty)
-        #expect(first.rests(at: moment(100_000)).isEmpty && back.rests(at: moment(100_000)).isEmpty)
+        #expect(first.cooldowns(at: moment(100_000)).isEmpty && back.cooldowns(at: moment(100_000)).isEmpty)
     }
 
     @Test func `a rest is kept by the wall clock as it is set when it is kept`() throws {
-        var board = board([("a", [])])
-        end(&board, 0, .rateLimited("HTTP 429", retryAfter: .seconds(3600)))
+        var registry = registry([("a", [])])
+        end(&registry, 0, .rateLimited("HTTP 429", retryAfter: .seconds(3600)))
         let now = moment(60)
         // The clock was set a year on in the meantime.
         let set = ObservationTime(
             wall: Timestamp(milliseconds: now.wall.milliseconds + 31_536_000_000), boottime: now.boottime)
-        let kept = try #require(board.rests(at: set)["a"])
-        #expect(kept.rest.until.wall.milliseconds - set.wall.milliseconds == kept.rest.until.boottime - now.boottime)
+        let kept = try #require(registry.cooldowns(at: set)["a"])
+        #expect(
+            kept.cooldown.until.wall.milliseconds - set.wall.milliseconds == kept.cooldown.until.boottime - now.boottime
+        )
         #expect(kept.ofAnotherBoot.remaining(at: set) > .seconds(3500))
     }
 }

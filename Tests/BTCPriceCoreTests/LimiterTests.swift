@@ -20,8 +20,8 @@ import Testing
         var generator = SeededGenerator(seed: seed)
         var now: Int64 = 5_000_000
         while times.count < 3_000, now < 5_000_000 + 600_000 {
-            let asker = [Asker.tick, .client, .observer].randomElement(using: &generator) ?? .tick
-            if limiter.admits(asker, at: now) {
+            let requester = [Requester.tick, .client, .observer].randomElement(using: &generator) ?? .tick
+            if limiter.admits(requester, at: now) {
                 limiter.take(at: now)
                 times.append(now)
             }

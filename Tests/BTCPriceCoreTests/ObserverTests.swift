@@ -77,10 +77,10 @@ import Testing
         #expect(state.freshness == .none)
         #expect(world.saves.count == 1)
         #expect(world.store.price == nil)
-        let kept = world.store.rests["binance"]
+        let kept = world.store.cooldowns["binance"]
         #expect(kept?.address == "https://binance")
         // Two seconds and a fortieth, and one more.
-        #expect(kept?.rest.until.boottime == World.start.boottime + 3050)
+        #expect(kept?.cooldown.until.boottime == World.start.boottime + 3050)
         for second in 1..<4 {
             await world.clock.run(to: .seconds(second))
             await world.fallback.isAsked()
@@ -95,7 +95,7 @@ import Testing
         await world.primary.isAsked()
         world.primary.answer("68901.23")
         #expect(await world.nextTick().freshness == .fresh)
-        #expect(world.store.rests.isEmpty)
+        #expect(world.store.cooldowns.isEmpty)
         #expect(world.primary.asks == 2)
         await world.ticker.stop()
     }

@@ -8,15 +8,16 @@ import Testing
 @Suite struct SourceReportTests {
     private static let second = RequestLimit(10, per: .seconds(1))
 
-    private static func board(_ names: [String] = ["a", "b"], limits: [RequestLimit] = [second]) -> SourceBoard {
-        SourceBoard(
+    private static func registry(_ names: [String] = ["a", "b"], limits: [RequestLimit] = [second]) -> SourceRegistry {
+        SourceRegistry(
             names.map { (PriceSource(name: $0, market: "BTC/USD", limits: limits), "https://\($0)") },
             interval: .seconds(1))
     }
 
-    private func uses(_ board: SourceBoard, at boottime: Int64 = 10_000, shown: Set<String> = []) -> [SourceReport.Use]
+    private func uses(_ registry: SourceRegistry, at boottime: Int64 = 10_000, shown: Set<String> = []) -> [SourceReport
+        .Use]
     {
-        board.reports(at: time(boottime), shown: shown).map(\.use)
+        registry.reports(at: time(boottime), shown: shown).map(\.use)
     }
 
     private func time(_ boottime: Int64) -> ObservationTime {
@@ -24,37 +25,37 @@ import Testing
     }
 
     private func ask(
-        _ board: inout SourceBoard, _ index: Int, _ outcome: SourceHealth.Outcome, at boottime: Int64 = 10_000
+        _ registry: inout SourceRegistry, _ index: Int, _ outcome: SourceHealth.Outcome, at boottime: Int64 = 10_000
     ) {
-        _ = board.take(index, .tick, at: boottime)
-        _ = board.ended(index, outcome, latency: .milliseconds(35), at: time(boottime), jitter: 0)
+        _ = registry.take(index, .tick, at: boottime)
+        _ = registry.ended(index, outcome, latency: .milliseconds(35), at: time(boottime), jitter: 0)
     }
 
     @Test func `each state of health has its word`() {
-        var board = Self.board()
-        #expect(uses(board) == [.untried, .untried])
-        ask(&board, 0, .success)
-        #expect(uses(board, shown: ["a"]) == [.current, .untried])
-        #expect(uses(board) == [.ready, .untried])
-        ask(&board, 1, .failure(.unavailable("HTTP 500")))
-        #expect(uses(board, shown: ["a"]) == [.current, .failing])
-        for _ in 0..<2 { ask(&board, 1, .failure(.unavailable("HTTP 500"))) }
-        #expect(uses(board, shown: ["a"]) == [.current, .resting])
-        #expect(uses(board, at: 10_000 + 6000, shown: ["a"]) == [.current, .probing])
-        ask(&board, 0, .failure(.rateLimited("HTTP 429", retryAfter: .seconds(9))))
-        #expect(uses(board)[0] == .limited)
-        var other = Self.board()
+        var registry = Self.registry()
+        #expect(uses(registry) == [.untried, .untried])
+        ask(&registry, 0, .success)
+        #expect(uses(registry, shown: ["a"]) == [.current, .untried])
+        #expect(uses(registry) == [.ready, .untried])
+        ask(&registry, 1, .failure(.unavailable("HTTP 500")))
+        #expect(uses(registry, shown: ["a"]) == [.current, .failing])
+        for _ in 0..<2 { ask(&registry, 1, .failure(.unavailable("HTTP 500"))) }
+        #expect(uses(registry, shown: ["a"]) == [.current, .resting])
+        #expect(uses(registry, at: 10_000 + 6000, shown: ["a"]) == [.current, .probing])
+        ask(&registry, 0, .failure(.rateLimited("HTTP 429", retryAfter: .seconds(9))))
+        #expect(uses(registry)[0] == .limited)
+        var other = Self.registry()
         ask(&other, 0, .failure(.refused("HTTP 451")))
         #expect(uses(other)[0] == .refused)
     }
 
     @Test func `one that is asked less than once a tick is slow, and full when its turn is used up`() {
-        var board = Self.board(["a"], limits: [RequestLimit(1, per: .seconds(3))])
-        ask(&board, 0, .success, at: 10_000)
-        #expect(uses(board, shown: ["a"]) == [.current], "it is what is shown")
-        #expect(uses(board) == [.full])
-        #expect(uses(board, at: 14_000) == [.slow])
-        var quick = Self.board(["a"], limits: [RequestLimit(10, per: .seconds(1))])
+        var registry = Self.registry(["a"], limits: [RequestLimit(1, per: .seconds(3))])
+        ask(&registry, 0, .success, at: 10_000)
+        #expect(uses(registry, shown: ["a"]) == [.current], "it is what is shown")
+        #expect(uses(registry) == [.full])
+        #expect(uses(registry, at: 14_000) == [.slow])
+        var quick = Self.registry(["a"], limits: [RequestLimit(10, per: .seconds(1))])
         for _ in 0..<4 { ask(&quick, 0, .success) }
         #expect(uses(quick) == [.full])
     }
@@ -65,11 +66,11 @@ import Testing
     }
 
     @Test func `times are by the wall clock as it is set now`() throws {
-        var board = Self.board()
-        ask(&board, 0, .success, at: 10_000)
+        var registry = Self.registry()
+        ask(&registry, 0, .success, at: 10_000)
         // Ten seconds later the clock was set an hour on.
         let later = ObservationTime(wall: Timestamp(milliseconds: 5_000_000), boottime: 20_000)
-        let report = try #require(board.reports(at: later, shown: []).first)
+        let report = try #require(registry.reports(at: later, shown: []).first)
         #expect(report.lastSuccess == Timestamp(milliseconds: 4_990_000))
         #expect(report.latency == SourceReport.Latency(p50: 35, p90: 35, p99: 35, answers: 1))
         #expect(report.requests == 1)
@@ -244,26 +245,26 @@ import Testing
     @Test func `other sources are asked from the next fetch on, and the same ones keep their health`() async {
         let world = World()
         let now = world.now
-        let board = { (names: [String], previous: Sources?) in
+        let registry = { (names: [String], previous: Sources?) in
             Sources(
                 names.map { (PriceSource(name: $0, market: "m"), "https://\($0)") }, interval: .seconds(1), now: now,
                 jitter: { 0 }, after: previous)
         }
-        let old = board(["a", "b"], nil)
+        let old = registry(["a", "b"], nil)
         _ = old.take(0, .tick)
         _ = old.ended(0, .failure(.refused("HTTP 451")), latency: .zero)
-        let new = board(["c", "b", "a"], old)
-        #expect(new.board.reports(at: now(), shown: []).map(\.use) == [.untried, .untried, .refused])
+        let new = registry(["c", "b", "a"], old)
+        #expect(new.registry.reports(at: now(), shown: []).map(\.use) == [.untried, .untried, .refused])
         // What was under way at the old ones is told to the new ones: a ban must not be forgotten.
         _ = old.take(1, .tick)
         _ = old.ended(1, .failure(.rateLimited("HTTP 429", retryAfter: nil)), latency: .zero)
-        #expect(new.board.reports(at: now(), shown: []).map(\.use) == [.untried, .limited, .refused])
+        #expect(new.registry.reports(at: now(), shown: []).map(\.use) == [.untried, .limited, .refused])
         #expect(new.takeRestsChanged())
         // At another address it is another host.
         let elsewhere = Sources(
             [(PriceSource(name: "a", market: "m"), "https://mirror")], interval: .seconds(1), now: now, jitter: { 0 },
             after: new)
-        #expect(elsewhere.board.reports(at: now(), shown: []).map(\.use) == [.untried])
+        #expect(elsewhere.registry.reports(at: now(), shown: []).map(\.use) == [.untried])
     }
 
     @Test func `before a sleep the ticks stop and after it the first is at once`() async {

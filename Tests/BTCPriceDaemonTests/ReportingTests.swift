@@ -88,12 +88,13 @@ struct LineLogHandler: LogHandler {
         let time = TimeBox()
         let reporter = reporter(at: time)
         let now = time.now
-        let rest = SourceRest(
+        let cooldown = SourceCooldown(
             reason: .refused("HTTP 451"), since: now,
-            until: ObservationTime(wall: Timestamp(milliseconds: 86_400_000), boottime: 86_400_000), strikes: 1)
+            until: ObservationTime(wall: Timestamp(milliseconds: 86_400_000), boottime: 86_400_000),
+            consecutiveFailures: 1)
         for _ in 0..<(3 * 24) {
             reporter.report(
-                .sourceFailed(SourceFailure(source: "binance", error: .refused("HTTP 451"), rest: rest)))
+                .sourceFailed(SourceFailure(source: "binance", error: .refused("HTTP 451"), cooldown: cooldown)))
             time.advance(.seconds(3600))
         }
         let line = "warning: binance gave no price: refused: HTTP 451; it is not asked until 1970-01-02 00:00:00 UTC"

@@ -1,6 +1,5 @@
 import BTCPriceCore
 import BTCPriceNetworking
-import HTTPTransport
 import Logging
 import TestSupport
 import Testing

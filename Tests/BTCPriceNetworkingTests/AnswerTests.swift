@@ -27,7 +27,7 @@ struct Case: Sendable, CustomTestStringConvertible {
 
     /// What the loader makes of it: `68901.23` with its mark, or the error's kind, with the seconds it is for where it tells them.
     var outcome: String {
-        let answer = ExchangeAnswer(
+        let answer = ExchangeResponse(
             status: status, retryAfter: retryAfter, date: Self.date, encoding: nil, body: body)
         do throws(PriceLoadingError) {
             let loaded =
@@ -197,20 +197,20 @@ struct Case: Sendable, CustomTestStringConvertible {
         let body = Array(#"{"symbol":"BTCUSDT","price":"\#(price)"}"#.utf8)
         let quick = BinancePriceLoader.usualPrice(in: body)
         // A space makes it an unusual one.
-        let answer = ExchangeAnswer(status: 200, retryAfter: nil, date: nil, encoding: nil, body: body + [0x20])
+        let answer = ExchangeResponse(status: 200, retryAfter: nil, date: nil, encoding: nil, body: body + [0x20])
         #expect(BinancePriceLoader.usualPrice(in: answer.body) == nil)
         #expect(quick == nil || quick == (try? BinancePriceLoader.read(answer).value))
         #expect((quick != nil) == ["68901.23000000", "0.00000001", "68901", "00.10"].contains(price))
     }
 
     @Test func `an error names the status and the exchange's own word, on one line`() {
-        let answer = ExchangeAnswer(
+        let answer = ExchangeResponse(
             status: 429, retryAfter: "17", date: Case.date, encoding: nil,
             body: Array("{\"code\":-1003,\"msg\":\"Too\\nmuch\\u001b[31m\"}".utf8))
         #expect(throws: PriceLoadingError.rateLimited("HTTP 429, Too much [31m", retryAfter: .seconds(17))) {
             try BinancePriceLoader.read(answer)
         }
-        let long = ExchangeAnswer(
+        let long = ExchangeResponse(
             status: 400, retryAfter: nil, date: Case.date, encoding: nil,
             body: Array("{\"code\":1,\"msg\":\"\(String(repeating: "x", count: 5000))\"}".utf8))
         #expect(throws: PriceLoadingError.refused("HTTP 400, \(String(repeating: "x", count: 157))...")) {
@@ -226,7 +226,7 @@ struct Case: Sendable, CustomTestStringConvertible {
     }
 
     @Test func `a body that came encoded is said to be, since none was asked for`() {
-        let answer = ExchangeAnswer(
+        let answer = ExchangeResponse(
             status: 200, retryAfter: nil, date: Case.date, encoding: "gzip", body: [0x1F, 0x8B, 8, 0])
         #expect(throws: PriceLoadingError.invalidData("a body encoded as gzip")) { try BinancePriceLoader.read(answer) }
     }

@@ -1,12 +1,9 @@
 import BTCPriceCore
 import ExchangeSimulator
 import FoundationEssentials
-import HTTPTransport
-import TestSupport
-import TickLoop
-import Testing
-
 @testable import BTCPriceNetworking
+import TestSupport
+import Testing
 
 /// The shipped HTTP client and loaders against a real server.
 @Suite(.timeLimit(.minutes(1))) struct ClientTests {

@@ -125,7 +125,7 @@ import Testing
         var outcomes: [String] = []
         for line in lines {
             let loaded = try CoinbasePriceLoader.read(
-                ExchangeAnswer(
+                ExchangeResponse(
                     status: 200, retryAfter: nil, date: Case.date, encoding: nil, body: Array(line.utf8)))
             do throws(PriceLoadingError) {
                 try QuoteCheck.judge(loaded, after: last, at: Timestamp(milliseconds: 0), oldest: .seconds(60))

@@ -74,14 +74,16 @@ import Testing
     }
 
     @Test func `rests are kept, also where there never was a price`() throws {
-        let rests = ["binance": rest(.rateLimited("HTTP 418", retryAfter: nil)), "kraken": rest(.refused("HTTP 403"))]
+        let cooldowns = [
+            "binance": cooldown(.rateLimited("HTTP 418", retryAfter: nil)), "kraken": cooldown(.refused("HTTP 403")),
+        ]
         for price in [nil, sample("68901.23")] {
-            let file = QuoteFile(sequence: 7, price: price, rests: rests)
+            let file = QuoteFile(sequence: 7, price: price, cooldowns: cooldowns)
             #expect(try QuoteFile(decoding: file.encoded()) == file)
         }
         // One that a restart may cut short is not.
-        let passing = QuoteFile(sequence: 7, price: nil, rests: ["binance": rest(.unavailable("HTTP 500"))])
-        #expect(try QuoteFile(decoding: passing.encoded()).rests.isEmpty)
+        let passing = QuoteFile(sequence: 7, price: nil, cooldowns: ["binance": cooldown(.unavailable("HTTP 500"))])
+        #expect(try QuoteFile(decoding: passing.encoded()).cooldowns.isEmpty)
     }
 
     @Test func `a file of the first release, which knew no rests, is read`() throws {
@@ -108,7 +110,7 @@ import Testing
         text.replace("00000000", with: String(repeating: "0", count: 8 - checksum.count) + checksum)
         let read = try QuoteFile(decoding: Array(text.utf8))
         #expect(read.price?.quote == sample("68901.23").quote)
-        #expect(read.rests.isEmpty)
+        #expect(read.cooldowns.isEmpty)
     }
 
     @Test(arguments: ["0", "-1", "0.99", "100000000.01"])
@@ -122,10 +124,12 @@ import Testing
         let (time, good) = (Timestamp(milliseconds: number), sample("1"))
         let quote = PriceQuote(value: 1, currency: "USD", timestamp: time, source: "binance", market: "BTC/USDT")
         let far = ObservationTime(wall: time, boottime: number)
-        func kept(_ since: ObservationTime, _ until: ObservationTime, _ strikes: Int) -> QuoteFile {
-            let rest = SourceRest(reason: .refused("HTTP 403"), since: since, until: until, strikes: strikes)
+        func kept(_ since: ObservationTime, _ until: ObservationTime, _ consecutiveFailures: Int) -> QuoteFile {
+            let cooldown = SourceCooldown(
+                reason: .refused("HTTP 403"), since: since, until: until, consecutiveFailures: consecutiveFailures)
             return QuoteFile(
-                sequence: 1, price: good, rests: ["kraken": KeptRest(address: "", rest: rest, isOfThisBoot: true)])
+                sequence: 1, price: good,
+                cooldowns: ["kraken": KeptCooldown(address: "", cooldown: cooldown, isOfThisBoot: true)])
         }
         let near = ObservationTime(wall: Timestamp(milliseconds: 0), boottime: 0)
         let files = [
@@ -228,12 +232,12 @@ import Testing
         let setup = Setup()
         let store = setup.store()
         _ = store.load()
-        let kept = rest(.rateLimited("HTTP 418", retryAfter: nil))
-        try store.save(nil, rests: ["binance": kept])
-        #expect(setup.store().load() == StoredPrice(price: nil, rests: ["binance": kept]))
+        let kept = cooldown(.rateLimited("HTTP 418", retryAfter: nil))
+        try store.save(nil, cooldowns: ["binance": kept])
+        #expect(setup.store().load() == StoredPrice(price: nil, cooldowns: ["binance": kept]))
         try store.flush()
         unlink(setup.runtimeFile)
-        #expect(setup.store().load() == StoredPrice(price: nil, rests: ["binance": kept.ofAnotherBoot]))
+        #expect(setup.store().load() == StoredPrice(price: nil, cooldowns: ["binance": kept.ofAnotherBoot]))
     }
 
     @Test func `a runtime directory that is no tmpfs proves no boot`() throws {
@@ -442,13 +446,14 @@ func sample(_ value: String) -> CachedPrice {
 
 extension FilePriceStore {
     /// Of most tests the rests are no matter.
-    fileprivate func save(_ price: CachedPrice) throws(PriceStoreError) { try save(price, rests: [:]) }
+    fileprivate func save(_ price: CachedPrice) throws(PriceStoreError) { try save(price, cooldowns: [:]) }
 }
 
-private func rest(_ reason: PriceLoadingError) -> KeptRest {
+private func cooldown(_ reason: PriceLoadingError) -> KeptCooldown {
     let since = ObservationTime(wall: Timestamp(milliseconds: 1_724_596_200_000), boottime: 5_000_000)
     let until = ObservationTime(wall: Timestamp(milliseconds: 1_724_596_260_000), boottime: 5_060_000)
-    return KeptRest(
+    return KeptCooldown(
         address: "https://api.binance.com",
-        rest: SourceRest(reason: reason, since: since, until: until, strikes: 2), isOfThisBoot: true)
+        cooldown: SourceCooldown(reason: reason, since: since, until: until, consecutiveFailures: 2), isOfThisBoot: true
+    )
 }

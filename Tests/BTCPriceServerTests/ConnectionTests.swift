@@ -1,5 +1,5 @@
 import BTCPriceCore
-import BTCPriceVarlink
+import BTCPriceAPI
 import FoundationEssentials
 import TestSupport
 import Testing
@@ -12,21 +12,21 @@ import Varlink
     /// A connection with its board, and all it has written.
     struct Client {
         var connection: Connection
-        var board: Board
+        var replies: ReplyCache
         var written = ""
         /// `CLOCK_BOOTTIME`, milliseconds.
         var now: Int64 = 0
 
         init(holding state: PriceState? = sample(1), limits: ServerLimits = limits(), isQuick: Bool = true) {
             connection = Connection(limits: limits, at: 0, isQuick: isQuick)
-            board = ConnectionTests.board(limits)
-            if let state { board.show(state, version: UInt64(state.tick)) }
+            replies = ConnectionTests.replies(limits)
+            if let state { replies.show(state, version: UInt64(state.tick)) }
         }
 
         mutating func sends(_ text: String) -> Connection.Request? { sends(Array(text.utf8)) }
 
         mutating func sends(_ bytes: [UInt8]) -> Connection.Request? {
-            connection.received(bytes.span, board: &board, at: now)
+            connection.received(bytes.span, replies: &replies, at: now)
         }
 
         /// Takes all that waits, `step` bytes at a time.
@@ -43,8 +43,8 @@ import Varlink
         }
     }
 
-    static func board(_ limits: ServerLimits = limits()) -> Board {
-        Board(
+    static func replies(_ limits: ServerLimits = limits()) -> ReplyCache {
+        ReplyCache(
             instance: "i", service: ServiceInterface(info: Product.info, descriptions: [(PriceInterface.name, "")]),
             limits: limits)
     }
@@ -99,7 +99,7 @@ import Varlink
         #expect(ticks(client.reads()) == [1])
         #expect(!client.connection.wantsInput, "nothing else is looked at while the fetch is under way")
         client.connection.answered(.state(StateMessage(instance: "i", state: Self.sample(7))), at: 0)
-        #expect(client.connection.proceed(board: &client.board, at: 0) == nil)
+        #expect(client.connection.proceed(replies: &client.replies, at: 0) == nil)
         let replies = client.reads()
         #expect(replies.count == 3)
         #expect(ticks([replies[0]]) == [7])
@@ -156,7 +156,7 @@ import Varlink
         var answered = 0
         while client.connection.wantsOutput {
             answered += client.reads().count
-            #expect(client.connection.proceed(board: &client.board, at: 0) == nil)
+            #expect(client.connection.proceed(replies: &client.replies, at: 0) == nil)
         }
         #expect(answered == 100)
         #expect(client.connection.wantsInput)
@@ -174,7 +174,7 @@ import Varlink
             }
             client.takes(700)
             if client.connection.hasCallsWaiting {
-                #expect(client.connection.proceed(board: &client.board, at: 0) == nil)
+                #expect(client.connection.proceed(replies: &client.replies, at: 0) == nil)
             }
             answered = client.written.count { $0 == "\0" }
             // What one reading brings, and what had room among the replies.
@@ -221,7 +221,7 @@ import Varlink
     @Test func `a watcher gets the current state and then each one`() {
         var client = Client()
         #expect(client.sends(Self.watchPrice) == .watch)
-        client.connection.watch(client.board.reply(continues: true, at: 0), version: 1, at: 0)
+        client.connection.watch(client.replies.reply(continues: true, at: 0), version: 1, at: 0)
         #expect(client.connection.isWatching)
         #expect(!client.connection.wantsInput)
         var seen = ticks(client.reads())
@@ -235,7 +235,7 @@ import Varlink
     @Test func `a slow watcher gets the newest next, not a backlog`() {
         var client = Client()
         _ = client.sends(Self.watchPrice)
-        client.connection.watch(client.board.reply(continues: true, at: 0), version: 1, at: 0)
+        client.connection.watch(client.replies.reply(continues: true, at: 0), version: 1, at: 0)
         // It has begun to read the first one: that one has to be finished.
         client.takes(10)
         for tick in 2...1000 as ClosedRange<Int64> {
@@ -254,15 +254,15 @@ import Varlink
     }
 
     @Test func `a state that has grown old is told as stale`() throws {
-        var board = Self.board()
-        board.show(Self.sample(1), version: 1)
+        var replies = Self.replies()
+        replies.show(Self.sample(1), version: 1)
         func freshness(at boottime: Int64) throws -> String? {
-            let bytes = board.reply(continues: false, at: boottime)
+            let bytes = replies.reply(continues: false, at: boottime)
             return try Reply(decoding: bytes.dropLast()).parameters["state"]?.objectValue?["freshness"]?.stringValue
         }
         #expect(try freshness(at: 2000) == "fresh")
         #expect(try freshness(at: 2001) == "stale")
-        board.show(Self.sample(2), version: 2)
+        replies.show(Self.sample(2), version: 2)
         #expect(try freshness(at: 0) == "fresh")
     }
 
@@ -270,7 +270,9 @@ import Varlink
 
     @Test func `a client is waited for only so long, with a call, with its rest, and with reading`() {
         var client = Client()
-        func overdue(at now: Int64) -> Connection.Patience? { client.connection.overdue(client.board.limits, at: now) }
+        func overdue(at now: Int64) -> Connection.Patience? {
+            client.connection.overdue(client.replies.limits, at: now)
+        }
         #expect(overdue(at: 59_999) == nil)
         #expect(overdue(at: 60_000) == .idle)
         client.now = 50_000
@@ -300,9 +302,11 @@ import Varlink
     @Test func `a watcher is waited for only while it has not read, and nobody for an answer of ours`() {
         var client = Client()
         _ = client.sends(Self.watchPrice)
-        client.connection.watch(client.board.reply(continues: true, at: 0), version: 1, at: 0)
+        client.connection.watch(client.replies.reply(continues: true, at: 0), version: 1, at: 0)
         _ = client.reads()
-        func overdue(at now: Int64) -> Connection.Patience? { client.connection.overdue(client.board.limits, at: now) }
+        func overdue(at now: Int64) -> Connection.Patience? {
+            client.connection.overdue(client.replies.limits, at: now)
+        }
         #expect(overdue(at: 1_000_000) == nil)
         client.connection.publish(state(2), version: 2, at: 1_000_000)
         client.connection.publish(state(3), version: 3, at: 1_005_000)
@@ -310,17 +314,17 @@ import Varlink
         #expect(overdue(at: 1_006_000) == .write, "a newer one in its place is no sign of life")
         var asking = Client(holding: nil)
         _ = asking.sends(Self.getPrice)
-        #expect(asking.connection.overdue(asking.board.limits, at: 1_000_000) == nil)
+        #expect(asking.connection.overdue(asking.replies.limits, at: 1_000_000) == nil)
     }
 
     @Test func `without time-outs everybody is waited for`() {
         var client = Client()
-        client.board.limits.idleTimeout = nil
-        #expect(client.connection.overdue(client.board.limits, at: .max) == nil)
-        #expect(client.board.limits.sweepPeriod == .milliseconds(750))
-        client.board.limits.messageTimeout = nil
-        client.board.limits.writeTimeout = nil
-        #expect(client.board.limits.sweepPeriod == nil)
+        client.replies.limits.idleTimeout = nil
+        #expect(client.connection.overdue(client.replies.limits, at: .max) == nil)
+        #expect(client.replies.limits.sweepPeriod == .milliseconds(750))
+        client.replies.limits.messageTimeout = nil
+        client.replies.limits.writeTimeout = nil
+        #expect(client.replies.limits.sweepPeriod == nil)
     }
 
     // MARK: The quick way
@@ -341,15 +345,15 @@ import Varlink
                 whole.takes(step)
             }
             let proceeded = (
-                quick.connection.proceed(board: &quick.board, at: 0),
-                whole.connection.proceed(board: &whole.board, at: 0)
+                quick.connection.proceed(replies: &quick.replies, at: 0),
+                whole.connection.proceed(replies: &whole.replies, at: 0)
             )
             #expect(proceeded.0 == proceeded.1)
         }
         #expect(quick.connection.isFinished == whole.connection.isFinished)
         #expect(quick.connection.patience == whole.connection.patience)
         #expect(quick.reads() == whole.reads(), "\(pieces.map { String(decoding: $0, as: UTF8.self) })")
-        #expect(quick.board.counts == whole.board.counts)
+        #expect(quick.replies.counts == whole.replies.counts)
         #expect(quick.connection.interest == whole.connection.interest)
     }
 
@@ -394,10 +398,10 @@ import Varlink
         )
         #expect(isOne && !isBeginning)
         #expect(counted.sends(bytes + bytes) == nil)
-        #expect(counted.board.counts.calls == 2 && counted.board.counts.priceCalls == 2)
+        #expect(counted.replies.counts.calls == 2 && counted.replies.counts.priceCalls == 2)
     }
 
     private func state(_ tick: Int64) -> [UInt8] {
-        Board.reply(Self.sample(tick), instance: "i", continues: true)
+        ReplyCache.reply(Self.sample(tick), instance: "i", continues: true)
     }
 }

@@ -1,6 +1,5 @@
-import BTCPriceClient
+import BTCPriceAPI
 import BTCPriceCore
-import BTCPriceVarlink
 import Dispatch
 import Glibc
 import Synchronization
@@ -165,29 +164,6 @@ private let patience = Duration.seconds(60)
         // The loop learns of the end of a connection a moment later.
         for _ in 0..<1000 where !answered { answered = (try? PriceConnectionProbe.ask(service.path)) != nil }
         #expect(answered)
-    }
-
-    @Test func `a crowd that has left is told of, once, and a few that leave are none`() throws {
-        var limits = ServerLimits.fitting()
-        (limits.connections, limits.connectionsPerUser) = (1000, 1000)
-        let service = try Service(limits: limits)
-        service.publish(1)
-        func come(_ count: Int) throws -> [Watcher] {
-            let all = try (0..<count).map { _ in try Watcher(path: service.path) }
-            for watcher in all { #expect(try watcher.next() == 1) }
-            return all
-        }
-        var other = try PriceConnection(path: service.path, timeout: patience)
-        var all = try come(100)
-        all.removeAll()
-        all = try come(300)
-        #expect(service.box.all == [])
-        all.removeAll()
-        // The loop learns of it a moment later.
-        while service.box.all.isEmpty { _ = try other.getPrice() }
-        for _ in 0..<3 { _ = try come(100) }
-        #expect(try other.getPrice().state.tick == 1, "the table that was made smaller serves on")
-        #expect(service.box.all == [.crowdLeft])
     }
 
     @Test func `one user's limit is a limit of its own`() throws {

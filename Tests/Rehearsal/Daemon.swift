@@ -80,7 +80,7 @@ final class VirtualDaemon: Sendable {
         ticker = OneSecondTicker(interval: interval, clock: clock, target: keeper)
         getPrice = GetPrice(keeper: keeper, now: now)
         let stored = store.load()
-        fetch.sources.resume(stored.rests)
+        fetch.sources.resume(stored.cooldowns)
         if let price = stored.price { await keeper.restore(price) }
         let observer = Observer(clock: clock, target: keeper, jitter: jitter)
         observing = Task { await observer.run() }

@@ -30,7 +30,7 @@ def _():
     for library in ("Foundation", "libsystemd", "NIO"):
         assert library not in linked, linked
     names = symbols("btcctl")
-    for symbol in ("sd_notify", "NIOCore", "NIOPosix", "$s10Foundation", "HTTPTransport"):
+    for symbol in ("sd_notify", "NIOCore", "NIOPosix", "$s10Foundation", "18BTCPriceNetworking"):
         assert not re.search(rf" \S*{re.escape(symbol)}", names), symbol
     return f"ldd: {linked.strip()}; {size('btcctl')}"
 

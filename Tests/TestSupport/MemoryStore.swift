@@ -15,7 +15,7 @@ package final class Counter: Sendable {
 package final class MemoryStore: PriceStore {
     private struct State {
         var price: CachedPrice?
-        var rests: [String: KeptRest] = [:]
+        var cooldowns: [String: KeptCooldown] = [:]
         var failure: PriceStoreError?
     }
 
@@ -29,19 +29,19 @@ package final class MemoryStore: PriceStore {
     package let saves = Counter()
 
     package var price: CachedPrice? { state.withLock { $0.price } }
-    package var rests: [String: KeptRest] { state.withLock { $0.rests } }
+    package var cooldowns: [String: KeptCooldown] { state.withLock { $0.cooldowns } }
 
     package func fail(with error: PriceStoreError?) {
         state.withLock { $0.failure = error }
     }
 
-    package func load() -> StoredPrice { StoredPrice(price: price, rests: rests) }
+    package func load() -> StoredPrice { StoredPrice(price: price, cooldowns: cooldowns) }
 
-    package func save(_ price: CachedPrice?, rests: [String: KeptRest]) throws(PriceStoreError) {
+    package func save(_ price: CachedPrice?, cooldowns: [String: KeptCooldown]) throws(PriceStoreError) {
         try state.withLock { state throws(PriceStoreError) in
             if let failure = state.failure { throw failure }
             state.price = price
-            state.rests = rests
+            state.cooldowns = cooldowns
         }
         saves.add()
     }

@@ -1,0 +1,172 @@
+import BTCPriceCore
+import FoundationEssentials
+import TestSupport
+import Testing
+import Varlink
+
+@testable import BTCPriceAPI
+
+/// Holds the interface's description against the messages that are really sent and read.
+@Suite struct DefinitionTests {
+    private let interface: InterfaceDefinition
+
+    init() throws {
+        interface = try InterfaceDefinition(parsing: PriceInterface.description)
+    }
+
+    private static let time = Timestamp(milliseconds: 1_724_596_200_123)
+    private static let state = StateMessage(
+        instance: "0123456789abcdef",
+        state: PriceState(
+            tick: 17, freshness: .stale,
+            quote: PriceQuote(
+                value: Decimal(exactly: "75500.99") ?? .nan, currency: "USD", timestamp: time, source: "binance",
+                market: "BTC/USDT"),
+            observedBoottime: 5_000_000, confirmation: .single, failure: "paused"))
+    private static let now = ObservationTime(wall: time, boottime: 5_000_000)
+    private static let kept = Skipped(
+        source: "binance",
+        reason: .cooldowns(
+            SourceCooldown(
+                reason: .rateLimited("HTTP 418", retryAfter: .seconds(9)), since: now, until: now,
+                consecutiveFailures: 1)))
+    private static let status = StatusMessage(
+        version: "1.2.3", pid: 12, uptime: 34, price: state, since: time, ticking: .idle,
+        ticks: StatusMessage.Ticks(interval: 1000, done: 17, failed: 2, skipped: 1),
+        store: StatusMessage.Store(
+            runtimeDirectory: "/run/x", stateDirectory: "/var/lib/x", synced: time, failure: "cannot write"),
+        clients: StatusMessage.Clients(
+            connections: 3, users: 2, watchers: 1, calls: 99,
+            limits: [StatusMessage.Clients.Limit(name: "connections", most: 100, hits: 4)]))
+    private static let source = SourceReport(
+        name: "binance", order: 1, market: "BTC/USDT", address: "https://api.binance.com", use: .limited,
+        lastSuccess: time, lastFailure: SourceReport.Failure(at: time, kind: "rate-limited", reason: "HTTP 429"),
+        latency: SourceReport.Latency(p50: 1, p90: 2, p99: 3, answers: 4), cooldownUntil: time, requests: 9,
+        limits: [SourceReport.Limit(requests: 10, period: 1000, made: 3)])
+
+    private func fields(_ type: String) throws -> [InterfaceDefinition.Field] {
+        guard case .type(.structure(let fields))? = interface.member(type)?.kind else { throw Missing(name: type) }
+        return fields
+    }
+
+    struct Missing: Error { let name: String }
+
+    @Test func `it stands in its one form`() {
+        #expect(interface.description == PriceInterface.description)
+    }
+
+    @Test func `every member and field that does not say everything by its name is documented`() throws {
+        for member in interface.members {
+            if case .error = member.kind {
+            } else {
+                #expect(!member.documentation.isEmpty, "\(member.name)")
+            }
+        }
+    }
+
+    @Test func `each message is as the definition has it, and read back as it was`() throws {
+        try hold(Self.state, "State", \.json, StateMessage.init(json:))
+        try hold(Self.status, "Status", \.json, StatusMessage.init(json:))
+        try hold(Self.source, "Source", \.json, SourceReport.init(json:))
+        // With nothing in it that may be absent.
+        try hold(StateMessage(instance: "x", state: .empty), "State", \.json, StateMessage.init(json:))
+        let bare = SourceReport(name: "a", order: 1, market: "m", address: "u", use: .untried)
+        try hold(bare, "Source", \.json, SourceReport.init(json:))
+        var status = Self.status
+        status.store.synced = nil
+        status.store.failure = nil
+        status.price.state = .empty
+        try hold(status, "Status", \.json, StatusMessage.init(json:))
+    }
+
+    private func hold<Message: Equatable>(
+        _ message: Message, _ type: String, _ json: (Message) -> JSONObject, _ read: (JSONObject) throws -> Message
+    ) throws {
+        let (object, fields) = (json(message), try fields(type))
+        try interface.check(object, fields)
+        #expect(object.members.map(\.name) == fields.map(\.name), "\(type): in the definition's order")
+        #expect(try read(object) == message)
+        // The letter follows from the word: a reader has no need of it.
+        for field in fields where field.name != "letter" {
+            var without = object
+            without[field.name] = nil
+            if case .optional = field.type {
+                #expect(throws: Never.self, "\(type).\(field.name)") { try read(without) }
+            } else {
+                #expect(throws: MessageFieldError.self, "\(type).\(field.name)") { try read(without) }
+            }
+            var wrong = object
+            wrong[field.name] = .number("1.5")
+            #expect(throws: MessageFieldError.self, "\(type).\(field.name)") { try read(wrong) }
+        }
+    }
+
+    @Test func `the replies are as the methods have them`() throws {
+        let replies: [(String, Reply)] = [
+            ("GetPrice", .state(Self.state)), ("WatchPrice", .state(Self.state, continues: true)),
+            ("GetStatus", .status(Self.status)), ("ListSources", .sources([Self.source])), ("Pause", Reply()),
+            ("Resume", Reply()), ("Retry", .retried(["kraken"], kept: [Self.kept], now: Self.now)),
+        ]
+        for (method, reply) in replies {
+            guard case .method(_, let fields)? = interface.member(method)?.kind else { throw Missing(name: method) }
+            try interface.check(reply.parameters, fields)
+        }
+        let failed = Reply.fetchFailed(FetchFailure(failures: []))
+        guard case .error(let fields)? = interface.member("FetchFailed")?.kind else {
+            throw Missing(name: "FetchFailed")
+        }
+        try interface.check(failed.parameters, fields)
+        #expect(failed.error == "\(interface.name).FetchFailed")
+    }
+
+    @Test func `every method is answered, and every call is a method`() throws {
+        let methods = interface.members.filter { if case .method = $0.kind { true } else { false } }.map(\.name)
+        for method in methods {
+            let call = Call(method: "\(PriceInterface.name).\(method)", more: method == "WatchPrice")
+            #expect(throws: Never.self, "\(method)") { try PriceCall.read(method, call).get() }
+        }
+        let calls: [PriceCall] = [
+            .getPrice(.noCache), .watchPrice, .getStatus, .listSources, .pause, .resume, .retry("kraken"),
+        ]
+        for call in calls {
+            let (interfaceName, name) = try #require(call.call.target)
+            #expect(interfaceName == interface.name)
+            guard case .method(let parameters, _)? = interface.member(name)?.kind else {
+                throw Missing(name: String(name))
+            }
+            try interface.check(call.call.parameters, parameters)
+            #expect(try PriceCall.read(name, call.call).get() == call)
+        }
+        #expect(methods.count == calls.count)
+    }
+
+    @Test func `every enumeration has the cases of its type`() throws {
+        #expect(try cases("State", "freshness") == Freshness.allCases.map(\.rawValue))
+        #expect(try cases("State", "confirmation") == Confirmation.allCases.map(\.rawValue))
+        #expect(try cases("Status", "ticking") == Ticking.allCases.map(\.rawValue))
+        #expect(try cases("Source", "use") == SourceReport.Use.allCases.map(\.rawValue))
+        guard case .method(let parameters, _)? = interface.member("GetPrice")?.kind else {
+            throw Missing(name: "GetPrice")
+        }
+        #expect(try cases(of: parameters[0].type) == CachePolicy.allCases.map(\.rawValue))
+    }
+
+    @Test func `the letters are documented in the order of their words`() throws {
+        let letters = SourceReport.Use.allCases.map { $0.letter == " " ? "(a space)" : String($0.letter) }
+        let field = try #require(try fields("Source").first { $0.name == "letter" })
+        #expect(field.documentation.joined().hasSuffix(letters.joined(separator: " ")))
+    }
+
+    private func cases(_ type: String, _ field: String) throws -> [String] {
+        guard let found = try fields(type).first(where: { $0.name == field }) else { throw Missing(name: field) }
+        return try cases(of: found.type)
+    }
+
+    private func cases(of type: InterfaceDefinition.FieldType) throws -> [String] {
+        switch type {
+        case .enumeration(let cases): return cases
+        case .optional(let type): return try cases(of: type)
+        default: throw Missing(name: "\(type)")
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import BTCPriceCore
+import FoundationEssentials
+import Testing
+import Varlink
+
+@testable import BTCPriceAPI
+
+@Suite struct StateMessageTests {
+    private let full = StateMessage(
+        instance: "0123456789abcdef",
+        state: PriceState(
+            tick: 17, freshness: .fresh,
+            quote: PriceQuote(
+                value: Decimal(exactly: "75500.99") ?? .nan, currency: "USD",
+                timestamp: Timestamp(milliseconds: 1_724_596_200_123), source: "binance", market: "BTC/USDT"),
+            observedBoottime: 5_000_000, confirmation: .single, failure: nil))
+
+    @Test func `a state is sent as the interface has it`() {
+        #expect(
+            JSON.object(full.json).text
+                == #"{"instance":"0123456789abcdef","tick":17,"freshness":"fresh","quote":{"value":"75500.99","currency":"USD","timestamp":1724596200123,"source":"binance","market":"BTC/USDT"},"observedBoottime":5000000,"confirmation":"single","failure":null,"warning":null,"consensus":null,"conversion":null}"#
+        )
+        #expect(
+            JSON.object(StateMessage(instance: "x", state: .empty).json).text
+                == #"{"instance":"x","tick":0,"freshness":"none","quote":null,"observedBoottime":null,"confirmation":null,"failure":null,"warning":null,"consensus":null,"conversion":null}"#
+        )
+    }
+
+    @Test func `it is read back as it was`() throws {
+        #expect(try StateMessage(json: full.json) == full)
+        var stale = full
+        stale.state.freshness = .stale
+        stale.state.failure = "paused"
+        stale.state.observedBoottime = nil
+        #expect(try StateMessage(json: stale.json) == stale)
+    }
+
+    @Test func `a newer daemon's fields are let pass, a missing or wrong one is not`() throws {
+        var newer = full.json
+        newer["basis"] = .number("0.14")
+        #expect(try StateMessage(json: newer) == full)
+        for field in ["instance", "tick", "freshness"] {
+            var broken = full.json
+            broken[field] = nil
+            #expect(throws: MessageFieldError(field: field)) { try StateMessage(json: broken) }
+            broken[field] = .bool(true)
+            #expect(throws: MessageFieldError(field: field)) { try StateMessage(json: broken) }
+        }
+        var broken = full.json
+        broken["freshness"] = .string("rotten")
+        #expect(throws: MessageFieldError(field: "freshness")) { try StateMessage(json: broken) }
+        broken = full.json
+        broken["quote"] = .object(["value": .string("12abc")])
+        #expect(throws: MessageFieldError(field: "value")) { try StateMessage(json: broken) }
+    }
+
+    @Test(arguments: [Int64.min, .max, 1 << 49])
+    func `a time that can't be is refused`(time: Int64) {
+        var broken = full.json
+        broken["observedBoottime"] = .integer(time)
+        #expect(throws: MessageFieldError(field: "observedBoottime")) { try StateMessage(json: broken) }
+        broken = full.json
+        var quote = full.json["quote"]?.objectValue ?? [:]
+        quote["timestamp"] = .integer(time)
+        broken["quote"] = .object(quote)
+        #expect(throws: MessageFieldError(field: "timestamp")) { try StateMessage(json: broken) }
+        broken = full.json
+        broken["conversion"] = .object([
+            "value": .string("1"), "rate": .string("1"), "sources": .array([]), "measuredBoottime": .integer(time),
+        ])
+        #expect(throws: MessageFieldError(field: "measuredBoottime")) { try StateMessage(json: broken) }
+    }
+
+    @Test func `calls are read and refused by the interface's rules`() {
+        func read(_ name: String, _ parameters: JSONObject = [:], more: Bool = false, upgrade: Bool = false) -> String {
+            let call = Call(
+                method: "io.btcpriced.Price.\(name)", parameters: parameters, more: more, upgrade: upgrade)
+            switch PriceCall.read(name, call) {
+            case .success(let call): return "\(call)"
+            case .failure(let refusal):
+                let parameter = refusal.reply.parameters.members.first?.value.stringValue ?? ""
+                return "\(refusal.reply.error ?? "") \(parameter)"
+            }
+        }
+        #expect(read("GetPrice") == "getPrice(BTCPriceCore.CachePolicy.localFirst)")
+        #expect(read("GetPrice", ["cachePolicy": .null]) == "getPrice(BTCPriceCore.CachePolicy.localFirst)")
+        #expect(read("GetPrice", ["cachePolicy": .string("noCache")]) == "getPrice(BTCPriceCore.CachePolicy.noCache)")
+        #expect(read("GetPrice", ["cachePolicy": .string("x")]) == "org.varlink.service.InvalidParameter cachePolicy")
+        #expect(read("GetPrice", ["cachePolicy": .integer(1)]) == "org.varlink.service.InvalidParameter cachePolicy")
+        #expect(read("GetPrice", ["other": .null]) == "org.varlink.service.InvalidParameter other")
+        #expect(read("WatchPrice", more: true) == "watchPrice")
+        #expect(read("WatchPrice") == "org.varlink.service.ExpectedMore ")
+        #expect(read("WatchPrice", ["x": .null], more: true) == "org.varlink.service.InvalidParameter x")
+        #expect(read("SetPrice") == "org.varlink.service.MethodNotFound io.btcpriced.Price.SetPrice")
+        #expect(
+            read("GetPrice", upgrade: true)
+                == "org.varlink.service.MethodNotImplemented io.btcpriced.Price.GetPrice")
+    }
+
+    @Test(arguments: CachePolicy.allCases) func `a call is read as it was made`(policy: CachePolicy) throws {
+        for made in [PriceCall.getPrice(policy), .watchPrice] {
+            let call = try Call(decoding: made.call.encoded().dropLast())
+            let name = try #require(call.target?.name)
+            #expect(try PriceCall.read(name, call).get() == made)
+        }
+    }
+}

@@ -1,0 +1,138 @@
+import Glibc
+import NIOCore
+import NIOPosix
+import Synchronization
+import Testing
+
+@testable import BTCPriceNetworking
+
+/// Connections that never come to be, against a real server that says nothing, or worse.
+@Suite(.timeLimit(.minutes(1))) struct ConnectionTests {
+    /// What a server does with whoever connects.
+    enum Manner: Sendable {
+        case silent
+        case resetting
+    }
+
+    final class Server: Sendable {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let port: Int
+        private let opened: Counter
+        private let closed: Counter
+
+        final class Counter: Sendable {
+            let count = Atomic<Int>(0)
+        }
+
+        init(_ manner: Manner) async throws {
+            let (opened, closed) = (Counter(), Counter())
+            (self.opened, self.closed) = (opened, closed)
+            let channel = try await ServerBootstrap(group: group)
+                .childChannelInitializer { channel in
+                    opened.count.add(1, ordering: .sequentiallyConsistent)
+                    channel.closeFuture.whenComplete { _ in closed.count.add(1, ordering: .sequentiallyConsistent) }
+                    guard manner == .resetting, let options = channel as? any SocketOptionProvider else {
+                        return channel.eventLoop.makeSucceededVoidFuture()
+                    }
+                    // No time to linger: the end is a reset (socket(7)).
+                    return options.setSoLinger(linger(l_onoff: 1, l_linger: 0)).flatMap { channel.close() }
+                }
+                .bind(host: "127.0.0.1", port: 0).get()
+            port = channel.localAddress?.port ?? 0
+        }
+
+        var openedCount: Int { opened.count.load(ordering: .sequentiallyConsistent) }
+        var closedCount: Int { closed.count.load(ordering: .sequentiallyConsistent) }
+
+        func stop() async throws { try await group.shutdownGracefully() }
+    }
+
+    private func transport(
+        on group: MultiThreadedEventLoopGroup, proxy: HTTPTransportSettings.Proxy? = nil, connectTimeout: Duration
+    ) throws -> HTTPTransport {
+        try HTTPTransport(
+            HTTPTransportSettings(userAgent: "test", proxy: proxy, connectTimeout: connectTimeout), names: NameLookup(),
+            on: group.next())
+    }
+
+    private func outcome(_ transport: HTTPTransport, _ url: String) async throws -> String {
+        let question = try #require(HTTPRequest(url))
+        do throws(HTTPError) {
+            return "\(try await transport.answer(to: question).status)"
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    enum Way: String, CaseIterable {
+        case tls, http, socks5
+    }
+
+    @Test(arguments: Way.allCases) func `a handshake that stalls is given up where nobody cancels`(way: Way)
+        async throws
+    {
+        let server = try await Server(.silent)
+        let (proxy, url): (HTTPTransportSettings.Proxy?, String) =
+            switch way {
+            case .tls: (nil, "https://127.0.0.1:\(server.port)/")
+            case .http: (.http(host: "127.0.0.1", port: server.port), "http://exchange.test/")
+            case .socks5: (.socks5(host: "127.0.0.1", port: server.port), "http://exchange.test/")
+            }
+        let transport = try transport(on: server.group, proxy: proxy, connectTimeout: .milliseconds(50))
+        #expect(try await outcome(transport, url) == "connectTimedOut")
+        while server.closedCount < 1 { await Task.yield() }
+        await transport.close()
+        try await server.stop()
+    }
+
+    @Test func `a transport that was replaced leaves no connection behind that stalls`() async throws {
+        let server = try await Server(.silent)
+        // So patient that only its retirement can end it in time.
+        let transport = try transport(on: server.group, connectTimeout: .seconds(3600))
+        let url = "https://127.0.0.1:\(server.port)/"
+        let task = Task { try await outcome(transport, url) }
+        while server.openedCount < 1 { await Task.yield() }
+        transport.retire()
+        task.cancel()
+        #expect(try await task.value == "cancelled")
+        while server.closedCount < 1 { await Task.yield() }
+        // Nor does one that came late.
+        let late = Task { try await outcome(transport, url) }
+        while server.openedCount < 2 { await Task.yield() }
+        late.cancel()
+        #expect(try await late.value == "cancelled")
+        while server.closedCount < 2 { await Task.yield() }
+        try await server.stop()
+    }
+
+    @Test func `after it was replaced a transport keeps no connection, whatever is dropped later`() async throws {
+        let server = try await Server(.silent)
+        let transport = try transport(on: server.group, connectTimeout: .seconds(3600))
+        transport.retire()
+        transport.dropConnections()
+        let task = Task { try await outcome(transport, "https://127.0.0.1:\(server.port)/") }
+        while server.openedCount < 1 { await Task.yield() }
+        task.cancel()
+        #expect(try await task.value == "cancelled")
+        while server.closedCount < 1 { await Task.yield() }
+        try await server.stop()
+    }
+
+    @Test(arguments: ["http", "https"]) func `a server that resets at once is known at once`(scheme: String)
+        async throws
+    {
+        let server = try await Server(.resetting)
+        // On a thread of its own, so that the reset comes at any stage.
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        for _ in 0..<30 {
+            // Each reads the system's certificates once it is connected, and meanwhile the reset comes: its first write fails.
+            let transport = try transport(on: group, connectTimeout: .seconds(3600))
+            let text = try await outcome(transport, "\(scheme)://127.0.0.1:\(server.port)/")
+            let known = ["closedEarly", "lost(", "notConnected(", "other(NIOSSL.NIOSSLError.handshakeFailed"]
+            #expect(known.contains { text.hasPrefix($0) }, "\(text)")
+            await transport.close()
+        }
+        try await group.shutdownGracefully()
+        try await server.stop()
+    }
+}
