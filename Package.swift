@@ -2,11 +2,11 @@
 
 import PackageDescription
 
-/// Where scripts/fuzz builds the harness: libFuzzer's archive of the toolchain. Our targets then count their branches for it, and
-/// are open to it as to a test.
+/// The path of the toolchain's libFuzzer archive, if scripts/fuzz builds the harness. The project's targets are then built with
+/// coverage instrumentation for it, and are testable.
 let libFuzzer = Context.environment["BTC_PRICED_FUZZ"]
 
-/// What every target of ours is built with: warnings are errors, and the upcoming language features are on.
+/// The settings of every target of the project: warnings are errors, and the upcoming language features are on.
 let ours: [SwiftSetting] =
     [
         .treatAllWarnings(as: .error),
@@ -16,32 +16,11 @@ let ours: [SwiftSetting] =
         .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     ] + (libFuzzer == nil ? [] : [.unsafeFlags(["-sanitize=fuzzer", "-enable-testing"])])
 
-/// One static-pie binary for the client in a release build: it starts faster than a dynamic one, and keeps address
-/// space randomisation. Needs `--static-swift-stdlib --disable-local-rpath` on the command line (see Makefile). Its relocations are
-/// packed, and what `btcctl current` runs through lies side by side (scripts/symbol-order): both for fewer pages at the start. Not so
-/// the daemon: this linker would keep the data of ICU in it, which nothing there refers to.
+/// In a release build the client is one static-pie binary: it starts faster than a dynamic one and keeps address space
+/// randomization. This requires `--static-swift-stdlib --disable-local-rpath` on the command line (see Makefile).
 let staticPIE: [LinkerSetting] = [
     .unsafeFlags(
-        [
-            "-static-executable", "-use-ld=lld", "-Xclang-linker", "-static-pie",
-            "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs",
-            "-Xlinker", "--symbol-ordering-file=\(Context.packageDirectory)/Sources/btcctl/symbol-order.txt",
-            "-Xlinker", "--no-warn-symbol-ordering",
-        ],
-        .when(configuration: .release))
-]
-
-/// What the daemon runs through at every tick lies side by side, on a few dozen pages of thirty megabytes: fewer of them are resident, and
-/// fewer have to be found again by a processor that has done other things for a second.
-let sideBySide: [LinkerSetting] = [
-    .unsafeFlags(
-        [
-            "-use-ld=gold", "-Xlinker",
-            "--section-ordering-file=\(Context.packageDirectory)/Sources/btc-priced/section-order.txt",
-            // No wake-up every second that nobody asked for (Sources/CDispatch).
-            "-Xlinker", "--wrap=dispatch_source_set_timer",
-        ],
-        .when(configuration: .release))
+        ["-static-executable", "-use-ld=lld", "-Xclang-linker", "-static-pie"], .when(configuration: .release))
 ]
 
 let package = Package(
@@ -64,22 +43,19 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
-        // Executables: an entry point, nothing else.
+        // Executables: only an entry point.
         .executableTarget(
-            name: "btc-priced", dependencies: ["BTCPriceDaemon", "CDispatch"], exclude: ["section-order.txt"],
-            swiftSettings: ours,
-            linkerSettings: sideBySide),
+            name: "btc-priced", dependencies: ["BTCPriceDaemon"], swiftSettings: ours),
         .executableTarget(
-            name: "btcctl", dependencies: ["BTCCtl"], exclude: ["symbol-order.txt"], swiftSettings: ours,
-            linkerSettings: staticPIE),
+            name: "btcctl", dependencies: ["BTCCtl"], swiftSettings: ours, linkerSettings: staticPIE),
         .executableTarget(name: "exchange-simulator", dependencies: ["ExchangeSimulator"], swiftSettings: ours),
 
         // The daemon.
         .target(
             name: "BTCPriceDaemon",
             dependencies: [
-                "BTCPriceCore", "BTCPriceFeature", "BTCPriceNetworking", "BTCPricePersistence", "BTCPriceServer",
-                "BTCPriceVarlink", "CMemory", "HTTPTransport", "Systemd", "TickLoop",
+                "BTCPriceAPI", "BTCPriceCore", "BTCPriceFeature", "BTCPriceNetworking", "BTCPricePersistence",
+                "BTCPriceServer", "Systemd", "Varlink",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "TOMLKit", package: "TOMLKit"),
@@ -87,61 +63,43 @@ let package = Package(
             ],
             swiftSettings: ours),
         .target(
-            name: "BTCPriceServer", dependencies: ["BTCPriceCore", "BTCPriceVarlink", "CEpoll", "Varlink"],
-            swiftSettings: ours),
-        .target(name: "CEpoll"),
-        .target(name: "CDispatch"),
-        .target(name: "Threads", swiftSettings: ours),
-        .target(name: "CMemory"),
-        .target(
-            name: "TickLoop",
-            dependencies: [
-                "CEpoll", .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-            ],
+            name: "BTCPriceServer", dependencies: ["BTCPriceAPI", "BTCPriceCore", "CLinux", "Varlink"],
             swiftSettings: ours),
         .target(
             name: "BTCPriceNetworking",
             dependencies: [
-                "BTCPriceCore", "HTTPTransport", "TickLoop",
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-            ],
-            swiftSettings: ours),
-        .target(
-            name: "HTTPTransport",
-            dependencies: [
-                "Threads",
+                "BTCPriceCore", "Varlink",
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSOCKS", package: "swift-nio-extras"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOTLS", package: "swift-nio"),
             ],
             swiftSettings: ours),
-        .target(name: "BTCPricePersistence", dependencies: ["BTCPriceCore"], swiftSettings: ours),
+        .target(name: "BTCPricePersistence", dependencies: ["BTCPriceCore", "Varlink"], swiftSettings: ours),
         .target(
-            name: "Systemd", dependencies: ["CSystemd", "Threads", .product(name: "Logging", package: "swift-log")],
+            name: "Systemd", dependencies: ["CSystemd", .product(name: "Logging", package: "swift-log")],
             swiftSettings: ours),
         .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
+        .target(name: "CLinux"),
 
         // The client.
         .target(
             name: "BTCCtl",
             dependencies: [
-                "BTCPriceClient", "BTCPriceCore", "BTCPriceFeature", "BTCPriceVarlink", "Varlink",
+                "BTCPriceAPI", "BTCPriceCore", "BTCPriceFeature", "Varlink",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: ours),
-        .target(
-            name: "BTCPriceClient", dependencies: ["BTCPriceCore", "BTCPriceVarlink", "Varlink"], swiftSettings: ours),
         .target(name: "BTCPriceFeature", dependencies: ["BTCPriceCore"], swiftSettings: ours),
 
-        // What both speak.
-        .target(name: "BTCPriceVarlink", dependencies: ["BTCPriceCore", "Varlink"], swiftSettings: ours),
+        // Shared by the daemon and the client.
+        .target(name: "BTCPriceAPI", dependencies: ["BTCPriceCore", "Varlink"], swiftSettings: ours),
         .target(name: "Varlink", swiftSettings: ours),
         .target(name: "BTCPriceCore", swiftSettings: ours),
 
-        // The exchanges, for tests, benchmarks and an offline demo.
+        // Simulated exchanges, for tests, benchmarks and an offline demo.
         .target(
             name: "ExchangeSimulator",
             dependencies: [
@@ -156,8 +114,10 @@ let package = Package(
             ],
             swiftSettings: ours),
 
-        // Tests. Those on the built binaries are in Tests/System.
-        .target(name: "TestSupport", dependencies: ["BTCPriceCore"], path: "Tests/TestSupport", swiftSettings: ours),
+        // Tests. The tests of the built binaries are in Tests/System.
+        .target(
+            name: "TestSupport", dependencies: ["BTCPriceCore", "Varlink"], path: "Tests/TestSupport",
+            swiftSettings: ours),
         .executableTarget(
             name: "rehearsal",
             dependencies: [
@@ -167,41 +127,40 @@ let package = Package(
             ],
             path: "Tests/Rehearsal", swiftSettings: ours),
         .executableTarget(
-            name: "varlink-certification", dependencies: ["Varlink"], path: "Tests/Certification", swiftSettings: ours),
+            name: "varlink-certification", dependencies: ["TestSupport", "Varlink"], path: "Tests/Certification",
+            swiftSettings: ours),
         .target(name: "CVirtualTime", path: "Tests/CVirtualTime"),
         test("BTCPriceCore", ["TestSupport"]),
         test("Varlink", ["TestSupport"]),
-        test("BTCPriceVarlink", ["BTCPriceCore", "TestSupport", "Varlink"]),
-        test("BTCPriceServer", ["BTCPriceClient", "BTCPriceCore", "BTCPriceVarlink", "TestSupport", "Varlink"]),
-        test("BTCPriceNetworking", ["BTCPriceCore", "ExchangeSimulator", "TestSupport", "TickLoop"]),
+        test("BTCPriceAPI", ["BTCPriceCore", "TestSupport", "Varlink"]),
+        test("BTCPriceServer", ["BTCPriceAPI", "BTCPriceCore", "TestSupport", "Varlink"]),
+        test(
+            "BTCPriceNetworking",
+            [
+                "BTCPriceCore", "ExchangeSimulator", "TestSupport",
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+            ]),
         test("BTCPricePersistence", ["BTCPriceCore", "TestSupport"]),
         test("BTCPriceFeature", ["BTCPriceCore"]),
         test(
             "BTCPriceDaemon",
             [
-                "BTCPriceCore", "BTCPriceNetworking", "HTTPTransport", "TestSupport",
-                .product(name: "Logging", package: "swift-log"),
+                "BTCPriceCore", "BTCPriceNetworking", "TestSupport", .product(name: "Logging", package: "swift-log"),
             ]),
         test(
             "BTCCtl",
             [
-                "BTCPriceClient", "BTCPriceCore", "BTCPriceFeature", "BTCPriceVarlink", "TestSupport", "Varlink",
+                "BTCPriceAPI", "BTCPriceCore", "BTCPriceFeature", "TestSupport", "Varlink",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
-        test(
-            "HTTPTransport",
-            [
-                "TestSupport", .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-            ]),
-        test("TickLoop", [.product(name: "NIOCore", package: "swift-nio")]),
         test("ExchangeSimulator", ["TestSupport"]),
         test("Systemd", ["TestSupport", .product(name: "Logging", package: "swift-log")]),
     ],
     swiftLanguageModes: [.v6]
 )
 
-/// A target's tests.
+/// The test target of a target.
 func test(_ target: String, _ others: [Target.Dependency] = []) -> Target {
     .testTarget(
         name: "\(target)Tests", dependencies: [.target(name: target)] + others, swiftSettings: ours)
@@ -213,8 +172,10 @@ if let libFuzzer {
         .executableTarget(
             name: "fuzz-decoders",
             dependencies: [
-                "BTCCtl", "BTCPriceCore", "BTCPriceDaemon", "BTCPriceFeature", "BTCPriceNetworking",
-                "BTCPricePersistence", "BTCPriceServer", "BTCPriceVarlink", "CLibFuzzer", "HTTPTransport", "Varlink",
+                "BTCCtl", "BTCPriceAPI", "BTCPriceCore", "BTCPriceDaemon", "BTCPriceFeature", "BTCPriceNetworking",
+                "BTCPricePersistence", "BTCPriceServer", "CLibFuzzer", "Varlink",
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
             ],
             path: "Fuzz/Decoders", swiftSettings: ours,
             linkerSettings: [
@@ -223,7 +184,7 @@ if let libFuzzer {
     ]
 }
 
-// What the socket is measured against: only where Benchmarks/run builds it.
+// The reference for the socket benchmark. Only the benchmarks build it.
 if Context.environment["BTC_PRICED_BENCHMARKS"] != nil {
     package.targets.append(
         .executableTarget(

@@ -26,7 +26,8 @@ def measure():
     commands = {
         "C client": [str(compiled("current.c")), place.socket],
         "btcctl current": [str(stripped()), "current", "--socket", place.socket],
-        "btcctl current --json": [str(stripped()), "current", "--json", "--socket", place.socket],
+        **{f"btcctl current {' '.join(form)}": [str(stripped()), "current", *form, "--socket", place.socket]
+           for form in (["--json"], ["--raw"], ["--bar", "waybar"])},
         "redis-cli get": [shutil.which("redis-cli"), "-s", path, "get", "price"],
     }
     seconds = paired(commands, RUNS)

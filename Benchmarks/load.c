@@ -1,8 +1,9 @@
 // Asks a server on a Unix socket as fast as it answers, over so many connections at once, each with one call under way.
 //
-//     load SOCKET varlink|redis CONNECTIONS SECONDS
+//     load SOCKET bare|parameters|spaces|redis CONNECTIONS SECONDS
 //
-// varlink: calls GetPrice; a reply ends with a NUL. redis: GET price; a reply is as long as it says. Prints calls a second, and how
+// bare, parameters, spaces: calls GetPrice as btcctl, systemd's clients and Python's json write it; a reply ends with a NUL. redis: GET price; a
+// reply is as long as it says. Prints calls a second, and how
 // long a call took, microseconds: half of them, 99 of a hundred, the longest.
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -11,7 +12,11 @@
 
 #include "connecting.h"
 
-static const char varlink_call[] = "{\"method\":\"io.btcpriced.Price.GetPrice\"}";
+static const char *const forms[][2] = {
+    { "bare", "{\"method\":\"io.btcpriced.Price.GetPrice\"}" },
+    { "parameters", "{\"method\":\"io.btcpriced.Price.GetPrice\",\"parameters\":{}}" },
+    { "spaces", "{\"method\": \"io.btcpriced.Price.GetPrice\", \"parameters\": {}}" },
+};
 static const char redis_call[] = "*2\r\n$3\r\nGET\r\n$5\r\nprice\r\n";
 
 struct connection {
@@ -39,8 +44,13 @@ int main(int argc, char **argv)
         return 64;
     int is_redis = strcmp(argv[2], "redis") == 0, count = atoi(argv[3]);
     double seconds = atof(argv[4]);
-    const char *call = is_redis ? redis_call : varlink_call;
-    size_t length = is_redis ? sizeof redis_call - 1 : sizeof varlink_call; // with its NUL
+    const char *call = is_redis ? redis_call : NULL;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (strcmp(argv[2], forms[i][0]) == 0)
+            call = forms[i][1];
+    if (call == NULL)
+        return 64;
+    size_t length = strlen(call) + !is_redis; // with its NUL
 
     struct connection *connections = calloc((size_t)count, sizeof *connections);
     int epoll = epoll_create1(EPOLL_CLOEXEC);

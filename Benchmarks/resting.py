@@ -50,19 +50,19 @@ def syncs(results):
 
 
 def crowd():
-    """Resident memory before a crowd of watchers, with it, and after it; KiB."""
+    """Private memory before a crowd of watchers, with it, and after it; KiB."""
     place, simulator, daemon = running_daemon()
-    # Until the sources beside the primary have been looked at, too, after what the start had needed was given back.
+    # Until the sources beside the primary have been looked at, too.
     time.sleep(45)
-    found = [memory(daemon.process, "VmRSS")]
+    found = [memory(daemon.process, "RssAnon")]
     for _ in range(2):
         child = spawn([compiled("watch.c"), place.socket, "varlink", str(CROWD), "3"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         assert child.stderr.readline() == "ready\n"
         time.sleep(1)
-        found.append(memory(daemon.process, "VmRSS"))
+        found.append(memory(daemon.process, "RssAnon"))
         assert child.wait() == 0
         time.sleep(3)
-        found.append(memory(daemon.process, "VmRSS"))
+        found.append(memory(daemon.process, "RssAnon"))
     daemon.stop()
     simulator.stop()
     return found
@@ -87,5 +87,5 @@ def measure():
             f"process in {WHILE} ticks of {INTERVAL * 1000:.0f} ms, its start among them.\n\n")
     text += table(["", ""], [["ticking once a second, nobody asks: switches a second", f"{ticking:.2f}"], ["paused: switches a second", f"{paused:.2f}"],
                              [f"syncs in {WHILE * INTERVAL:.0f} s", results[0]]])
-    return text + f"\n{CROWD} watchers come and go, twice; resident in all, KiB.\n\n" + table(
+    return text + f"\n{CROWD} watchers come and go, twice; private memory in all, KiB.\n\n" + table(
         ["before", f"with {CROWD}", "after them", "with them again", "after that", "more than before"], [[before, first, after, second, again, f"{again - before:+d}"]])

@@ -136,4 +136,4 @@ def measure():
         process.wait()
     simulator.stop()
     return text + "\n## Sizes\n\nStripped, as in a package; btc-priced ticks once a second, the others do nothing.\n\n" + table(
-        ["", "MiB on the disk", "MiB resident", "of them its own"], rows)
+        ["", "MiB on the disk", "MiB resident", "of them private"], rows)

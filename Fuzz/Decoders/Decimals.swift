@@ -1,12 +1,12 @@
 import BTCPriceCore
-import FoundationEssentials
 
-/// A number is read exactly or not at all: the text's digits and the value's are the same.
+/// A number of up to 18 digits is read exactly: the text's digits and the value's are the same. What was read is printed and read again.
 func decimal(_ text: String) {
-    guard let value = Decimal(exactly: text) else { return }
-    hold(value.isFinite, "\(text) is not finite")
-    hold(Digits(text) == Digits(value.description), "\(text) was read as \(value)")
-    hold(Decimal(exactly: value.description) == value, "\(value), read from \(text), is not read again")
+    guard let value = Price(text) else { return }
+    let digits = Digits(text)
+    hold(digits.count > Price.mostDigits || digits == Digits(value.description), "\(text) was read as \(value)")
+    hold(Price(value.description) == value, "\(value), read from \(text), is not read again")
+    hold(Double(value.description) == value.double, "\(value) is \(value.double)")
 }
 
 /// A decimal number as its significant digits and their place, found without arithmetic.
@@ -14,6 +14,8 @@ private struct Digits: Equatable {
     private var isNegative = false
     private var digits: [UInt8] = []
     private var exponent = 0
+
+    var count: Int { digits.count }
 
     init(_ text: String) {
         var rest = text.utf8[...]

@@ -1,5 +1,5 @@
-import BTCPriceVarlink
-import FoundationEssentials
+import BTCPriceAPI
+import Varlink
 
 @testable import BTCPriceCore
 @testable import BTCPriceNetworking
@@ -13,27 +13,21 @@ private let standardDate = "Sun, 26 Jul 2026 07:13:20 GMT"
 
 /// An answer as an input tells it: a line `status|Retry-After|Date|Content-Encoding`, then the body. Text, so that a seed is read
 /// at a glance; what is missing at the end of the line was not sent.
-private func answer(_ input: [UInt8]) -> ExchangeAnswer {
+private func answer(_ input: [UInt8]) -> ExchangeResponse {
     let end = input.firstIndex(of: UInt8(ascii: "\n")) ?? input.endIndex
     let head = String(decoding: input[..<end], as: UTF8.self).split(separator: "|", omittingEmptySubsequences: false)
     func header(_ index: Int) -> String? { head.indices.contains(index) ? String(head[index]) : nil }
     // The HTTP parser lets nothing else through.
     let status = head.first.flatMap { Int($0) }.flatMap { (100...999).contains($0) ? $0 : nil } ?? 200
-    return ExchangeAnswer(
+    return ExchangeResponse(
         status: status, retryAfter: header(1),
         date: header(2).flatMap { VenueTime.milliseconds(fromHTTPDate: $0) == nil ? nil : $0 } ?? standardDate,
         encoding: header(3), body: Array(input[end...].dropFirst()))
 }
 
 /// Reads an answer, and holds what comes out against what the rest of the daemon relies on.
-func exchange(_ input: [UInt8], _ read: (ExchangeAnswer) throws(PriceLoadingError) -> LoadedPrice) {
+func exchange(_ input: [UInt8], _ read: (ExchangeResponse) throws(PriceLoadingError) -> LoadedPrice) {
     let answer = answer(input)
-    if let usual = BinancePriceLoader.usualPrice(in: answer.body) {
-        var unusual = answer
-        unusual.status = 200
-        unusual.body.append(UInt8(ascii: " "))
-        hold(accepted { try BinancePriceLoader.read(unusual).value } == usual, "the usual answer is read as \(usual)")
-    }
     do throws(PriceLoadingError) {
         let loaded = try read(answer)
         hold(answer.status == 200, "a price with status \(answer.status)")
@@ -56,13 +50,13 @@ private func checkAccepted(_ loaded: LoadedPrice, at now: Timestamp) {
         state: PriceState(
             tick: 1, freshness: .fresh, quote: quote, observedBoottime: 1, confirmation: .single, failure: nil))
     hold(
-        accepted { () throws(MessageFieldError) in try StateMessage(json: message.json) } == message,
+        accepted { () throws(JSONFieldError) in try StateMessage(json: JSONValue(.object(message.json))) } == message,
         "\(loaded) is not told as it is")
 }
 
 /// A price that is shown lies within these bounds, wherever it was read.
-func checkBounds(_ value: Decimal) {
-    hold(value.isFinite && value >= QuoteCheck.lowest && value <= QuoteCheck.highest, "\(value) was taken")
+func checkBounds(_ value: Price) {
+    hold(value >= QuoteCheck.lowest && value <= QuoteCheck.highest, "\(value) was taken")
 }
 
 private func checkFailure(_ error: PriceLoadingError) {

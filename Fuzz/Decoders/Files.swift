@@ -28,7 +28,7 @@ func quoteFile(_ input: [UInt8]) {
 }
 
 /// A restart goes on with a rest, and its source fails again.
-private func resume(_ kept: KeptRest) {
+private func resume(_ kept: KeptCooldown) {
     var health = SourceHealth(limits: [])
     health.resume(kept, at: present)
     hold(health.isBound(at: present.boottime) == (health.rest != nil), "a rest that does not bind: \(kept)")

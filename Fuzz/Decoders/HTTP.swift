@@ -1,7 +1,11 @@
-@testable import HTTPTransport
+import NIOCore
+import NIOEmbedded
+import NIOHTTP1
 
-/// An answer reads the same however its bytes are cut, and nothing is kept without end. The input: how many cuts, the cuts, the stream.
-func httpAnswer(_ input: [UInt8]) {
+@testable import BTCPriceNetworking
+
+/// A response reads the same however its bytes are cut, and nothing is kept without end. The input: how many cuts, the cuts, the stream.
+func httpResponse(_ input: [UInt8]) {
     var draw = Draw(input)
     let cuts = draw.byte() % 16
     var sizes = (0..<cuts).map { _ in 1 + draw.byte() }
@@ -16,31 +20,44 @@ func httpAnswer(_ input: [UInt8]) {
     }
     hold(read(pieces + [rest]) == whole, "cut otherwise it is not \(whole)")
 
-    guard case .answer(let answer) = whole else { return }
-    hold((200...999).contains(answer.status), "status \(answer.status)")
-    hold(answer.body.count <= HTTPResponseReader.longestBody, "a body of \(answer.body.count) bytes")
-    for name in ["date", "retry-after", "content-encoding"] as [StaticString] {
-        // What a header holds ends up in a log: it holds no line end that would begin another line.
-        let isWhole = answer.field(name).map { !$0.utf8.contains(UInt8(ascii: "\n")) } ?? true
-        hold(isWhole, "a line end in a field")
-    }
+    guard case .response(let status, let body) = whole else { return }
+    hold((200...999).contains(status), "status \(status)")
+    hold(body.count <= HTTPResponseCollector.longestBody, "a body of \(body.count) bytes")
 }
 
 private enum Reading: Equatable {
-    case answer(HTTPAnswer)
+    case response(Int, [UInt8])
     case refused
-    case early
 }
 
+/// What the handlers of a connection make of the pieces.
 private func read(_ pieces: [ArraySlice<UInt8>]) -> Reading {
-    var reader = HTTPResponseReader()
-    do throws(HTTPError) {
-        for piece in pieces {
-            if let answer = try reader.take(piece) { return .answer(answer) }
+    let (channel, meter) = (EmbeddedChannel(), ResponseMeter())
+    var collector = HTTPResponseCollector()
+    func response() throws -> Reading? {
+        while let part = try channel.readInbound(as: HTTPClientResponsePart.self) {
+            if let response = try collector.take(part) {
+                _ = collector.keepsConnection(meter)
+                return .response(response.status, response.body)
+            }
         }
-        return .answer(try reader.end())
+        return nil
+    }
+    do {
+        try channel.pipeline.syncOperations.addHandlers([
+            meter, HTTPRequestEncoder(), ByteToMessageHandler(HTTPResponseDecoder()),
+        ])
+        try channel.writeOutbound(
+            HTTPClientRequestPart.head(HTTPRequestHead(version: .http1_1, method: .GET, uri: "/")))
+        for piece in pieces {
+            let written = Result { try channel.writeInbound(ByteBuffer(bytes: piece)) }
+            // An error behind a response comes after it.
+            if let response = try response() { return response }
+            _ = try written.get()
+        }
+        _ = try channel.finish()
+        return try response() ?? .refused
     } catch {
-        if case .closedEarly = error { return .early }
         return .refused
     }
 }

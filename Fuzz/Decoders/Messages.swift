@@ -1,6 +1,6 @@
 import BTCPriceCore
 import BTCPriceFeature
-import BTCPriceVarlink
+import BTCPriceAPI
 import Varlink
 
 @testable import BTCCtl
@@ -11,12 +11,12 @@ let present = ObservationTime(wall: Timestamp(milliseconds: 1_785_050_000_000), 
 /// A message that is read is printed as one that is read as the same.
 /// - Returns: The message, for what else is done with it.
 private func message<Message: Equatable>(
-    _ input: [UInt8], _ read: (JSONObject) throws(MessageFieldError) -> Message, _ json: (Message) -> JSONObject
+    _ input: [UInt8], _ read: (JSONValue) throws(JSONFieldError) -> Message, _ json: (Message) -> JSONObject
 ) -> Message? {
-    guard let object = accepted({ () throws(JSONError) in try JSON(parsing: input) })?.objectValue,
-        let message = accepted({ () throws(MessageFieldError) in try read(object) })
+    guard let object = accepted({ () throws(JSONError) in try JSONValue(parsing: input[...]) })?.objectValue,
+        let message = accepted({ () throws(JSONFieldError) in try read(object) })
     else { return nil }
-    let again = accepted { () throws(MessageFieldError) in try read(json(message)) }
+    let again = accepted { () throws(JSONFieldError) in try read(JSONValue(.object(json(message)))) }
     hold(again == message, "\(message) was read again as \(String(describing: again))")
     return message
 }

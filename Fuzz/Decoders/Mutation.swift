@@ -1,6 +1,6 @@
 import CLibFuzzer
 
-/// Values on the edge of something: of the integers, of what a Decimal holds, of a price, of a time.
+/// Values on the edge of something: of the integers, of what a Price holds, of a price, of a time.
 private let edges: [StaticString] = [
     "0", "-1", "1", "-0.0", "0.99", "99999999.99", "100000000.01", "1e8", "1e127", "1e-128", "1e400",
     "9223372036854775807", "-9223372036854775808", "9223372036854775808", "18446744073709551615", "2147483648",
@@ -13,7 +13,7 @@ private let edges: [StaticString] = [
 /// number or a string is replaced as a whole, by an edge or by another one of the same input: what lies behind the grammar is
 /// reached that way.
 @c(LLVMFuzzerCustomMutator)
-public func mutate(_ data: UnsafeMutablePointer<UInt8>, _ size: Int, _ longest: Int, _ seed: UInt32) -> Int {
+package func mutate(_ data: UnsafeMutablePointer<UInt8>, _ size: Int, _ longest: Int, _ seed: UInt32) -> Int {
     var random = Random(state: UInt64(seed))
     let input = Array(UnsafeBufferPointer(start: data, count: size))
     let tokens = tokens(of: input)

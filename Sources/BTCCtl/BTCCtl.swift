@@ -1,19 +1,19 @@
 import ArgumentParser
-import BTCPriceClient
+import BTCPriceAPI
 import Glibc
 
-/// The client as a program.
-public enum BTCCtl {
-    /// Runs it.
+/// The entry point of the client.
+package enum BTCCtl {
+    /// Runs the client.
     /// - Parameter arguments: The command line, without the program's name.
     /// - Returns: The exit status.
-    public static func main(arguments: [String]) -> Int32 {
+    package static func main(arguments: [String]) -> Int32 {
         Output.holdStandardDescriptors()
         if let invocation = Invocation(hotForm: arguments) { return run(invocation) }
         return parse(arguments)
     }
 
-    // Not inlined: what ArgumentParser's types take to be set up is not for the hot forms to wait for.
+    // Not inlined, so that the hot forms do not pay for the setup of ArgumentParser's types.
     @inline(never)
     private static func parse(_ given: [String]) -> Int32 {
         let repaired = CommandLineRepair(given)
@@ -43,14 +43,14 @@ public enum BTCCtl {
         }
     }
 
-    /// Help and version come as errors too, with the status 0. A status bar must not break, whatever else it was given.
+    /// Handles a parser error; help and version are errors with status 0. With `--bar`, the line stays valid and the status is 0.
     private static func finish(_ error: any Error, _ arguments: [String], verb: String?) -> Int32 {
         let status = BTCCtlCommand.exitCode(for: error).rawValue
         if status == ExitStatus.success {
             Output.line(BTCCtlCommand.fullMessage(for: error))
             return status
         }
-        // The parser's guess at an option is by its letters, and often far off.
+        // The parser's suggestion compares only letters and is often wrong.
         var message = BTCCtlCommand.message(for: error)
         if let guess = message.firstRange(of: " Did you mean") { message = String(message[..<guess.lowerBound]) }
         if let option = arguments.first(where: { $0.hasPrefix("--") && message.contains("option '\($0)'") }),
@@ -61,7 +61,7 @@ public enum BTCCtl {
         return tellOfMistake(message, verb: verb, arguments, status: status)
     }
 
-    /// Tells of a wrong command line, in one line.
+    /// Reports a wrong command line in one line.
     private static func tellOfMistake(_ message: String, verb: String?, _ arguments: [String], status: Int32) -> Int32 {
         let help = verb.map { "btcctl \($0) --help" } ?? "btcctl --help"
         let stop = message.hasSuffix(".") || message.hasSuffix("?") ? "" : "."
@@ -71,7 +71,7 @@ public enum BTCCtl {
         return status
     }
 
-    /// The bar that a command line names which can't be read otherwise.
+    /// The status bar that an invalid command line names.
     private static func bar(in arguments: [String]) -> Bar? {
         for (index, word) in arguments.enumerated() {
             if word == "--bar", index + 1 < arguments.count { return Bar(rawValue: arguments[index + 1]) }

@@ -1,32 +1,32 @@
-public import Varlink
+package import Varlink
 
 /// The interface `io.btcpriced.Price`: names and definition.
-public enum PriceInterface {
+package enum PriceInterface {
     /// `io.btcpriced.Price`
-    public static let name = "io.btcpriced.Price"
+    package static let name = "io.btcpriced.Price"
     /// `io.btcpriced.Price.GetPrice`
-    public static let getPrice = "\(name).GetPrice"
+    package static let getPrice = "\(name).GetPrice"
     /// `io.btcpriced.Price.WatchPrice`
-    public static let watchPrice = "\(name).WatchPrice"
+    package static let watchPrice = "\(name).WatchPrice"
     /// `io.btcpriced.Price.GetStatus`
-    public static let getStatus = "\(name).GetStatus"
+    package static let getStatus = "\(name).GetStatus"
     /// `io.btcpriced.Price.ListSources`
-    public static let listSources = "\(name).ListSources"
+    package static let listSources = "\(name).ListSources"
     /// `io.btcpriced.Price.Pause`
-    public static let pause = "\(name).Pause"
+    package static let pause = "\(name).Pause"
     /// `io.btcpriced.Price.Resume`
-    public static let resume = "\(name).Resume"
+    package static let resume = "\(name).Resume"
     /// `io.btcpriced.Price.Retry`
-    public static let retry = "\(name).Retry"
+    package static let retry = "\(name).Retry"
     /// No source is named so.
-    public static let unknownSource = "\(name).UnknownSource"
+    package static let unknownSource = "\(name).UnknownSource"
     /// Too many calls wait for an answer.
-    public static let busy = "\(name).Busy"
+    package static let busy = "\(name).Busy"
     /// `io.btcpriced.Price.FetchFailed`
-    public static let fetchFailed = "\(name).FetchFailed"
+    package static let fetchFailed = "\(name).FetchFailed"
 
     /// The interface's definition, as clients get it from `org.varlink.service.GetInterfaceDescription`.
-    public static let description = """
+    package static let description = """
         # The BTC/USD price that btc-priced keeps.
         interface io.btcpriced.Price
 
@@ -134,8 +134,8 @@ public enum PriceInterface {
         # A limit on clients.
         type ClientLimit (
           # connections: in all; connectionsPerUser: of one user; messageBytes: the longest message; queuedBytes: replies that
-          # wait for a client which does not read, before its next call is looked at; pendingCalls: calls in all that wait for an
-          # answer which is not at hand; idleTimeoutMs: without a call, unless it watches; messageTimeoutMs: from a call's first byte
+          # wait for a client which does not read, before its next call is looked at; pendingCalls: pending calls in all, of
+          # which one user may have three quarters; idleTimeoutMs: without a call, unless it watches; messageTimeoutMs: from a call's first byte
           # to its last; writeTimeoutMs: replies that are not read
           name: string,
           # The most there may be; of a time-out 0 is for ever
@@ -219,11 +219,11 @@ public enum PriceInterface {
           market: string,
           # The base address it is asked at
           url: string,
-          # current: the price that is shown is its; ready: well, and asked if those before it give nothing; slow: well, and can't be
-          # asked at every tick within its limits; full: asked as often as its limits allow; untried: no price since the start;
-          # failing: gave no usable price the last time, and is requested again; resting: failed too often; probing: its rest is over, and the
-          # next question decides; limited: told us to ask later; refused: refuses us, and is asked rarely; noKey: needs a key;
-          # offPeg: quotes in USDT, which is off its peg
+          # current: the price that is shown is from it; ready: healthy, and requested if those before it give no price; slow: healthy, but its
+          # limits don't allow a request at every tick; full: requested as often as its limits allow; untried: no price since the start;
+          # failing: gave no usable price the last time, and is requested again; resting: in a cooldown, because it failed too often;
+          # probing: its cooldown is over, and the next request decides; limited: in a cooldown that it asked for; refused: refuses us, and is
+          # requested rarely; noKey: needs a key; offPeg: quotes in USDT, which is off its peg
           use: (current, ready, slow, full, untried, failing, resting, probing, limited, refused, noKey, offPeg),
           # The same as one letter, in that order: * + ~ = (a space) ! z ? L R K U
           letter: string,
@@ -264,7 +264,7 @@ public enum PriceInterface {
         # Why this price? In the configured order.
         method ListSources() -> (sources: []Source)
 
-        # Halts the ticks until Resume, or until the daemon is started anew. For root, the daemon's own user and the group btc-priced, else
+        # Stops the ticks until Resume, or until the daemon is restarted. Only for root, the daemon's own user and the group btc-priced; others get
         # org.varlink.service.PermissionDenied.
         method Pause() -> ()
 
@@ -288,22 +288,22 @@ public enum PriceInterface {
 }
 
 /// What is said of the product as a whole.
-public enum Product {
+package enum Product {
     /// The group whose members may change the daemon.
-    public static let group = "btc-priced"
+    package static let group = "btc-priced"
     /// The daemon's name.
-    public static let name = "btc-priced"
+    package static let name = "btc-priced"
     /// Who makes it.
-    public static let vendor = "The btc-priced project"
+    package static let vendor = "The btc-priced project"
     /// Semantic version of daemon and client.
-    public static let version = "0.1.0"
+    package static let version = "0.1.0"
     /// Where more is found.
-    public static let url = "man:btc-priced(8)"
+    package static let url = "man:btc-priced(8)"
     /// The socket's file name, in the runtime directory.
-    public static let socketName = PriceInterface.name
+    package static let socketName = PriceInterface.name
     /// The system daemon's socket.
-    public static let systemSocket = "/run/btc-priced/\(socketName)"
+    static let systemSocket = "/run/btc-priced/\(socketName)"
 
     /// The answer to `org.varlink.service.GetInfo`.
-    public static let info = ServiceInterface.Info(vendor: vendor, product: name, version: version, url: url)
+    package static let info = ServiceInterface.Info(vendor: vendor, product: name, version: version, url: url)
 }

@@ -2,16 +2,15 @@ import BTCPriceCore
 import BTCPriceNetworking
 import BTCPricePersistence
 import BTCPriceServer
-import BTCPriceVarlink
+import BTCPriceAPI
 import Glibc
 import Logging
 import ServiceLifecycle
 import Systemd
-import TickLoop
 import UnixSignals
 
 /// Puts the parts together, runs them, and ends them in the right order.
-struct Composition {
+struct Assembly {
     let settings: Settings
     let environment: [String: String]
     let logger: Logger
@@ -30,12 +29,7 @@ struct Composition {
 
     /// Runs until the daemon is told to stop.
     func run() async throws {
-        let loop: TickLoop
-        do {
-            loop = try TickLoop()
-        } catch {
-            throw StartFailure(description: "\(error)")
-        }
+        let loop = TickLoop()
         // Everything on its thread, but the socket and what its clients ask for beside the price that is held.
         try await withTaskExecutorPreference(loop.executor) { try await run(on: loop) }
     }
@@ -58,12 +52,13 @@ struct Composition {
         let status = StatusLine(manager: manager)
         let publication = Publication()
         let credentials = Credentials(environment: environment)
-        let candidates = try Candidates(settings, client: client, credentials: credentials, now: now, logger: logger)
+        let candidates = try ConfiguredSources(
+            settings, client: client, credentials: credentials, now: now, logger: logger)
         let running = RunningSettings(settings, unusable: candidates.unusable)
         let fetch = FetchWithFallback(
             candidates: candidates.asked, interval: settings.interval, now: now, clock: loop.clock)
-        fetch.sources.resume(stored.rests)
-        Candidates.describe(fetch.sources, at: now().boottime, logger: logger)
+        fetch.sources.resume(stored.cooldowns)
+        ConfiguredSources.describe(fetch.sources, at: now().boottime, logger: logger)
         candidates.describe(settings.rules, logger: logger)
         let keeper = PriceKeeper(
             fetch: fetch,
@@ -80,26 +75,22 @@ struct Composition {
                 }
                 reporter.report(event)
             })
-        let sleep = Sleep(keeper: keeper, client: client, logger: logger)
+        let sleep = Sleep(keeper: keeper, client: client, clock: loop.clock, logger: logger)
         let ticker = OneSecondTicker(
             interval: settings.interval, clock: loop.clock, target: sleep, executor: loop.executor)
         let activity = ClientActivity(at: now().boottime)
         let control = TickControl(
             ticker: ticker, activity: activity, idleAfter: settings.pauseWhenIdle, now: now,
             report: { reporter.report($0) })
-        let answers = Answers(
+        let answers = CallHandler(
             instance: Self.newInstance(), startedAt: now(), running: running, directories: settings.directories,
             keeper: keeper, control: control, store: store, now: now, logger: logger)
-        let memory = MemoryService(clock: loop.clock)
         let server = try PriceServer(
             listener: listener, instance: answers.instance, limits: settings.limits, now: now, activity: activity,
             administrators: Administrators(group: Product.group),
             answer: { call, uid, clients in await answers.reply(to: call, of: uid, clients) },
             wake: { await control.clientCame() },
-            report: { event in
-                if event == .crowdLeft { memory.crowdLeft() }
-                reporter.report(event)
-            })
+            report: { reporter.report($0) })
         publication.connect(server, control)
         if let price = stored.price { await keeper.restore(price) }
         let observer = Observer(clock: loop.clock, target: keeper, isPaused: { await ticker.isPaused })
@@ -124,7 +115,6 @@ struct Composition {
             Part { server.stop() },
             SocketGuardService(listener: listener, clock: loop.clock),
             ObserverService(observer: observer),
-            memory,
             Part { await ticker.stop() },
             WatchdogService(
                 manager: manager, server: server, heartbeat: heartbeat, isPaused: { await ticker.isPaused },

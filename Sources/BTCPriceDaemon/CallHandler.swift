@@ -1,14 +1,14 @@
 import BTCPriceCore
 import BTCPricePersistence
 import BTCPriceServer
-import BTCPriceVarlink
+import BTCPriceAPI
 import Glibc
 import Logging
-import TickLoop
+import BTCPriceNetworking
 import Varlink
 
 /// Answers the calls that the held price does not.
-struct Answers: Sendable {
+struct CallHandler: Sendable {
     let instance: String
     let startedAt: ObservationTime
     let running: RunningSettings
@@ -26,7 +26,8 @@ struct Answers: Sendable {
         case .getStatus: return .status(await status(clients))
         case .listSources: return .sources(await reports())
         case .pause:
-            logger.tell(.paused, "Paused by user \(uid): the ticks stand still until a resume.", ["uid": "\(uid)"])
+            logger.tell(
+                .paused, "Paused by user \(uid): the ticks are stopped until 'btcctl resume'.", ["uid": "\(uid)"])
             await control.pause()
             return Reply()
         case .resume:
@@ -39,7 +40,7 @@ struct Answers: Sendable {
             }
             logger.tell(
                 .retried,
-                "User \(uid) had cooldowns forgotten: \(retried.isEmpty ? "none" : retried.joined(separator: ", ")).",
+                "User \(uid) cleared cooldowns: \(retried.isEmpty ? "none" : retried.joined(separator: ", ")).",
                 ["uid": "\(uid)"])
             return .retried(retried, kept: kept, now: now())
         // The socket's loop answers it itself.
@@ -62,7 +63,7 @@ struct Answers: Sendable {
         let record = await keeper.record
         let isFresh = record.state.freshness == .fresh
         let shown = isFresh ? record.state.consensus?.sources ?? [record.state.quote?.source].compactMap(\.self) : []
-        var reports = await keeper.sources.board.reports(at: now(), shown: Set(shown))
+        var reports = await keeper.sources.registry.reports(at: now(), shown: Set(shown))
         for report in running.value.unusable { reports.insert(report, at: min(Int(report.order) - 1, reports.count)) }
         let elsewhere = Set(running.value.settings.elsewhere)
         for index in reports.indices {

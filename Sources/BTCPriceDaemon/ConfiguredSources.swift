@@ -1,13 +1,11 @@
 import BTCPriceCore
 import BTCPriceNetworking
-import BTCPriceVarlink
-import HTTPTransport
+import BTCPriceAPI
 import Logging
 import Systemd
-import TickLoop
 
 /// The configured sources as they are asked, and those that can't be.
-struct Candidates {
+struct ConfiguredSources {
     /// In the configured order.
     private(set) var asked: [FetchCandidate] = []
     /// They need a key that was not given.
@@ -29,7 +27,7 @@ struct Candidates {
                 }
                 if key == nil {
                     logger.tell(
-                        .sourceNeedsKey, "\(known.name) is passed over: it needs a key, the credential \(credential).",
+                        .sourceNeedsKey, "\(known.name) is skipped: it needs a key, the credential \(credential).",
                         ["source": "\(known.name)"])
                     unusable.append(SourceReport(withoutKey: known, address: source.url, order: Int64(index + 1)))
                     continue
@@ -37,7 +35,8 @@ struct Candidates {
             }
             if source.url != source.exchange.baseURL {
                 logger.tell(
-                    .sourceElsewhere, "\(known.name) is asked at \(source.url), which is not its own address.",
+                    .sourceElsewhere,
+                    "\(known.name) is requested at \(source.url), which is not the exchange's own address.",
                     ["source": "\(known.name)"])
             }
             let access = Exchange.Access(client: client, baseURL: source.url, secondURL: source.secondURL, key: key)
@@ -54,29 +53,29 @@ struct Candidates {
         guard rules.tether == .convert, !sources.isEmpty, sources.allSatisfy(\.isInTether) else { return }
         logger.tell(
             .conversionImpossible,
-            "currency.usdt is \"convert\", and no configured source tells what a USDT is worth: there will be no price. Add a dollar market, such as kraken."
+            "currency.usdt is \"convert\", but no configured source has the rate of USDT, so there is no price. Add a dollar market, such as kraken."
         )
     }
 
     /// What an operator would wonder about: who can't be asked every time, and who is not asked yet.
     static func describe(_ sources: Sources, at boottime: Int64, logger: Logger) {
-        let board = sources.board
+        let registry = sources.registry
         // Where none can, every other tick has nobody to ask.
         let advice =
-            board.slow.count < board.entries.count
+            registry.slow.count < registry.entries.count
             ? "it comes after those that can" : "add another source, or make tick.interval-ms as long"
-        for entry in board.slow {
+        for entry in registry.slow {
             logger.tell(
                 .sourceSlow,
                 "\(entry.source.name) can't be asked at every tick within its limit, only once in "
                     + "\(entry.health.pace.wholeMilliseconds) ms: \(advice).",
                 ["source": "\(entry.source.name)"])
         }
-        for entry in board.entries {
-            guard let rest = entry.health.rest, entry.health.breaker(at: boottime) == .open else { continue }
+        for entry in registry.entries {
+            guard let cooldown = entry.health.cooldown, entry.health.breaker(at: boottime) == .open else { continue }
             logger.tell(
                 .sourceStillRests,
-                "\(entry.source.name) still rests from before the start, until \(rest.until.wall.utcText): \(rest.reason)",
+                "\(entry.source.name) has a cooldown from before the start, until \(cooldown.until.wall.utcText): \(cooldown.reason)",
                 ["source": "\(entry.source.name)"])
         }
     }

@@ -1,7 +1,6 @@
 import BTCPriceNetworking
 import BTCPriceServer
-import BTCPriceVarlink
-import CMemory
+import BTCPriceAPI
 import FoundationEssentials
 import Glibc
 import Logging
@@ -9,7 +8,7 @@ import Systemd
 import UnixSignals
 
 /// The daemon as a program.
-public enum Daemon {
+package enum Daemon {
     /// Exit statuses (sysexits.h).
     private enum Exit {
         static let failure: Int32 = 1
@@ -21,7 +20,7 @@ public enum Daemon {
     /// - Parameters:
     ///   - arguments: The command line, without the program's name.
     ///   - environment: The process's environment.
-    public static func main(arguments: [String], environment: [String: String]) -> Never {
+    package static func main(arguments: [String], environment: [String: String]) -> Never {
         // resolv.conf(5): a lost packet costs a second instead of five. What the user has set stays.
         setenv("RES_OPTIONS", "timeout:1 attempts:4", 0)
         holdSignals()
@@ -58,7 +57,6 @@ public enum Daemon {
         let settings: Settings
         do {
             ServerLimits.raiseDescriptors()
-            cmemory_return_large_blocks()
             settings = try Settings.read(commandLine: commandLine, environment: environment, uid: getuid())
         } catch {
             complain("\(error)")
@@ -93,7 +91,7 @@ public enum Daemon {
         }
         let level = SharedLogLevel(settings.logLevel)
         let logger = logger(level: level, environment: environment)
-        let composition = Composition(
+        let composition = Assembly(
             settings: settings, environment: environment, logger: logger, level: level,
             readAnew: { () throws(SettingsError) in
                 try Settings.read(commandLine: commandLine, environment: environment, uid: getuid())
@@ -117,7 +115,7 @@ public enum Daemon {
             let fields = String(decoding: bytes, as: UTF8.self).split(separator: ")").last?.split(separator: " ") ?? []
             guard fields.count > 4, fields[4] == "0" else {
                 complain(
-                    "process \(process) has a terminal, and a hang-up would end it: stop it there and start it again to have its configuration read"
+                    "process \(process) has a terminal, so SIGHUP would stop it. Stop it there, and start it again with the new configuration"
                 )
                 return Exit.failure
             }
@@ -134,7 +132,7 @@ public enum Daemon {
     private static func holdSignals() {
         var signals = sigset_t()
         sigemptyset(&signals)
-        for number in Composition.endingSignals { sigaddset(&signals, number.rawValue) }
+        for number in Assembly.endingSignals { sigaddset(&signals, number.rawValue) }
         pthread_sigmask(SIG_BLOCK, &signals, nil)
     }
 

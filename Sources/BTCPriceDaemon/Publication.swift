@@ -1,7 +1,7 @@
 import BTCPriceCore
 import BTCPriceServer
 import Synchronization
-import TickLoop
+import BTCPriceNetworking
 
 /// Brings states to the server, and ticks to what watches over them. Keeper and server need each other: the one to show, the other
 /// to fetch.

@@ -1,28 +1,26 @@
-public import BTCPriceCore
-import FoundationEssentials
+package import BTCPriceCore
 
 /// Amounts as people read them: `0.05 BTC`, `5,000,000 sat`, `$3,445.06`.
-public struct AmountFormatter: Sendable {
+package struct AmountFormatter: Sendable {
     /// A formatter.
-    public init() {}
+    package init() {}
 
-    /// The text of an amount. Dollars have cents, but for what is less than one: that is shown to its last digit.
-    public func string(from amount: Amount) -> String {
+    /// The text of an amount. Dollars are rounded to cents, unless they are less than one cent.
+    package func string(from amount: Amount) -> String {
         switch amount.unit {
         case .btc: "\(amount.value) BTC"
         case .sat: "\(grouped(amount.value)) sat"
-        case .usd where amount.value < 0.01 && amount.value > 0: "$\(amount.value)"
+        case .usd where amount.value < Price(1, scale: 2) && amount.value > 0: "$\(amount.value)"
         case .usd: DollarFormatter().string(from: amount.value, currency: "USD")
         }
     }
 
-    /// With a comma after each thousand.
-    private func grouped(_ value: Decimal) -> String {
-        let parts = value.description.split(separator: ".")
-        let whole = Array(parts[0])
-        let text = whole.indices.map { index in
-            (index > 0 && (whole.count - index) % 3 == 0 ? "," : "") + String(whole[index])
-        }.joined()
-        return parts.count == 1 ? text : "\(text).\(parts[1])"
+    /// With a comma before each three digits of the whole part.
+    private func grouped(_ value: Price) -> String {
+        let digits = Array(value.description.utf8)
+        let whole = digits.firstIndex(of: UInt8(ascii: ".")) ?? digits.count
+        var bytes: [UInt8] = []
+        bytes.appendGrouped(digits[..<whole])
+        return String(decoding: bytes + digits[whole...], as: UTF8.self)
     }
 }

@@ -1,9 +1,8 @@
-public import BTCPriceCore
-import FoundationEssentials
-public import Observation
+package import BTCPriceCore
+import Observation
 
 /// Which way the price went when it changed last.
-public enum PriceDirection: String, Sendable, Hashable {
+package enum PriceDirection: String, Sendable, Hashable {
     /// It rose.
     case up
     /// It fell.
@@ -15,44 +14,44 @@ public enum PriceDirection: String, Sendable, Hashable {
 /// What a reader sees of the price: its text, its time, and the banner while it is not current. Observable, and without a
 /// terminal or a socket in it, so that any front end can drive it.
 @Observable
-public final class PriceViewModel {
+package final class PriceViewModel {
     /// `$68,901.23`, or ``PriceTexts/placeholder``.
-    public private(set) var price = PriceTexts.placeholder
+    package private(set) var price = PriceTexts.placeholder
     /// `Aug 25, 14:30`, or ``PriceTexts/placeholder``.
-    public private(set) var timestamp = PriceTexts.placeholder
+    package private(set) var timestamp = PriceTexts.placeholder
     /// What to say while the price is not current; `nil` while it is.
-    public private(set) var banner: String?
+    package private(set) var banner: String?
     /// Why the price is not current, or why there is none; `nil` if that is not known.
-    public private(set) var reason: String?
+    package private(set) var reason: String?
     /// What to say of the price although it is current; `nil` if there is nothing.
-    public private(set) var warning: String?
+    package private(set) var warning: String?
     /// Whether no second source has confirmed the price.
-    public private(set) var isUnconfirmed = false
+    package private(set) var isUnconfirmed = false
     /// Which way the price went when it changed last, of those that were shown here.
-    public private(set) var direction = PriceDirection.flat
+    package private(set) var direction = PriceDirection.flat
 
     @ObservationIgnored private let render: RenderPriceAndTimestamp
-    @ObservationIgnored private var value: Decimal?
+    @ObservationIgnored private var value: Price?
     @ObservationIgnored private var age: Duration?
 
     /// - Parameter timestampFormatter: Makes the text of the time.
-    public init(timestampFormatter: any TimestampFormatter = ReaderTimestampFormatter()) {
+    package init(timestampFormatter: any TimestampFormatter = ReaderTimestampFormatter()) {
         render = RenderPriceAndTimestamp(priceFormatter: DollarFormatter(), timestampFormatter: timestampFormatter)
     }
 
     /// The line of the price: `Aug 25, 14:30 - $68,901.23`, or ``PriceTexts/placeholder``.
-    public var line: String {
+    package var line: String {
         price == PriceTexts.placeholder ? PriceTexts.placeholder : PriceTexts.line(timestamp, price)
     }
 
     /// All there is to say beside the price, the reason apart.
-    public var notes: [String] {
+    package var notes: [String] {
         [banner, isUnconfirmed ? PriceTexts.unconfirmed : nil, warning].compactMap(\.self)
     }
 
     /// Shows a state.
     /// - Parameter now: The reader's clocks.
-    public func show(_ state: PriceState, at now: ObservationTime) {
+    package func show(_ state: PriceState, at now: ObservationTime) {
         let formatted = state.quote.map(render.execute)
         price = formatted?.price ?? PriceTexts.placeholder
         timestamp = formatted?.timestamp ?? PriceTexts.placeholder
@@ -73,7 +72,7 @@ public final class PriceViewModel {
     /// - Parameters:
     ///   - reason: Why, in one line.
     ///   - isPaused: Whether the updates are paused, and have not failed.
-    public func updatesFailed(_ reason: String? = nil, isPaused: Bool = false) {
+    package func updatesFailed(_ reason: String? = nil, isPaused: Bool = false) {
         self.reason = reason
         banner =
             timestamp == PriceTexts.placeholder

@@ -1,29 +1,29 @@
-public import BTCPriceCore
+package import BTCPriceCore
 import Glibc
 
 /// A point in time as its reader wants it: `Aug 25, 14:30` (`MMM d, HH:mm`, the C locale's month names; `Aug 25 2024, 14:30` if it is not
 /// of this year) or `2026-08-25T14:30:05+02:00` (ISO 8601, RFC 3339), in the reader's time zone (TZ, else /etc/localtime) or in UTC.
 ///
 /// By the C library's `localtime_r`: Foundation has no time zone but GMT where ICU is not linked.
-public struct ReaderTimestampFormatter: TimestampFormatter, Hashable {
+package struct ReaderTimestampFormatter: TimestampFormatter, Hashable {
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
     /// UTC instead of the reader's time zone.
-    public var isUTC: Bool
+    package var isUTC: Bool
     /// ISO 8601 to the second, with the zone's offset, instead of `Aug 25, 14:30`.
-    public var isISO: Bool
+    package var isISO: Bool
     /// The time by which the year is left out; `nil` for the present one.
-    public var present: Timestamp?
+    package var present: Timestamp?
 
     /// A formatter.
-    public init(isUTC: Bool = false, isISO: Bool = false, present: Timestamp? = nil) {
+    package init(isUTC: Bool = false, isISO: Bool = false, present: Timestamp? = nil) {
         self.isUTC = isUTC
         self.isISO = isISO
         self.present = present
     }
 
     /// - Parameter timestamp: Wall-clock time.
-    public func string(from timestamp: Timestamp) -> String {
+    package func string(from timestamp: Timestamp) -> String {
         // Rounded down, for times before 1970 too.
         let seconds = time_t((timestamp.milliseconds - (timestamp.milliseconds < 0 ? 999 : 0)) / 1000)
         guard let parts = parts(of: seconds), Self.months.indices.contains(Int(parts.tm_mon)) else { return "-" }

@@ -1,4 +1,4 @@
-public import BTCPriceCore
+package import BTCPriceCore
 import Dispatch
 import Synchronization
 
@@ -12,9 +12,9 @@ import Synchronization
 ///
 /// At the start the copy with the highest sequence is taken. Only a runtime copy on a tmpfs proves that this boot wrote it,
 /// so only with that one the age is exact.
-public final class FilePriceStore: PriceStore {
+package final class FilePriceStore: PriceStore {
     /// The file's name in both directories.
-    public static let fileName = "last-quote.json"
+    static let fileName = "last-quote.json"
 
     private struct State {
         var sequence: Int64 = 0
@@ -43,7 +43,7 @@ public final class FilePriceStore: PriceStore {
     ///   - runtimeDirectory: Gone after a reboot. Must exist.
     ///   - syncInterval: The least time between two syncs of the disk.
     ///   - now: Reads the clocks.
-    public init(
+    package init(
         stateDirectory: String, runtimeDirectory: String, syncInterval: Duration = .seconds(30),
         now: @escaping TimeSource
     ) {
@@ -56,7 +56,7 @@ public final class FilePriceStore: PriceStore {
     }
 
     /// Reads the copies and takes the newest one.
-    public func load() -> StoredPrice {
+    package func load() -> StoredPrice {
         var problems: [PriceStoreError] = []
         let fromRuntime = read(runtimePath, &problems)
         let synced = read(statePath, &problems)
@@ -76,11 +76,13 @@ public final class FilePriceStore: PriceStore {
             let price = fromRuntime.price
             return StoredPrice(
                 price: isOfThisBoot(price?.observedBoottime) ? price : price?.withoutBoottime,
-                rests: fromRuntime.rests.mapValues { isOfThisBoot($0.rest.since.boottime) ? $0 : $0.ofAnotherBoot },
+                cooldowns: fromRuntime.cooldowns.mapValues {
+                    isOfThisBoot($0.cooldown.since.boottime) ? $0 : $0.ofAnotherBoot
+                },
                 problems: problems)
         }
         return StoredPrice(
-            price: fromDisk?.price?.withoutBoottime, rests: (fromDisk?.rests ?? [:]).mapValues(\.ofAnotherBoot),
+            price: fromDisk?.price?.withoutBoottime, cooldowns: (fromDisk?.cooldowns ?? [:]).mapValues(\.ofAnotherBoot),
             problems: problems)
     }
 
@@ -88,8 +90,8 @@ public final class FilePriceStore: PriceStore {
     ///
     /// Where the runtime directory can't be written, the state directory gets the copy, without a sync: a kill still loses nothing.
     /// - Throws: The runtime copy's failure, or else that of the last copy to the disk.
-    public func save(_ price: CachedPrice?, rests: [String: KeptRest]) throws(PriceStoreError) {
-        let bytes = try nextCopy(of: price, rests)
+    package func save(_ price: CachedPrice?, cooldowns: [String: KeptCooldown]) throws(PriceStoreError) {
+        let bytes = try nextCopy(of: price, cooldowns)
         defer { startSyncIfDue() }
         do {
             try FileSystem.replace(runtimePath, with: bytes, sync: false)
@@ -102,13 +104,13 @@ public final class FilePriceStore: PriceStore {
     }
 
     /// Writes what the disk does not have yet, now.
-    public func flush() throws(PriceStoreError) {
+    package func flush() throws(PriceStoreError) {
         disk.sync { self.sync() }
         if let failure = state.withLock(\.syncFailure) { throw failure }
     }
 
     /// When the disk last got a copy, `CLOCK_BOOTTIME` in milliseconds; `nil` where that is not known.
-    public var lastSync: Int64? { state.withLock(\.lastSync) }
+    package var lastSync: Int64? { state.withLock(\.lastSync) }
 
     /// Waits for the copy that is on its way to the disk, if one is.
     func waitForDisk() {
@@ -116,11 +118,11 @@ public final class FilePriceStore: PriceStore {
     }
 
     private func nextCopy(
-        of price: CachedPrice?, _ rests: [String: KeptRest]
+        of price: CachedPrice?, _ cooldowns: [String: KeptCooldown]
     ) throws(PriceStoreError) -> [UInt8] {
         try state.withLock { state throws(PriceStoreError) in
             do {
-                let bytes = try QuoteFile(sequence: state.sequence + 1, price: price, rests: rests).encoded()
+                let bytes = try QuoteFile(sequence: state.sequence + 1, price: price, cooldowns: cooldowns).encoded()
                 state.sequence += 1
                 state.unsynced = bytes
                 return bytes

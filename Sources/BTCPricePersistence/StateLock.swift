@@ -3,9 +3,9 @@ import Glibc
 /// The lock on the state directory: one daemon a directory.
 ///
 /// It ends with the process, however that ends, so that it is never left behind.
-public struct StateLock: ~Copyable, Sendable {
+package struct StateLock: ~Copyable, Sendable {
     /// The lock can't be had.
-    public enum Failure: Error, Sendable, Hashable {
+    package enum Failure: Error, Sendable, Hashable {
         /// Another daemon holds it. `pid` is what it wrote into it.
         case alreadyRunning(pid: Int32?)
         /// The file can't be opened or written: a full or read-only disk, another owner.
@@ -16,7 +16,7 @@ public struct StateLock: ~Copyable, Sendable {
 
     /// - Parameter directory: The state directory. Must exist.
     /// - Throws: ``Failure``.
-    public init(directory: String) throws(Failure) {
+    package init(directory: String) throws(Failure) {
         let path = "\(directory)/lock"
         descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else {

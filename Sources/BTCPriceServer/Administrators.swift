@@ -1,16 +1,16 @@
-import CEpoll
+import CLinux
 import Glibc
 
 /// Who may change the daemon: root, the daemon's own user, and a group. By the credentials that the kernel kept at the connection
 /// (SO_PEERCRED and SO_PEERGROUPS, unix(7)): the supplementary groups count too.
-public struct Administrators: Sendable, Hashable {
+package struct Administrators: Sendable, Hashable {
     private let uid: UInt32
     private let gid: UInt32?
 
     /// - Parameters:
     ///   - uid: The daemon's own user; by default this process's.
     ///   - group: The group's name. Where there is none of that name, nobody is in it.
-    public init(uid: UInt32? = nil, group: String? = nil) {
+    package init(uid: UInt32? = nil, group: String? = nil) {
         self.uid = uid ?? geteuid()
         gid = group.flatMap(Self.groupID)
     }
@@ -32,15 +32,15 @@ public struct Administrators: Sendable, Hashable {
     }
 
     private static func credentials(of descriptor: Int32) -> (uid: UInt32, gid: UInt32)? {
-        var credentials = cepoll_credentials()
-        return cepoll_peer(descriptor, &credentials) == 0 ? (credentials.uid, credentials.gid) : nil
+        var credentials = clinux_credentials()
+        return clinux_peer(descriptor, &credentials) == 0 ? (credentials.uid, credentials.gid) : nil
     }
 
     private static func supplementaryGroups(of descriptor: Int32) -> [UInt32] {
         // The most that a process may have is 65,536 (NGROUPS_MAX, sysconf(3)).
         var groups = [UInt32](repeating: 0, count: 64)
         while true {
-            let count = cepoll_peer_groups(descriptor, &groups, groups.count)
+            let count = clinux_peer_groups(descriptor, &groups, groups.count)
             if count >= 0 { return Array(groups.prefix(Int(count))) }
             guard errno == ERANGE, groups.count < 65_536 else { return [] }
             groups = [UInt32](repeating: 0, count: groups.count * 4)

@@ -1,6 +1,6 @@
 import BTCPriceCore
-import BTCPriceVarlink
-import CEpoll
+import BTCPriceAPI
+import CLinux
 import Varlink
 
 /// What a connection does, as a pure value: framing, the order of replies, the queue, the watch and the limits.
@@ -33,7 +33,6 @@ struct Connection {
         case watching
     }
 
-    private let isQuick: Bool
     private var input: MessageBuffer
     private var mode = Mode.calls
     private var queue: [[UInt8]] = []
@@ -52,9 +51,7 @@ struct Connection {
     /// - Parameters:
     ///   - limits: What the client is granted.
     ///   - now: `CLOCK_BOOTTIME`, milliseconds.
-    ///   - isQuick: Whether the commonest calls are known by their bytes. Without, everything goes through the parser; for tests.
-    init(limits: ServerLimits, at now: Int64, isQuick: Bool = true) {
-        self.isQuick = isQuick
+    init(limits: ServerLimits, at now: Int64) {
         mostWaiting = limits.queuedBytes
         input = MessageBuffer(limit: limits.messageBytes)
         since = now
@@ -88,7 +85,7 @@ struct Connection {
     }
 
     /// The events of epoll(7) that matter.
-    var interest: UInt32 { (wantsInput ? cepoll_in : 0) | (wantsOutput ? cepoll_out : 0) }
+    var interest: UInt32 { (wantsInput ? clinux_in : 0) | (wantsOutput ? clinux_out : 0) }
 
     /// Whether calls were read that can be looked at now.
     var hasCallsWaiting: Bool { queue.isEmpty && input.count > 0 }
@@ -111,29 +108,12 @@ struct Connection {
     // MARK: What the loop tells
 
     /// Bytes were read.
-    mutating func received(_ bytes: Span<UInt8>, board: inout Board, at boottime: Int64) -> Request? {
-        let taken = isQuick && input.count == 0 ? takeQuickly(bytes, board: &board, at: boottime) : 0
-        if taken == bytes.count { return nil }
+    mutating func received(_ bytes: ArraySlice<UInt8>, replies: inout ReplyCache, at boottime: Int64) -> Request? {
         // The first bytes of a call: from here on it has to come to its end.
         if input.count == 0 { since = boottime }
-        bytes.extracting(droppingFirst: taken).withUnsafeBufferPointer { input.append($0) }
-        return proceed(board: &board, at: boottime)
-    }
-
-    /// Answers calls for the held price that are byte for byte the commonest one, as the parser would have them answered.
-    /// - Returns: How many bytes that were.
-    private mutating func takeQuickly(_ bytes: Span<UInt8>, board: inout Board, at boottime: Int64) -> Int {
-        var taken = 0
-        while case .calls = mode, !isBroken, waiting <= mostWaiting, board.holdsPrice,
-            QuickCall.isGetPrice(bytes, at: taken)
-        {
-            taken += QuickCall.getPriceLength
-            board.counts.calls += 1
-            board.counts.priceCalls += 1
-            since = boottime
-            send(board.reply(continues: false, at: boottime))
-        }
-        return taken
+        input.append(bytes)
+        defer { input.detach() }
+        return proceed(replies: &replies, at: boottime)
     }
 
     /// The client has shut down its sending side. It still gets its replies.
@@ -158,12 +138,12 @@ struct Connection {
     }
 
     /// Looks at what was read before, now that there is room or an answer.
-    mutating func proceed(board: inout Board, at boottime: Int64) -> Request? {
+    mutating func proceed(replies: inout ReplyCache, at boottime: Int64) -> Request? {
         while case .calls = mode, !isBroken {
             guard waiting <= mostWaiting else {
                 // Only where there is something that it holds back.
                 if !isHeldBack, input.count > 0 {
-                    board.counts.heldBack += 1
+                    replies.counts.heldBack += 1
                     isHeldBack = true
                 }
                 return nil
@@ -172,13 +152,13 @@ struct Connection {
             do throws(MessageError) {
                 guard let message = try input.next() else { return nil }
                 let call = try Call(decoding: message)
-                board.counts.calls += 1
+                replies.counts.calls += 1
                 since = boottime
-                if let request = take(call, board: &board, at: boottime) { return request }
+                if let request = take(call, replies: &replies, at: boottime) { return request }
             } catch {
                 // As systemd does: no reply, the connection ends. What was answered before is still sent.
                 isBroken = true
-                if error == input.tooLong { board.counts.tooLong += 1 }
+                if error == input.tooLong { replies.counts.tooLong += 1 }
             }
         }
         return nil
@@ -186,16 +166,14 @@ struct Connection {
 
     /// The client has gone. What it sent last is looked at for what changes the daemon: that needs nobody who is told.
     /// - Returns: Such calls, in their order.
-    mutating func lastOrders(_ bytes: Span<UInt8>) -> [PriceCall] {
+    mutating func lastOrders(_ bytes: ArraySlice<UInt8>) -> [PriceCall] {
         guard !isWatching, !isBroken else { return [] }
-        bytes.withUnsafeBufferPointer { input.append($0) }
+        input.append(bytes)
         var orders: [PriceCall] = []
         do throws(MessageError) {
             while let message = try input.next() {
                 let call = try Call(decoding: message)
-                guard let (interface, name) = call.target, interface == PriceInterface.name,
-                    case .success(let read) = PriceCall.read(name, call)
-                else { continue }
+                guard case .success(let read)? = PriceCall.read(call) else { continue }
                 // Calls behind a watch are never looked at.
                 if read == .watchPrice { break }
                 if read.changesTheDaemon { orders.append(read) }
@@ -243,30 +221,28 @@ struct Connection {
 
     // MARK: Calls
 
-    private mutating func take(_ call: Call, board: inout Board, at boottime: Int64) -> Request? {
-        guard let (interface, name) = call.target else {
-            answer(call, .methodNotFound(call.method))
-            return nil
-        }
-        switch interface {
-        case ServiceInterface.name: answer(call, board.service.reply(to: name, call))
-        case PriceInterface.name: return take(PriceCall.read(name, call), of: call, board: &board, at: boottime)
-        default: answer(call, .interfaceNotFound(String(interface)))
+    private mutating func take(_ call: Call, replies: inout ReplyCache, at boottime: Int64) -> Request? {
+        if let read = PriceCall.read(call) { return take(read, of: call, replies: &replies, at: boottime) }
+        switch call.interface.map(String.init) {
+        case PriceInterface.name: answer(call, .methodNotFound(call.method))
+        case ServiceInterface.name: answer(call, replies.service.reply(to: call))
+        case let other?: answer(call, .interfaceNotFound(other))
+        case nil: answer(call, .methodNotFound(call.method))
         }
         return nil
     }
 
     private mutating func take(
-        _ read: Result<PriceCall, PriceCall.Refusal>, of call: Call, board: inout Board, at boottime: Int64
+        _ read: Result<PriceCall, PriceCall.Refusal>, of call: Call, replies: inout ReplyCache, at boottime: Int64
     ) -> Request? {
         switch read {
         case .failure(let refusal): answer(call, refusal.reply)
         case .success(.watchPrice): return .watch
-        case .success(.getPrice(.localFirst)) where board.holdsPrice:
-            board.counts.priceCalls += 1
-            if !call.oneway { send(board.reply(continues: false, at: boottime)) }
+        case .success(.getPrice(.localFirst)) where replies.holdsPrice:
+            replies.counts.priceCalls += 1
+            if !call.oneway { send(replies.reply(continues: false, at: boottime)) }
         case .success(let read):
-            if case .getPrice = read { board.counts.priceCalls += 1 }
+            if case .getPrice = read { replies.counts.priceCalls += 1 }
             mode = .asking(replyWanted: !call.oneway)
             return .ask(read)
         }

@@ -71,12 +71,6 @@ struct ConnectionTable {
         countByUser[slot.uid] = left > 0 ? left : nil
     }
 
-    /// Gives back the room of the highest descriptors that are not there any more.
-    mutating func shrink() {
-        let end = slots.lastIndex { $0 != nil }.map { $0 + 1 } ?? 0
-        slots = Array(slots[..<end])
-    }
-
     /// The tag of a connection that is there.
     func tag(of descriptor: Int32) -> UInt64 {
         Self.tag(descriptor, self[descriptor]?.generation ?? 0)

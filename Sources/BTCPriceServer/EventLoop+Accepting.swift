@@ -1,5 +1,5 @@
 import BTCPriceCore
-import CEpoll
+import CLinux
 import Glibc
 
 /// How clients come and go.
@@ -7,7 +7,7 @@ extension EventLoop {
     mutating func accept() {
         // A few at a time: whoever connects without end must not keep the others waiting.
         for _ in 0..<64 {
-            let descriptor = cepoll_accept(environment.listener.descriptor)
+            let descriptor = clinux_accept(environment.listener.descriptor)
             if descriptor >= 0 {
                 admit(descriptor)
                 continue
@@ -18,20 +18,20 @@ extension EventLoop {
                 // EMFILE and its like: level-triggered, it would be reported without end.
                 environment.report(.acceptFailed(reason: systemError(errno)))
                 acceptAgainAt = boottime + Self.acceptPause
-                _ = cepoll_remove(epoll, environment.listener.descriptor)
+                _ = clinux_remove(epoll, environment.listener.descriptor)
                 return
             }
         }
     }
 
     mutating func resumeAccepting() {
-        let isBack = cepoll_add(epoll, environment.listener.descriptor, cepoll_in, Self.listenerTag) == 0
+        let isBack = clinux_add(epoll, environment.listener.descriptor, clinux_in, Self.listenerTag) == 0
         acceptAgainAt = isBack ? nil : boottime + Self.acceptPause
     }
 
     private mutating func admit(_ descriptor: Int32) {
-        let uid = UInt32(truncatingIfNeeded: cepoll_peer_uid(descriptor))
-        let limits = board.limits
+        let uid = UInt32(truncatingIfNeeded: clinux_peer_uid(descriptor))
+        let limits = replies.limits
         guard table.count < limits.connections else {
             refused.inAll += 1
             environment.report(.tooManyConnections(limit: limits.connections))
@@ -47,9 +47,8 @@ extension EventLoop {
         var size = limits.sendBufferBytes
         setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout.size(ofValue: size)))
         let tag = table.add(
-            Connection(limits: limits, at: boottime), descriptor: descriptor, uid: uid, interest: cepoll_in)
-        mostConnections = max(mostConnections, table.count)
-        if cepoll_add(epoll, descriptor, cepoll_in, tag) != 0 { drop(descriptor) }
+            Connection(limits: limits, at: boottime), descriptor: descriptor, uid: uid, interest: clinux_in)
+        if clinux_add(epoll, descriptor, clinux_in, tag) != 0 { drop(descriptor) }
     }
 
     mutating func drop(_ descriptor: Int32) {
@@ -62,20 +61,12 @@ extension EventLoop {
         table.remove(descriptor)
         close(descriptor)
         if acceptAgainAt != nil { resumeAccepting() }
-        noticeCrowd()
-    }
-
-    /// A crowd that has come and gone leaves nothing behind.
-    private mutating func noticeCrowd() {
-        guard mostConnections >= Self.crowd, table.count <= mostConnections / 8 else { return }
-        mostConnections = table.count
-        table.shrink()
-        environment.report(.crowdLeft)
     }
 
     /// Ends the connections whose clients have taken too long.
     mutating func sweep() {
-        guard table.count > 0, let period = board.limits.sweepPeriod else {
+        if table.count > 0, let sweepAt, boottime < sweepAt { return }
+        guard table.count > 0, let period = replies.limits.sweepPeriod else {
             sweepAt = nil
             return
         }
@@ -86,7 +77,7 @@ extension EventLoop {
         guard boottime >= due else { return }
         sweepAt = boottime + period.wholeMilliseconds
         for descriptor in table.descriptors {
-            guard let patience = table[descriptor]?.connection.overdue(board.limits, at: boottime) else { continue }
+            guard let patience = table[descriptor]?.connection.overdue(replies.limits, at: boottime) else { continue }
             switch patience {
             case .idle: overdue.idle += 1
             case .message: overdue.message += 1

@@ -1,20 +1,20 @@
 import BTCPriceCore
-import BTCPriceVarlink
-import CEpoll
+import BTCPriceAPI
+import CLinux
 import Glibc
 import Varlink
 
 /// How clients are served.
 extension EventLoop {
-    mutating func serve(_ event: cepoll_event, _ buffer: inout [UInt8]) {
+    mutating func serve(_ event: clinux_event, _ buffer: inout [UInt8]) {
         guard let descriptor = table.descriptor(of: event.tag) else { return }
         // Both directions are shut: whatever it still asked for, nobody is left to tell.
-        if event.events & (cepoll_hup | cepoll_err) != 0 {
+        if event.events & (clinux_hup | clinux_err) != 0 {
             carryOutLastOrders(descriptor, &buffer)
             drop(descriptor)
             return
         }
-        if event.events & cepoll_in != 0 { readInput(descriptor, &buffer) }
+        if event.events & clinux_in != 0 { readInput(descriptor, &buffer) }
         flush(descriptor)
     }
 
@@ -23,10 +23,10 @@ extension EventLoop {
         // Once: whoever sends without end gets its turns like everybody else.
         let count = buffer.withUnsafeMutableBytes { recv(descriptor, $0.baseAddress, $0.count, 0) }
         if count > 0 {
-            environment.inbox.refresh(&board)
+            environment.inbox.refresh(&replies)
             let now = boottime
             let request = table.with(descriptor) {
-                $0.connection.received(buffer.span.extracting(first: count), board: &board, at: now)
+                $0.connection.received(buffer[..<count], replies: &replies, at: now)
             }
             if let request, let request { fulfil(request, descriptor) }
         } else if count == 0 {
@@ -39,7 +39,7 @@ extension EventLoop {
     private mutating func carryOutLastOrders(_ descriptor: Int32, _ buffer: inout [UInt8]) {
         let count = buffer.withUnsafeMutableBytes { recv(descriptor, $0.baseAddress, $0.count, 0) }
         let orders = table.with(descriptor) {
-            $0.connection.lastOrders(buffer.span.extracting(first: max(0, count)))
+            $0.connection.lastOrders(buffer[..<max(0, count)])
         }
         guard let orders, !orders.isEmpty, environment.administrators.include(peerOf: descriptor) else { return }
         let (counts, uid) = (clientCounts, table[descriptor]?.uid ?? .max)
@@ -53,8 +53,8 @@ extension EventLoop {
     }
 
     mutating func takeCallsReadBefore(_ descriptor: Int32) {
-        environment.inbox.refresh(&board)
-        if let request = table[descriptor]?.connection.proceed(board: &board, at: boottime) {
+        environment.inbox.refresh(&replies)
+        if let request = table[descriptor]?.connection.proceed(replies: &replies, at: boottime) {
             fulfil(request, descriptor)
         }
     }
@@ -62,12 +62,12 @@ extension EventLoop {
     private mutating func fulfil(_ request: Connection.Request, _ descriptor: Int32) {
         switch request {
         case .watch:
-            environment.inbox.enterWatcher(&board)
+            environment.inbox.enterWatcher(&replies)
             watchers.enter(descriptor)
             environment.activity.watcherCame()
             priceIsWanted()
-            let state = board.reply(continues: true, at: boottime)
-            table[descriptor]?.connection.watch(state, version: board.version, at: boottime)
+            let state = replies.reply(continues: true, at: boottime)
+            table[descriptor]?.connection.watch(state, version: replies.version, at: boottime)
         case .ask(let call): ask(call, descriptor)
         }
     }
@@ -81,7 +81,7 @@ extension EventLoop {
             return
         }
         // Not for those of an administrator: however busy others keep it, it can be paused.
-        let limits = board.limits
+        let limits = replies.limits
         let isOver = pending >= limits.pendingCalls || pendingOfUser[uid, default: 0] >= limits.pendingCallsPerUser
         guard call.changesTheDaemon || !isOver else {
             refusedCalls += 1
@@ -98,21 +98,22 @@ extension EventLoop {
     }
 
     mutating func tellOfPriceCalls() {
-        guard board.counts.priceCalls != toldPriceCalls else { return }
-        toldPriceCalls = board.counts.priceCalls
+        guard replies.counts.priceCalls != toldPriceCalls else { return }
+        toldPriceCalls = replies.counts.priceCalls
         priceIsWanted()
     }
 
     private func priceIsWanted() {
         guard environment.activity.called(at: boottime) else { return }
-        Task { [environment] in await environment.wake() }
+        let wake = environment.wake
+        Task { await wake() }
     }
 
     private var clientCounts: ClientCounts {
         ClientCounts(
-            connections: table.count, users: table.users, watchers: watchers.count, calls: board.counts.calls,
-            limits: board.limits, refused: refused.inAll, refusedOfUser: refused.ofUser,
-            tooLong: board.counts.tooLong, heldBack: board.counts.heldBack, refusedCalls: refusedCalls,
+            connections: table.count, users: table.users, watchers: watchers.count, calls: replies.counts.calls,
+            limits: replies.limits, refused: refused.inAll, refusedOfUser: refused.ofUser,
+            tooLong: replies.counts.tooLong, heldBack: replies.counts.heldBack, refusedCalls: refusedCalls,
             idle: overdue.idle, slowMessages: overdue.message, slowReaders: overdue.write)
     }
 
@@ -141,7 +142,7 @@ extension EventLoop {
         }
         guard let outcome else { return }
         if outcome.isFinished { return drop(descriptor) }
-        if let events = outcome.change { _ = cepoll_modify(epoll, descriptor, events, table.tag(of: descriptor)) }
+        if let events = outcome.change { _ = clinux_modify(epoll, descriptor, events, table.tag(of: descriptor)) }
     }
 
     private mutating func write(_ descriptor: Int32) -> Written {

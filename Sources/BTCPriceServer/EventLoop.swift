@@ -1,6 +1,6 @@
 import BTCPriceCore
-import BTCPriceVarlink
-import CEpoll
+import BTCPriceAPI
+import CLinux
 import Glibc
 import Varlink
 
@@ -26,12 +26,10 @@ struct EventLoop: ~Copyable {
     private static let inboxTag = UInt64.max - 1
     /// How long accepting pauses once the descriptors are used up, unless a connection ends before, milliseconds.
     static let acceptPause: Int64 = 1000
-    /// From so many connections on it is worth giving back what they had needed.
-    static let crowd = 256
 
     let environment: Environment
     let epoll: Int32
-    var board: Board
+    var replies: ReplyCache
     var table = ConnectionTable()
     var watchers = Watchers()
     /// The state that is on its way to the watchers.
@@ -39,8 +37,6 @@ struct EventLoop: ~Copyable {
     /// Until when accepting pauses, `CLOCK_BOOTTIME` in milliseconds.
     var acceptAgainAt: Int64?
     var mustStop = false
-    /// The most connections there have been since a crowd left.
-    var mostConnections = 0
     var refused: (inAll: Int64, ofUser: Int64) = (0, 0)
     /// The price calls that are known to ``ClientActivity``.
     var toldPriceCalls: Int64 = 0
@@ -56,12 +52,12 @@ struct EventLoop: ~Copyable {
 
     init(_ environment: Environment) throws(SocketError) {
         self.environment = environment
-        board = Board(instance: environment.instance, service: environment.service, limits: environment.limits)
+        replies = ReplyCache(instance: environment.instance, service: environment.service, limits: environment.limits)
         boottime = environment.now().boottime
-        epoll = cepoll_create()
+        epoll = clinux_create()
         guard epoll >= 0 else { throw SocketError("cannot make an epoll instance: \(systemError(errno))") }
-        guard cepoll_add(epoll, environment.listener.descriptor, cepoll_in, Self.listenerTag) == 0,
-            cepoll_add(epoll, environment.inbox.wakeDescriptor, cepoll_in, Self.inboxTag) == 0
+        guard clinux_add(epoll, environment.listener.descriptor, clinux_in, Self.listenerTag) == 0,
+            clinux_add(epoll, environment.inbox.wakeDescriptor, clinux_in, Self.inboxTag) == 0
         else {
             // The deinitialiser closes what is open by now.
             throw SocketError("cannot watch the socket: \(systemError(errno))")
@@ -74,10 +70,10 @@ struct EventLoop: ~Copyable {
     }
 
     mutating func run() {
-        var events = [cepoll_event](repeating: cepoll_event(), count: 64)
+        var events = [clinux_event](repeating: clinux_event(), count: 64)
         var buffer = [UInt8](repeating: 0, count: 16 * 1024)
         while !mustStop {
-            let ready = Int(max(0, cepoll_wait(epoll, &events, Int32(events.count), timeout)))
+            let ready = Int(max(0, clinux_wait(epoll, &events, Int32(events.count), timeout)))
             // Once for all of them: they are answered within the same millisecond.
             boottime = environment.now().boottime
             if let acceptAgainAt, boottime >= acceptAgainAt { resumeAccepting() }
@@ -91,7 +87,7 @@ struct EventLoop: ~Copyable {
                 }
             }
             tellOfPriceCalls()
-            continueFanOut(atMost: board.limits.watchersPerTurn)
+            continueFanOut(atMost: replies.limits.watchersPerTurn)
             sweep()
         }
         // What some watchers have seen all are to see.
@@ -112,7 +108,7 @@ struct EventLoop: ~Copyable {
         if delivery.beat > 0 { environment.inbox.beat(delivery.beat) }
         if delivery.stop { mustStop = true }
         if let limits = delivery.limits {
-            board.limits = limits
+            replies.limits = limits
             sweepAt = nil
         }
         for (tag, uid, reply) in delivery.answers {
@@ -129,7 +125,7 @@ struct EventLoop: ~Copyable {
         for (state, version) in delivery.fanOut {
             // A tick that comes before everybody has the last one: nobody may miss a tick over our slicing.
             continueFanOut(atMost: .max)
-            let bytes = Board.reply(state.told(at: boottime), instance: environment.instance, continues: true)
+            let bytes = ReplyCache.reply(state.told(at: boottime), instance: environment.instance, continues: true)
             fanOut = (bytes, version)
             watchers.beginFanOut()
         }

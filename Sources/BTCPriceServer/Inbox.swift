@@ -1,5 +1,5 @@
 import BTCPriceCore
-import CEpoll
+import CLinux
 import Glibc
 import Synchronization
 import Varlink
@@ -33,7 +33,7 @@ final class Inbox: Sendable {
     private let version = Atomic<UInt64>(0)
 
     init() throws(SocketError) {
-        wakeDescriptor = cepoll_eventfd()
+        wakeDescriptor = clinux_eventfd()
         guard wakeDescriptor >= 0 else { throw SocketError("cannot make an eventfd: \(systemError(errno))") }
     }
 
@@ -89,21 +89,21 @@ final class Inbox: Sendable {
     // MARK: The loop's side
 
     /// Brings `board` up to date.
-    func refresh(_ board: inout Board) {
-        guard version.load(ordering: .acquiring) != board.version else { return }
+    func refresh(_ replies: inout ReplyCache) {
+        guard version.load(ordering: .acquiring) != replies.version else { return }
         let newer = contents.withLock { contents in
-            contents.version == board.version ? nil : (contents.state, contents.version)
+            contents.version == replies.version ? nil : (contents.state, contents.version)
         }
-        if let (state, version) = newer { board.show(state, version: version) }
+        if let (state, version) = newer { replies.show(state, version: version) }
     }
 
     /// Counts one watcher more, and brings `board` up to date in the same moment: no state falls between the two.
-    func enterWatcher(_ board: inout Board) {
+    func enterWatcher(_ replies: inout ReplyCache) {
         let (state, version) = contents.withLock { contents in
             contents.watchers += 1
             return (contents.state, contents.version)
         }
-        if version != board.version { board.show(state, version: version) }
+        if version != replies.version { replies.show(state, version: version) }
     }
 
     func leaveWatcher() {

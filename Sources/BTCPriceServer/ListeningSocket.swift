@@ -1,11 +1,11 @@
-import CEpoll
+import CLinux
 import Glibc
 import Varlink
 
 /// The socket can't be used.
-public struct SocketError: Error, Sendable, Hashable, CustomStringConvertible {
+package struct SocketError: Error, Sendable, Hashable, CustomStringConvertible {
     /// What is wrong and what to do.
-    public let description: String
+    package let description: String
 
     init(_ description: String) {
         self.description = description
@@ -13,7 +13,7 @@ public struct SocketError: Error, Sendable, Hashable, CustomStringConvertible {
 }
 
 /// A Unix-domain socket that listens, of our own or handed over by systemd.
-public struct ListeningSocket: Sendable {
+package struct ListeningSocket: Sendable {
     let descriptor: Int32
     /// The file to remove at the end; `nil` where it is not ours.
     let path: String?
@@ -21,7 +21,7 @@ public struct ListeningSocket: Sendable {
     private let file: [UInt64]?
 
     /// Takes over a socket that listens already. Its file is never removed.
-    public init(inherited descriptor: Int32) {
+    package init(inherited descriptor: Int32) {
         self.descriptor = descriptor
         path = nil
         file = nil
@@ -34,7 +34,7 @@ public struct ListeningSocket: Sendable {
     ///
     /// The caller holds the state directory's lock: no other daemon of ours uses the path.
     /// - Throws: ``SocketError`` if the path is too long, holds something else, or can't be written.
-    public init(path: String) throws(SocketError) {
+    package init(path: String) throws(SocketError) {
         // By the process, so that two daemons that start at once don't take each other's.
         let temporary = "\(path).\(getpid())"
         guard let address = UnixSocketAddress(path: temporary), let final = UnixSocketAddress(path: path) else {
@@ -51,7 +51,7 @@ public struct ListeningSocket: Sendable {
             }
         }
         unlink(temporary)
-        let descriptor = cepoll_unix_socket()
+        let descriptor = clinux_unix_socket()
         guard descriptor >= 0 else { throw SocketError("cannot make a socket: \(systemError(errno))") }
         let isListening =
             address.withSocketAddress { bind(descriptor, $0, $1) } == 0
@@ -68,7 +68,7 @@ public struct ListeningSocket: Sendable {
     }
 
     /// Whether clients find it: its file is where it was put. Always, for one that was taken over.
-    public var isInPlace: Bool { path == nil || file == Self.identity(of: path ?? "") }
+    package var isInPlace: Bool { path == nil || file == Self.identity(of: path ?? "") }
 
     func shutDown() {
         // Not one that somebody else has put there since.
@@ -82,7 +82,7 @@ public struct ListeningSocket: Sendable {
     }
 
     private static func somebodyAnswers(at address: UnixSocketAddress) -> Bool {
-        let probe = cepoll_unix_socket()
+        let probe = clinux_unix_socket()
         guard probe >= 0 else { return false }
         defer { close(probe) }
         // EAGAIN: its backlog is full, so it is alive.

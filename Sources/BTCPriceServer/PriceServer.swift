@@ -1,14 +1,14 @@
-public import BTCPriceCore
-public import BTCPriceVarlink
-import CEpoll
+package import BTCPriceCore
+package import BTCPriceAPI
+import CLinux
 import Glibc
 import Synchronization
-public import Varlink
+package import Varlink
 
 /// Answers the socket: an epoll loop on a thread of its own.
-public final class PriceServer: Sendable {
+package final class PriceServer: Sendable {
     /// Answers a call that the held price does not answer: for whom, and with what the loop knows of its clients.
-    public typealias Answer = @Sendable (_ call: PriceCall, _ uid: UInt32, _ clients: ClientCounts) async -> Reply
+    package typealias Answer = @Sendable (_ call: PriceCall, _ uid: UInt32, _ clients: ClientCounts) async -> Reply
 
     private enum Phase {
         case new(EventLoop.Environment)
@@ -35,7 +35,7 @@ public final class PriceServer: Sendable {
     ///   - wake: Called when a client comes for whom the activity says that it is waited.
     ///   - report: Tells the operator; called on the loop's thread, must not block.
     /// - Throws: ``SocketError`` if the system grants no descriptor.
-    public init(
+    package init(
         listener: ListeningSocket, instance: String, limits: ServerLimits = .fitting(), now: @escaping TimeSource,
         activity: ClientActivity, administrators: Administrators = Administrators(), answer: @escaping Answer,
         wake: @escaping @Sendable () async -> Void = {}, report: @escaping @Sendable (ServerEvent) -> Void
@@ -52,7 +52,7 @@ public final class PriceServer: Sendable {
 
     /// Starts the thread. Clients that connected before are answered now.
     /// - Throws: ``SocketError`` if the system grants no descriptor or no thread.
-    public func start() throws(SocketError) {
+    package func start() throws(SocketError) {
         try phase.withLock { phase throws(SocketError) in
             guard case .new(let environment) = phase else { return }
             let body = Unmanaged.passRetained(ThreadBody(try EventLoop(environment)))
@@ -67,26 +67,26 @@ public final class PriceServer: Sendable {
     }
 
     /// Shows `state` to whoever asks from now on, and to the watchers where `toWatchers` is true.
-    public func publish(_ state: PriceState, toWatchers: Bool) {
+    package func publish(_ state: PriceState, toWatchers: Bool) {
         inbox.publish(state, toWatchers: toWatchers)
     }
 
     /// Has other limits hold from now on. Connections that are open stay.
-    public func change(_ limits: ServerLimits) {
+    package func change(_ limits: ServerLimits) {
         inbox.change(limits)
     }
 
     /// Asks the loop for a sign of life; ``lastBeat`` becomes `number` once it has given it.
     /// - Parameter number: Counts up from 1.
-    public func ping(_ number: UInt64) {
+    package func ping(_ number: UInt64) {
         inbox.ping(number)
     }
 
     /// The number of the last ``ping(_:)`` that the loop has answered; 0 before.
-    public var lastBeat: UInt64 { inbox.lastBeat }
+    package var lastBeat: UInt64 { inbox.lastBeat }
 
     /// Ends every connection and the thread, and removes the socket's file where it is ours. Returns when that is done.
-    public func stop() {
+    package func stop() {
         let stopped: Phase = phase.withLock { phase in
             defer { phase = .stopped }
             return phase
@@ -104,7 +104,7 @@ public final class PriceServer: Sendable {
     private let runLoop: @convention(c) @Sendable (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { pointer in
         guard let pointer else { return nil }
         let body = Unmanaged<ThreadBody>.fromOpaque(pointer).takeRetainedValue()
-        cepoll_name_thread("varlink")
+        clinux_name_thread("varlink")
         body.loop.run()
         return nil
     }

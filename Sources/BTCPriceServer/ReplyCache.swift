@@ -1,5 +1,5 @@
 import BTCPriceCore
-import BTCPriceVarlink
+import BTCPriceAPI
 import Varlink
 
 /// What all connections have done since the start.
@@ -16,7 +16,7 @@ struct CallCounts: Equatable {
 
 /// What all connections share: the limits, the counts, and the published state in the forms it is sent in, each encoded at most
 /// once.
-struct Board {
+struct ReplyCache {
     /// Answers what every Varlink service is asked.
     let service: ServiceInterface
     /// What is granted.
@@ -40,11 +40,12 @@ struct Board {
         self.limits = limits
     }
 
-    /// Whether there is a price to tell.
-    var holdsPrice: Bool { state.quote != nil }
+    /// Whether there is a price.
+    private(set) var holdsPrice = false
 
     mutating func show(_ state: PriceState, version: UInt64) {
         self.state = state
+        holdsPrice = state.quote != nil
         self.version = version
         encodedAnew(until: state.freshUntil ?? .max)
     }

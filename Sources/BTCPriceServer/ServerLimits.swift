@@ -1,34 +1,34 @@
 import BTCPriceCore
-import CEpoll
+import CLinux
 import Glibc
 
 /// What a server grants its clients, so that none can take it from the others.
-public struct ServerLimits: Sendable, Hashable {
+package struct ServerLimits: Sendable, Hashable {
     /// Connections in all; the next one is closed.
-    public var connections: Int
+    package var connections: Int
     /// Connections of one user; the next one is closed.
-    public var connectionsPerUser: Int
+    package var connectionsPerUser: Int
     /// The longest message a client may send, bytes. Calls of this interface take less than a hundred. Past it the connection ends.
-    public var messageBytes: Int
+    package var messageBytes: Int
     /// Replies waiting for a client that pipelines calls without reading; past it no further call of it is read, bytes.
-    public var queuedBytes: Int
+    package var queuedBytes: Int
     /// Calls in all that wait for an answer which is not at hand, as of a fetch; the next one gets the error `Busy`, unless
     /// it is an administrator's to pause or resume.
-    public var pendingCalls: Int
+    package var pendingCalls: Int
     /// How long a connection may be without a call, unless it watches; `nil` for ever. Then it is closed.
-    public var idleTimeout: Duration?
+    package var idleTimeout: Duration?
     /// How long a call may take from its first byte to its last; `nil` for ever. Then the connection is closed.
-    public var messageTimeout: Duration?
+    package var messageTimeout: Duration?
     /// How long a client may leave its replies lying; `nil` for ever. Then the connection is closed.
-    public var writeTimeout: Duration?
+    package var writeTimeout: Duration?
     /// The socket's own send buffer (SO_SNDBUF), bytes. Small, since what lies in it is old by the time a slow reader gets
     /// to it: with the default a stopped `watch` had 167 old replies ahead of the newest.
-    public var sendBufferBytes: Int32
+    var sendBufferBytes: Int32
     /// Watchers served in one turn of the loop, so that a call in between does not wait for all of them.
-    public var watchersPerTurn: Int
+    var watchersPerTurn: Int
 
     /// Limits of which those that are not given are the defaults.
-    public init(
+    package init(
         connections: Int, connectionsPerUser: Int, messageBytes: Int = 8 * 1024, queuedBytes: Int = 16 * 1024,
         pendingCalls: Int = 4096, idleTimeout: Duration? = .seconds(600), messageTimeout: Duration? = .seconds(30),
         writeTimeout: Duration? = .seconds(60), sendBufferBytes: Int32 = 4096, watchersPerTurn: Int = 256
@@ -50,7 +50,7 @@ public struct ServerLimits: Sendable, Hashable {
 
     /// Raises this process's soft limit on file descriptors towards what it has use for. The usual one of 1024 is for programs that
     /// use select(2) (systemd.exec(5), LimitNOFILE=); under the unit it is high enough already.
-    public static func raiseDescriptors() {
+    package static func raiseDescriptors() {
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         var limit = rlimit()
         guard getrlimit(resource, &limit) == 0, limit.rlim_cur < min(limit.rlim_max, usefulDescriptors) else { return }
@@ -60,20 +60,20 @@ public struct ServerLimits: Sendable, Hashable {
 
     /// The limits that fit this process: three quarters of the file descriptors it may have, of which one user gets three
     /// quarters, as in systemd's sd-varlink.
-    public static func fitting() -> ServerLimits {
+    package static func fitting() -> ServerLimits {
         let connections = max(16, min(descriptors, 1 << 20) / 4 * 3)
         return ServerLimits(connections: connections, connectionsPerUser: connections / 4 * 3)
     }
 
     /// How many files this process may have open.
-    public static var descriptors: Int {
+    package static var descriptors: Int {
         var limit = rlimit()
         return getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0
             ? Int(clamping: limit.rlim_cur) : 1024
     }
 
     /// With fewer files the daemon can't work: it has some twenty of its own, and sources and clients need theirs.
-    public static let fewestDescriptors = 64
+    package static let fewestDescriptors = 64
 
     /// How many calls of one user may wait for an answer: three quarters of all, so that others find room.
     var pendingCallsPerUser: Int { pendingCalls - pendingCalls / 4 }
@@ -95,43 +95,41 @@ public struct ServerLimits: Sendable, Hashable {
 }
 
 /// Who asks, and which limits were hit since the start: what the loop knows of its clients.
-public struct ClientCounts: Sendable, Hashable {
+package struct ClientCounts: Sendable, Hashable {
     /// Open connections.
-    public var connections = 0
+    package var connections = 0
     /// Users who have some.
-    public var users = 0
+    package var users = 0
     /// Connections that watch.
-    public var watchers = 0
+    package var watchers = 0
     /// Calls since the start.
-    public var calls: Int64 = 0
+    package var calls: Int64 = 0
     /// The limits that are in force.
-    public var limits: ServerLimits
+    package var limits: ServerLimits
     /// Connections refused because of ``ServerLimits/connections``.
-    public var refused: Int64 = 0
+    package var refused: Int64 = 0
     /// Connections refused because of ``ServerLimits/connectionsPerUser``.
-    public var refusedOfUser: Int64 = 0
+    package var refusedOfUser: Int64 = 0
     /// Connections ended because of ``ServerLimits/messageBytes``.
-    public var tooLong: Int64 = 0
+    package var tooLong: Int64 = 0
     /// Clients held back because of ``ServerLimits/queuedBytes``.
-    public var heldBack: Int64 = 0
+    package var heldBack: Int64 = 0
     /// Calls refused because of ``ServerLimits/pendingCalls``.
-    public var refusedCalls: Int64 = 0
+    package var refusedCalls: Int64 = 0
     /// Connections ended because of ``ServerLimits/idleTimeout``.
-    public var idle: Int64 = 0
+    package var idle: Int64 = 0
     /// Connections ended because of ``ServerLimits/messageTimeout``.
-    public var slowMessages: Int64 = 0
+    package var slowMessages: Int64 = 0
     /// Connections ended because of ``ServerLimits/writeTimeout``.
-    public var slowReaders: Int64 = 0
+    package var slowReaders: Int64 = 0
 }
 
 /// Something about the socket that is worth telling an operator.
-public enum ServerEvent: Sendable, Hashable {
+package enum ServerEvent: Sendable, Hashable {
     /// A connection was refused since there are too many in all.
     case tooManyConnections(limit: Int)
     /// A connection was refused since its user has too many.
     case tooManyConnectionsOfUser(uid: UInt32, limit: Int)
     /// No connection can be accepted for the moment. The ticks go on.
     case acceptFailed(reason: String)
-    /// So many connections that what they had needed is worth giving back, and nearly all of them have ended.
-    case crowdLeft
 }

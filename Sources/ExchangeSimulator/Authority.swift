@@ -4,7 +4,7 @@ import NIOSSL
 import SwiftASN1
 import X509
 
-/// A certificate authority of the simulator's own, made anew at each start, and what it issues.
+/// The simulator's certificate authority, created at each start, and the certificates that it issues.
 struct Authority {
     private let key = Certificate.PrivateKey(P256.Signing.PrivateKey())
     private let name: DistinguishedName
@@ -24,15 +24,15 @@ struct Authority {
 
     private static let year: TimeInterval = 365 * 86_400
 
-    /// The authority's own certificate, for those who are to trust it.
+    /// The authority's own certificate as PEM, for clients to trust.
     var pem: String {
         get throws { try certificate.serializeAsPEM().pemString }
     }
 
-    /// What a server needs that shows the right certificate, or a wrong one.
+    /// A server's TLS context with a valid or an invalid certificate.
     /// - Parameters:
-    ///   - fault: What is wrong with it; `nil` for a right one.
-    ///   - since: When a time that begins later is counted from.
+    ///   - fault: What is wrong with the certificate; `nil` for a valid one.
+    ///   - since: The time from which the seconds of ``FaultScript/Certificate/notYetValid(seconds:)`` count.
     func context(_ fault: FaultScript.Certificate?, since: Date = .now) throws -> NIOSSLContext {
         switch fault {
         case .forged: return try Authority().context(nil)

@@ -3,7 +3,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 
-/// One connection to a venue: reads requests, does what the world says.
+/// One connection to a venue: reads requests and performs the verdict of ``World``.
 final class ConnectionHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
@@ -45,7 +45,7 @@ final class ConnectionHandler: ChannelInboundHandler {
         case .dark: isDark = true
         case .close: context.close(promise: nil)
         case .reset:
-            // With a linger time of zero close(2) sends RST instead of FIN (socket(7)).
+            // With a linger time of zero, close(2) sends RST instead of FIN (socket(7)).
             guard let socket = context.channel as? any SocketOptionProvider else { return context.close(promise: nil) }
             let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
             socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).whenComplete { _ in
@@ -94,7 +94,7 @@ final class ConnectionHandler: ChannelInboundHandler {
         }
     }
 
-    /// Writes the head and a part of the body, the whole one unless told otherwise.
+    /// Writes the head and `part` of the body; `nil` for the whole body.
     private func write(
         _ answer: VenueShape.Answer, _ part: ArraySlice<UInt8>?, length: Int? = nil,
         _ context: ChannelHandlerContext

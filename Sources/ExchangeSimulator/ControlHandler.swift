@@ -1,8 +1,8 @@
 import NIOCore
 import NIOHTTP1
 
-/// The control port: `POST /faults` sets a new fault script, `GET /requests` tells how many requests each venue has seen, and
-/// `GET /limits` the most of them in a span of each of its limits.
+/// The control port: `POST /faults` sets a new fault script, `GET /requests` returns the number of requests to each venue, and
+/// `GET /limits` the peak number of requests in the time span of each limit.
 final class ControlHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart

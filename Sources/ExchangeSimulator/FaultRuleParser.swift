@@ -48,7 +48,7 @@ struct FaultRuleParser {
         }
     }
 
-    /// `N`, `N-M` or `N-`, of which the last has no end.
+    /// `N`, `N-M` or `N-`. The last form has no end.
     private func range<Value>(_ text: String, _ value: (String) -> Value?) throws(Failure) -> (Value, Value?) {
         let parts = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         guard let from = parts.first.flatMap(value) else { throw Failure(reason: "'\(text)' is no range") }
@@ -148,7 +148,7 @@ struct FaultRuleParser {
     }
 }
 
-/// The whole file; `nil` where it can't be read.
+/// The whole file; `nil` if it can't be read.
 func readFile(_ path: String) -> [UInt8]? {
     guard let file = fopen(path, "re") else { return nil }
     defer { fclose(file) }

@@ -1,4 +1,4 @@
-/// What goes wrong, and when: one rule a line, the first one that fits counts.
+/// Which faults occur, and when: one rule per line. The first rule that matches applies.
 ///
 ///     # venue   when            fault
 ///     binance   request 3-5     status 429 body {"code":-1003}
@@ -8,68 +8,68 @@
 ///
 /// `when` is `always`, `request N`, `request N-M`, `request N-` (counted from 1 for each venue since the script was set) or
 /// `time A-B` (since the script was set; `ms` or `s`; an open end is allowed). The faults are those of ``Fault``.
-public struct FaultScript: Sendable, Equatable {
-    /// A script that can't be understood.
-    public struct Failure: Error, Sendable, Equatable, CustomStringConvertible {
+package struct FaultScript: Sendable, Equatable {
+    /// An invalid script.
+    package struct Failure: Error, Sendable, Equatable, CustomStringConvertible {
         /// The line and what is wrong with it.
-        public let description: String
+        package let description: String
     }
 
-    /// A certificate that a client must not take.
-    public enum Certificate: Sendable, Equatable {
-        /// Its time is over.
+    /// A certificate that a client must reject.
+    package enum Certificate: Sendable, Equatable {
+        /// It has expired.
         case expired
-        /// Its time begins so many seconds after the script was set.
+        /// It becomes valid this many seconds after the script was set.
         case notYetValid(seconds: Int)
         /// It is for another host.
         case otherHost
-        /// It is by another authority.
+        /// It is from another authority.
         case forged
     }
 
-    /// What happens to a request, or to a connection.
-    public enum Fault: Sendable, Equatable {
-        /// `status CODE [retry-after SECONDS | retry-after-date SECONDS] [body TEXT | file PATH]`: this answer instead. In the
-        /// text `<now+5000>` stands for the milliseconds since 1970 in five seconds.
+    /// The fault of a request or a connection.
+    package enum Fault: Sendable, Equatable {
+        /// `status CODE [retry-after SECONDS | retry-after-date SECONDS] [body TEXT | file PATH]`: this response instead. In the
+        /// text, `<now+5000>` is replaced by the milliseconds since 1970 in five seconds.
         case answer(status: Int, retryAfter: RetryAfter?, body: [UInt8])
-        /// `delay 900ms`: the right answer, late.
+        /// `delay 900ms`: the correct response, late.
         case delay(milliseconds: Int64)
-        /// `drip 50ms`: the right answer, a byte of the body at a time.
+        /// `drip 50ms`: the correct response, the body one byte at a time.
         case drip(milliseconds: Int64)
         /// `stall-body`: the head and half of the body, then silence.
         case stallBody
         /// `half-body`: the head and half of the body, then the end of the connection.
         case halfBody
-        /// `wrong-length N`: a Content-Length that is so much more, or with a minus less, than the body has.
+        /// `wrong-length N`: a Content-Length that is larger than the body by N, or smaller if N is negative.
         case wrongLength(Int)
-        /// `huge-body N`: so many bytes instead of an answer.
+        /// `huge-body N`: a body of N bytes instead of the response.
         case hugeBody(Int)
-        /// `bomb`: a small compressed body that becomes a large one.
+        /// `bomb`: a small compressed body that expands to a large one.
         case bomb
-        /// `redirect`: to itself.
+        /// `redirect`: a redirect to the same address.
         case redirect
-        /// `content-type TYPE`: the right answer, called something else.
+        /// `content-type TYPE`: the correct response with this content type.
         case contentType(String)
-        /// `venue-clock +3600s`: the right answer, by a clock that is ahead, or with a minus behind.
+        /// `venue-clock +3600s`: the correct response by a clock that is ahead, or behind with a minus sign.
         case venueClock(seconds: Int)
-        /// `price 8200 | xFACTOR`: the right shape with this price in it, or with the price so many times as high.
+        /// `price 8200 | xFACTOR`: the correct response with this price, or with the price multiplied by FACTOR.
         case price(fixed: String?, factor: Double)
-        /// `usdt 0.9`: the right answer, with this many dollars for one USDT. Kraken alone tells that.
+        /// `usdt 0.9`: the correct response with this price of one USDT in dollars. Only Kraken quotes it.
         case tether(String)
-        /// `close`: the connection is closed instead of an answer.
+        /// `close`: closes the connection instead of a response.
         case close
-        /// `reset`: the connection is reset instead of an answer.
+        /// `reset`: resets the connection instead of a response.
         case reset
-        /// `dark`: this connection never answers again and stays open; new ones work.
+        /// `dark`: this connection stays open but never responds again; new ones work.
         case dark
-        /// `refuse`: nobody listens, and every connection ends. For `always` and `time` only, as all below.
+        /// `refuse`: the port is closed, and every connection ends. Like the faults below, only with `always` and `time`.
         case refuse
-        /// `tls-alert`: the handshake ends with internal_error. With TLS only.
+        /// `tls-alert`: the handshake ends with internal_error. Only with TLS.
         case tlsAlert
-        /// `certificate expired | not-yet-valid SECONDS | other-host | forged`. With TLS only.
+        /// `certificate expired | not-yet-valid SECONDS | other-host | forged`. Only with TLS.
         case certificate(Certificate)
 
-        /// Whether it happens to a connection, before there is a request to count.
+        /// Whether it affects a connection, before any request is counted.
         var isOfConnections: Bool {
             switch self {
             case .refuse, .tlsAlert, .certificate: true
@@ -79,10 +79,10 @@ public struct FaultScript: Sendable, Equatable {
     }
 
     /// A `Retry-After` header.
-    public enum RetryAfter: Sendable, Equatable {
+    package enum RetryAfter: Sendable, Equatable {
         /// In seconds.
         case seconds(Int)
-        /// As a date, so many seconds from now.
+        /// As a date, this many seconds from now.
         case date(inSeconds: Int)
     }
 
@@ -101,16 +101,16 @@ public struct FaultScript: Sendable, Equatable {
 
     let rules: [Rule]
 
-    /// Nothing goes wrong.
-    public static let none = FaultScript(rules: [])
+    /// No faults.
+    package static let none = FaultScript(rules: [])
 
     private init(rules: [Rule]) {
         self.rules = rules
     }
 
     /// - Parameter text: The script.
-    /// - Throws: ``Failure`` for the first line that can't be understood.
-    public init(_ text: String) throws(Failure) {
+    /// - Throws: ``Failure`` for the first invalid line.
+    package init(_ text: String) throws(Failure) {
         var rules: [Rule] = []
         for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
             let line = line.drop(while: \.isWhitespace)
@@ -125,18 +125,18 @@ public struct FaultScript: Sendable, Equatable {
         self.rules = rules
     }
 
-    /// What happens to a request.
+    /// The fault of a request; `nil` for none.
     /// - Parameters:
-    ///   - venue: Whom it asks.
-    ///   - number: Its number, from 1.
-    ///   - milliseconds: Since the script was set.
+    ///   - venue: The requested venue.
+    ///   - number: The number of the request, from 1.
+    ///   - milliseconds: The time since the script was set.
     func fault(for venue: VenueName, request number: Int, at milliseconds: Int64) -> Fault? {
         rule(for: venue, at: milliseconds) {
             !$0.fault.isOfConnections && ($0.moment.requests?.contains(number) ?? true)
         }
     }
 
-    /// What happens to the connections of a venue now.
+    /// The current fault of a venue's connections; `nil` for none.
     func connectionFault(for venue: VenueName, at milliseconds: Int64) -> Fault? {
         rule(for: venue, at: milliseconds) { $0.fault.isOfConnections }
     }

@@ -1,13 +1,13 @@
-/// Where the simulated prices come from. Every request to any venue takes the next one.
-public struct PriceFeed: Sendable {
-    /// Recorded prices that can't be used.
-    public struct Failure: Error, Sendable, CustomStringConvertible {
+/// The source of the simulated prices. Every request to any venue takes the next price.
+package struct PriceFeed: Sendable {
+    /// Recorded prices that are not valid.
+    package struct Failure: Error, Sendable, CustomStringConvertible {
         /// What is wrong, and where.
-        public let description: String
+        package let description: String
     }
 
     private enum Kind {
-        /// Recorded prices as they were written; the last one stays.
+        /// Recorded prices, unchanged; after the end, the last one repeats.
         case replay([String], next: Int)
         /// A random walk in cents.
         case walk(SplitMix64, cents: Int64)
@@ -15,12 +15,12 @@ public struct PriceFeed: Sendable {
 
     private var kind: Kind
 
-    /// Replays a column of a CSV file, a row a request.
+    /// Replays a column of a CSV file, one row per request.
     /// - Parameters:
     ///   - csv: The file's content, with a header line.
     ///   - column: The header of the column with the prices.
-    /// - Throws: ``Failure`` if there is no such column or a row does not have it.
-    public init(replaying csv: String, column: String = "close") throws(Failure) {
+    /// - Throws: ``Failure`` if there are no rows, no such column, or a row without a price in it.
+    package init(replaying csv: String, column: String = "close") throws(Failure) {
         var lines = csv.split(whereSeparator: \.isNewline)[...]
         let header = (lines.popFirst() ?? "").split(separator: ",", omittingEmptySubsequences: false)
         guard let index = header.firstIndex(where: { $0 == column }) else {
@@ -42,25 +42,25 @@ public struct PriceFeed: Sendable {
     /// - Parameters:
     ///   - seed: The seed.
     ///   - start: The first price, in whole USD.
-    public init(walkSeed seed: UInt64, start: Int64 = 68_900) {
+    package init(walkSeed seed: UInt64, start: Int64 = 68_900) {
         kind = .walk(SplitMix64(seed: seed), cents: start * 100)
     }
 
-    /// A price so many times as high, to the cent.
+    /// The price multiplied by `factor`, rounded to the cent.
     static func price(_ price: String, times factor: Double) -> String {
         let cents = Int64(((Double(price) ?? 0) * factor * 100).rounded())
         let rest = abs(cents % 100)
         return "\(cents / 100).\(rest < 10 ? "0" : "")\(rest)"
     }
 
-    /// The next price, as a decimal text.
+    /// The next price as decimal text.
     mutating func next() -> String {
         switch kind {
         case .replay(let prices, let index):
             kind = .replay(prices, next: min(index + 1, prices.count - 1))
             return prices[index]
         case .walk(var generator, let cents):
-            // Up to 0.05 % a step, in a quarter of the steps none: about as restless as the market.
+            // Steps of up to 0.05 %, and no step in a quarter of the cases: about the volatility of the market.
             let bound = max(1, cents / 2000)
             let step = generator.next() % 4 == 0 ? 0 : Int64(generator.next() % UInt64(2 * bound + 1)) - bound
             let moved = max(100_00, cents + step)
@@ -77,7 +77,7 @@ public struct PriceFeed: Sendable {
     }
 }
 
-/// Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators (2014). Small, and the same everywhere.
+/// Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators (2014). Small, and the same on every platform.
 struct SplitMix64: RandomNumberGenerator, Sendable {
     private var state: UInt64
 

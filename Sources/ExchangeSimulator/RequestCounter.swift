@@ -1,4 +1,4 @@
-/// Counts one venue's requests: all of them, and the most that came in a span of each of its limits.
+/// Counts one venue's requests: the total, and the peak in the time span of each limit.
 package struct RequestCounter: Sendable {
     package private(set) var total = 0
     private var windows: [Window]
@@ -6,18 +6,18 @@ package struct RequestCounter: Sendable {
     private struct Window: Sendable {
         let limit: (requests: Int, seconds: Int)
         var times: [Int64] = []
-        /// The first of the times that still lies in the span.
+        /// The index of the first time within the span.
         var first = 0
         var peak = 0
     }
 
-    /// Counts for this venue.
+    /// Counts against this venue's limits.
     package init(_ venue: VenueName) {
         windows = venue.limits.map { Window(limit: $0) }
     }
 
     /// Counts a request.
-    /// - Parameter milliseconds: When it came, on a monotonic clock.
+    /// - Parameter milliseconds: The arrival time on a monotonic clock.
     package mutating func count(at milliseconds: Int64) {
         total += 1
         for index in windows.indices {
@@ -40,6 +40,6 @@ package struct RequestCounter: Sendable {
         "total \(total)" + windows.map { ", most in \($0.limit.seconds) s \($0.peak) of \($0.limit.requests)" }.joined()
     }
 
-    /// Whether no span ever saw more than its limit.
+    /// Whether the requests stayed within every limit.
     package var isWithinLimits: Bool { windows.allSatisfy { $0.peak <= $0.limit.requests } }
 }

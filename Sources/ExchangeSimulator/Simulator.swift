@@ -4,12 +4,12 @@ import NIOHTTP1
 import NIOPosix
 import Synchronization
 
-/// Real HTTP servers on loopback, shaped like the exchanges: one port a venue, and one to control them.
-public final class Simulator: Sendable {
-    /// A port can't be had.
-    public struct Failure: Error, Sendable, CustomStringConvertible {
-        /// Which one, and why.
-        public let description: String
+/// Real HTTP servers on loopback that behave like the exchanges: one port per venue, and a control port.
+package final class Simulator: Sendable {
+    /// A port can't be opened.
+    package struct Failure: Error, Sendable, CustomStringConvertible {
+        /// The address and the reason.
+        package let description: String
     }
 
     private let world: World
@@ -20,14 +20,14 @@ public final class Simulator: Sendable {
 
     /// Starts the simulator.
     /// - Parameters:
-    ///   - feed: Its prices.
-    ///   - script: Its faults.
-    ///   - firstPort: The port of the first venue, the others behind it and the control port last; 0 for any that are free.
+    ///   - feed: The prices.
+    ///   - script: The faults.
+    ///   - firstPort: The port of the first venue. The other venues and then the control port follow; 0 for any free ports.
     ///   - host: The address to listen on.
-    ///   - isSecure: Whether the venues speak HTTPS, with certificates by an authority of the simulator's own.
-    ///   - roundTrip: How far away the venues are; zero for next door.
-    /// - Throws: ``Failure`` if a port is taken.
-    public static func start(
+    ///   - isSecure: Whether the venues use HTTPS, with certificates from the simulator's own authority.
+    ///   - roundTrip: The simulated round-trip time to the venues; zero for no delay.
+    /// - Throws: ``Failure`` if a port is in use.
+    package static func start(
         feed: PriceFeed, script: FaultScript = .none, firstPort: Int = 0, host: String = "127.0.0.1",
         isSecure: Bool = false, roundTrip: Duration = .zero
     ) async throws(Failure) -> Simulator {
@@ -67,31 +67,31 @@ public final class Simulator: Sendable {
     }
 
     /// The base address of a venue: `http://127.0.0.1:40001`.
-    public func url(of venue: VenueName) -> String {
+    package func url(of venue: VenueName) -> String {
         let host = transport.host.contains(":") ? "[\(transport.host)]" : transport.host
         return "\(transport.authority == nil ? "http" : "https")://\(host):\(ports.withLock { $0[venue]?.port ?? 0 })"
     }
 
-    /// The certificate of its authority, PEM; `nil` without TLS.
-    public var authority: String? {
+    /// The certificate of the simulator's authority as PEM; `nil` without TLS.
+    package var authority: String? {
         get throws { try transport.authority?.pem }
     }
 
     /// The base address of the control port.
-    public var controlURL: String { "http://127.0.0.1:\(control.localAddress?.port ?? 0)" }
+    var controlURL: String { "http://127.0.0.1:\(control.localAddress?.port ?? 0)" }
 
-    /// Sets other faults; requests and time count anew.
-    public func set(_ script: FaultScript) {
+    /// Replaces the faults. The counts of requests and the time start again.
+    package func set(_ script: FaultScript) {
         world.set(script)
     }
 
-    /// Requests that a venue has seen.
-    public func requests(of venue: VenueName) -> Int {
+    /// The number of requests to a venue.
+    package func requests(of venue: VenueName) -> Int {
         world.requests(of: venue)
     }
 
     /// Ends every connection and the servers.
-    public func stop() async {
+    package func stop() async {
         // Throws only if it was stopped before.
         do { try await group.shutdownGracefully() } catch {}
     }

@@ -2,9 +2,7 @@ import ArgumentParser
 import Dispatch
 import Glibc
 
-/// The command line.
 struct SimulatorCommand: AsyncParsableCommand {
-    /// Name and help.
     static let configuration = CommandConfiguration(
         commandName: "exchange-simulator",
         abstract: "Real HTTP endpoints shaped like the exchanges, on loopback, with scripted faults.",
@@ -44,7 +42,7 @@ struct SimulatorCommand: AsyncParsableCommand {
 
     init() {}
 
-    /// Refuses what can't be meant.
+    /// Rejects options that exclude each other and values out of range.
     func validate() throws {
         guard replay == nil || seed == nil else { throw ValidationError("--replay and --seed exclude each other") }
         guard (0...10_000).contains(roundTrip) else { throw ValidationError("--round-trip is 0 to 10000") }
@@ -73,7 +71,7 @@ struct SimulatorCommand: AsyncParsableCommand {
         for venue in VenueName.allCases { print("\(venue.rawValue) \(simulator.url(of: venue))") }
         print("control \(simulator.controlURL)")
         print("ready")
-        // Whoever reads this through a pipe waits for it.
+        // A reader on a pipe waits for this line.
         fflush(nil)
         await terminated()
         await simulator.stop()

@@ -1,9 +1,9 @@
 import ArgumentParser
 
-/// The simulator as a program.
-public enum SimulatorProgram {
-    /// Reads the command line and runs until it is told to stop.
-    public static func main() async {
+/// The entry point of the simulator.
+package enum SimulatorProgram {
+    /// Reads the command line and runs until SIGTERM or SIGINT.
+    package static func main() async {
         await SimulatorCommand.main()
     }
 }

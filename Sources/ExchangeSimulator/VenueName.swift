@@ -1,5 +1,5 @@
-/// An exchange that is simulated. The raw value is its name as a source of the daemon.
-public enum VenueName: String, Sendable, Hashable, CaseIterable {
+/// A simulated exchange. The raw value is its source name in the daemon.
+package enum VenueName: String, Sendable, Hashable, CaseIterable {
     /// Binance spot.
     case binance
     /// CryptoCompare (CoinDesk Data).
@@ -11,12 +11,12 @@ public enum VenueName: String, Sendable, Hashable, CaseIterable {
     /// Kraken.
     case kraken
 
-    /// What the real exchange publishes as its limit for one address: so many requests in any span of so many seconds.
+    /// The published limits of the real exchange for one address: a number of requests in any span of this many seconds.
     ///
-    /// Declared here once more, from the exchanges' pages and not from the daemon, so that one can be held against the other.
+    /// Taken from the exchanges' pages and not from the daemon, so that the daemon can be checked against them.
     var limits: [(requests: Int, seconds: Int)] {
         switch self {
-        // 6,000 weight a minute, and the ticker weighs 2.
+        // 6,000 weight per minute, and the ticker has a weight of 2.
         case .binance: [(3000, 60)]
         case .cryptocompare: [(300, 60), (7500, 86_400)]
         case .coinbase: [(10, 1)]

@@ -4,15 +4,15 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 
-/// How a venue's connections are made.
+/// How connections to a venue are set up.
 struct Transport: Sendable {
-    /// The address that is listened on.
+    /// The address to listen on.
     let host: String
-    /// Speaks TLS with certificates by this authority; `nil` for plain HTTP.
+    /// The authority of the certificates for TLS; `nil` for plain HTTP.
     let authority: Authority?
-    /// The right certificate.
+    /// The TLS context with the valid certificate; `nil` for plain HTTP.
     let context: NIOSSLContext?
-    /// How far away the venue is; `nil` for next door.
+    /// The simulated round-trip time; `nil` for no delay.
     let roundTrip: TimeAmount?
 
     init(host: String, authority: Authority?, roundTrip: TimeAmount?) throws {
@@ -22,7 +22,7 @@ struct Transport: Sendable {
         context = try authority?.context(nil)
     }
 
-    /// The handlers of a new connection, as the script has it now.
+    /// Adds the handlers to a new connection, with the script's current fault.
     func configure(_ channel: any Channel, _ venue: VenueName, _ world: World) throws {
         let pipeline = channel.pipeline.syncOperations
         if let roundTrip { try pipeline.addHandler(DistanceHandler(roundTrip: roundTrip)) }
@@ -42,9 +42,9 @@ struct Transport: Sendable {
     }
 }
 
-/// A venue's port: closed while the script says that nobody listens, open otherwise.
+/// A venue's port. It is closed while the script refuses connections, and open otherwise.
 final class VenuePort: Sendable {
-    /// How often the script is looked at for that.
+    /// How often the script is checked.
     private static let period = TimeAmount.milliseconds(20)
 
     let port: Int
@@ -95,7 +95,7 @@ final class VenuePort: Sendable {
         _ venue: VenueName, _ world: World, _ transport: Transport, _ group: MultiThreadedEventLoopGroup, _ port: Int,
         _ state: NIOLoopBoundBox<State>
     ) async throws -> any Channel {
-        // One thread serves all, so a connection's loop is the box's.
+        // One thread serves all connections, so their loop is the box's loop.
         try await listen(group, host: transport.host, port: port) { channel in
             let id = ObjectIdentifier(channel)
             state.value.connections[id] = channel
@@ -104,7 +104,7 @@ final class VenuePort: Sendable {
         }
     }
 
-    /// Closes or opens the port, as the script has it now.
+    /// Closes or opens the port according to the script.
     private func follow() {
         let refuses = world.connectionFault(of: venue).fault == .refuse
         guard !state.value.isChanging, refuses == (state.value.listener != nil) else { return }
@@ -117,7 +117,7 @@ final class VenuePort: Sendable {
         state.value.isChanging = true
         Task {
             let listener = try? await Self.listener(venue, world, transport, group, port, state)
-            // Where the port is taken for the moment, the next look tries again.
+            // If the port is in use, the next check tries again.
             loop.execute { [state] in
                 state.value.listener = listener
                 state.value.isChanging = false
@@ -126,7 +126,7 @@ final class VenuePort: Sendable {
     }
 }
 
-/// A server.
+/// Opens a server port and configures each connection.
 func listen(
     _ group: MultiThreadedEventLoopGroup, host: String, port: Int,
     configure: @escaping @Sendable (any Channel) throws -> Void

@@ -1,15 +1,14 @@
 import Glibc
 
-/// What a request must look like, and what is answered, as the real exchange does it.
+/// What a request must look like, and the responses, as on the real exchange.
 struct VenueShape {
-    /// A request, as far as an exchange looks at it.
+    /// The parts of a request that an exchange checks.
     struct Request {
         var uri: String
         var userAgent: String?
         var authorization: String?
     }
 
-    /// An answer.
     struct Answer {
         var status = 200
         var headers: [(name: String, value: String)] = []
@@ -18,7 +17,7 @@ struct VenueShape {
 
     let venue: VenueName
 
-    /// The refusal of a request that the real exchange refuses; `nil` if it answers with a price.
+    /// The error response to a request that the real exchange refuses; `nil` if the exchange returns a price.
     func refusal(of request: Request) -> Answer? {
         let path = request.uri.prefix { $0 != "?" }
         let query = Set(request.uri.dropFirst(path.count + 1).split(separator: "&"))
@@ -51,12 +50,12 @@ struct VenueShape {
         }
     }
 
-    /// The answer with a price.
+    /// The response with a price.
     /// - Parameters:
-    ///   - price: A decimal text.
-    ///   - number: The trade's number.
-    ///   - clockAhead: How many seconds the venue's clock is ahead of ours.
-    ///   - tetherRate: Dollars for one USDT, a decimal text.
+    ///   - price: The price as decimal text.
+    ///   - number: The number of the trade.
+    ///   - clockAhead: How many seconds the venue's clock is ahead of this machine's.
+    ///   - tetherRate: The price of one USDT in dollars, as decimal text.
     func answer(price: String, number: Int, clockAhead: Int, tetherRate: String) -> Answer {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)

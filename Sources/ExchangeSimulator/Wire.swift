@@ -1,7 +1,7 @@
 import NIOCore
 
-/// Makes a connection as slow as one over a distance: every byte takes half a round trip, and the first one another whole round
-/// trip, which the TCP handshake would have taken.
+/// Delays a connection like one over a distance: every byte by half a round trip, and the first byte by another whole round trip,
+/// for the TCP handshake.
 final class DistanceHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -18,7 +18,7 @@ final class DistanceHandler: ChannelDuplexHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // In order: what came first is also passed on first.
+        // Keeps the order of the bytes.
         lastInbound = max(.now() + half, connected + half, lastInbound)
         let bound = NIOLoopBound((context, unwrapInboundIn(data)), eventLoop: context.eventLoop)
         context.eventLoop.scheduleTask(deadline: lastInbound) {
@@ -46,7 +46,7 @@ final class DistanceHandler: ChannelDuplexHandler {
     }
 }
 
-/// Answers whatever comes with a fatal alert, as a server whose handshakes fail.
+/// Replies to any data with a fatal alert, like a server whose handshakes fail.
 final class AlertHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer

@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// What all connections share: the prices, the faults, and the counts.
+/// The state that all connections share: the prices, the faults and the counts.
 final class World: Sendable {
     /// What to do with a request.
     enum Verdict {
@@ -11,17 +11,17 @@ final class World: Sendable {
         case dark
     }
 
-    /// How an answer is given.
+    /// How a response is sent.
     enum Manner {
-        /// Whole, so many milliseconds late.
+        /// Complete, this many milliseconds late.
         case whole(delay: Int64)
         /// Half of the body, then silence.
         case stalled
-        /// Half of the body, then the connection's end.
+        /// Half of the body, then the end of the connection.
         case halved
-        /// Whole, with a Content-Length that is so much off.
+        /// Complete, with a Content-Length that is wrong by this many bytes.
         case mislabelled(by: Int)
-        /// A byte at a time, each so many milliseconds after the one before.
+        /// The body one byte at a time, with this many milliseconds between bytes.
         case dripping(milliseconds: Int64)
     }
 
@@ -29,11 +29,11 @@ final class World: Sendable {
         var feed: PriceFeed
         var script: FaultScript
         var scriptSince: ContinuousClock.Instant
-        /// Since the script was set.
+        /// The number of requests since the script was set.
         var numbers: [VenueName: Int] = [:]
         var counters = Dictionary(uniqueKeysWithValues: VenueName.allCases.map { ($0, RequestCounter($0)) })
 
-        /// Since the script was set.
+        /// The time since the script was set.
         var milliseconds: Int64 { scriptSince.duration(to: .now).wholeMilliseconds }
     }
 
@@ -52,19 +52,19 @@ final class World: Sendable {
         }
     }
 
-    /// Requests a venue has seen in all.
+    /// The total number of requests to a venue.
     func requests(of venue: VenueName) -> Int {
         state.withLock { $0.counters[venue]?.total ?? 0 }
     }
 
-    /// What each venue has seen, beside its limits.
+    /// The request counts of each venue, with its limits.
     var limits: String {
         state.withLock { state in
             VenueName.allCases.map { "\($0.rawValue) \(state.counters[$0]?.text ?? "")\n" }.joined()
         }
     }
 
-    /// What happens to the connections of a venue now, and when that began.
+    /// The current fault of a venue's connections, and when the script was set.
     func connectionFault(of venue: VenueName) -> (fault: FaultScript.Fault?, since: ContinuousClock.Instant) {
         state.withLock { ($0.script.connectionFault(for: venue, at: $0.milliseconds), $0.scriptSince) }
     }

@@ -1,11 +1,11 @@
 import Glibc
 
 /// Secrets that systemd hands to the service as files (systemd.exec(5), LoadCredential=).
-public struct Credentials: Sendable {
+package struct Credentials: Sendable {
     /// A credential that is there but can't be read.
-    public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
+    package struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
         /// What is wrong.
-        public let description: String
+        package let description: String
     }
 
     /// The longest secret that is taken, bytes.
@@ -13,13 +13,13 @@ public struct Credentials: Sendable {
     private let directory: String?
 
     /// - Parameter environment: The process's environment; `CREDENTIALS_DIRECTORY` is looked at.
-    public init(environment: [String: String]) {
+    package init(environment: [String: String]) {
         directory = environment["CREDENTIALS_DIRECTORY"]
     }
 
     /// The secret of this name without the white space around it; `nil` where there is none, or an empty one.
     /// - Throws: ``Failure`` where it can't be read, or is too long.
-    public func secret(_ name: String) throws(Failure) -> String? {
+    package func secret(_ name: String) throws(Failure) -> String? {
         guard let directory else { return nil }
         let path = "\(directory)/\(name)"
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)

@@ -1,25 +1,25 @@
 import CSystemd
 import Glibc
-public import Logging
+package import Logging
 
 /// Writes log entries to the journal, natively (sd_journal_sendv(3)): priority, message, and each metadata value as a field of
 /// its own, so that `journalctl BTC_SOURCE=binance` works.
-public struct JournalLogHandler: LogHandler {
+package struct JournalLogHandler: LogHandler {
     /// The lowest level that is written.
-    public var logLevel: Logger.Level = .info
+    package var logLevel: Logger.Level = .info
     /// Fields of every entry.
-    public var metadata: Logger.Metadata = [:]
+    package var metadata: Logger.Metadata = [:]
 
     private let identifier: String
 
     /// - Parameter identifier: `SYSLOG_IDENTIFIER`.
-    public init(identifier: String) {
+    package init(identifier: String) {
         self.identifier = identifier
     }
 
     /// Whether standard error is the journal (systemd.exec(5), `$JOURNAL_STREAM`): it names the stream's device and inode, so that
     /// a redirection is noticed.
-    public static func isConnected(environment: [String: String]) -> Bool {
+    package static func isConnected(environment: [String: String]) -> Bool {
         guard let stream = environment["JOURNAL_STREAM"] else { return false }
         var status = stat()
         guard fstat(STDERR_FILENO, &status) == 0 else { return false }
@@ -27,13 +27,13 @@ public struct JournalLogHandler: LogHandler {
     }
 
     /// One field of every entry.
-    public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }
         set { metadata[key] = newValue }
     }
 
     /// Writes one entry.
-    public func log(event: LogEvent) {
+    package func log(event: LogEvent) {
         var fields = [
             "MESSAGE=\(event.message)", "PRIORITY=\(event.level.journalPriority)", "SYSLOG_IDENTIFIER=\(identifier)",
         ]
@@ -66,7 +66,7 @@ public struct JournalLogHandler: LogHandler {
 
 extension Logger.Level {
     /// syslog(3)'s number. The journal has no finer level than debug.
-    public var journalPriority: Int {
+    var journalPriority: Int {
         switch self {
         case .trace, .debug: 7
         case .info: 6

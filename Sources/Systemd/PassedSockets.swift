@@ -2,16 +2,16 @@ import CSystemd
 import Glibc
 
 /// Sockets that systemd has opened for the service (sd_listen_fds(3)).
-public enum PassedSockets {
+package enum PassedSockets {
     /// What was passed can't be used.
-    public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
+    package struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
         /// What is wrong and what to do.
-        public let description: String
+        package let description: String
     }
 
     /// The listening Unix-domain stream socket that systemd passed; `nil` where it passed none.
     /// - Throws: ``Failure`` where it passed something else, or more than one.
-    public static func listeningStream() throws(Failure) -> Int32? {
+    package static func listeningStream() throws(Failure) -> Int32? {
         // The variables stay: a child does not inherit the descriptors, and nothing else reads them.
         let count = sd_listen_fds(0)
         guard count != 0 else { return nil }

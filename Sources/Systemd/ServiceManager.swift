@@ -2,40 +2,40 @@ import CSystemd
 import Glibc
 
 /// Tells systemd how the service is (sd_notify(3)). Without systemd every call is without effect.
-public struct ServiceManager: Sendable {
+package struct ServiceManager: Sendable {
     /// How often systemd expects a sign of life; `nil` where it expects none (sd_watchdog_enabled(3)).
-    public let watchdogInterval: Duration?
+    package let watchdogInterval: Duration?
 
     /// Reads what systemd asks for from the environment.
-    public init() {
+    package init() {
         var microseconds: UInt64 = 0
         watchdogInterval = sd_watchdog_enabled(0, &microseconds) > 0 ? .microseconds(microseconds) : nil
     }
 
     /// The service is up, and this is how it is.
-    public func ready(status: String) {
+    package func ready(status: String) {
         notify("READY=1\nSTATUS=\(Self.oneLine(status))")
     }
 
     /// It takes a new configuration; ``ready(status:)`` follows (sd_notify(3), RELOADING=1).
-    public func reloading() {
+    package func reloading() {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         notify("RELOADING=1\nMONOTONIC_USEC=\(time.tv_sec * 1_000_000 + time.tv_nsec / 1000)")
     }
 
     /// How it is, for `systemctl status`.
-    public func status(_ text: String) {
+    package func status(_ text: String) {
         notify("STATUS=\(Self.oneLine(text))")
     }
 
     /// A sign of life.
-    public func alive() {
+    package func alive() {
         notify("WATCHDOG=1")
     }
 
     /// The service is going down. Final.
-    public func stopping() {
+    package func stopping() {
         notify("STOPPING=1")
     }
 

@@ -1,22 +1,22 @@
 import CSystemd
-import Threads
+import Dispatch
 
 /// Tells when the machine is about to sleep and when it is awake again: logind's `PrepareForSleep` (org.freedesktop.login1(5)).
 ///
 /// On a thread of its own that waits for nothing else: it costs no wake-up between the two.
-public final class SleepSignals: Sendable {
+package final class SleepSignals: Sendable {
     private let handler: @Sendable (_ isAboutToSleep: Bool) -> Void
 
     /// - Parameter handler: Called with true before a sleep and with false after it; must not block.
-    public init(_ handler: @escaping @Sendable (_ isAboutToSleep: Bool) -> Void) {
+    package init(_ handler: @escaping @Sendable (_ isAboutToSleep: Bool) -> Void) {
         self.handler = handler
     }
 
     /// Begins to listen. Where there is no bus nothing is told, and where it goes away, the machine is told to be awake: whoever
     /// waits for that would wait for ever.
-    public func start() {
-        // Whatever the bus does or does not answer: a start must not wait for it.
-        Thread.start { self.run() }
+    package func start() {
+        // On another thread, since a start must not wait for the bus.
+        DispatchQueue(label: "io.btcpriced.sleep-signals").async { self.run() }
     }
 
     private func run() {

@@ -1,28 +1,28 @@
 import Glibc
-public import Logging
+package import Logging
 
 /// Writes log entries to standard error, one line each: for a terminal, and wherever systemd does not run the daemon.
-public struct StandardErrorLogHandler: LogHandler {
+package struct StandardErrorLogHandler: LogHandler {
     /// The lowest level that is written.
-    public var logLevel: Logger.Level = .info
+    package var logLevel: Logger.Level = .info
     /// Not shown: lines are for people, and the message says it all.
-    public var metadata: Logger.Metadata = [:]
+    package var metadata: Logger.Metadata = [:]
 
     private let identifier: String
 
     /// - Parameter identifier: Stands in front of every line.
-    public init(identifier: String) {
+    package init(identifier: String) {
         self.identifier = identifier
     }
 
     /// One field of every entry.
-    public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }
         set { metadata[key] = newValue }
     }
 
     /// Writes one line.
-    public func log(event: LogEvent) {
+    package func log(event: LogEvent) {
         let word = event.level >= .warning ? "\(event.level): " : ""
         let line = Array("\(identifier): \(word)\(event.message)\n".utf8)
         // Nobody reads it: there is nowhere left to say so.

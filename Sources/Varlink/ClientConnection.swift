@@ -1,15 +1,15 @@
 import Glibc
 
 /// A blocking connection to a service's Unix-domain socket.
-public struct ClientConnection: ~Copyable {
+package struct ClientConnection: ~Copyable {
     /// The longest reply that is taken, bytes.
     private static let longestReply = 1 << 20
 
     private let descriptor: Int32
     /// The socket's file.
-    public let path: String
+    package let path: String
     /// How long a daemon may leave us waiting, at the connection and at each call.
-    public let timeout: Duration
+    package let timeout: Duration
 
     private var input = MessageBuffer(limit: ClientConnection.longestReply)
 
@@ -19,7 +19,7 @@ public struct ClientConnection: ~Copyable {
     ///   - timeout: How long a daemon may leave us waiting, at the connection and at each call.
     /// - Throws: ``ClientError/unreachable(path:reason:)`` or ``ClientError/timedOut(path:)``; after ``ClientError/interrupted`` it can
     ///   be tried again.
-    public init(path: String, timeout: Duration = .seconds(5)) throws(ClientError) {
+    package init(path: String, timeout: Duration = .seconds(5)) throws(ClientError) {
         descriptor = try Self.connected(path, timeout: timeout)
         self.path = path
         self.timeout = timeout
@@ -31,12 +31,12 @@ public struct ClientConnection: ~Copyable {
 
     /// Sends a call. ``reply(timeout:interruption:outlet:)`` gives what comes back, in the order of the calls; nothing comes for one that is
     /// `oneway`.
-    public func send(_ call: Call) throws(ClientError) {
+    package func send(_ call: Call) throws(ClientError) {
         try send(call.encoded())
     }
 
     /// Sends a call that is encoded already, its NUL included.
-    public func send(_ bytes: [UInt8]) throws(ClientError) {
+    package func send(_ bytes: [UInt8]) throws(ClientError) {
         var sent = 0
         while sent < bytes.count {
             let count = bytes.withUnsafeBytes { buffer in
@@ -54,14 +54,14 @@ public struct ClientConnection: ~Copyable {
     ///   - interruption: A descriptor; when it becomes readable, the wait ends with ``ClientError/interrupted``. -1 for none.
     ///   - outlet: A descriptor that is written to; when its reader is gone, the wait ends with ``ClientError/interrupted``, too.
     /// - Throws: ``ClientError``. After ``ClientError/interrupted``, which a signal brings too, it can be called again.
-    public mutating func reply(
+    package mutating func reply(
         timeout: Duration, interruption: Int32 = -1, outlet: Int32 = -1
     ) throws(ClientError) -> Reply {
         try decoded(try message(timeout: timeout, interruption: interruption, outlet: outlet))
     }
 
     /// The next reply's bytes, without their NUL; ``decoded(_:)`` reads them. Otherwise as ``reply(timeout:interruption:outlet:)``.
-    public mutating func message(
+    package mutating func message(
         timeout: Duration, interruption: Int32 = -1, outlet: Int32 = -1
     ) throws(ClientError) -> ArraySlice<UInt8> {
         let clock = ContinuousClock()
@@ -79,14 +79,14 @@ public struct ClientConnection: ~Copyable {
     /// Sends a call and waits for its reply.
     /// - Returns: The reply's parameters.
     /// - Throws: ``ClientError``; ``ClientError/refused(error:reason:)`` where the service replies with an error.
-    public mutating func call(_ call: Call) throws(ClientError) -> JSONObject {
+    package mutating func call(_ call: Call) throws(ClientError) -> JSONValue {
         try send(call)
         return try reply(timeout: timeout).result()
     }
 
     /// Reads a reply.
     /// - Throws: ``ClientError/unintelligible(path:reason:)``
-    public func decoded(_ message: ArraySlice<UInt8>) throws(ClientError) -> Reply {
+    package func decoded(_ message: ArraySlice<UInt8>) throws(ClientError) -> Reply {
         do throws(MessageError) {
             return try Reply(decoding: message)
         } catch {
@@ -151,7 +151,7 @@ public struct ClientConnection: ~Copyable {
 extension Reply {
     /// The parameters of a reply that is no error.
     /// - Throws: ``ClientError/refused(error:reason:)``
-    public func result() throws(ClientError) -> JSONObject {
+    package func result() throws(ClientError) -> JSONValue {
         if let error { throw .refused(error: error, reason: parameters["reason"]?.stringValue) }
         return parameters
     }

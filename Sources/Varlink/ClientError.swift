@@ -1,5 +1,5 @@
 /// Why a service gave no answer.
-public enum ClientError: Error, Sendable, Hashable {
+package enum ClientError: Error, Sendable, Hashable {
     /// Nobody listens at the path. `reason` is the system's word for it.
     case unreachable(path: String, reason: String)
     /// It did not answer in time.
@@ -16,7 +16,7 @@ public enum ClientError: Error, Sendable, Hashable {
 
 extension ClientError: CustomStringConvertible {
     /// One line, with the path.
-    public var description: String {
+    package var description: String {
         switch self {
         case .unreachable(let path, let reason): "\(path): \(reason)"
         case .timedOut(let path): "\(path): no answer"

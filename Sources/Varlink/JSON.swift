@@ -1,9 +1,7 @@
-/// A JSON value (RFC 8259), as a Varlink message holds it.
+/// A JSON value (RFC 8259) to be written. ``JSONValue`` is one that was read.
 ///
-/// Of our own since the wire needs what a general decoder hides: keys in their order, duplicate keys as an error (the
-/// specification of Varlink and systemd's implementation refuse them), numbers without a detour through binary
-/// floating point, a bound on nesting, and no cost beyond the value's own.
-public enum JSON: Sendable, Hashable {
+/// Members keep their order, and numbers never pass through binary floating point.
+package enum JSON: Sendable, Hashable {
     /// `null`
     case null
     /// `true` or `false`
@@ -20,54 +18,54 @@ public enum JSON: Sendable, Hashable {
     case object(JSONObject)
 
     /// The string in it, if it is one.
-    public var stringValue: String? {
+    package var stringValue: String? {
         if case .string(let value) = self { value } else { nil }
     }
 
     /// The integer in it, if it is one.
-    public var integerValue: Int64? {
+    package var integerValue: Int64? {
         if case .integer(let value) = self { value } else { nil }
     }
 
     /// The truth value in it, if it is one.
-    public var boolValue: Bool? {
+    package var boolValue: Bool? {
         if case .bool(let value) = self { value } else { nil }
     }
 
     /// The elements in it, if it is an array.
-    public var arrayValue: [JSON]? {
+    package var arrayValue: [JSON]? {
         if case .array(let value) = self { value } else { nil }
     }
 
     /// The object in it, if it is one.
-    public var objectValue: JSONObject? {
+    package var objectValue: JSONObject? {
         if case .object(let value) = self { value } else { nil }
     }
 }
 
 /// The members of a JSON object in their order; no name occurs twice.
-public struct JSONObject: Sendable, Hashable, ExpressibleByDictionaryLiteral {
+package struct JSONObject: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     /// A name with its value.
-    public struct Member: Sendable, Hashable {
+    package struct Member: Sendable, Hashable {
         /// The name.
-        public let name: String
+        package let name: String
         /// The value.
-        public var value: JSON
+        package var value: JSON
     }
 
     /// The members in their order.
-    public private(set) var members: [Member] = []
+    package private(set) var members: [Member] = []
 
     /// An object without members.
-    public init() {}
+    package init() {}
 
     /// The members in the order they are written in.
-    public init(dictionaryLiteral elements: (String, JSON)...) {
+    package init(dictionaryLiteral elements: (String, JSON)...) {
         for (name, value) in elements { self[name] = value }
     }
 
     /// The value of a member. Setting `nil` removes it; a new one goes to the end.
-    public subscript(name: String) -> JSON? {
+    package subscript(name: String) -> JSON? {
         get { members.first { $0.name == name }?.value }
         set {
             let index = members.firstIndex { $0.name == name }

@@ -1,31 +1,93 @@
 extension JSON {
+    /// How text is laid out.
+    package enum Layout {
+        /// Without white space.
+        case compact
+        /// For people: one member or element a line, two spaces a level, and ` : ` between name and value.
+        case lines
+    }
+
     /// The value as JSON text, without white space.
-    public var text: String {
+    package var text: String {
         var bytes: [UInt8] = []
         write(to: &bytes)
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Appends the value as JSON text, without white space. Never contains a NUL.
-    public func write(to bytes: inout [UInt8]) {
-        switch self {
+    /// Appends the value as JSON text. Never contains a NUL.
+    package func write(to bytes: inout [UInt8], _ layout: Layout = .compact) {
+        var writer = JSONWriter(layout: layout)
+        swap(&writer.bytes, &bytes)
+        writer.write(self)
+        swap(&writer.bytes, &bytes)
+    }
+}
+
+extension JSONObject {
+    /// Appends the object as JSON text. Never contains a NUL.
+    package func write(to bytes: inout [UInt8], _ layout: JSON.Layout = .compact) {
+        JSON.object(self).write(to: &bytes, layout)
+    }
+}
+
+private struct JSONWriter {
+    var bytes: [UInt8] = []
+    let layout: JSON.Layout
+    private var depth = 0
+
+    init(layout: JSON.Layout) {
+        self.layout = layout
+    }
+
+    mutating func write(_ value: JSON) {
+        switch value {
         case .null: bytes.append(contentsOf: "null".utf8)
         case .bool(let value): bytes.append(contentsOf: (value ? "true" : "false").utf8)
         case .integer(let value): bytes.append(contentsOf: String(value).utf8)
         case .number(let text): bytes.append(contentsOf: text.utf8)
-        case .string(let value): Self.write(value, to: &bytes)
+        case .string(let value): write(value)
         case .array(let elements):
-            bytes.append(UInt8(ascii: "["))
+            open("[")
             for (index, element) in elements.enumerated() {
-                if index > 0 { bytes.append(UInt8(ascii: ",")) }
-                element.write(to: &bytes)
+                separate(index)
+                write(element)
             }
-            bytes.append(UInt8(ascii: "]"))
-        case .object(let object): object.write(to: &bytes)
+            close("]", isEmpty: elements.isEmpty)
+        case .object(let object):
+            open("{")
+            for (index, member) in object.members.enumerated() {
+                separate(index)
+                write(member.name)
+                bytes.append(contentsOf: (layout == .lines ? " : " : ":").utf8)
+                write(member.value)
+            }
+            close("}", isEmpty: object.members.isEmpty)
         }
     }
 
-    fileprivate static func write(_ string: String, to bytes: inout [UInt8]) {
+    private mutating func open(_ bracket: Unicode.Scalar) {
+        bytes.append(UInt8(ascii: bracket))
+        depth += 1
+    }
+
+    private mutating func separate(_ index: Int) {
+        if index > 0 { bytes.append(UInt8(ascii: ",")) }
+        breakLine()
+    }
+
+    private mutating func close(_ bracket: Unicode.Scalar, isEmpty: Bool) {
+        depth -= 1
+        if !isEmpty { breakLine() }
+        bytes.append(UInt8(ascii: bracket))
+    }
+
+    private mutating func breakLine() {
+        guard layout == .lines else { return }
+        bytes.append(UInt8(ascii: "\n"))
+        bytes.append(contentsOf: repeatElement(UInt8(ascii: " "), count: 2 * depth))
+    }
+
+    private mutating func write(_ string: String) {
         bytes.append(UInt8(ascii: "\""))
         for byte in string.utf8 {
             switch byte {
@@ -43,19 +105,5 @@ extension JSON {
             }
         }
         bytes.append(UInt8(ascii: "\""))
-    }
-}
-
-extension JSONObject {
-    /// Appends the object as JSON text, without white space.
-    public func write(to bytes: inout [UInt8]) {
-        bytes.append(UInt8(ascii: "{"))
-        for (index, member) in members.enumerated() {
-            if index > 0 { bytes.append(UInt8(ascii: ",")) }
-            JSON.write(member.name, to: &bytes)
-            bytes.append(UInt8(ascii: ":"))
-            member.value.write(to: &bytes)
-        }
-        bytes.append(UInt8(ascii: "}"))
     }
 }

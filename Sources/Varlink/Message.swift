@@ -1,10 +1,10 @@
 /// Why a message is not one of Varlink's.
-public struct MessageError: Error, Sendable, Hashable, CustomStringConvertible {
+package struct MessageError: Error, Sendable, Hashable, CustomStringConvertible {
     /// What is wrong.
-    public let reason: String
+    package let reason: String
 
     /// What is wrong.
-    public var description: String { reason }
+    package var description: String { reason }
 
     init(_ reason: String) {
         self.reason = reason
@@ -12,24 +12,24 @@ public struct MessageError: Error, Sendable, Hashable, CustomStringConvertible {
 }
 
 /// A method call (varlink.org, Method-Call).
-public struct Call: Sendable, Hashable {
+package struct Call: Sendable, Hashable {
     /// The method with its interface: `org.varlink.service.GetInfo`.
-    public var method: String
+    package var method: String
     /// The parameters; absent, null and `{}` are the same.
-    public var parameters: JSONObject
+    package var parameters: JSONValue
     /// No reply is wanted.
-    public var oneway: Bool
+    package var oneway: Bool
     /// More than one reply is wanted.
-    public var more: Bool
+    package var more: Bool
     /// The connection is to be handed over to another protocol.
-    public var upgrade: Bool
+    package var upgrade: Bool
 
     /// A call of which every part is given.
-    public init(
+    package init(
         method: String, parameters: JSONObject = [:], oneway: Bool = false, more: Bool = false, upgrade: Bool = false
     ) {
         self.method = method
-        self.parameters = parameters
+        self.parameters = JSONValue(.object(parameters))
         self.oneway = oneway
         self.more = more
         self.upgrade = upgrade
@@ -38,19 +38,22 @@ public struct Call: Sendable, Hashable {
     /// Reads a call. As strict as systemd's implementation (sd-varlink.c): a message that is refused here ends the connection.
     /// - Parameter bytes: One message, without its NUL.
     /// - Throws: ``MessageError`` for bad JSON, an unknown key, a wrong type, and for two of the three flags at once.
-    public init(decoding bytes: some Collection<UInt8>) throws(MessageError) {
-        self.init(method: "")
-        for member in try topLevel(bytes).members {
-            switch (member.name, member.value) {
-            case ("method", .string(let value)): method = value
-            case ("parameters", .object(let value)): parameters = value
-            case ("parameters", .null): break
-            case ("oneway", .bool(let value)): oneway = value
-            case ("more", .bool(let value)): more = value
-            case ("upgrade", .bool(let value)): upgrade = value
-            case ("method", _), ("parameters", _), ("oneway", _), ("more", _), ("upgrade", _):
-                throw MessageError("the wrong type for '\(member.name)'")
-            default: throw MessageError("an unknown key '\(member.name)'")
+    package init(decoding bytes: ArraySlice<UInt8>) throws(MessageError) {
+        let message = try topLevel(bytes)
+        (method, parameters, oneway, more, upgrade) = ("", .emptyObject, false, false, false)
+        for (name, value) in message.members {
+            if name.isString("method"), let text = value.stringValue {
+                method = text
+            } else if name.isString("parameters"), value.isNull || value.objectValue != nil {
+                if !value.isNull { parameters = value }
+            } else if name.isString("oneway"), let flag = value.boolValue {
+                oneway = flag
+            } else if name.isString("more"), let flag = value.boolValue {
+                more = flag
+            } else if name.isString("upgrade"), let flag = value.boolValue {
+                upgrade = flag
+            } else {
+                throw MessageError("an unknown key or a wrong type: '\(name.stringValue ?? "")'")
             }
         }
         guard !method.isEmpty else { throw MessageError("no method") }
@@ -59,35 +62,36 @@ public struct Call: Sendable, Hashable {
         }
     }
 
-    /// The interface and the method's own name; `nil` where there is no dot between them.
-    public var target: (interface: Substring, name: Substring)? {
-        guard let dot = method.utf8.lastIndex(of: UInt8(ascii: ".")) else { return nil }
-        return (method[..<dot], method[method.utf8.index(after: dot)...])
+    /// The interface that the method belongs to: what stands before its last dot; `nil` if there is none.
+    package var interface: Substring? {
+        method.utf8.lastIndex(of: UInt8(ascii: ".")).map { method[..<$0] }
     }
 
     /// The call as bytes, its NUL included. Flags that are not set are left out.
-    public func encoded() -> [UInt8] {
-        var object: JSONObject = ["method": .string(method)]
-        if !parameters.members.isEmpty { object["parameters"] = .object(parameters) }
-        if oneway { object["oneway"] = .bool(true) }
-        if more { object["more"] = .bool(true) }
-        if upgrade { object["upgrade"] = .bool(true) }
-        return framed(object)
+    package func encoded() -> [UInt8] {
+        var bytes = Array("{\"method\":".utf8)
+        JSON.string(method).write(to: &bytes)
+        if !parameters.members.isEmpty { bytes.append(contentsOf: Array(",\"parameters\":".utf8) + parameters.text) }
+        if oneway { bytes.append(contentsOf: ",\"oneway\":true".utf8) }
+        if more { bytes.append(contentsOf: ",\"more\":true".utf8) }
+        if upgrade { bytes.append(contentsOf: ",\"upgrade\":true".utf8) }
+        bytes.append(contentsOf: "}\0".utf8)
+        return bytes
     }
 }
 
 /// A reply to a call.
-public struct Reply: Sendable, Hashable {
+package struct Reply: Sendable, Hashable {
     /// The parameters of the reply or of the error.
-    public var parameters: JSONObject
+    package var parameters: JSONValue
     /// Another reply to the same call will follow.
-    public var continues: Bool
-    /// The error's fully qualified name, where the call failed.
-    public var error: String?
+    package var continues: Bool
+    /// The error's fully qualified name, if the call failed.
+    package var error: String?
 
     /// A reply of which every part is given.
-    public init(parameters: JSONObject = [:], continues: Bool = false, error: String? = nil) {
-        self.parameters = parameters
+    package init(parameters: JSONObject = [:], continues: Bool = false, error: String? = nil) {
+        self.parameters = JSONValue(.object(parameters))
         self.continues = continues
         self.error = error
     }
@@ -95,43 +99,49 @@ public struct Reply: Sendable, Hashable {
     /// Reads a reply.
     /// - Parameter bytes: One message, without its NUL.
     /// - Throws: ``MessageError`` for bad JSON, an unknown key and a wrong type.
-    public init(decoding bytes: some Collection<UInt8>) throws(MessageError) {
-        self.init()
-        for member in try topLevel(bytes).members {
-            switch (member.name, member.value) {
-            case ("parameters", .object(let value)): parameters = value
-            case ("parameters", .null), ("error", .null): break
-            case ("continues", .bool(let value)): continues = value
-            case ("error", .string(let value)): error = value
-            default: throw MessageError("an unknown key or a wrong type: '\(member.name)'")
+    package init(decoding bytes: ArraySlice<UInt8>) throws(MessageError) {
+        let message = try topLevel(bytes)
+        (parameters, continues) = (.emptyObject, false)
+        for (name, value) in message.members {
+            if name.isString("parameters"), value.isNull || value.objectValue != nil {
+                if !value.isNull { parameters = value }
+            } else if name.isString("continues"), let flag = value.boolValue {
+                continues = flag
+            } else if name.isString("error"), value.isNull || value.rawString != nil {
+                error = value.stringValue
+            } else {
+                throw MessageError("an unknown key or a wrong type: '\(name.stringValue ?? "")'")
             }
         }
     }
 
     /// The reply as bytes, its NUL included. Exactly the keys that systemd's client accepts.
-    public func encoded() -> [UInt8] {
-        var object: JSONObject = [:]
-        if let error { object["error"] = .string(error) }
-        object["parameters"] = .object(parameters)
-        if continues { object["continues"] = .bool(true) }
-        return framed(object)
+    package func encoded() -> [UInt8] {
+        var bytes = Array("{".utf8)
+        if let error {
+            bytes.append(contentsOf: "\"error\":".utf8)
+            JSON.string(error).write(to: &bytes)
+            bytes.append(UInt8(ascii: ","))
+        }
+        bytes.append(contentsOf: "\"parameters\":".utf8)
+        bytes.append(contentsOf: parameters.text)
+        if continues { bytes.append(contentsOf: ",\"continues\":true".utf8) }
+        bytes.append(contentsOf: "}\0".utf8)
+        return bytes
     }
 }
 
-private func topLevel(_ bytes: some Collection<UInt8>) throws(MessageError) -> JSONObject {
-    let value: JSON
+extension JSONValue {
+    fileprivate static let emptyObject = JSONValue(.object([:]))
+}
+
+private func topLevel(_ bytes: ArraySlice<UInt8>) throws(MessageError) -> JSONValue {
+    let value: JSONValue
     do {
-        value = try JSON(parsing: bytes)
+        value = try JSONValue(parsing: bytes)
     } catch {
         throw MessageError("not JSON: \(error)")
     }
-    guard case .object(let object) = value else { throw MessageError("not an object") }
-    return object
-}
-
-private func framed(_ object: JSONObject) -> [UInt8] {
-    var bytes: [UInt8] = []
-    object.write(to: &bytes)
-    bytes.append(0)
-    return bytes
+    guard value.objectValue != nil else { throw MessageError("not an object") }
+    return value
 }

@@ -1,21 +1,21 @@
 /// `org.varlink.service`, which every Varlink service offers (varlink.org, Service): who it is and what it can do.
-public struct ServiceInterface: Sendable {
+package struct ServiceInterface: Sendable {
     /// `org.varlink.service`
-    public static let name = "org.varlink.service"
+    package static let name = "org.varlink.service"
 
     /// The answer to `GetInfo`, its list of interfaces apart.
-    public struct Info: Sendable, Hashable {
+    package struct Info: Sendable, Hashable {
         /// Who makes it.
-        public var vendor: String
+        package var vendor: String
         /// What it is.
-        public var product: String
+        package var product: String
         /// Its version.
-        public var version: String
+        package var version: String
         /// Where more is found.
-        public var url: String
+        package var url: String
 
         /// An answer of which every part is given.
-        public init(vendor: String, product: String, version: String, url: String) {
+        package init(vendor: String, product: String, version: String, url: String) {
             self.vendor = vendor
             self.product = product
             self.version = version
@@ -29,31 +29,28 @@ public struct ServiceInterface: Sendable {
     /// - Parameters:
     ///   - info: Who the service is.
     ///   - descriptions: Its interfaces with their definitions, this one apart.
-    public init(info: Info, descriptions: [(name: String, text: String)]) {
+    package init(info: Info, descriptions: [(name: String, text: String)]) {
         self.info = info
         self.descriptions = [(Self.name, Self.description)] + descriptions
     }
 
-    /// Answers a call to this interface.
-    /// - Parameters:
-    ///   - method: The method's own name.
-    ///   - call: The call.
-    public func reply(to method: some StringProtocol, _ call: Call) -> Reply {
-        // A reply that is no error would mean that another protocol is spoken from there on.
+    /// Replies to a call to this interface.
+    package func reply(to call: Call) -> Reply {
+        // A reply that is no error would mean that another protocol follows.
         if call.upgrade { return .methodNotImplemented(call.method) }
-        switch method {
-        case "GetInfo":
-            if let unknown = call.parameters.members.first { return .invalidParameter(unknown.name) }
+        switch call.method {
+        case "org.varlink.service.GetInfo":
+            for (name, _) in call.parameters.members { return .invalidParameter(name) }
             return Reply(parameters: [
                 "vendor": .string(info.vendor), "product": .string(info.product), "version": .string(info.version),
                 "url": .string(info.url), "interfaces": .array(descriptions.map { .string($0.name) }),
             ])
-        case "GetInterfaceDescription":
-            if let unknown = call.parameters.members.first(where: { $0.name != "interface" }) {
-                return .invalidParameter(unknown.name)
+        case "org.varlink.service.GetInterfaceDescription":
+            for (name, _) in call.parameters.members where !name.isString("interface") {
+                return .invalidParameter(name)
             }
             guard let interface = call.parameters["interface"]?.stringValue else {
-                return .invalidParameter("interface")
+                return .invalidParameter(JSONValue(.string("interface")))
             }
             guard let found = descriptions.first(where: { $0.name == interface }) else {
                 return .interfaceNotFound(interface)
@@ -64,7 +61,7 @@ public struct ServiceInterface: Sendable {
     }
 
     /// The interface's definition.
-    public static let description = """
+    package static let description = """
         # The Varlink Service Interface is provided by every varlink service. It
         # describes the service and the interfaces it implements.
         interface org.varlink.service
@@ -106,30 +103,31 @@ public struct ServiceInterface: Sendable {
 
 extension Reply {
     /// `org.varlink.service.InterfaceNotFound`
-    public static func interfaceNotFound(_ interface: String) -> Reply {
+    package static func interfaceNotFound(_ interface: String) -> Reply {
         service("InterfaceNotFound", ["interface": .string(interface)])
     }
 
     /// `org.varlink.service.MethodNotFound`
-    public static func methodNotFound(_ method: String) -> Reply {
+    package static func methodNotFound(_ method: String) -> Reply {
         service("MethodNotFound", ["method": .string(method)])
     }
 
     /// `org.varlink.service.MethodNotImplemented`
-    public static func methodNotImplemented(_ method: String) -> Reply {
+    package static func methodNotImplemented(_ method: String) -> Reply {
         service("MethodNotImplemented", ["method": .string(method)])
     }
 
     /// `org.varlink.service.InvalidParameter`
-    public static func invalidParameter(_ parameter: String) -> Reply {
-        service("InvalidParameter", ["parameter": .string(parameter)])
+    /// - Parameter parameter: Its name, a JSON string.
+    package static func invalidParameter(_ parameter: JSONValue) -> Reply {
+        service("InvalidParameter", ["parameter": JSON(parameter)])
     }
 
     /// `org.varlink.service.PermissionDenied`
-    public static let permissionDenied = service("PermissionDenied", [:])
+    package static let permissionDenied = service("PermissionDenied", [:])
 
     /// `org.varlink.service.ExpectedMore`
-    public static let expectedMore = service("ExpectedMore", [:])
+    package static let expectedMore = service("ExpectedMore", [:])
 
     private static func service(_ name: String, _ parameters: JSONObject) -> Reply {
         Reply(parameters: parameters, error: "\(ServiceInterface.name).\(name)")

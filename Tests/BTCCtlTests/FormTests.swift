@@ -1,7 +1,6 @@
 import BTCPriceCore
 import BTCPriceFeature
 import BTCPriceAPI
-import FoundationEssentials
 import TestSupport
 import Testing
 
@@ -16,7 +15,7 @@ import Testing
             tick: 7, freshness: freshness,
             quote: value.map {
                 PriceQuote(
-                    value: Decimal(exactly: $0) ?? .nan, currency: "USD",
+                    value: Price($0) ?? 0, currency: "USD",
                     timestamp: Timestamp(milliseconds: 1_724_596_200_000), source: "binance", market: "BTC/USDT")
             },
             observedBoottime: value == nil ? nil : 10_000, confirmation: value == nil ? nil : .single,
@@ -91,7 +90,7 @@ import Testing
     @Test func `a change counts from the first price, and then from where it was told`() {
         var percent = ConditionWatch(PriceCondition(change: .percent(2)))
         #expect(
-            [100, 101, 102, 103, 104, Decimal(exactly: "99.96") ?? .nan, 99].map { percent.take($0) } == [
+            [100, 101, 102, 103, 104, Price("99.96") ?? 0, 99].map { percent.take($0) } == [
                 nil, nil, .change, nil, nil, .change, nil,
             ])
         var dollars = ConditionWatch(PriceCondition(change: .dollars(5)))

@@ -1,7 +1,6 @@
 import ArgumentParser
 import BTCPriceCore
 import BTCPriceFeature
-import FoundationEssentials
 import TestSupport
 import Testing
 
@@ -96,13 +95,13 @@ import Testing
                 == .watch(
                     WatchOptions(
                         color: .never, command: "echo",
-                        condition: PriceCondition(above: 70000, change: .percent(Decimal(exactly: "2.5") ?? .nan)))))
+                        condition: PriceCondition(above: 70000, change: .percent(Price("2.5") ?? 0)))))
         #expect(
             whole(["wait", "--below", "60000.5", "--change", "500", "--timeout", "3"])
                 == .wait(
                     WaitOptions(
                         timeout: .seconds(3),
-                        condition: PriceCondition(below: Decimal(exactly: "60000.5") ?? .nan, change: .dollars(500)))))
+                        condition: PriceCondition(below: Price("60000.5") ?? 0, change: .dollars(500)))))
         #expect(whole(["convert"]) == .convert(ConvertOptions(amounts: [Amount(1, .usd)])))
         #expect(
             whole(["convert", "7sat", "$3", "--raw"])

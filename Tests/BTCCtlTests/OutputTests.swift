@@ -1,6 +1,5 @@
 import BTCPriceCore
 import BTCPriceAPI
-import FoundationEssentials
 import Testing
 
 @testable import BTCCtl
@@ -12,7 +11,7 @@ import Testing
             state: PriceState(
                 tick: 3, freshness: .fresh,
                 quote: PriceQuote(
-                    value: Decimal(exactly: "75500.99") ?? .nan, currency: "USD",
+                    value: Price("75500.99") ?? 0, currency: "USD",
                     timestamp: Timestamp(milliseconds: 1000), source: "coinbase", market: "BTC/USD"),
                 observedBoottime: 5000, confirmation: .single, failure: nil))
         let now = ObservationTime(wall: Timestamp(milliseconds: 0), boottime: 5250)

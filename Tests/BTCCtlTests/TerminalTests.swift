@@ -1,6 +1,5 @@
 import BTCPriceCore
 import BTCPriceFeature
-import FoundationEssentials
 import Testing
 
 @testable import BTCCtl
@@ -63,7 +62,7 @@ import Testing
         PriceState(
             tick: 1, freshness: freshness,
             quote: PriceQuote(
-                value: Decimal(exactly: value) ?? .nan, currency: "USD",
+                value: Price(value) ?? 0, currency: "USD",
                 timestamp: Timestamp(milliseconds: 1_724_596_200_000), source: "binance", market: "BTC/USDT"),
             observedBoottime: 10_000, confirmation: confirmation, failure: nil)
     }

@@ -1,11 +1,10 @@
-import FoundationEssentials
 import TestSupport
 import Testing
 
 @testable import BTCPriceCore
 
 @Suite struct AmountTests {
-    private func decimal(_ text: String) -> Decimal { Decimal(exactly: text) ?? .nan }
+    private func decimal(_ text: String) -> Price { Price(text) ?? 0 }
 
     @Test(arguments: [
         ("0.05btc", "0.05", Amount.Unit.btc), ("250usd", "250", .usd), ("100000sat", "100000", .sat),
@@ -51,22 +50,22 @@ import Testing
     }
 
     @Test func `dollars buy whole satoshis, rounded half to even`() {
-        let price: Decimal = 100_000_000
-        for (usd, sat) in [("0.5", 0), ("1.5", 2), ("2.5", 2), ("2.51", 3), ("0", 0)] as [(String, Decimal)] {
+        let price: Price = 100_000_000
+        for (usd, sat) in [("0.5", 0), ("1.5", 2), ("2.5", 2), ("2.51", 3), ("0", 0)] as [(String, Price)] {
             #expect(Amount(decimal(usd), .usd).converted(at: price).sat == sat, "\(usd)")
         }
     }
 
-    /// Seventeen digits by twenty are exact in a `Decimal`: what is divided again gives what it was.
+    /// Up to the eighteen digits of a price, a product is exact: what is divided again gives what it was.
     @Test func `nothing is lost on the way to dollars`() {
         var generator = SeededGenerator.announced()
         for _ in 0..<2000 {
-            let value = Decimal(Int64.random(in: 1...99_999_999_999_999, using: &generator)) / 100_000_000
-            let price = Decimal(Int64.random(in: 1...9_999_999_999_999, using: &generator)) / 100_000_000
+            let value = Price(Int64.random(in: 1...99_999_999, using: &generator), scale: 8)
+            let price = Price(Int64.random(in: 1...9_999_999_999, using: &generator), scale: 2)
             let converted = Amount(value, .btc).converted(at: price)
             #expect(converted.sat == value * 100_000_000)
-            #expect(converted.usd / price == value, "\(value) at \(price)")
-            #expect(Decimal(exactly: converted.usd.description) == converted.usd, "\(converted.usd) can be read again")
+            #expect(converted.usd.divided(by: price, places: 8) == value, "\(value) at \(price)")
+            #expect(Price(converted.usd.description) == converted.usd, "\(converted.usd) can be read again")
         }
     }
 }

@@ -228,8 +228,8 @@ private func moment(_ seconds: Double) -> ObservationTime {
         #expect(names(registry.plan(.client, at: moment(1).boottime), registry) == ["c"])
         #expect(
             registry.plan(.client, at: moment(1).boottime).skippedSources.map(\.description) == [
-                "a: rests until 2024-08-25 14:30:05 UTC, not available: HTTP 503",
-                "b: rests until 2024-08-25 14:31:02 UTC, rate limited for 59 s: HTTP 429",
+                "a: cooldown until 2024-08-25 14:30:05 UTC, not available: HTTP 503",
+                "b: cooldown until 2024-08-25 14:31:02 UTC, rate limited for 59 s: HTTP 429",
             ])
     }
 
@@ -288,7 +288,7 @@ private func moment(_ seconds: Double) -> ObservationTime {
         #expect(names(registry.plan(.tick, at: now + 999), registry) == ["b"])
         let client = registry.plan(.client, at: now + 999)
         #expect(client.order.isEmpty)
-        #expect(client.skippedSources.map(\.description) == ["a: asked as often as its limit allows"])
+        #expect(client.skippedSources.map(\.description) == ["a: requested as often as its limit allows"])
         #expect(names(registry.plan(.client, at: now + 1000), registry) == ["a", "b"])
     }
 

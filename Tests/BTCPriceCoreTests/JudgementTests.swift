@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Glibc
 import Testing
 
@@ -388,7 +387,7 @@ private func alive(_ whole: Int, _ second: Double) -> String { "\(whole).\(Int(s
         func say(_ log: Double, _ at: Int64, _ tether: inout TetherMeasurement) {
             for at in [at, at + 10_000] {
                 tether.measured(log, by: "coinbase", at: at)
-                tether.told(Decimal(exp(log)).rounded(toPlaces: 8), by: "kraken", at: at)
+                tether.told(Price(Int64((exp(log) * 1e8).rounded()), scale: 8), by: "kraken", at: at)
             }
         }
         say(-0.0099, 0, &tether)
@@ -437,7 +436,7 @@ private func alive(_ whole: Int, _ second: Double) -> String { "\(whole).\(Int(s
         #expect(conversion.sources.first == "kraken")
         // Exactly the product.
         #expect(converted.quote.value == conversion.value * conversion.rate)
-        #expect(abs(converted.quote.value - 62_055) < 20)
+        #expect((converted.quote.value - 62_055).magnitude < 20)
         var refusing = offPeg(.refuse)
         #expect(refusing.refusesTether(at: World.start.boottime + 601_000))
         guard case .withheld(_, let distrusted) = refusing.rule(on: next, isTick: true, upTo: 2000) else {

@@ -87,7 +87,7 @@ import Testing
             world.fallback.fail(.unavailable("HTTP 500"))
             let failure = await world.nextTick().failure
             #expect(
-                failure == "coinbase: not available: HTTP 500; binance: rests until 2024-08-25 14:30:03 UTC, "
+                failure == "coinbase: not available: HTTP 500; binance: cooldown until 2024-08-25 14:30:03 UTC, "
                     + "rate limited for 2 s: HTTP 418")
         }
         // The first tick after its end probes it: nobody else is well.

@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Glibc
 import TestSupport
 import Testing
@@ -120,12 +119,6 @@ import Testing
         }
     }
 
-    @Test func `what is not a number is refused`() {
-        #expect(throws: PriceLoadingError.self) {
-            try QuoteCheck.judge(LoadedPrice(value: .nan), after: nil, at: World.start.wall, oldest: .seconds(60))
-        }
-    }
-
     @Test(arguments: ["1", "611.78", "68901.23", "99999999.99999999"])
     func `real prices pass`(value: String) {
         #expect(throws: Never.self) {
@@ -223,27 +216,6 @@ import Testing
         clocks.saw(VenueMark(time: Timestamp(milliseconds: .max / 2), trade: .max), of: "kraken")
         clocks.saw(VenueMark(time: Timestamp(milliseconds: .max / 2 + 1), trade: .min), of: "kraken")
         #expect(clocks.oldest(of: "kraken") >= .seconds(60))
-    }
-}
-
-@Suite struct ExactDecimalTests {
-    private static let zeros = String(repeating: "0", count: 60)
-
-    @Test(arguments: [
-        ("75500.99", "75500.99"), ("66836.69000000", "66836.69"), ("1E-8", "0.00000001"), ("1e-08", "0.00000001"),
-        ("-0.5", "-0.5"), ("12345678901234567890.123456789012345678", "12345678901234567890.123456789012345678"),
-        ("0.\(zeros)1", "0.\(zeros)1"), ("1\(zeros)", "1\(zeros)"), ("1e60", "1\(zeros)"), ("1.\(zeros)", "1"),
-    ])
-    func `numbers are read exactly`(text: String, expected: String) {
-        #expect(Decimal(exactly: text)?.description == expected)
-    }
-
-    @Test(arguments: [
-        "", "-", ".", "12abc", "1.", ".5", "1e", "1e+", "0x10", "1,5", " 1", "1 ", "NaN", "inf", "--1", "1e9999",
-        "123456789012345678901234567890123456789", "٣",
-    ])
-    func `anything else is not read at all`(text: String) {
-        #expect(Decimal(exactly: text) == nil)
     }
 }
 

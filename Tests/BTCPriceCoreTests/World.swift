@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Synchronization
 import TestSupport
 
@@ -120,7 +119,7 @@ final class EventLog: Sendable {
     }
 }
 
-func price(_ text: String) -> Decimal { Decimal(exactly: text) ?? .nan }
+func price(_ text: String) -> Price { Price(text) ?? 0 }
 
 func cached(_ value: String, age: Duration = .seconds(3600), marks: [String: VenueMark] = [:]) -> CachedPrice {
     CachedPrice(

@@ -1,5 +1,4 @@
 import BTCPriceCore
-import FoundationEssentials
 import Logging
 import Synchronization
 import TestSupport
@@ -30,7 +29,7 @@ struct LineLogHandler: LogHandler {
 @Suite struct ReportingTests {
     private let log = LineLog()
     private let quote = PriceQuote(
-        value: Decimal(exactly: "68901.23") ?? .nan, currency: "USD",
+        value: Price("68901.23") ?? 0, currency: "USD",
         timestamp: Timestamp(milliseconds: 1_724_596_200_000),
         source: "binance", market: "BTC/USDT")
 
@@ -97,7 +96,8 @@ struct LineLogHandler: LogHandler {
                 .sourceFailed(SourceFailure(source: "binance", error: .refused("HTTP 451"), cooldown: cooldown)))
             time.advance(.seconds(3600))
         }
-        let line = "warning: binance gave no price: refused: HTTP 451; it is not asked until 1970-01-02 00:00:00 UTC"
+        let line =
+            "warning: binance gave no price: refused: HTTP 451; it is not requested until 1970-01-02 00:00:00 UTC"
         #expect(log.all == [line, "\(line) (23 more in 24 h)", "\(line) (23 more in 24 h)"])
     }
 

@@ -1,5 +1,4 @@
 import BTCPriceCore
-import FoundationEssentials
 import Glibc
 import Observation
 import Synchronization
@@ -29,7 +28,7 @@ import Testing
         ("-1234.5", "-$1,234.50"),
     ])
     func `prices are shown with cents, rounded half to even`(value: String, expected: String) {
-        #expect(DollarFormatter().string(from: Decimal(exactly: value) ?? .nan, currency: "USD") == expected)
+        #expect(DollarFormatter().string(from: Price(value) ?? 0, currency: "USD") == expected)
     }
 
     @Test func `another currency is named`() {
@@ -102,7 +101,7 @@ import Testing
             quote: freshness == .none
                 ? nil
                 : PriceQuote(
-                    value: Decimal(exactly: value) ?? .nan, currency: "USD",
+                    value: Price(value) ?? 0, currency: "USD",
                     timestamp: Timestamp(milliseconds: 1_724_596_200_000), source: "binance", market: "BTC/USDT"),
             observedBoottime: nil, confirmation: nil, failure: nil)
     }
@@ -173,7 +172,7 @@ import Testing
 
     @Test func `price and time are rendered together`() {
         struct Fixed: PriceFormatter, TimestampFormatter {
-            func string(from value: Decimal, currency: String) -> String { "\(value) \(currency)" }
+            func string(from value: Price, currency: String) -> String { "\(value) \(currency)" }
             func string(from timestamp: Timestamp) -> String { "\(timestamp.milliseconds)" }
         }
         let render = RenderPriceAndTimestamp(priceFormatter: Fixed(), timestampFormatter: Fixed())

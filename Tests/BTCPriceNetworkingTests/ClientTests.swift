@@ -14,7 +14,7 @@ import Testing
 
         init(faults: String = "", connectTimeout: Duration = .seconds(11)) async throws {
             simulator = try await Simulator.start(feed: PriceFeed(walkSeed: 1), script: FaultScript(faults))
-            loop = try TickLoop()
+            loop = TickLoop()
             client = try ExchangeClient(
                 HTTPTransportSettings(userAgent: "btc-priced/test", connectTimeout: connectTimeout), on: loop)
         }
@@ -54,7 +54,7 @@ import Testing
     @Test func `recorded prices come through to the last digit`() async throws {
         let simulator = try await Simulator.start(
             feed: PriceFeed(replaying: "close\n61828.02000000\n75500.99\n0.10000001\n12345678.12345678\n"))
-        let loop = try TickLoop()
+        let loop = TickLoop()
         let client = try ExchangeClient(HTTPTransportSettings(userAgent: "btc-priced/test"), on: loop)
         let loader = BinancePriceLoader(client: client, baseURLs: [simulator.url(of: .binance)])
         var values: [String] = []
@@ -151,7 +151,7 @@ import Testing
     }
 
     @Test func `a file without certificates is said to be one`() async throws {
-        let loop = try TickLoop()
+        let loop = TickLoop()
         #expect(throws: ExchangeClientError.self) {
             try ExchangeClient(HTTPTransportSettings(userAgent: "x", caFile: "/etc/hostname"), on: loop)
         }

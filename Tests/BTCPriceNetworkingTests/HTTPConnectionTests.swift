@@ -56,9 +56,9 @@ import Testing
     }
 
     private func outcome(_ transport: HTTPTransport, _ url: String) async throws -> String {
-        let question = try #require(HTTPRequest(url))
+        let request = try #require(HTTPRequest(url))
         do throws(HTTPError) {
-            return "\(try await transport.answer(to: question).status)"
+            return "\(try await transport.execute( request).status)"
         } catch {
             return "\(error)"
         }
@@ -92,7 +92,7 @@ import Testing
         let url = "https://127.0.0.1:\(server.port)/"
         let task = Task { try await outcome(transport, url) }
         while server.openedCount < 1 { await Task.yield() }
-        transport.retire()
+        transport.drain()
         task.cancel()
         #expect(try await task.value == "cancelled")
         while server.closedCount < 1 { await Task.yield() }
@@ -108,7 +108,7 @@ import Testing
     @Test func `after it was replaced a transport keeps no connection, whatever is dropped later`() async throws {
         let server = try await Server(.silent)
         let transport = try transport(on: server.group, connectTimeout: .seconds(3600))
-        transport.retire()
+        transport.drain()
         transport.dropConnections()
         let task = Task { try await outcome(transport, "https://127.0.0.1:\(server.port)/") }
         while server.openedCount < 1 { await Task.yield() }

@@ -3,51 +3,28 @@ import Testing
 
 @testable import BTCPriceNetworking
 
-@Suite struct SleepersTests {
-    private let begin = ContinuousClock.now
-    private func at(_ seconds: Int) -> ContinuousClock.Instant { begin.advanced(by: .seconds(seconds)) }
-
-    @Test func `each is woken at his time, the earliest first, and once`() {
-        var sleepers = Sleepers<String>()
-        sleepers.lieDown(1, until: at(3), latest: at(3), "c")
-        sleepers.lieDown(2, until: at(1), latest: at(1), "a")
-        sleepers.lieDown(3, until: at(2), latest: at(2), "b")
-        #expect(sleepers.next == at(1))
-        #expect(sleepers.due(at(0)) == [])
-        #expect(sleepers.due(at(2)) == ["a", "b"])
-        #expect(sleepers.next == at(3))
-        #expect(sleepers.due(at(9)) == ["c"])
-        #expect(sleepers.next == nil)
-    }
-
-    @Test func `who may be woken later is woken with another one`() {
-        var sleepers = Sleepers<String>()
-        sleepers.lieDown(1, until: at(1), latest: at(3), "patient")
-        sleepers.lieDown(2, until: at(2), latest: at(2), "other")
-        #expect(sleepers.next == at(2))
-        #expect(sleepers.due(at(2)) == ["patient", "other"])
-    }
-
-    @Test func `who is removed wakes nobody`() {
-        var sleepers = Sleepers<String>()
-        sleepers.lieDown(1, until: at(1), latest: at(1), "a")
-        sleepers.lieDown(2, until: at(2), latest: at(2), "b")
-        #expect(sleepers.remove(1) == "a")
-        #expect(sleepers.remove(1) == nil)
-        #expect(sleepers.next == at(2))
-    }
-}
-
 @Suite(.timeLimit(.minutes(1))) struct TickLoopTests {
     @Test func `a sleep whose time has come ends`() async throws {
-        let loop = try TickLoop()
+        let loop = TickLoop()
         try await loop.clock.sleep(until: loop.clock.now.advanced(by: .seconds(-1)))
         try await loop.clock.sleep(until: loop.clock.now)
         await loop.shutDown()
     }
 
+    @Test func `after a suspend a sleep that is over ends, and others go on`() async throws {
+        let loop = TickLoop()
+        let clock = loop.clock
+        let long = Task { try await clock.sleep(until: clock.now.advanced(by: .seconds(3600))) }
+        let short = Task { try await clock.sleep(until: clock.now.advanced(by: .milliseconds(1))) }
+        for _ in 0..<100 { clock.machineResumed() }
+        try await short.value
+        long.cancel()
+        await #expect(throws: CancellationError.self) { try await long.value }
+        await loop.shutDown()
+    }
+
     @Test func `a cancelled sleep ends at once, and leaves the others`() async throws {
-        let loop = try TickLoop()
+        let loop = TickLoop()
         let clock = loop.clock
         let long = Task { try await clock.sleep(until: clock.now.advanced(by: .seconds(3600))) }
         let cancelled = Task { try await clock.sleep(until: clock.now.advanced(by: .seconds(1800))) }
@@ -60,7 +37,7 @@ import Testing
     }
 
     @Test func `a sleep of a task that was cancelled before does not begin`() async throws {
-        let loop = try TickLoop()
+        let loop = TickLoop()
         let clock = loop.clock
         let task = Task {
             while !Task.isCancelled { await Task.yield() }
@@ -72,7 +49,7 @@ import Testing
     }
 
     @Test func `what runs on it runs on its one thread, after a sleep too, and its children`() async throws {
-        let loop = try TickLoop()
+        let loop = TickLoop()
         let (clock, eventLoop) = (loop.clock, loop.eventLoop)
         let task = Task(executorPreference: loop.executor) {
             var seen = [eventLoop.inEventLoop]
@@ -90,7 +67,7 @@ import Testing
     }
 
     @Test func `what is begun from many threads is run, all of it, and in its order`() async throws {
-        let loop = try TickLoop()
+        let loop = TickLoop()
         let eventLoop = loop.eventLoop
         let isFinished = await withTaskGroup(of: Bool.self) { group in
             for _ in 0..<8 {

@@ -1,6 +1,5 @@
 import BTCPriceCore
 import BTCPriceAPI
-import FoundationEssentials
 import TestSupport
 import Testing
 import Varlink
@@ -17,8 +16,8 @@ import Varlink
         /// `CLOCK_BOOTTIME`, milliseconds.
         var now: Int64 = 0
 
-        init(holding state: PriceState? = sample(1), limits: ServerLimits = limits(), isQuick: Bool = true) {
-            connection = Connection(limits: limits, at: 0, isQuick: isQuick)
+        init(holding state: PriceState? = sample(1), limits: ServerLimits = limits()) {
+            connection = Connection(limits: limits, at: 0)
             replies = ConnectionTests.replies(limits)
             if let state { replies.show(state, version: UInt64(state.tick)) }
         }
@@ -26,7 +25,7 @@ import Varlink
         mutating func sends(_ text: String) -> Connection.Request? { sends(Array(text.utf8)) }
 
         mutating func sends(_ bytes: [UInt8]) -> Connection.Request? {
-            connection.received(bytes.span, replies: &replies, at: now)
+            connection.received(bytes[...], replies: &replies, at: now)
         }
 
         /// Takes all that waits, `step` bytes at a time.
@@ -60,7 +59,7 @@ import Varlink
         PriceState(
             tick: tick, freshness: .fresh,
             quote: PriceQuote(
-                value: Decimal(tick), currency: "USD", timestamp: Timestamp(milliseconds: 0), source: "binance",
+                value: Price(tick), currency: "USD", timestamp: Timestamp(milliseconds: 0), source: "binance",
                 market: "BTC/USDT"),
             observedBoottime: 0, confirmation: .single, failure: nil, freshUntil: 2000)
     }
@@ -70,12 +69,12 @@ import Varlink
 
     private func ticks(_ replies: [String]) -> [Int64] {
         replies.compactMap { text in
-            (try? Reply(decoding: Array(text.utf8)))?.parameters["state"]?.objectValue?["tick"]?.integerValue
+            (try? Reply(decoding: Array(text.utf8)[...]))?.parameters["state"]?.objectValue?["tick"]?.integerValue
         }
     }
 
     private func error(_ replies: [String]) -> String? {
-        replies.first.flatMap { try? Reply(decoding: Array($0.utf8)) }?.error
+        replies.first.flatMap { try? Reply(decoding: Array($0.utf8)[...]) }?.error
     }
 
     @Test func `a call is answered from what is held`() {
@@ -186,7 +185,7 @@ import Varlink
     @Test func `of a client that has gone the orders are left, in their order`() {
         func orders(_ text: String, in client: inout Client) -> [PriceCall] {
             let bytes = Array(text.utf8)
-            return client.connection.lastOrders(bytes.span)
+            return client.connection.lastOrders(bytes[...])
         }
         func order(_ name: String) -> String {
             #"{"method":"io.btcpriced.Price.\#(name)","oneway":true}"# + "\0"
@@ -327,78 +326,17 @@ import Varlink
         #expect(client.replies.limits.sweepPeriod == nil)
     }
 
-    // MARK: The quick way
-
-    /// What a client sees and what is counted, by the quick way and by the parser's, for the same bytes in the same pieces.
-    private func held(_ pieces: [[UInt8]], holding: PriceState? = sample(1), queued: Int = 4096, reads: [Int]) {
-        var quick = Client(holding: holding, limits: Self.limits(queued: queued))
-        var whole = Client(holding: holding, limits: Self.limits(queued: queued), isQuick: false)
-        for (index, piece) in pieces.enumerated() {
-            guard quick.connection.wantsInput == whole.connection.wantsInput, quick.connection.wantsInput else { break }
-            let requests = (quick.sends(piece), whole.sends(piece))
-            #expect(requests.0 == requests.1, "\(pieces)")
-            if requests.0 == .watch { break }
-            if quick.connection.wantsOutput, whole.connection.wantsOutput,
-                let step = reads[index % reads.count] as Int?, step > 0
-            {
-                quick.takes(step)
-                whole.takes(step)
-            }
-            let proceeded = (
-                quick.connection.proceed(replies: &quick.replies, at: 0),
-                whole.connection.proceed(replies: &whole.replies, at: 0)
-            )
-            #expect(proceeded.0 == proceeded.1)
-        }
-        #expect(quick.connection.isFinished == whole.connection.isFinished)
-        #expect(quick.connection.patience == whole.connection.patience)
-        #expect(quick.reads() == whole.reads(), "\(pieces.map { String(decoding: $0, as: UTF8.self) })")
-        #expect(quick.replies.counts == whole.replies.counts)
-        #expect(quick.connection.interest == whole.connection.interest)
-    }
-
-    @Test func `the quick way is the parser's, however calls are cut, changed and heaped`() {
-        let calls = [
-            Self.getPrice, Self.getPrice, Self.getPrice, Self.watchPrice, " " + Self.getPrice,
-            #"{"method":"io.btcpriced.Price.GetPrice","parameters":{}}"# + "\0",
-            #"{"method":"io.btcpriced.Price.GetPrice","oneway":true}"# + "\0",
-            #"{"method":"io.btcpriced.Price.GetPrice","parameters":{"cachePolicy":"noCache"}}"# + "\0",
-            #"{"method":"org.varlink.service.GetInfo"}"# + "\0", #"{"method":"io.btcpriced.Price.GetPricf"}"# + "\0",
-            "{}\0", "\0", "junk\0", #"{"method":"io.btcpriced.Price.GetPrice"}"#,
-        ].map { Array($0.utf8) }
-        var generator = SeededGenerator.announced()
-        for _ in 0..<250 {
-            var bytes = (0..<Int.random(in: 1...12, using: &generator)).flatMap { _ in
-                calls.randomElement(using: &generator) ?? []
-            }
-            if Int.random(in: 0..<4, using: &generator) == 0 {
-                bytes[Int.random(in: 0..<bytes.count, using: &generator)] = UInt8.random(in: 0...255, using: &generator)
-            }
-            var pieces: [[UInt8]] = []
-            while !bytes.isEmpty {
-                let count =
-                    Bool.random(using: &generator) ? bytes.count : Int.random(in: 1...bytes.count, using: &generator)
-                pieces.append(Array(bytes.prefix(count)))
-                bytes.removeFirst(count)
-            }
-            held(
-                pieces, holding: Int.random(in: 0..<8, using: &generator) == 0 ? nil : Self.sample(1),
-                queued: [300, 1000, 100_000].randomElement(using: &generator) ?? 0,
-                reads: (0..<3).map { _ in [0, 7, 400, .max].randomElement(using: &generator) ?? 0 })
-        }
-    }
-
-    @Test func `the quick way takes what our own client sends`() {
-        var counted = Client()
-        let bytes = PriceCall.getPrice(.localFirst).encoded
-        #expect(QuickCall.getPriceLength == bytes.count)
-        let beginning = Array(bytes.dropLast())
-        let (isOne, isBeginning) = (
-            QuickCall.isGetPrice(bytes.span, at: 0), QuickCall.isGetPrice(beginning.span, at: 0)
-        )
-        #expect(isOne && !isBeginning)
-        #expect(counted.sends(bytes + bytes) == nil)
-        #expect(counted.replies.counts.calls == 2 && counted.replies.counts.priceCalls == 2)
+    @Test(arguments: [
+        #"{"method":"io.btcpriced.Price.GetPrice","parameters":{}}"#,
+        #"{"method": "io.btcpriced.Price.GetPrice", "parameters": {}}"#,
+        #" { "parameters" : { "cachePolicy" : null } , "method" : "io.btcpriced.Price.GetPric\u0065", "more": false }"#,
+    ])
+    func `the same call gets the same reply, however it is written`(text: String) {
+        var (plain, other) = (Client(), Client())
+        #expect(plain.sends(Self.getPrice + Self.getPrice) == nil)
+        #expect(other.sends(text + "\0" + text + "\0") == nil)
+        #expect(plain.reads() == other.reads())
+        #expect(other.replies.counts.calls == 2 && other.replies.counts.priceCalls == 2)
     }
 
     private func state(_ tick: Int64) -> [UInt8] {

@@ -41,8 +41,9 @@ final class CertificationServer: Sendable {
 
     /// The replies to a call, in order.
     fileprivate func replies(to call: Call) -> [Reply] {
-        guard let (interface, method) = call.target else { return [.methodNotFound(call.method)] }
-        if interface == ServiceInterface.name { return [service.reply(to: method, call)] }
+        guard let interface = call.interface else { return [.methodNotFound(call.method)] }
+        if interface == ServiceInterface.name { return [service.reply(to: call)] }
+        let method = call.name
         guard interface == Certification.name else { return [.interfaceNotFound(String(interface))] }
         guard case .method(let parameters, let result)? = definition.member(method)?.kind else {
             return [.methodNotFound(call.method)]
@@ -50,9 +51,9 @@ final class CertificationServer: Sendable {
         do {
             try definition.check(call.parameters, parameters)
         } catch {
-            return [.invalidParameter(error.path)]
+            return [.invalidParameter(JSONValue(.string(error.path)))]
         }
-        let replies = judge(call, String(method))
+        let replies = judge(call, method)
         // Ours have to be as the definition has them, too.
         for reply in replies where reply.error == nil {
             do {
@@ -70,7 +71,7 @@ final class CertificationServer: Sendable {
             clients.withLock { $0[id] = 1 }
             return [Reply(parameters: ["client_id": .string(id)])]
         }
-        var parameters = call.parameters
+        var parameters = call.parameters.tree
         let id = parameters["client_id"]?.stringValue ?? ""
         parameters["client_id"] = nil
         guard let place = clients.withLock({ $0[id] }) else {

@@ -1,6 +1,5 @@
 import BTCPriceCore
 import ExchangeSimulator
-import FoundationEssentials
 import Synchronization
 import TestSupport
 
@@ -132,7 +131,7 @@ extension VirtualExchange.State {
         let cents = 6_890_000 + Int.random(in: -5000...5000, using: &generator)
         let time = VirtualDaemon.wallStart + now.wholeMilliseconds
         return LoadedPrice(
-            value: Decimal(cents) / 100,
+            value: Price(Int64(cents), scale: 2),
             mark: VenueMark(
                 time: source.tells.contains(.time) ? Timestamp(milliseconds: time) : nil,
                 trade: source.tells.contains(.trade) ? trades : nil))

@@ -117,7 +117,7 @@ extension Incident {
             var fair = fair(source, at: read)
             // Converted, it is a dollar price.
             if state.conversion != nil { fair *= peg(read) }
-            let error = (state.quote?.value.approximate ?? .nan) / fair - 1
+            let error = (state.quote?.value.approximate ?? 0) / fair - 1
             shown.update { $0.ticks.append(Shown.Tick(seconds: seconds, state: state, error: error)) }
         }
         try await clock.sleep(until: clock.now.advanced(by: .seconds(seconds) - .milliseconds(500)))

@@ -1,6 +1,5 @@
 import BTCPriceCore
 import BTCPriceNetworking
-import FoundationEssentials
 import Synchronization
 
 /// What a venue answers to one question.
@@ -69,8 +68,8 @@ final class ScriptedVenue: PriceLoader {
         }
     }
 
-    private func tetherRate(_ seconds: Double) -> Decimal? {
-        source.tells.contains(.tetherRate) ? Decimal(Int64((peg(seconds) * 10_000).rounded())) / 10_000 : nil
+    private func tetherRate(_ seconds: Double) -> Price? {
+        source.tells.contains(.tetherRate) ? Price(Int64((peg(seconds) * 10_000).rounded()), scale: 4) : nil
     }
 
     private func ordinaryMark(_ seconds: Double) -> VenueMark {
@@ -81,14 +80,14 @@ final class ScriptedVenue: PriceLoader {
     }
 }
 
-extension Decimal {
+extension Price {
     /// A price to the cent. Below zero and beyond an integer as they come.
-    static func cents(_ value: Double) -> Decimal {
-        abs(value) < 1e15 ? Decimal(Int64((value * 100).rounded())) / 100 : Decimal(value)
+    static func cents(_ value: Double) -> Price {
+        abs(value) < 1e15 ? Price(Int64((value * 100).rounded()), scale: 2) : Price("\(value)") ?? 0
     }
 
     /// For comparing.
-    var approximate: Double { Double(description) ?? .nan }
+    var approximate: Double { double }
 }
 
 extension VirtualClock.Instant {

@@ -204,7 +204,7 @@ def _():
     reporting.terminate()
     equal((reporting.wait(timeout=3), reporting.stderr.read()), (-signal.SIGTERM, ""))
     result = btcctl(place, "current")
-    assert "It is there and does not answer" in result.err, result
+    assert "The daemon is running but does not respond" in result.err, result
     equal(waiting.wait(timeout=10), 75)
     told = waiting.stderr.read()
     assert told.startswith("btcctl: waiting: ") and told.count("no answer") == 2, told

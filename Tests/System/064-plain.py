@@ -129,7 +129,7 @@ def _():
     place, simulator = Place(), replaying("68901.23")
     daemon = Daemon(place, simulator.urls, "--tick-pause-when-idle", "1")
     fresh(place)
-    wait_until(lambda: daemon.said("stand still until somebody does"), seconds=20, what="the pause")
+    wait_until(lambda: daemon.said("the ticks stop until one does"), seconds=20, what="the pause")
     time.sleep(2.5)
     result = btcctl(place, "current")
     assert result.err.startswith("Paused. Displaying last updated value from "), result

@@ -149,7 +149,7 @@ while time.monotonic() < end:
 def _():
     place, simulator = Place(), replaying("68901.23")
     daemon = Daemon(place, simulator.urls, "--currency-usdt", "convert", sources=("binance",))
-    wait_until(lambda: daemon.said("no configured source tells what a USDT is worth"), what="the warning")
+    wait_until(lambda: daemon.said("no configured source has the rate of USDT"), what="the warning")
     daemon.stop()
     place = Place()
     daemon = Daemon(place, simulator.urls, "--currency-usdt", "convert", sources=("binance", "kraken"))

@@ -113,7 +113,7 @@ def _():
     sources = ["binance", "cryptocompare"]
     daemon = Daemon(place, simulator.urls, sources=sources)
     time.sleep(2.5)
-    equal(len([l for l in daemon.lines if "cryptocompare is passed over: it needs a key" in l]), 1)
+    equal(len([l for l in daemon.lines if "cryptocompare is skipped: it needs a key" in l]), 1)
     equal(simulator.requests()["cryptocompare"], 0)
     daemon.stop()
     with open(f"{place.state}/cryptocompare-api-key", "w") as file:

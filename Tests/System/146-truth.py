@@ -132,7 +132,7 @@ def _():
     equal((result.status, result.err), (0, ""))
     lines = result.out.splitlines()
     equal(lines[0], "Requested again from the next tick on: binance, coinbase, bitstamp.")
-    assert re.fullmatch(r"Kept: kraken, cooldown until .*, which it asked for: rate limited for 500 s: HTTP 429\.", lines[1]), lines
+    assert re.fullmatch(r"Kept: kraken, cooldown until .*, as the exchange asked: rate limited for 500 s: HTTP 429\.", lines[1]), lines
     equal(fresh(place)["quote"]["source"], "binance")
     equal(btcctl(place, "retry", "binance").out, "There is no cooldown to forget.\n")
     equal(btcctl(place, "retry", "nobody").status, 64)

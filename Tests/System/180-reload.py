@@ -57,7 +57,7 @@ def _():
     watch = Watch(daemon.place, "--json")
     wait_until(lambda: len(watch.lines) > 1, what="lines")
     said = daemon.reload('sources = ["bitstamp", "binance"]\ntick.interval-ms = 300\ntick.pause-when-idle = 77\nlog.level = "debug"\n')
-    assert said.endswith("was read anew: sources, tick.interval-ms, tick.pause-when-idle, log.level."), said
+    assert said.endswith("was reloaded: sources, tick.interval-ms, tick.pause-when-idle, log.level."), said
     wait_until(lambda: watch.states[-1]["quote"]["source"] == "bitstamp", what="the new source")
     equal(daemon.status()["ticks"]["intervalMs"], 300)
     wait_until(lambda: any(" began " in line for line in daemon.lines), what="a line of the new level")

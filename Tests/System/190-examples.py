@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every example in README and manuals, run as it stands there. An example that nobody here runs fails the test.
+"""Every example in README, docs and manuals, run as it stands there. An example that nobody here runs fails the test.
 
 Those that need a systemd are run in the machines of 200-package.py."""
 
@@ -106,14 +106,6 @@ def readme_stale(room, text):
         matches(pattern, found)
 
 
-def readme_json(room, text):
-    (command,), shown = commands(text)
-    status, out, _ = room.run(command)
-    equal(status, 0)
-    mine, theirs = json.loads(out), json.loads("".join(shown))
-    equal((list(mine), list(mine["quote"])), (list(theirs), list(theirs["quote"])))
-
-
 def readme_watch(room, text):
     (command,), shown = commands(text)
     matches(LINE, room.lines(command, 1)[0])
@@ -123,24 +115,10 @@ def readme_watch(room, text):
     matches("[▁▂▃▄▅▆▇█]+", shown[2])
 
 
-def same(room, text):
-    """What is printed is what stands there, at this price."""
-    (command,), shown = commands(text)
-    equal(room.run(command), (0, "".join(f"{line}\n" for line in shown), ""))
-
-
-def readme_sources(room, text):
-    (command,), shown = commands(text)
-    status, out, _ = room.run(command)
-    equal((status, out.splitlines()[0].split()), (0, shown[0].split()))
-
-
-def readme_varlink(room, text):
-    if not os.environ.get("VARLINK_PYTHON"):
-        raise Skip("VARLINK_PYTHON names no Python with the varlink package")
-    for command, wanted in zip(commands(text)[0], ("method GetPrice", '"freshness":"fresh"'), strict=True):
-        _, out, err = room.run(command)
-        assert wanted in out, (command, out, err)
+def a_script(room, text):
+    equal(room.run(text), (0, "One bitcoin is worth 68901.23 dollars.\n", ""))
+    _, out, err = room.run(text.replace("1m", "0"))
+    assert out == "" and err.endswith("no price, status 75\n"), (out, err)
 
 
 def simulator_script(room, text):
@@ -293,9 +271,13 @@ def elsewhere(script, *words):
 IN_MACHINES = elsewhere("Tests/System/200-package.py", 'do("systemctl enable")', 'do("journalctl")', 'do("install -d")', 'do("editor")')
 WHOLE = [
     ("README.md", "$ btcctl current\nAug 25, 14:30 - $68,901.23\nFailed", readme_stale), ("README.md", "$ btcctl current\n", readme_current),
-    ("README.md", "$ btcctl current --json", readme_json), ("README.md", "$ btcctl watch\n", readme_watch),
-    ("README.md", "$ btcctl convert", same), ("README.md", "$ btcctl watch --above", alarm), ("README.md", "$ btcctl sources", readme_sources),
-    ("README.md", "$ python3", readme_varlink), ("README.md", "# venue", simulator_script),
+    ("README.md", "$ btcctl watch\n", readme_watch), ("README.md", "$ btcctl watch --above", alarm),
+    ("README.md", '"custom/btc"', bar_line), ("README.md", "import json", age_in_python), ("README.md", "if price=", a_script),
+    ("simulator.md", "# venue", simulator_script),
+    ("configuration.md", "# /etc", whole_file), ("configuration.md", "/etc/btc-priced/config.toml, line", diagnostic),
+    ("privacy.md", "# /etc", whole_file),
+    ("interface.md", "S=UNIX", with_socat), ("interface.md", "S=/run", elsewhere("Tests/System/200-package.py", "varlinkctl")),
+    ("interface.md", "S=unix:", pythons_varlink), ("interface.md", "import json", age_in_python),
     ("README.md", "make run ", elsewhere("Tests/System/110-run.py", '"scripts" / "run"')),
     ("README.md", "make deb\n", elsewhere("Tests/System/200-package.py", '"dpkg", "-i"', '"status"')),
     ("btcctl.1", "Aug 25", shown_text), ("btcctl.1", "Failed to update", shown_text), ("btcctl.1", "btcctl watch --above", alarm),

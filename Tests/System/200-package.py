@@ -345,7 +345,7 @@ def _(machine):
     machine.systemctl("reload", UNIT)
     wait_until(lambda: watching.states[-1]["quote"]["source"] == "binance", what="the old order")
     journal = machine.journal("-u", UNIT)
-    assert "The configuration was read anew: sources, tick.interval-ms." in journal, journal
+    assert "The configuration was reloaded: sources, tick.interval-ms." in journal, journal
     for bad, complaint in (
         ("tick.interval-ms = 5\n", f"{CONFIGURATION_PATH}, line 4: tick.interval-ms = 5: must be a whole number from 100 to 3600000"),
         ("tick.intervall = 5\n", f"{CONFIGURATION_PATH}, line 4: unknown key tick.intervall"),

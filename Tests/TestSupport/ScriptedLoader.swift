@@ -62,7 +62,7 @@ package final class ScriptedLoader: PriceLoader {
 
     /// Answers the oldest open ask.
     package func answer(_ price: String, mark: VenueMark = VenueMark()) {
-        give(.success(LoadedPrice(value: Decimal(string: price) ?? .nan, mark: mark)))
+        give(.success(LoadedPrice(value: Price(price) ?? 0, mark: mark)))
     }
 
     /// Fails the oldest open ask.

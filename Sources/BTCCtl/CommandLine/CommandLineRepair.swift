@@ -1,16 +1,16 @@
-/// What people type, brought into the form that the parser reads: global options may stand before the command.
+/// Brings the command line into the form that the parser reads: options may come before the command.
 struct CommandLineRepair {
     /// The commands.
     static let verbs = [
         "current", "watch", "wait", "convert", "status", "sources", "pause", "resume", "retry", "help",
     ]
-    /// What people call them elsewhere.
+    /// Common other names for the commands.
     private static let otherNames = [
         "price": "current", "get": "current", "show": "current", "now": "current", "follow": "watch", "tail": "watch",
         "stream": "watch", "calc": "convert", "info": "status", "list": "sources", "exchanges": "sources",
         "stop": "pause", "start": "resume", "continue": "resume",
     ]
-    /// Options that take a value of their own.
+    /// Options with a separate value.
     private static let valued: Set<String> = [
         "--socket", "--format", "--bar", "--max-age", "--color", "--exec", "--above", "--below", "--change",
         "--timeout",
@@ -18,7 +18,7 @@ struct CommandLineRepair {
 
     /// The arguments with the command first.
     let arguments: [String]
-    /// What is wrong with the command, in one line; `nil` if nothing is.
+    /// What is wrong with the command, in one line; `nil` if it is valid.
     private(set) var complaint: String?
     /// The command, if there is one.
     private(set) var verb: String?
@@ -28,7 +28,7 @@ struct CommandLineRepair {
         while index < given.count, given[index].hasPrefix("-") {
             index += Self.valued.contains(given[index]) ? 2 : 1
         }
-        // The parser's own: scripts for completions, and what they call.
+        // Options of the parser itself: completion scripts and their calls.
         let isForParser = given.first.map { $0.hasPrefix("--generate-completion-script") || $0 == "---completion" }
         guard index < given.count, isForParser != true else {
             arguments = given
@@ -53,7 +53,7 @@ struct CommandLineRepair {
         return nearest.0
     }
 
-    /// How many letters have to be put in, taken out, changed, or swapped with the next one (Damerau and Levenshtein's distance).
+    /// The number of insertions, deletions, changes and swaps of neighbouring letters (Damerau-Levenshtein distance).
     private static func distance(_ first: String, _ second: String) -> Int {
         let (a, b) = (Array(first), Array(second))
         var before: [Int] = []

@@ -1,18 +1,18 @@
-// `environ` is a variable of C's, which only this thread uses.
+// Only this thread uses C's `environ`.
 @preconcurrency import Glibc
 
-/// Starts a command beside us.
+/// Starts a command in a child process.
 enum CommandStart {
-    /// Why it could not be started.
+    /// Why the command could not be started.
     struct Failure: Error {
         let reason: String
     }
 
-    /// Starts `sh -c command` with nothing to read, on our own standard output and error.
-    /// - Parameter adding: Variables beside those of our own environment.
-    /// - Returns: Its process, a child of ours.
+    /// Starts `sh -c command` with standard input from /dev/null and this process's standard output and error.
+    /// - Parameter adding: Variables to add to this process's environment.
+    /// - Returns: The process ID of the child.
     static func shell(_ command: String, adding: [(name: String, value: String)]) throws(Failure) -> pid_t {
-        // Through our own environment, so that what is in it already is handed on byte for byte.
+        // Set in this process's environment, so that the existing variables are inherited byte for byte.
         for (name, value) in adding { setenv(name, value, 1) }
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -27,7 +27,7 @@ enum CommandStart {
         return process
     }
 
-    /// A list of C strings that ends with a null pointer.
+    /// Passes C strings to `body`, with a null pointer at the end.
     private static func withStrings<Result>(
         _ texts: [String], _ body: ([UnsafeMutablePointer<CChar>?]) -> Result
     ) -> Result {

@@ -1,9 +1,8 @@
 import ArgumentParser
 import BTCPriceCore
-import BTCPriceVarlink
-import FoundationEssentials
+import BTCPriceAPI
 
-/// The whole command line, as ArgumentParser reads it.
+/// The whole command line for ArgumentParser.
 struct BTCCtlCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "btcctl",
@@ -24,9 +23,9 @@ struct BTCCtlCommand: ParsableCommand {
         ])
 }
 
-/// A command that can be read both ways.
+/// A command that yields an ``Invocation``.
 protocol InvocationCommand: ParsableCommand {
-    /// - Throws: ArgumentParser's `ValidationError` for options that do not go together.
+    /// - Throws: ArgumentParser's `ValidationError` for options that exclude each other.
     func invocation() throws -> Invocation
 }
 
@@ -71,13 +70,15 @@ struct WatchCommand: InvocationCommand {
               btcctl watch --bar waybar
               btcctl watch --above 70k --exec 'notify-send "Bitcoin $BTCCTL_PRICE"'
 
-            On a terminal it is redrawn in place; on a pipe every tick is a line of its own. It survives a restart of the daemon. \
-            With --exec it prints nothing itself, and runs the command with sh: at each change of the price or of its freshness, or \
-            only when one of --above, --below and --change begins to hold; not for an unconfirmed price, unless --unconfirmed is given. \
-            The environment has BTCCTL_VALUE, BTCCTL_PREVIOUS_VALUE, BTCCTL_DIRECTION and others (see the manual); never two run at once.
+            On a terminal, the price is redrawn in place. On a pipe, each tick is one line. The watch survives a restart of the daemon.
+
+            With --exec, watch prints nothing and runs the command with sh at each change of the price or of its freshness. With --above, \
+            --below or --change, it runs the command when the condition begins to hold. An unconfirmed price counts only with \
+            --unconfirmed. The environment of the command has BTCCTL_VALUE, BTCCTL_PREVIOUS_VALUE, BTCCTL_DIRECTION and others, see \
+            btcctl(1). Only one command runs at a time.
 
             Exit status: 64 for a wrong command line, 69 if the daemon can't be reached at the start, 74 if standard output can't be \
-            written. With --bar it waits for the daemon instead, and shows that.
+            written. With --bar, it waits for the daemon and shows the error meanwhile.
             """)
 
     @OptionGroup var socketOption: SocketOption
@@ -111,19 +112,19 @@ struct WatchCommand: InvocationCommand {
 
 struct WaitCommand: InvocationCommand {
     static let configuration = CommandConfiguration(
-        commandName: "wait", abstract: "Wait until there is a fresh price, or one as wanted, and print it.",
+        commandName: "wait", abstract: "Wait for a fresh price, or for one that meets a condition, and print it.",
         discussion: """
             Examples:
               btcctl wait --timeout 30s && start-the-shop
               btcctl wait --above 70k
               btcctl wait --change 2% --format 'moved to {price}'
 
-            A daemon that is not there is waited for, too. --change counts from the first fresh price. An unconfirmed price does not \
-            count, unless --unconfirmed is given.
+            If the daemon is not running, wait for it too. --change is measured from the first fresh price. An unconfirmed price counts \
+            only with --unconfirmed.
 
-            Exit status: 0 with a fresh price, or once the one condition holds; of several conditions 10 for --above, 11 for --below, \
-            12 for --change; 64 for a wrong command line, 69 if what answers is no btc-priced of this age, 74 if standard output can't \
-            be written, 75 if it did not come within --timeout.
+            Exit status: 0 with a fresh price, or if the only condition holds; with several conditions, 10 if --above holds, 11 if \
+            --below holds, 12 if --change holds; 64 for a wrong command line, 69 if the daemon's response is not understood, 74 if \
+            standard output can't be written, 75 if the price did not come within --timeout.
             """)
 
     @OptionGroup var socketOption: SocketOption
@@ -153,8 +154,8 @@ struct ConvertCommand: InvocationCommand {
               btcctl convert 250usd 70k       what 250 and 70,000 dollars buy
               btcctl convert 0.5 btc --raw    the exact number of dollars alone
 
-            An amount is 0.05btc, .5 btc, 100000sat, 250usd, '$70,000' or 70k; without one it is a dollar, so that its satoshis are \
-            printed. What dollars buy is rounded to satoshis; all else is exact, with --raw and --json to the last digit.
+            An amount is 0.05btc, .5 btc, 100000sat, 250usd, '$70,000' or 70k; without an amount, one dollar is \
+            converted. Dollars are converted to whole satoshis. All other conversions are exact to 18 digits; --raw and --json print them all.
 
             Exit status: 0 with a price (a stale one says so on standard error), 1 with none, 64 for a wrong command line, 69 if the \
             daemon can't be reached, 74 if standard output can't be written, 75 if the price is older than --max-age.
@@ -180,7 +181,7 @@ struct ConvertCommand: InvocationCommand {
                 form: raw ? .raw : output.json ? .json : .text))
     }
 
-    /// A number and its unit may be two words: `0.05 btc`.
+    /// Joins a number and its unit if they are two words: `0.05 btc`.
     private static func joined(_ words: [String]) -> [String] {
         var texts: [String] = []
         for word in words {
@@ -194,7 +195,7 @@ struct ConvertCommand: InvocationCommand {
     }
 
     private static func amount(_ text: String) throws -> Amount {
-        // Thousands and millions without a unit are dollars.
+        // A number with k or M and no unit is in dollars.
         guard let amount = Amount(text, unit: text.last.map { "kKmM".contains($0) } == true ? .usd : nil) else {
             throw ValidationError(
                 "'\(text)' is no amount: a number of at most \(Amount.mostDigits) digits and a unit, such as 0.05btc, 100000sat, 250usd"

@@ -2,8 +2,8 @@ import BTCPriceCore
 import BTCPriceFeature
 
 extension Invocation {
-    /// Reads the forms that status bars and scripts use all the time, without the cost of a whole parser. Whatever it does not
-    /// know for sure is `nil` and goes to ArgumentParser; a test holds the two to the same meaning.
+    /// Reads the forms that status bars and scripts use most, without the cost of the whole parser. Returns `nil` for everything
+    /// else, which ArgumentParser then reads. A test checks that both give the same result.
     init?(hotForm arguments: some Collection<String>) {
         switch arguments.first {
         case "current":
@@ -20,7 +20,7 @@ extension Invocation {
     }
 }
 
-/// The words of a hot form after its verb: each at most once, a value behind its name.
+/// The options of a hot form. Each occurs at most once; a value follows its option.
 private struct HotWords {
     var socket: String?
     var policy = CachePolicy.localFirst

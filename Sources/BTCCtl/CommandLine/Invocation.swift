@@ -1,7 +1,7 @@
 import BTCPriceCore
 import BTCPriceFeature
 
-/// What the user wants, once the command line is read.
+/// A command with its options, read from the command line.
 enum Invocation: Equatable {
     case current(CurrentOptions)
     case watch(WatchOptions)
@@ -11,7 +11,7 @@ enum Invocation: Equatable {
     case change(ReportOptions.Change, socket: String?, json: Bool, timestamps: ReaderTimestampFormatter)
 }
 
-/// Whom to ask for a price, and how.
+/// The daemon to request the price from, and the policy.
 struct AskingOptions: Equatable {
     var socket: String?
     var policy = CachePolicy.localFirst
@@ -20,7 +20,7 @@ struct AskingOptions: Equatable {
 /// `btcctl current`
 struct CurrentOptions: Equatable {
     var asking = AskingOptions()
-    /// The oldest that the price may be.
+    /// The maximum age of the price.
     var maxAge: Duration?
     var output = PriceOutput()
 }
@@ -30,25 +30,25 @@ struct WatchOptions: Equatable {
     var socket: String?
     var output = PriceOutput()
     var color = ColorChoice.auto
-    /// What is run at each change, or when ``condition`` begins to hold.
+    /// The command to run at each change, or when ``condition`` begins to hold.
     var command: String?
-    /// Without one, every change of the price counts.
+    /// If it is empty, every change of the price counts.
     var condition = PriceCondition()
 }
 
 /// `btcctl wait`
 struct WaitOptions: Equatable {
     var socket: String?
-    /// `nil` for as long as it takes.
+    /// `nil` for no limit.
     var timeout: Duration?
-    /// Without one, any fresh price will do.
+    /// If it is empty, any fresh price is enough.
     var condition = PriceCondition()
     var output = PriceOutput()
 }
 
 /// `btcctl convert`
 struct ConvertOptions: Equatable {
-    /// What can be printed of an amount.
+    /// What is printed for an amount.
     enum Form: Equatable {
         case text
         case json
@@ -63,17 +63,15 @@ struct ConvertOptions: Equatable {
 
 /// `btcctl status` and `btcctl sources`
 struct ReportOptions: Equatable {
-    /// What is asked.
     enum Question: Equatable {
         case status
         case sources(isVerbose: Bool)
     }
 
-    /// What is changed.
     enum Change: Equatable {
         case pause
         case resume
-        /// Only of this source; `nil` for all.
+        /// For this source; `nil` for all.
         case retry(String?)
     }
 

@@ -3,17 +3,17 @@ import BTCPriceCore
 import BTCPriceFeature
 
 struct ReportOption: ParsableArguments {
-    @Flag(help: "Ask again every second, until stopped.")
+    @Flag(help: "Repeat the request every second, until stopped.")
     var watch = false
 }
 
 private let reportStatus =
-    "Exit status: 0 with an answer, 64 for a wrong command line, 69 if the daemon can't be reached (at the start, with --watch), "
+    "Exit status: 0 with a response, 64 for a wrong command line, 69 if the daemon can't be reached (at the start, with --watch), "
     + "74 if standard output can't be written."
 
 struct StatusCommand: InvocationCommand {
     static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "Show how the daemon is.",
+        commandName: "status", abstract: "Show the state of the daemon.",
         discussion: """
             Examples:
               btcctl status
@@ -64,13 +64,13 @@ struct SourcesCommand: InvocationCommand {
 private let changeStatus = """
     For root, the daemon's own user and the group btc-priced.
 
-    Exit status: 0 also where it was so already, 64 for a wrong command line, 69 if the daemon can't be reached, 77 for a user who \
-    may not.
+    Exit status: 0 on success, also if nothing had to change, 64 for a wrong command line, 69 if the daemon can't be reached, 77 \
+    if this user may not do that.
     """
 
 struct PauseCommand: InvocationCommand {
     static let configuration = CommandConfiguration(
-        commandName: "pause", abstract: "Halt the ticks until 'btcctl resume'.", discussion: changeStatus)
+        commandName: "pause", abstract: "Stop the ticks until 'btcctl resume'.", discussion: changeStatus)
 
     @OptionGroup var socketOption: SocketOption
     @OptionGroup var output: JSONOption
@@ -82,7 +82,7 @@ struct PauseCommand: InvocationCommand {
 
 struct ResumeCommand: InvocationCommand {
     static let configuration = CommandConfiguration(
-        commandName: "resume", abstract: "Have the ticks run again, the first at once.", discussion: changeStatus)
+        commandName: "resume", abstract: "Start the ticks again, the first one at once.", discussion: changeStatus)
 
     @OptionGroup var socketOption: SocketOption
     @OptionGroup var output: JSONOption
@@ -94,7 +94,7 @@ struct ResumeCommand: InvocationCommand {
 
 struct RetryCommand: InvocationCommand {
     static let configuration = CommandConfiguration(
-        commandName: "retry", abstract: "Forget the cooldowns of sources, so that the next tick requests them again.",
+        commandName: "retry", abstract: "Clear the cooldowns of sources, so that the next tick requests them again.",
         discussion: """
             Examples:
               sudo btcctl retry            all sources

@@ -1,9 +1,8 @@
 import ArgumentParser
 import BTCPriceCore
 import BTCPriceFeature
-import FoundationEssentials
 
-/// Groups of options that several verbs have.
+// Groups of options that several commands share.
 
 struct SocketOption: ParsableArguments {
     @Option(
@@ -19,10 +18,10 @@ struct JSONOption: ParsableArguments {
 }
 
 struct PolicyOptions: ParsableArguments {
-    @Flag(help: "Have the exchanges asked now; what is held where they don't answer.")
+    @Flag(help: "Request the price from the exchanges now; if that fails, show the held price.")
     var refresh = false
 
-    @Flag(help: "Have the exchanges asked now, or fail.")
+    @Flag(help: "Request the price from the exchanges now; if that fails, exit with status 1.")
     var noCache = false
 
     @Option(
@@ -56,13 +55,13 @@ struct FormOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Print this line, with values in it: '{price} {time} {age} {source}' and others.", valueName: "text"),
+            "Print this text with values filled in: '{price} {time} {age} {source}' and others.", valueName: "text"),
         transform: FormOptions.template)
     var format: FormatTemplate?
 
     @OptionGroup var times: TimeOptions
 
-    /// - Throws: Where two forms are asked for at once.
+    /// - Throws: `ValidationError` if more than one form is given.
     func output(bar: Bar? = nil) throws -> PriceOutput {
         let forms: [PriceOutput.Form?] = [
             json ? .json : nil, raw ? .raw : nil, format.map { .format($0) }, bar.map { .bar($0) },
@@ -90,7 +89,8 @@ extension ColorChoice: ExpressibleByArgument {}
 struct BarOption: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Print what this status bar reads: a valid line and the exit status 0 whatever fails.", valueName: "name"))
+            "Print the format of this status bar. On any failure, the line is still valid and the exit status 0.",
+            valueName: "name"))
     var bar: Bar?
 }
 
@@ -98,12 +98,12 @@ struct ConditionOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("The price is higher.", valueName: "dollars"),
         transform: { try positive($0, option: "--above") })
-    var above: Decimal?
+    var above: Price?
 
     @Option(
         help: ArgumentHelp("The price is lower.", valueName: "dollars"),
         transform: { try positive($0, option: "--below") })
-    var below: Decimal?
+    var below: Price?
 
     @Option(
         help: ArgumentHelp("The price has moved by so much, up or down: '2%', or '500' dollars.", valueName: "amount"),
@@ -134,8 +134,8 @@ struct ConditionOptions: ParsableArguments {
     }
 }
 
-/// A positive decimal number as it is given on the command line.
-private func positive(_ text: some StringProtocol, option: String) throws -> Decimal {
+/// Parses a positive decimal number.
+private func positive(_ text: some StringProtocol, option: String) throws -> Price {
     guard let amount = Amount(String(text), unit: .usd), amount.unit == .usd, amount.value > 0 else {
         let example = option == "--change" ? "such as 2% or 500" : "such as 70000, 70k or $70,000.50"
         throw ValidationError("\(option) is a positive number \(example)")
@@ -143,7 +143,7 @@ private func positive(_ text: some StringProtocol, option: String) throws -> Dec
     return amount.value
 }
 
-/// A duration as it is given on the command line: seconds, or with a unit.
+/// Parses a duration: seconds, or a number with the unit s, m, h or d.
 func seconds(_ text: String, option: String) throws -> Duration {
     let units: [Character: Double] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
     let unit = text.last.flatMap { units[$0] }

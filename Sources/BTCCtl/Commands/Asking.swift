@@ -1,11 +1,10 @@
-import BTCPriceClient
+import BTCPriceAPI
 import BTCPriceCore
 import BTCPriceFeature
-import BTCPriceVarlink
 import Glibc
 import Varlink
 
-/// `btcctl status` and `btcctl sources`: a question, once or every second.
+/// `btcctl status` and `btcctl sources`: one request, or one every second with `--watch`.
 struct Asking {
     private static let period: Duration = .seconds(1)
 
@@ -13,8 +12,8 @@ struct Asking {
     private var screen = Screen()
     private let isTerminal: Bool
 
-    /// Does it, and gives the exit status.
-    // Not inlined: what it is made of is set up at run time, which `current` need not wait for.
+    /// Runs the command and returns the exit status.
+    // Not inlined, so that `current` does not pay for the run-time setup of these types.
     @inline(never)
     static func run(_ options: ReportOptions) -> Int32 {
         var asking = Asking(options)
@@ -39,7 +38,7 @@ struct Asking {
                     Output.tell(error, json: options.json)
                     return error.status
                 }
-                // Said once, as long as it is the same.
+                // The same error is reported only once.
                 if isTerminal { show([error.message]) } else if error != lost { Output.tell(error, json: options.json) }
                 lost = error
             }
@@ -93,7 +92,7 @@ enum Changing {
                 let result = try Connecting.withDaemon(socket: socket) { connection throws(ClientError) in
                     try connection.retry(source)
                 }
-                for line in json ? [Output.json("retry", .object(result.json))] : lines(result, timestamps) {
+                for line in json ? [Output.json("retry", JSON(result.json))] : lines(result, timestamps) {
                     Output.line(line)
                 }
             }
@@ -111,7 +110,7 @@ enum Changing {
             result.retried.isEmpty
             ? [] : ["Requested again from the next tick on: \(result.retried.joined(separator: ", "))."]
         let kept = result.kept.map { kept in
-            "Kept: \(kept.source), cooldown until \(timestamps.string(from: kept.until)), which it asked for: \(kept.reason)."
+            "Kept: \(kept.source), cooldown until \(timestamps.string(from: kept.until)), as the exchange asked: \(kept.reason)."
         }
         return retried.isEmpty && kept.isEmpty ? ["There is no cooldown to forget."] : retried + kept
     }

@@ -1,18 +1,17 @@
-import BTCPriceClient
-import BTCPriceVarlink
+import BTCPriceAPI
 import Glibc
 import Varlink
 
-/// Finds a daemon that answers.
+/// Finds a daemon that responds.
 enum Connecting {
-    /// A variable of the environment.
+    /// Returns the value of an environment variable, or `nil` if it is not set.
     static func environment(_ name: String) -> String? {
         getenv(name).map { String(cString: $0) }
     }
 
-    /// Tries the sockets in order and does `body` with the first that answers.
-    /// - Parameter patience: How long one may take to let us connect.
-    /// - Throws: The complaint that names every path and what was wrong with it.
+    /// Tries the sockets in order and runs `body` with the first one that responds.
+    /// - Parameter patience: The timeout of the connection and of each call.
+    /// - Throws: ``Complaint``. If no socket responds, it names every path and its error.
     static func withDaemon<Result>(
         socket: String?, patience: Duration = .seconds(5), _ body: (inout PriceConnection) throws(ClientError) -> Result
     ) throws(Complaint) -> Result {
@@ -26,7 +25,7 @@ enum Connecting {
                 return try body(&connection)
             } catch {
                 switch error {
-                // A signal: one that does not end us has us ask again.
+                // A signal. If it does not end the process, retry.
                 case .interrupted:
                     Signals.endIfAsked()
                     continue

@@ -1,10 +1,9 @@
 import BTCPriceCore
 import BTCPriceFeature
-import BTCPriceVarlink
-import FoundationEssentials
+import BTCPriceAPI
 import Varlink
 
-/// `btcctl convert`: a line for each amount.
+/// `btcctl convert`: prints one line per amount.
 enum Convert {
     static func run(_ options: ConvertOptions) -> Int32 {
         do throws(Complaint) {
@@ -34,7 +33,7 @@ enum Convert {
         }
     }
 
-    /// `0.05 BTC = 5,000,000 sat = $3,445.06`: what was given, and then the others.
+    /// `0.05 BTC = 5,000,000 sat = $3,445.06`: the given amount, then the other units.
     private static func text(_ amount: Amount, _ converted: ConvertedAmount) -> String {
         let others = Amount.Unit.allCases.filter { $0 != amount.unit }
         return ([amount] + others.map { Amount(converted[$0], $0) })

@@ -1,42 +1,40 @@
 import BTCPriceCore
-import FoundationEssentials
 
-/// What `wait` waits for, and `watch --exec` runs a command at.
+/// What `wait` waits for, and when `watch --exec` runs its command.
 struct PriceCondition: Equatable {
-    /// A change of the price.
+    /// The size of a price change, up or down.
     enum Change: Equatable {
-        /// By so many dollars.
-        case dollars(Decimal)
-        /// By so many hundredths of the price at the beginning.
-        case percent(Decimal)
+        /// In dollars.
+        case dollars(Price)
+        /// In percent of the base price.
+        case percent(Price)
     }
 
-    /// Which of them holds.
     enum Kind: String, CaseIterable {
         case above
         case below
         case change
     }
 
-    /// Which prices count at all.
+    /// Which prices are considered.
     enum Trust: Equatable {
-        /// Unconfirmed ones, too.
+        /// All prices, unconfirmed ones included.
         case all
-        /// All but the unconfirmed ones.
+        /// All prices except unconfirmed ones.
         case usual
-        /// Those that a second source confirms in the same tick.
+        /// Only prices that a second source confirms in the same tick.
         case confirmed
     }
 
-    var above: Decimal?
-    var below: Decimal?
+    var above: Price?
+    var below: Price?
     var change: Change?
     var trust = Trust.usual
 
-    /// How many are asked for.
+    /// The number of conditions that are set.
     var count: Int { (above == nil ? 0 : 1) + (below == nil ? 0 : 1) + (change == nil ? 0 : 1) }
 
-    /// Whether a price counts.
+    /// Whether a price with this confirmation is considered.
     func trusts(_ confirmation: Confirmation?) -> Bool {
         switch trust {
         case .all: true
@@ -46,20 +44,20 @@ struct PriceCondition: Equatable {
     }
 }
 
-/// The conditions beside the prices that come. Each is told once, when it begins to hold; a change is counted from the first price,
-/// and then from the one at which it was told.
+/// Checks prices against the conditions. Each condition is reported once, when it begins to hold. A change is measured from the
+/// first price, then from the price at which a change was last reported.
 struct ConditionWatch {
     private let condition: PriceCondition
-    private var base: Decimal?
+    private var base: Price?
     private var holding: Set<PriceCondition.Kind> = []
 
     init(_ condition: PriceCondition) {
         self.condition = condition
     }
 
-    /// Takes a price.
-    /// - Returns: The first condition that began to hold with it, in the order above, below, change.
-    mutating func take(_ price: Decimal) -> PriceCondition.Kind? {
+    /// Checks the next price.
+    /// - Returns: The first condition that begins to hold at this price, in the order above, below, change.
+    mutating func take(_ price: Price) -> PriceCondition.Kind? {
         let from = base ?? price
         if base == nil { base = price }
         var begun: PriceCondition.Kind?
@@ -69,7 +67,7 @@ struct ConditionWatch {
                 continue
             }
             if holding.insert(kind).inserted, begun == nil { begun = kind }
-            // Counted anew from here.
+            // The next change is measured from this price.
             if kind == .change {
                 base = price
                 holding.remove(kind)
@@ -78,7 +76,7 @@ struct ConditionWatch {
         return begun
     }
 
-    private func holds(_ kind: PriceCondition.Kind, _ price: Decimal, from base: Decimal) -> Bool {
+    private func holds(_ kind: PriceCondition.Kind, _ price: Price, from base: Price) -> Bool {
         switch kind {
         case .above: condition.above.map { price > $0 } ?? false
         case .below: condition.below.map { price < $0 } ?? false

@@ -1,11 +1,10 @@
-import BTCPriceClient
+import BTCPriceAPI
 import BTCPriceCore
-import BTCPriceVarlink
 import Glibc
 import Varlink
 
-/// `btcctl wait`: until there is a fresh price, or one as it is wanted. A daemon that is not there is waited for, too: this is what other programs are
-/// ordered behind.
+/// `btcctl wait`: waits for a fresh price, or for one that meets a condition. If the daemon is not running, it waits for the daemon
+/// too, so that other programs can be ordered after it.
 struct Wait {
     private static let shortestPause: Duration = .milliseconds(50)
     private static let longestPause: Duration = .milliseconds(500)
@@ -15,13 +14,13 @@ struct Wait {
     private var conditions: ConditionWatch
     private let clock = ContinuousClock()
     private let deadline: ContinuousClock.Instant?
-    /// Why there is no fresh price yet.
+    /// Why there is no matching price yet.
     private var reason = "no answer"
     private var hasToldOfDaemon = false
     private var signals: Int32 = -1
 
-    /// Does it, and gives the exit status.
-    // Not inlined: what it is made of is set up at run time, which `current` need not wait for.
+    /// Runs the command and returns the exit status.
+    // Not inlined, so that `current` does not pay for the run-time setup of these types.
     @inline(never)
     static func run(_ options: WaitOptions) -> Int32 {
         var wait = Wait(options)
@@ -53,7 +52,7 @@ struct Wait {
                 tellOfDaemon()
             }
             if isOver {
-                let what = options.condition.count == 0 ? "No fresh price" : "No fresh price as wanted"
+                let what = options.condition.count == 0 ? "No fresh price" : "No fresh price that meets a condition"
                 return options.output.tell(.timedOut(options.timeout ?? .zero, what: what, reason))
             }
             Signals.wait(min(pause, timeLeft), on: signals)
@@ -66,9 +65,9 @@ struct Wait {
 
     private var isOver: Bool { timeLeft == .zero }
 
-    /// The first fresh state at which a condition holds, if there are any; `nil` once the time is over or the daemon is lost.
+    /// The first fresh state, or the first one that meets a condition if any are set; `nil` after the timeout or if the daemon is silent.
     private mutating func firstWantedState() throws(Complaint) -> (StateMessage, PriceCondition.Kind?)? {
-        // What lies ready is taken also without any time.
+        // Even with no time left, a state that is already available is read.
         let shortest: Duration = .milliseconds(100)
         return try Connecting.withDaemon(
             socket: options.socket, patience: min(.seconds(5), max(timeLeft, shortest))
@@ -96,9 +95,9 @@ struct Wait {
                     Signals.endIfAsked()
                     switch error {
                     case .interrupted: continue
-                    // After a silence a new watch shows whether the daemon still lives; where time is short, nothing is known.
-                    // The time is over, and the daemon has said why it is not so yet.
+                    // The time is over, and `reason` is from the last state.
                     case .timedOut where isHeard && isOver: return nil
+                    // No message, or too little time left: a new watch shows whether the daemon still runs.
                     case .timedOut:
                         reason = "\(error)"
                         tellOfDaemon()

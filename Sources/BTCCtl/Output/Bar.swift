@@ -2,19 +2,19 @@ import BTCPriceCore
 import BTCPriceFeature
 import Varlink
 
-/// A status bar, by the text that it reads.
+/// A status bar, and the format that it reads.
 enum Bar: String, CaseIterable {
     /// A custom module of Waybar with `return-type: json` (waybar-custom(5)).
     case waybar
-    /// A block of i3blocks with `format=json` (i3blocks(1)), in the words of the i3bar protocol.
+    /// A block of i3blocks with `format=json` (i3blocks(1)), in the i3bar protocol.
     case i3blocks
     /// A `custom/script` module of polybar, with its formatting tags.
     case polybar
 
-    /// How long a bar is kept waiting for an answer, which a daemon on the same machine has at once.
+    /// The timeout for a bar. A daemon on the same machine responds at once.
     static let patience: Duration = .seconds(1)
 
-    /// How it is with the price, as a class for a style sheet.
+    /// The condition of the price, as a class for a style sheet.
     enum Condition: String {
         case ok
         case unconfirmed
@@ -22,11 +22,11 @@ enum Bar: String, CaseIterable {
         case error
     }
 
-    /// What is shown, whatever the bar.
+    /// What is shown, independent of the bar.
     struct Content: Equatable {
-        /// Short: it stands in the bar.
+        /// The short text in the bar.
         var text: String
-        /// Long: it stands beside the pointer, where a bar has that.
+        /// The long text of the tooltip, if the bar has one.
         var detail: String
         var condition: Condition
         var direction: PriceDirection
@@ -43,7 +43,7 @@ enum Bar: String, CaseIterable {
             self.direction = direction
         }
 
-        /// A price that is not current stands with its time.
+        /// A price that is not current is shown with its time.
         init(_ state: PriceState, _ model: PriceViewModel) {
             guard let quote = state.quote else {
                 self = .failed([model.banner, model.reason].compactMap(\.self).joined(separator: " "))
@@ -60,12 +60,12 @@ enum Bar: String, CaseIterable {
         /// The price without its time.
         var short: String { String(text.prefix { $0 != " " }) }
 
-        /// The classes for a style sheet; a price that is old goes nowhere.
+        /// The classes for a style sheet. Only a current, confirmed price has a direction.
         var classes: [String] {
             condition == .ok && direction != .flat ? [condition.rawValue, direction.rawValue] : [condition.rawValue]
         }
 
-        /// Where there is no style sheet: readable on dark and on light, `#RRGGBB`. `nil` for the bar's own.
+        /// The colour for bars without style sheets, `#RRGGBB`, readable on dark and light; `nil` for the bar's own.
         var color: String? {
             switch (condition, direction) {
             case (.error, _), (.ok, .down): "#e5534b"
@@ -97,12 +97,12 @@ enum Bar: String, CaseIterable {
             "short_text": .string(content.condition == .stale ? "(\(content.short))" : content.short),
         ]
         if let color = content.color { block["color"] = .string(color) }
-        // The protocol leaves names with an underscore to whoever writes them.
+        // In the i3bar protocol, a name with a leading underscore belongs to the writer of the block.
         block["_class"] = .string(content.classes.joined(separator: " "))
         return JSON.object(block).text
     }
 
-    /// Waybar reads Pango's markup.
+    /// Escapes text for Pango markup, which Waybar reads.
     private static func markup(_ text: String) -> String {
         var escaped = ""
         for character in text {

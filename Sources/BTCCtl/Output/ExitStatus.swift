@@ -1,14 +1,14 @@
 import BTCPriceFeature
-import BTCPriceVarlink
+import BTCPriceAPI
 import Glibc
 import Varlink
 
-/// The statuses of btcctl (sysexits.h if there is one that fits).
+/// The exit statuses of btcctl, from sysexits.h if one fits.
 enum ExitStatus {
     static let success: Int32 = 0
     /// There is no price.
     static let noPrice: Int32 = 1
-    /// Of several conditions, this one holds.
+    /// With several conditions: the one that holds.
     static func holds(_ kind: PriceCondition.Kind) -> Int32 {
         switch kind {
         case .above: 10
@@ -24,11 +24,11 @@ enum ExitStatus {
     static let outputFailed: Int32 = 74
     /// EX_TEMPFAIL: the price is older than wanted, did not come in time, or the daemon is busy.
     static let tooOld: Int32 = 75
-    /// EX_NOPERM: not for this user.
+    /// EX_NOPERM: not allowed for this user.
     static let notPermitted: Int32 = 77
 }
 
-/// Something that ends a command: one word for programs, one line for people, one status for scripts.
+/// An error that ends a command: a word for programs, a line for people and an exit status for scripts.
 struct Complaint: Error, Equatable {
     /// `unreachable`, `noPrice`, `tooOld`, `timedOut`, `busy`, `permissionDenied`, `usage`, `internal`
     let word: String
@@ -42,13 +42,13 @@ struct Complaint: Error, Equatable {
             status: ExitStatus.unreachable)
     }
 
-    /// What to do about the nearest to an answer that there was.
+    /// The advice for the attempt that came closest to a response.
     private static func advice(_ tried: [ClientError]) -> String {
         var isForbidden = false
         for error in tried {
             switch error {
             case .timedOut, .closed:
-                return "It is there and does not answer: 'systemctl restart btc-priced' if that goes on."
+                return "The daemon is running but does not respond. If this lasts, run 'systemctl restart btc-priced'."
             case .unreachable(_, String(cString: strerror(EACCES))): isForbidden = true
             default: break
             }
@@ -58,7 +58,7 @@ struct Complaint: Error, Equatable {
             : "Start it with 'systemctl start btc-priced', or name its socket with --socket."
     }
 
-    /// There never was a price, or no source gave one.
+    /// There was never a price, or no source gave one.
     static func noPrice(_ failure: String?) -> Complaint {
         Complaint(
             word: "noPrice", message: [PriceTexts.failed, failure].compactMap(\.self).joined(separator: " "),
@@ -85,12 +85,13 @@ struct Complaint: Error, Equatable {
     static func busy(_ path: String) -> Complaint {
         Complaint(
             word: "busy",
-            message: "The daemon at \(path) has too many calls to answer (clients.pending-calls). Ask again later.",
+            message: "The daemon at \(path) has too many pending calls (clients.pending-calls). Try again later.",
             status: ExitStatus.tooOld)
     }
 
     static let tooOldDaemon = Complaint(
-        word: "internal", message: "The daemon is older than this btcctl and does not know the question. Restart it.",
+        word: "internal",
+        message: "The daemon is older than this btcctl and does not know this method. Restart the daemon.",
         status: ExitStatus.unreachable)
 
     static func unexpected(_ what: String) -> Complaint {

@@ -1,11 +1,10 @@
 import BTCPriceCore
 import BTCPriceFeature
-import BTCPriceVarlink
-import FoundationEssentials
+import BTCPriceAPI
 
-/// What `--format` takes: text, in which `{price}` and the like stand for values, `{{` and `}}` for braces.
+/// The template of `--format`: text with fields such as `{price}`. `{{` and `}}` are literal braces.
 struct FormatTemplate: Equatable {
-    /// A value that can stand in it.
+    /// The fields.
     enum Field: String, CaseIterable {
         case price, value, time, age, ageMs, source, market, currency, freshness, confirmation, failure, warning,
             direction
@@ -17,14 +16,14 @@ struct FormatTemplate: Equatable {
         case field(Field)
     }
 
-    /// Why a text is no template.
+    /// Why a text is not a valid template.
     struct Mistake: Error {
         let message: String
     }
 
     let parts: [Part]
 
-    /// - Throws: ``Mistake`` for a brace without its partner, and for a field that there is not.
+    /// - Throws: ``Mistake`` for an unmatched brace or an unknown field.
     init(_ text: String) throws(Mistake) {
         var parts: [Part] = []
         var literal = ""
@@ -56,7 +55,7 @@ struct FormatTemplate: Equatable {
         self.parts = parts
     }
 
-    /// The text with its values. One that there is not is `-`, a failure or a warning that there is not is empty.
+    /// The text with its values. A missing value is `-`; a missing failure or warning is empty.
     func text(_ state: PriceState, _ model: PriceViewModel, at now: ObservationTime) -> String {
         parts.map { part in
             switch part {

@@ -1,21 +1,21 @@
 import BTCPriceCore
-import BTCPriceVarlink
+import BTCPriceAPI
 import Glibc
 import Varlink
 
-/// Standard output and standard error, unbuffered: a reader of a pipe has each line at once.
+/// Standard output and standard error, unbuffered: the reader of a pipe gets each line at once.
 enum Output {
-    /// The version of the JSON that is printed; it changes when a field's meaning does.
+    /// The version of the printed JSON. It changes if the meaning of a field changes.
     static let jsonVersion: Int64 = 1
 
-    /// Takes the standard descriptors that are closed, so that nothing else comes to lie there. Writing to them fails as before.
+    /// Opens /dev/null on the standard descriptors that are closed, so that no other file gets their numbers. Using them still fails.
     static func holdStandardDescriptors() {
         for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
             _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
         }
     }
 
-    /// Ends us as writing would, if nobody is left to read what we print.
+    /// Ends the process by SIGPIPE, as a write would, if the reader of standard output is gone.
     static func endIfUnread() {
         var poller = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
         if poll(&poller, 1, 0) > 0, poller.revents & Int16(POLLERR) != 0 { Signals.end(by: SIGPIPE) }
@@ -29,8 +29,8 @@ enum Output {
         write("\(text)\n", to: STDERR_FILENO)
     }
 
-    /// A state as one JSON object: the version, the interface's `State` as it is, and the age; at the end of a `wait` for one, the
-    /// condition that holds.
+    /// A state as one JSON object: the version, the interface's `State` unchanged, the age, and at the end of a `wait` the condition
+    /// that holds.
     static func json(
         _ message: StateMessage, at now: ObservationTime, condition: PriceCondition.Kind? = nil
     ) -> String {
@@ -40,7 +40,7 @@ enum Output {
         return JSON.object(object).text
     }
 
-    /// The interface's `State` and the age.
+    /// The interface's `State` with the age.
     static func object(_ message: StateMessage, at now: ObservationTime) -> JSONObject {
         var object = message.json
         let age = message.state.age(at: now)
@@ -49,7 +49,7 @@ enum Output {
         return object
     }
 
-    /// An answer as one JSON object: the version, and the interface's value under its name there.
+    /// A response as one JSON object: the version, and the interface's value under its name.
     static func json(_ name: String, _ value: JSON) -> String {
         JSON.object(["version": .integer(jsonVersion), name: value]).text
     }
@@ -63,7 +63,7 @@ enum Output {
         return JSON.object(object).text
     }
 
-    /// Tells the user of a complaint, as JSON on standard output or as text on standard error.
+    /// Reports a complaint as JSON on standard output, or as text on standard error.
     static func tell(_ complaint: Complaint, json: Bool) {
         if json { line(Self.json(complaint)) } else { complain("btcctl: \(complaint.message)") }
     }
@@ -81,15 +81,15 @@ enum Output {
             }
             switch errno {
             case EINTR:
-                // A reader that stands still must not keep us from ending.
+                // A reader that does not read must not keep the process from ending.
                 Signals.endIfAsked()
             case EAGAIN:
                 var poller = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 poll(&poller, 1, -1)
                 Signals.endIfAsked()
             default:
-                // A reader that is gone ends us by SIGPIPE; this is a full disk and its like. What standard error says is lost
-                // where that is closed: the price counts.
+                // A full disk, for example; a write to a closed pipe ends the process by SIGPIPE. An error of standard error is ignored,
+                // because the price matters more.
                 guard descriptor == STDOUT_FILENO else { return }
                 complain("btcctl: cannot write: \(String(cString: strerror(errno)))")
                 exit(ExitStatus.outputFailed)

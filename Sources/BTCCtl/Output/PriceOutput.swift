@@ -1,18 +1,18 @@
 import BTCPriceCore
 import BTCPriceFeature
 
-/// What is printed of a price.
+/// How a price is printed.
 struct PriceOutput: Equatable {
     enum Form: Equatable {
-        /// The fixed line.
+        /// The line in the fixed format.
         case text
-        /// One JSON object a line.
+        /// One JSON object per line.
         case json
-        /// The exact decimal, and nothing else.
+        /// The exact decimal number only.
         case raw
-        /// What the user has written, with values in it.
+        /// The user's template, with values.
         case format(FormatTemplate)
-        /// What a status bar reads.
+        /// The format of a status bar.
         case bar(Bar)
     }
 
@@ -22,13 +22,13 @@ struct PriceOutput: Equatable {
 
     var isJSON: Bool { form == .json }
 
-    /// The status bar that reads it, if one does.
+    /// The status bar, if the output is for one.
     var bar: Bar? {
         if case .bar(let bar) = form { bar } else { nil }
     }
 
-    /// Tells of what went wrong.
-    /// - Returns: The exit status: 0 where a status bar reads, which must not break whatever fails.
+    /// Reports an error.
+    /// - Returns: The exit status. For a status bar it is 0, because the bar must keep working.
     func tell(_ complaint: Complaint) -> Int32 {
         guard let bar else {
             Output.tell(complaint, json: isJSON)

@@ -1,11 +1,10 @@
 import BTCPriceCore
 import BTCPriceFeature
-import BTCPriceVarlink
-import FoundationEssentials
+import BTCPriceAPI
 import Glibc
 import Varlink
 
-/// Prints states as the user wants them.
+/// Prints states in the form of ``output``.
 struct PricePrinter {
     let output: PriceOutput
     let model: PriceViewModel
@@ -15,7 +14,7 @@ struct PricePrinter {
         model = PriceViewModel(timestampFormatter: output.timestamps)
     }
 
-    /// What of a state goes to standard output; `nil` where there is nothing to print.
+    /// The text for standard output; `nil` if there is nothing to print.
     func line(_ message: StateMessage, at now: ObservationTime, condition: PriceCondition.Kind? = nil) -> String? {
         model.show(message.state, at: now)
         switch output.form {
@@ -27,7 +26,7 @@ struct PricePrinter {
         }
     }
 
-    /// What goes to standard error beside it: for people, who have it in the line otherwise.
+    /// The notes for standard error. JSON and status bars have them in their line.
     var notes: [String] {
         switch output.form {
         case .text, .raw, .format: model.notes
@@ -35,19 +34,19 @@ struct PricePrinter {
         }
     }
 
-    /// Why the price is not current: on a terminal, and if there is no price at all.
+    /// Why the price is not current. Only on a terminal, or if there is no price.
     var reason: String? {
         guard !notes.isEmpty, model.price == PriceTexts.placeholder || isatty(STDERR_FILENO) == 1 else { return nil }
         return model.reason
     }
 
-    /// Prints a state, and what is to be said of it.
+    /// Prints a state and its notes.
     func show(_ message: StateMessage, at now: ObservationTime, condition: PriceCondition.Kind? = nil) {
         if let line = line(message, at: now, condition: condition) { Output.line(line) }
         tell()
     }
 
-    /// Prints what is to be said of the state that the model shows, to standard error.
+    /// Prints the notes on the model's state to standard error.
     func tell() {
         for note in notes + [reason].compactMap(\.self) { Output.complain(note) }
     }

@@ -1,16 +1,16 @@
 import BTCPriceCore
 import BTCPriceFeature
 
-/// `btcctl sources` as text: a table with one letter a source, as `chronyc sources` has it.
+/// `btcctl sources` as text: a table with one letter per source, like `chronyc sources`.
 struct SourcesText {
     let timestamps: ReaderTimestampFormatter
 
-    /// What the letters and columns mean, for `-v`.
+    /// The explanation of the letters and columns, for `-v`.
     static let explanation = [
         "The letter, why a source is used or not:",
-        "  *  the price that is shown is its",
-        "  +  well, and requested if those before it give nothing",
-        "  ~  well, but can't be asked at every tick within its limits: after those that can",
+        "  *  the price that is shown is from this source",
+        "  +  healthy, and requested if the sources before it give no price",
+        "  ~  healthy, but its limits don't allow a request per tick: tried after the others",
         "  =  requested as often as its limits allow, for the moment",
         "     no price since the start",
         "  !  gave no usable price the last time, and is requested again",
@@ -20,13 +20,13 @@ struct SourcesText {
         "  R  refuses us (key, region, protocol), and is requested again only rarely",
         "  K  needs a key that was not given, and is never requested",
         "  U  quotes in USDT, which is off its peg: skipped until that is over",
-        "Price, Age: the last one it gave. p50, p99: in what time 50 and 99 of 100 of its last responses came.",
-        "Limit: the share of its request limit that is used up, of the limit it is closest to.",
+        "Price, Age: the last one it gave. p50, p99: the times within which 50 and 99 of 100 responses came.",
+        "Limit: the used share of its request limits, of the one that is used most.",
         "",
     ]
 
-    /// The table, in which the reason stands below its source.
-    /// - Parameter width: The most columns.
+    /// The table, with the reason below its source.
+    /// - Parameter width: The maximum number of columns.
     func lines(_ reports: [SourceReport], isVerbose: Bool, at now: ObservationTime, width: Int = 80) -> [String] {
         let head = ["", "Source", "Market", "Price", "Age", "p50", "p99", "Limit"]
         let rows = Table.lines([head] + reports.map { row($0, at: now) })
@@ -53,12 +53,12 @@ struct SourcesText {
         ]
     }
 
-    /// An address that is not the exchange's own.
+    /// A note if the address is not the exchange's own.
     private func elsewhere(_ report: SourceReport) -> String {
         report.isElsewhere ? "at \(report.address), not the exchange's own address" : ""
     }
 
-    /// The share of the limit that is used up the most.
+    /// The used share of the limit that is used most.
     private func used(_ limits: [SourceReport.Limit]) -> String {
         let shares = limits.map { Double($0.made) / Double(max(1, $0.requests)) }
         return shares.max().map { "\(Int(($0 * 100).rounded())) %" } ?? PriceTexts.placeholder
@@ -67,14 +67,14 @@ struct SourcesText {
     private func reason(_ report: SourceReport, at now: ObservationTime) -> String {
         switch report.use {
         case .current, .ready, .untried: return ""
-        case .slow: return "requested after the others: its limit is below a request a tick"
+        case .slow: return "requested after the others: its limit is less than one request per tick"
         case .full: return "requested as often as its limits allow"
         case .offPeg: return "skipped while USDT is off its peg"
         case .noKey: return "needs a key: the credential \(report.name)-api-key"
         case .failing, .probing, .resting, .limited, .refused: break
         }
         let reason = report.lastFailure.map { "\($0.reason), \(age($0.at, now)) ago" } ?? "from before the start"
-        guard let until = report.restsUntil else { return reason }
+        guard let until = report.cooldownUntil else { return reason }
         let left = (until.milliseconds - now.wall.milliseconds + 999) / 1000
         let end = left < 120 ? "for \(max(0, left)) s" : "until \(timestamps.string(from: until))"
         return "cooldown \(end): \(reason)"

@@ -1,12 +1,12 @@
 import BTCPriceCore
 import BTCPriceFeature
-import BTCPriceVarlink
+import BTCPriceAPI
 
-/// `btcctl status` as text: a line a subject, as `chronyc tracking` has them.
+/// `btcctl status` as text: one line per subject, like `chronyc tracking`.
 struct StatusText {
     let timestamps: ReaderTimestampFormatter
 
-    /// Said of sources that are not requested at the exchanges' own addresses.
+    /// The note on sources that are not requested at the exchanges' own addresses.
     static func elsewhere(_ sources: [String]) -> String? {
         sources.isEmpty
             ? nil
@@ -74,7 +74,7 @@ struct StatusText {
             switch status.ticking {
             case .running: "one every \(Table.text(.milliseconds(ticks.interval)))"
             case .paused: "paused, until 'btcctl resume'"
-            case .idle: "standing still until a client wants a price"
+            case .idle: "stopped until a client wants a price"
             }
         return "\(ticks.done) done, \(ticks.failed) failed, \(ticks.skipped) skipped; \(pace)"
     }

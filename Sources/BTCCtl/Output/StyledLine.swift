@@ -1,14 +1,14 @@
 import Glibc
 
-/// When a terminal gets colours.
+/// When the output is coloured.
 enum ColorChoice: String, CaseIterable {
     case auto
     case always
     case never
 
     /// - Parameters:
-    ///   - isTerminal: Whether standard output is one.
-    ///   - environment: Looks a variable up. `NO_COLOR` (no-color.org) counts unless it is empty.
+    ///   - isTerminal: Whether standard output is a terminal.
+    ///   - environment: Looks up a variable. `NO_COLOR` (no-color.org) counts unless it is empty.
     func isWanted(isTerminal: Bool, environment: (String) -> String?) -> Bool {
         switch self {
         case .always: true
@@ -18,9 +18,9 @@ enum ColorChoice: String, CaseIterable {
     }
 }
 
-/// A line of text, parts of which stand out.
+/// A line of text with styled parts.
 struct StyledLine: Equatable {
-    /// How a part stands out: a parameter of SGR (ECMA-48, 8.3.117).
+    /// A style: a parameter of SGR (ECMA-48, 8.3.117).
     enum Style: Int {
         case plain = 0
         case bad = 31
@@ -44,10 +44,10 @@ struct StyledLine: Equatable {
         self.parts = parts
     }
 
-    /// How many columns it takes. Whatever is shown takes one a character.
+    /// The width in columns. Every character takes one column.
     var width: Int { parts.reduce(0) { $0 + $1.text.count } }
 
-    /// The line's beginning.
+    /// The first `columns` columns of the line.
     func prefix(_ columns: Int) -> StyledLine {
         var left = columns
         var kept: [Part] = []
@@ -59,7 +59,7 @@ struct StyledLine: Equatable {
         return StyledLine(kept)
     }
 
-    /// The line as it is written.
+    /// The line as text, with SGR sequences if it is coloured.
     func text(isColored: Bool) -> String {
         parts.map { part in
             isColored && part.style != .plain ? "\u{1B}[\(part.style.rawValue)m\(part.text)\u{1B}[m" : part.text

@@ -1,12 +1,12 @@
 import BTCPriceCore
 
-/// Text in columns, and durations as people read them.
+/// Text in columns, and durations for people.
 enum Table {
     static func padded(_ text: String, _ width: Int) -> String {
         text + String(repeating: " ", count: max(0, width - text.count))
     }
 
-    /// Rows with their columns aligned, two spaces between them; the last column is as long as it is.
+    /// Rows with aligned columns, two spaces apart. Trailing spaces are removed.
     static func lines(_ rows: [[String]]) -> [String] {
         let columns = rows.map(\.count).max() ?? 0
         let widths = (0..<columns).map { column in rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0 }

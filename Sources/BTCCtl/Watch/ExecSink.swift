@@ -1,20 +1,19 @@
 import BTCPriceCore
 import BTCPriceFeature
-import BTCPriceVarlink
-import FoundationEssentials
+import BTCPriceAPI
 import Glibc
 import Varlink
 
-/// What a command is told in its environment.
+/// What a command receives in its environment.
 struct ExecEvent: Equatable {
     var message: StateMessage
     /// The condition that began to hold; `nil` for a change of any kind.
     var condition: PriceCondition.Kind?
 
-    /// The variables; every one is there, empty where there is nothing to tell.
-    /// - Parameter previous: The value that the command was told before.
+    /// The environment variables. Every variable is set; without a value it is empty.
+    /// - Parameter previous: The value passed to the previous command.
     func environment(
-        _ model: PriceViewModel, previous: Decimal?, at now: ObservationTime
+        _ model: PriceViewModel, previous: Price?, at now: ObservationTime
     ) -> [(name: String, value: String)] {
         let state = message.state
         let quote = state.quote
@@ -33,12 +32,12 @@ struct ExecEvent: Equatable {
     }
 }
 
-/// When a command runs: one at a time, and after it the newest event that it has missed.
+/// When a command runs: one at a time, then once more for the newest event it missed.
 struct ExecSchedule {
     private(set) var isRunning = false
     private var missed: ExecEvent?
 
-    /// - Returns: The event to start the command for now.
+    /// - Returns: The event to start the command for; `nil` while one is running.
     mutating func take(_ event: ExecEvent) -> ExecEvent? {
         guard isRunning else {
             isRunning = true
@@ -48,8 +47,8 @@ struct ExecSchedule {
         return nil
     }
 
-    /// The command has ended.
-    /// - Returns: The event to start it for again.
+    /// Records that the command has ended.
+    /// - Returns: The missed event to start it for again, if any.
     mutating func ended() -> ExecEvent? {
         defer { missed = nil }
         isRunning = missed != nil
@@ -67,10 +66,10 @@ struct ExecSink: WatchSink {
     private var schedule = ExecSchedule()
     private var child: pid_t = -1
     private var last: StateMessage?
-    /// What the last change was, whether a command was told of it or not.
+    /// The last change, even if no command ran for it.
     private var lastChange: PriceState?
-    /// The value that the last command was told; before the first one, the first that was seen.
-    private var toldValue: Decimal?
+    /// The value passed to the last command; before the first command, the first value received.
+    private var toldValue: Price?
     private var lastStatus: Int32 = 0
 
     var prints: Bool { false }
@@ -84,12 +83,12 @@ struct ExecSink: WatchSink {
     }
 
     mutating func show(_ message: StateMessage) {
-        // Whatever else wakes us, the command may have ended.
+        // The command may have ended in the meantime.
         refresh()
         last = message
         var message = message
         if message.state.quote != nil, !self.condition.trusts(message.state.confirmation) {
-            // A price that is not sure enough begins nothing. But a command that shows the price must not go on showing the one before as current.
+            // An untrusted price is not passed on. But a command that displays the price must learn that the previous one is stale.
             guard conditions == nil, self.condition.trust == .usual, let told = lastChange, told.freshness == .fresh
             else {
                 return
@@ -101,7 +100,7 @@ struct ExecSink: WatchSink {
         let state = message.state
         var condition: PriceCondition.Kind?
         if conditions != nil {
-            // What is not current begins nothing.
+            // Only a fresh price can meet a condition.
             guard state.freshness == .fresh, let value = state.quote?.value else { return }
             if toldValue == nil { model.show(state, at: .now()) }
             guard let begun = conditions?.take(value) else {
@@ -112,7 +111,7 @@ struct ExecSink: WatchSink {
         } else if let last = lastChange, last.quote?.value == state.quote?.value, last.freshness == state.freshness {
             return
         } else if state.quote == nil {
-            // Before the first price there is nothing to tell.
+            // Before the first price there is nothing to report.
             return
         }
         lastChange = state
@@ -121,7 +120,7 @@ struct ExecSink: WatchSink {
 
     mutating func lost(_ complaint: Complaint) {
         Output.tell(complaint, json: false)
-        // A command that shows the price must not go on showing it as current.
+        // A command that displays the price must not keep showing it as current.
         guard conditions == nil, var message = last, message.state.freshness == .fresh else { return }
         message.state.freshness = .stale
         message.state.failure = "btc-priced can't be reached"
@@ -132,7 +131,7 @@ struct ExecSink: WatchSink {
         var status: Int32 = 0
         guard child > 0 else { return }
         let ended = waitpid(child, &status, WNOHANG)
-        // Somebody else has taken its status: ended all the same.
+        // ECHILD: the exit status was collected elsewhere, so the command has ended.
         guard ended == child || (ended < 0 && errno == ECHILD) else { return }
         child = -1
         tell(ended: status)
@@ -151,11 +150,11 @@ struct ExecSink: WatchSink {
         }
     }
 
-    /// Said when it changes: a command that always fails would fill a log.
+    /// Reports a failure only if the status changes: a command that always fails would fill a log.
     private mutating func tell(ended status: Int32) {
         defer { lastStatus = status }
         guard status != 0, status != lastStatus else { return }
-        // waitpid(2): the signal in the low seven bits, else the exit status above them.
+        // waitpid(2): the low seven bits are the signal; if they are 0, the exit status is above them.
         let signal = status & 0x7F
         Output.complain(
             "btcctl: the command ended "

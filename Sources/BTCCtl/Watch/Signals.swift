@@ -2,18 +2,18 @@ import BTCPriceCore
 import Glibc
 import Synchronization
 
-/// The signals that a command which goes on for long cares for. A handler notes that one came and writes to a pipe, which every wait
-/// looks at too: so none is lost between looking at the note and beginning to wait.
+/// Signal handling for long-running commands. A handler sets a flag and writes to a pipe. Every wait also polls the pipe, so no
+/// signal is lost between the check of the flag and the start of the wait.
 enum Signals {
     private static let continued = Atomic<Bool>(false)
     private static let ending = Atomic<Int32>(0)
     private static let pipeEnd = Atomic<Int32>(-1)
 
-    /// Begins to note SIGCONT, SIGWINCH, and the signals by which a user ends a program on a terminal. One that we were started to
-    /// ignore, as nohup(1) does, stays ignored.
-    /// - Returns: A descriptor that is readable once a signal has come; -1 if there is none to be had.
+    /// Installs handlers for SIGCONT, SIGWINCH, SIGINT, SIGTERM and SIGHUP. A signal that was ignored at the start, as by nohup(1),
+    /// stays ignored.
+    /// - Returns: A descriptor that is readable after a signal; -1 if the pipe can't be created.
     static func catchThem() -> Int32 {
-        // Touched here first: a handler must not be the one to initialise them.
+        // Initialise the statics here: a signal handler must not do it.
         continued.store(false, ordering: .relaxed)
         ending.store(0, ordering: .relaxed)
         var ends: [Int32] = [-1, -1]
@@ -28,7 +28,7 @@ enum Signals {
             Signals.continued.store(true, ordering: .relaxed)
             Signals.wake()
         }
-        // A terminal of another size: nothing to note, only to look.
+        // The terminal's size has changed: wake up to redraw.
         handle(SIGWINCH) { _ in Signals.wake() }
         for number in [SIGINT, SIGTERM, SIGHUP] {
             handle(number) {
@@ -39,8 +39,8 @@ enum Signals {
         return ends[0]
     }
 
-    /// Has the end of a child wake whoever waits. Whoever started us may have had it ignored or blocked, and then no child's end would
-    /// ever be told.
+    /// Makes the end of a child process wake a wait. The parent may have left SIGCHLD ignored or blocked; without this, no child's
+    /// end would be reported.
     static func catchChildren() {
         signal(SIGCHLD, SIG_DFL)
         handle(SIGCHLD) { _ in Signals.wake() }
@@ -50,39 +50,39 @@ enum Signals {
         sigprocmask(SIG_UNBLOCK, &children, nil)
     }
 
-    /// Whether we were stopped and continued since this was asked last.
+    /// Whether the process was stopped and continued since the last call.
     static func takeContinued() -> Bool {
         continued.exchange(false, ordering: .relaxed)
     }
 
-    /// The signal that asks us to end, if one came.
+    /// The signal that requests the end of the process, if one came.
     private static var toEnd: Int32? {
         let number = ending.load(ordering: .relaxed)
         return number == 0 ? nil : number
     }
 
-    /// Waits for so long, unless a signal comes.
-    /// - Parameter descriptor: What ``catchThem()`` returned.
+    /// Waits for this duration or until a signal comes.
+    /// - Parameter descriptor: The result of ``catchThem()``.
     static func wait(_ duration: Duration, on descriptor: Int32) {
         var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         if poll(&poller, 1, Int32(clamping: duration.wholeMilliseconds)) > 0 { drain(descriptor) }
     }
 
-    /// Ends as the signal that asks for it would have, if one came.
-    /// - Parameter finish: What is done before.
+    /// Ends the process by the signal that requested it, if one came.
+    /// - Parameter finish: Runs before the end.
     static func endIfAsked(_ finish: () -> Void = {}) {
         guard let number = toEnd else { return }
         finish()
         end(by: number)
     }
 
-    /// Empties the pipe: from here on a wait waits again.
+    /// Empties the pipe, so that the next wait blocks again.
     static func drain(_ descriptor: Int32) {
         var bytes = [UInt8](repeating: 0, count: 64)
         while read(descriptor, &bytes, bytes.count) > 0 {}
     }
 
-    /// Ends as the signal would have, so that the shell sees what happened.
+    /// Ends the process by this signal, so that the shell sees the cause.
     static func end(by number: Int32) -> Never {
         signal(number, SIG_DFL)
         raise(number)
@@ -96,7 +96,7 @@ enum Signals {
         errno = before
     }
 
-    /// Without SA_RESTART, so that a write that stands still is interrupted.
+    /// Installs a handler without SA_RESTART, so that the signal interrupts a blocked write.
     private static func handle(_ number: Int32, _ handler: @escaping @convention(c) (Int32) -> Void) {
         var before = sigaction()
         sigaction(number, nil, &before)

@@ -1,12 +1,11 @@
-import BTCPriceClient
+import BTCPriceAPI
 import BTCPriceCore
-import BTCPriceVarlink
 import Glibc
 import Varlink
 
-/// `btcctl watch`: follows the daemon, over its restarts, and hands each new state to a sink.
+/// `btcctl watch`: follows the daemon across its restarts and passes each new state to a sink.
 struct Watch {
-    /// Without a word for so long, the daemon is asked anew. With a longer tick that is no sign of trouble.
+    /// After this time without a message, watch subscribes again. If the tick interval is longer, that is normal.
     private static let longestSilence: Duration = .seconds(5)
 
     private static let shortestPause: Duration = .milliseconds(50)
@@ -16,16 +15,16 @@ struct Watch {
     private var sink: any WatchSink
     private let clock = ContinuousClock()
     private var lastShown: StateMessage?
-    /// The socket that answered. Another daemon's prices are not what this watch has begun with.
+    /// The socket that responded. Watch reconnects only to this one, because another daemon's prices may differ.
     private var reached: String?
     private var isLost = false
-    /// Before the next attempt to reach a daemon that is gone.
+    /// The pause before the next attempt to reach a lost daemon.
     private var pause = Self.shortestPause
-    /// Readable once a signal has come.
+    /// A descriptor that is readable after a signal.
     private var signals: Int32 = -1
 
-    /// Does it, and gives the exit status.
-    // Not inlined: what it is made of is set up at run time, which `current` need not wait for.
+    /// Runs the command and returns the exit status.
+    // Not inlined, so that `current` does not pay for the run-time setup of these types.
     @inline(never)
     static func run(_ options: WatchOptions) -> Int32 {
         var watch = Watch(options)
@@ -48,7 +47,7 @@ struct Watch {
         }
     }
 
-    /// Runs until it is stopped, or until it can't reach a daemon at its start.
+    /// Runs until it is stopped, or until no daemon can be reached at the start.
     private mutating func run() -> Int32 {
         signals = Signals.catchThem()
         while true {
@@ -68,8 +67,8 @@ struct Watch {
         }
     }
 
-    /// Shows states until the connection ends, or until we were stopped and continued: what lies in the socket by then is old,
-    /// and a new watch begins with the newest. After a silence a new watch shows whether the daemon still lives.
+    /// Shows states until the connection ends or is silent for too long, or until the process was stopped and continued. Then the
+    /// caller subscribes again: states still in the socket are old, and a new watch begins with the newest.
     private mutating func follow() throws(Complaint) {
         try Connecting.withDaemon(socket: reached ?? socket, patience: sink.patience) {
             connection throws(ClientError) in
@@ -81,7 +80,7 @@ struct Watch {
             let begun = clock.now
             while true {
                 let silence = (heard ?? begun).duration(to: clock.now)
-                // The first answer is at hand: a bar does not wait for it as long as for a tick.
+                // The first state is available at once, so a bar waits less for it than for a tick.
                 let patience = heard == nil ? sink.patience : Self.longestSilence
                 let left = max(.milliseconds(1), patience - silence)
                 do throws(ClientError) {
@@ -106,7 +105,7 @@ struct Watch {
                     switch error {
                     case .interrupted: sink.refresh()
                     case .timedOut where left > .milliseconds(1): sink.refresh()
-                    // Only before it has answered another path is a way: after that, this one is asked anew.
+                    // Another path is tried only before the first response. After that, watch connects to this one again.
                     case .timedOut where heard != nil, .closed where heard != nil: return
                     default: throw error
                     }
@@ -115,8 +114,8 @@ struct Watch {
         }
     }
 
-    /// What is to be said of sources that are not requested at the exchanges' own addresses; `nil` if nothing is, or if the daemon's
-    /// status can't be read. A reply that did not come would be read as the first state: that ends the connection.
+    /// The note on sources that are not requested at the exchanges' own addresses; `nil` if there are none, or if the daemon's status
+    /// can't be read. A missing reply ends the connection, because it could later be read as the first state.
     private static func noteOnSources(_ connection: inout PriceConnection) throws(ClientError) -> String? {
         do throws(ClientError) {
             return StatusText.elsewhere(try connection.getStatus().elsewhere)
@@ -128,7 +127,7 @@ struct Watch {
         }
     }
 
-    /// Whether we were stopped and continued: then the state is shown again even if it is the same.
+    /// Whether the process was stopped and continued. If so, the next state is shown even if it is the same.
     private mutating func wasContinued() -> Bool {
         guard Signals.takeContinued() else { return false }
         lastShown = nil
@@ -136,7 +135,7 @@ struct Watch {
     }
 
     private mutating func show(_ message: StateMessage) {
-        // A new watch begins with the current state, which may be the one that was shown last.
+        // A new watch begins with the current state, which may already be shown.
         pause = Self.shortestPause
         guard isLost || message != lastShown else { return }
         lastShown = message

@@ -1,33 +1,33 @@
 import BTCPriceCore
 import BTCPriceFeature
-import BTCPriceVarlink
+import BTCPriceAPI
 import Glibc
 
-/// Where `watch` shows what comes.
+/// Where `watch` shows states.
 protocol WatchSink {
-    /// Whether of several states that lie ready only the newest matters.
+    /// Whether only the newest of several available states is wanted.
     var wantsNewestOnly: Bool { get }
-    /// After how long without a state ``refresh()`` is wanted.
+    /// The time without a state after which ``refresh()`` is called; `nil` for never.
     var refreshPeriod: Duration? { get }
-    /// Whether a daemon that is not there at the start is waited for.
+    /// Whether to wait for a daemon that is not running at the start.
     var waitsForDaemon: Bool { get }
-    /// How long a daemon may take for the state that it has.
+    /// The timeout of the connection and of the first state.
     var patience: Duration { get }
-    /// Whether it prints: then it ends when nobody reads.
+    /// Whether it prints to standard output. If so, it ends when the reader is gone.
     var prints: Bool { get }
-    /// Whether people read it, who must know that the prices are not the exchanges' own.
+    /// Whether to note that sources are not requested at the exchanges' own addresses.
     var tellsOfSimulator: Bool { get }
-    /// Tells people of something, before the first state.
+    /// Shows a note before the first state.
     mutating func tell(_ note: String)
-    /// A state.
+    /// Shows a state.
     mutating func show(_ message: StateMessage)
-    /// The daemon is gone. Said once, until it is back.
+    /// The daemon is gone. Called once, until it is back.
     mutating func lost(_ complaint: Complaint)
-    /// Time has gone by, or a signal came.
+    /// Called after ``refreshPeriod`` without a state, or after a signal.
     mutating func refresh()
-    /// We were stopped and continued: others have written on the terminal meanwhile.
+    /// The process was stopped and continued: others may have written to the terminal.
     mutating func continued()
-    /// A signal ends us.
+    /// Called before a signal ends the process.
     func finish()
 }
 
@@ -39,14 +39,14 @@ extension WatchSink {
     var prints: Bool { true }
     var tellsOfSimulator: Bool { false }
     mutating func tell(_ note: String) { Output.complain(note) }
-    /// Said while the daemon is gone.
+    /// The note shown while the daemon is gone.
     static var lostDaemon: String { "Reason: btc-priced can't be reached; waiting for it." }
     mutating func refresh() {}
     mutating func continued() {}
     func finish() {}
 }
 
-/// A line a tick, for pipes.
+/// Prints one line per tick, for pipes.
 struct LineSink: WatchSink {
     private let printer: PricePrinter
     private let isColored: Bool
@@ -72,7 +72,7 @@ struct LineSink: WatchSink {
         lastBanner = model.banner
         if model.isUnconfirmed, !wasUnconfirmed { Output.complain(PriceTexts.unconfirmed) }
         wasUnconfirmed = model.isUnconfirmed
-        // Once, not with every change of the figure in it.
+        // Once, not at every change of the number in it.
         if let warning = model.warning, !hasWarned { Output.complain(warning) }
         hasWarned = model.warning != nil
     }
@@ -94,7 +94,7 @@ struct LineSink: WatchSink {
     }
 }
 
-/// What a status bar reads: a line where it changes, from the start on, whatever fails.
+/// Prints a line for a status bar when it changes, from the start and on every failure.
 struct BarSink: WatchSink {
     private let bar: Bar
     private let printer: PricePrinter
@@ -127,7 +127,7 @@ struct BarSink: WatchSink {
     }
 }
 
-/// Lines that are redrawn in place on a terminal.
+/// Redraws lines in place on a terminal.
 struct TerminalSink: WatchSink {
     private let model: PriceViewModel
     private let isColored: Bool
@@ -137,7 +137,7 @@ struct TerminalSink: WatchSink {
     private var isLost = false
     private var note: String?
 
-    /// The age goes on when nothing comes.
+    /// The age is updated even without a new state.
     var refreshPeriod: Duration? { .seconds(1) }
     var tellsOfSimulator: Bool { true }
 
@@ -148,7 +148,7 @@ struct TerminalSink: WatchSink {
     }
 
     mutating func show(_ message: StateMessage) {
-        // After a stop the same state comes again.
+        // After SIGCONT the same state comes again.
         if message != last { view.see(message.state) }
         last = message
         isLost = false
@@ -183,7 +183,7 @@ struct TerminalSink: WatchSink {
         screen = Screen()
     }
 
-    /// The shell's next line is its own.
+    /// Moves to a new line for the shell.
     func finish() {
         Output.write("\n", to: STDOUT_FILENO)
     }

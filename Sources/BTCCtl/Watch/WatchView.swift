@@ -1,38 +1,36 @@
 import BTCPriceCore
 import BTCPriceFeature
-import FoundationEssentials
 
-/// What `watch` shows on a terminal: the line of the price, where it is from and how old it is, what is to be said of it, and a
-/// sparkline of what was seen.
+/// What `watch` shows on a terminal: the price line, its source and age, notes, and a sparkline of the prices seen.
 struct WatchView {
     private static let bars = Array("▁▂▃▄▅▆▇█")
-    /// As many as the widest terminal shows.
+    /// Enough for the widest terminal.
     private static let mostSeen = 500
 
-    /// Whether the terminal shows more than ASCII.
+    /// Whether the terminal shows characters beyond ASCII.
     private let isUnicode: Bool
-    /// The prices of the ticks that were seen, `nil` where one had none.
+    /// The prices of the ticks seen; `nil` for a tick without a fresh price.
     private var seen: [Double?] = []
 
     init(isUnicode: Bool) {
         self.isUnicode = isUnicode
     }
 
-    /// Whether the environment's locale is one of UTF-8 (locale(7): the first that is set counts).
+    /// Whether the environment's locale uses UTF-8 (locale(7): the first variable that is set counts).
     static func isUnicode(environment: (String) -> String?) -> Bool {
         let names = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap(environment).filter { !$0.isEmpty }
         let locale = (names.first ?? "").lowercased()
         return locale.contains("utf-8") || locale.contains("utf8")
     }
 
-    /// Takes a tick's state into the sparkline.
+    /// Adds a tick's state to the sparkline.
     mutating func see(_ state: PriceState) {
         let value = state.freshness == .fresh ? state.quote.flatMap { Double($0.value.description) } : nil
         seen.append(value)
         if seen.count > Self.mostSeen { seen.removeFirst(seen.count - Self.mostSeen) }
     }
 
-    /// The lines at so many columns.
+    /// The lines for this width in columns.
     func lines(
         _ state: PriceState, _ model: PriceViewModel, at now: ObservationTime, width: Int
     ) -> [StyledLine] {
@@ -45,7 +43,7 @@ struct WatchView {
             }
             lines += Self.wrapped(words, width: width).map { StyledLine($0) }
         }
-        // That it is unconfirmed stands beside the source.
+        // The note on an unconfirmed price is beside the source.
         for note in [model.banner, model.reason, model.warning].compactMap(\.self) {
             let words = note.split(separator: " ").map(String.init)
             lines += Self.wrapped(words, width: width).map { StyledLine([.init(text: $0, style: .alarm)]) }
@@ -54,7 +52,7 @@ struct WatchView {
         return lines
     }
 
-    /// The fixed line; where it does not fit, the price goes before its time.
+    /// The price line. If it does not fit, the price comes first and the time is on a second line.
     private func price(_ model: PriceViewModel, width: Int) -> [StyledLine] {
         guard model.price != PriceTexts.placeholder else { return [StyledLine(model.line)] }
         var style: StyledLine.Style
@@ -64,7 +62,7 @@ struct WatchView {
         case .down: (style, mark) = (.bad, isUnicode ? " ▼" : " -")
         case .flat: (style, mark) = (.plain, "")
         }
-        // What is not current goes nowhere.
+        // A price that is not current has no direction.
         if model.banner != nil { (style, mark) = (.plain, "") }
         let price = StyledLine.Part(text: model.price + mark, style: style)
         let time = String(model.line.dropLast(model.price.count))
@@ -72,7 +70,7 @@ struct WatchView {
         return line.width < width ? [line] : [StyledLine([price]), StyledLine(model.timestamp)]
     }
 
-    /// The last prices between the lowest and the highest of them, a gap where a tick had none.
+    /// The last prices, scaled between their minimum and maximum, with a gap for a tick without a price.
     private func sparkline(width: Int) -> String? {
         let shown = seen.suffix(max(1, width - 1))
         let values = shown.compactMap(\.self)
@@ -85,7 +83,7 @@ struct WatchView {
             })
     }
 
-    /// Words in lines of less than `width` columns.
+    /// Wraps words into lines shorter than `width` columns.
     static func wrapped(_ words: [String], width: Int) -> [String] {
         var lines: [String] = []
         for word in words {

@@ -1,9 +1,8 @@
-public import BTCPriceCore
-public import BTCPriceVarlink
-public import Varlink
+package import BTCPriceCore
+package import Varlink
 
 /// A blocking connection to the daemon's socket.
-public struct PriceConnection: ~Copyable {
+package struct PriceConnection: ~Copyable {
     private var connection: ClientConnection
 
     /// Connects.
@@ -11,38 +10,22 @@ public struct PriceConnection: ~Copyable {
     ///   - path: The socket's file.
     ///   - timeout: How long a daemon may leave us waiting, at the connection and at each call.
     /// - Throws: ``ClientError/unreachable(path:reason:)`` or ``ClientError/timedOut(path:)``.
-    public init(path: String, timeout: Duration = .seconds(5)) throws(ClientError) {
+    package init(path: String, timeout: Duration = .seconds(5)) throws(ClientError) {
         connection = try ClientConnection(path: path, timeout: timeout)
     }
 
     /// The socket's file.
-    public var path: String { connection.path }
+    package var path: String { connection.path }
 
     /// Asks for the price.
     /// - Parameter policy: Where the answer may come from.
     /// - Throws: ``ClientError``; ``ClientError/refused(error:reason:)`` where no source gave a price.
-    public mutating func getPrice(_ policy: CachePolicy = .localFirst) throws(ClientError) -> StateMessage {
+    package mutating func getPrice(_ policy: CachePolicy = .localFirst) throws(ClientError) -> StateMessage {
         try state(in: try call(PriceCall.getPrice(policy).call))
     }
 
-    /// Asks for the price as ``getPrice(_:)`` does, for a reader who wants no more of a fresh one than its line.
-    public mutating func getLine(_ policy: CachePolicy = .localFirst) throws(ClientError) -> PriceLine {
-        try connection.send(PriceCall.getPrice(policy).encoded)
-        let message = try connection.message(timeout: connection.timeout)
-        if let fresh = FreshReply(message) { return .fresh(fresh) }
-        return .state(try state(in: try connection.decoded(message).printableResult()))
-    }
-
-    /// What ``getLine(_:)`` has found.
-    public enum PriceLine: Sendable {
-        /// A fresh price, and nothing else to say of it.
-        case fresh(FreshReply)
-        /// Anything else.
-        case state(StateMessage)
-    }
-
     /// Asks for the current state and every one after it; ``nextState(timeout:newestOnly:interruption:outlet:)`` gives them.
-    public mutating func watch() throws(ClientError) {
+    package mutating func watch() throws(ClientError) {
         try connection.send(PriceCall.watchPrice.call)
     }
 
@@ -53,7 +36,7 @@ public struct PriceConnection: ~Copyable {
     ///   - interruption: A descriptor; when it becomes readable, the wait ends with ``ClientError/interrupted``. -1 for none.
     ///   - outlet: A descriptor that is written to; when its reader is gone, the wait ends with ``ClientError/interrupted``, too.
     /// - Throws: ``ClientError``. After ``ClientError/interrupted``, which a signal brings too, it can be called again.
-    public mutating func nextState(
+    package mutating func nextState(
         timeout: Duration, newestOnly: Bool = false, interruption: Int32 = -1, outlet: Int32 = -1
     ) throws(ClientError) -> StateMessage {
         var message = try connection.message(timeout: timeout, interruption: interruption, outlet: outlet)
@@ -63,29 +46,29 @@ public struct PriceConnection: ~Copyable {
     }
 
     /// Asks how the daemon is.
-    public mutating func getStatus() throws(ClientError) -> StatusMessage {
+    package mutating func getStatus() throws(ClientError) -> StatusMessage {
         let reply = try call(PriceCall.getStatus.call)
-        return try read { () throws(MessageFieldError) in
+        return try read { () throws(JSONFieldError) in
             try StatusMessage(json: try reply.required("status", \.objectValue))
         }
     }
 
     /// Asks how the sources are, in the configured order.
-    public mutating func listSources() throws(ClientError) -> [SourceReport] {
+    package mutating func listSources() throws(ClientError) -> [SourceReport] {
         let reply = try call(PriceCall.listSources.call)
-        return try read { () throws(MessageFieldError) in
-            try reply.list("sources") { (source) throws(MessageFieldError) in try SourceReport(json: source) }
+        return try read { () throws(JSONFieldError) in
+            try reply.list("sources") { (source) throws(JSONFieldError) in try SourceReport(json: source) }
         }
     }
 
     /// Halts the ticks.
     /// - Throws: ``ClientError``; ``ClientError/refused(error:reason:)`` for a user who may not.
-    public mutating func pause() throws(ClientError) {
+    package mutating func pause() throws(ClientError) {
         _ = try call(PriceCall.pause.call)
     }
 
     /// Has the ticks run again. As ``pause()``.
-    public mutating func resume() throws(ClientError) {
+    package mutating func resume() throws(ClientError) {
         _ = try call(PriceCall.resume.call)
     }
 
@@ -93,12 +76,12 @@ public struct PriceConnection: ~Copyable {
     /// - Parameter source: Only of this one; `nil` for all.
     /// - Returns: The sources that are asked again, and those that an exchange has told to stay away.
     /// - Throws: ``ClientError``; ``ClientError/refused(error:reason:)`` for a user who may not, and for a source that is not configured.
-    public mutating func retry(_ source: String?) throws(ClientError) -> RetryResult {
+    package mutating func retry(_ source: String?) throws(ClientError) -> RetryResult {
         let reply = try call(PriceCall.retry(source).call)
-        return try read { () throws(MessageFieldError) in
+        return try read { () throws(JSONFieldError) in
             RetryResult(
                 retried: try reply.texts("retried"),
-                kept: try reply.list("kept") { (kept) throws(MessageFieldError) in
+                kept: try reply.list("kept") { (kept) throws(JSONFieldError) in
                     RetryResult.Cooldown(
                         source: try kept.required("source", \.stringValue),
                         until: try kept.required("until", \.timestampValue),
@@ -108,37 +91,37 @@ public struct PriceConnection: ~Copyable {
     }
 
     /// What came of a ``retry(_:)``.
-    public struct RetryResult: Sendable {
+    package struct RetryResult: Sendable {
         /// A source that goes on resting.
-        public struct Cooldown: Sendable {
+        package struct Cooldown: Sendable {
             /// Its name.
-            public let source: String
+            package let source: String
             /// Until when.
-            public let until: Timestamp
+            package let until: Timestamp
             /// Why, in one line.
-            public let reason: String
+            package let reason: String
         }
 
         /// The sources that are asked again.
-        public let retried: [String]
+        package let retried: [String]
         /// Those that an exchange has told to stay away.
-        public let kept: [Cooldown]
+        package let kept: [Cooldown]
         /// The reply as it came.
-        public let json: JSONObject
+        package let json: JSONValue
     }
 
-    private mutating func call(_ call: Call) throws(ClientError) -> JSONObject {
+    private mutating func call(_ call: Call) throws(ClientError) -> JSONValue {
         try connection.send(call)
         return try connection.reply(timeout: connection.timeout).printableResult()
     }
 
-    private func state(in parameters: JSONObject) throws(ClientError) -> StateMessage {
-        try read { () throws(MessageFieldError) in
+    private func state(in parameters: JSONValue) throws(ClientError) -> StateMessage {
+        try read { () throws(JSONFieldError) in
             try StateMessage(json: try parameters.required("state", \.objectValue))
         }
     }
 
-    private func read<Message>(_ message: () throws(MessageFieldError) -> Message) throws(ClientError) -> Message {
+    private func read<Message>(_ message: () throws(JSONFieldError) -> Message) throws(ClientError) -> Message {
         do {
             return try message()
         } catch {

@@ -3,7 +3,7 @@ import Varlink
 extension String {
     /// The text with what a terminal would obey, or show elsewhere than it stands, written out: control characters (C0, DEL, C1) and those that
     /// turn the direction or break the line (Unicode Standard Annex 9) become `\u{1b}`.
-    public var printable: String {
+    package var printable: String {
         guard unicodeScalars.contains(where: \.isObeyed) else { return self }
         var text = ""
         for scalar in unicodeScalars {
@@ -39,17 +39,26 @@ extension JSON {
 
 extension JSONObject {
     /// The object with every string made ``Swift/String/printable``.
-    var printable: JSONObject {
+    fileprivate var printable: JSONObject {
         var object = JSONObject()
         for member in members { object[member.name.printable] = member.value.printable }
         return object
     }
 }
 
+extension JSONValue {
+    /// The value with every string made ``Swift/String/printable``.
+    fileprivate var printable: JSONValue {
+        // Without an escape, all that may be obeyed is DEL and what is not ASCII.
+        let mayBeObeyed = text.contains { $0 == UInt8(ascii: "\\") || $0 >= 0x7F }
+        return mayBeObeyed ? JSONValue(JSON(self).printable) : self
+    }
+}
+
 extension Reply {
     /// The parameters, printable.
     /// - Throws: ``ClientError/refused(error:reason:)``, printable too.
-    func printableResult() throws(ClientError) -> JSONObject {
+    func printableResult() throws(ClientError) -> JSONValue {
         do throws(ClientError) {
             return try result().printable
         } catch {

@@ -1,17 +1,16 @@
-import BTCPriceVarlink
 import Glibc
 
 /// Where a client looks for the daemon's socket.
-public enum SocketSearch {
+package enum SocketSearch {
     /// The environment variable that names the socket.
-    public static let variable = "BTC_PRICED_SOCKET"
+    package static let variable = "BTC_PRICED_SOCKET"
 
     /// The paths to try, in order. One that the user names is the only one: another daemon's price is not what was asked for.
     /// - Parameters:
     ///   - named: What the command line names.
     ///   - environment: Looks a variable up.
     ///   - uid: The user.
-    public static func paths(named: String?, environment: (String) -> String?, uid: UInt32) -> [String] {
+    package static func paths(named: String?, environment: (String) -> String?, uid: UInt32) -> [String] {
         if let named { return [named] }
         if let named = environment(variable), !named.isEmpty { return [named] }
         return [userSocket(environment: environment, uid: uid), Product.systemSocket].compactMap { $0 }

@@ -1,5 +1,4 @@
 import BTCPriceCore
-import FoundationEssentials
 import Varlink
 
 extension Consensus {
@@ -12,7 +11,7 @@ extension Consensus {
         ]
     }
 
-    init(json: JSONObject) throws(MessageFieldError) {
+    init(json: JSONValue) throws(JSONFieldError) {
         self.init(
             sources: try json.texts("sources"), outliers: try json.texts("outliers"), spread: try json.decimal("spread")
         )
@@ -23,14 +22,14 @@ extension Conversion {
     /// The conversion as the interface's `Conversion`.
     var json: JSONObject {
         [
-            "value": .string(value.text),
-            "rate": .string(rate.text),
+            "value": .string(value.description),
+            "rate": .string(rate.description),
             "sources": .array(sources.map { .string($0) }),
             "measuredBoottime": .integer(measuredBoottime),
         ]
     }
 
-    init(json: JSONObject) throws(MessageFieldError) {
+    init(json: JSONValue) throws(JSONFieldError) {
         self.init(
             value: try json.decimal("value"), rate: try json.decimal("rate"), sources: try json.texts("sources"),
             measuredBoottime: try json.required("measuredBoottime", \.millisecondsValue))
@@ -41,14 +40,14 @@ extension TetherRate {
     /// The rate as the interface's `TetherRate`.
     var json: JSONObject {
         [
-            "value": .string(value.text),
+            "value": .string(value.description),
             "sources": .array(sources.map { .string($0) }),
             "measuredBoottime": .integer(measuredBoottime),
             "offPeg": .bool(isOffPeg),
         ]
     }
 
-    init(json: JSONObject) throws(MessageFieldError) {
+    init(json: JSONValue) throws(JSONFieldError) {
         self.init(
             value: try json.decimal("value"), sources: try json.texts("sources"),
             measuredBoottime: try json.required("measuredBoottime", \.millisecondsValue),

@@ -1,10 +1,9 @@
-public import BTCPriceCore
-import FoundationEssentials
-public import Varlink
+package import BTCPriceCore
+package import Varlink
 
 extension SourceReport {
     /// The report as the interface's `Source`.
-    public var json: JSONObject {
+    package var json: JSONObject {
         [
             "name": .string(name),
             "order": .integer(order),
@@ -15,17 +14,17 @@ extension SourceReport {
             "lastSuccess": .optional(lastSuccess?.milliseconds),
             "lastFailure": lastFailure.map { .object($0.json) } ?? .null,
             "latency": latency.map { .object($0.json) } ?? .null,
-            "restsUntil": .optional(restsUntil?.milliseconds),
+            "restsUntil": .optional(cooldownUntil?.milliseconds),
             "requests": .integer(requests),
             "limits": .array(limits.map { .object($0.json) }),
-            "lastPrice": .optional(lastPrice?.text),
+            "lastPrice": .optional(lastPrice?.description),
             "elsewhere": .bool(isElsewhere),
         ]
     }
 
     /// Reads the message. Unknown fields are let pass: newer daemons may send them.
-    /// - Throws: ``MessageFieldError`` where a field is missing or of the wrong type.
-    public init(json: JSONObject) throws(MessageFieldError) {
+    /// - Throws: ``JSONFieldError`` where a field is missing or of the wrong type.
+    package init(json: JSONValue) throws(JSONFieldError) {
         let failure: Failure? =
             if let object = try json.optional("lastFailure", \.objectValue) { try Failure(json: object) } else { nil }
         let latency: Latency? =
@@ -38,13 +37,10 @@ extension SourceReport {
             use: try json.choice("use", required: Use.self),
             lastSuccess: try json.optional("lastSuccess", \.timestampValue),
             lastFailure: failure, latency: latency,
-            restsUntil: try json.optional("restsUntil", \.timestampValue),
+            cooldownUntil: try json.optional("restsUntil", \.timestampValue),
             requests: try json.required("requests", \.integerValue),
-            limits: try json.list("limits") { (object) throws(MessageFieldError) in try Limit(json: object) })
-        if let text = try json.optional("lastPrice", \.stringValue) {
-            guard let price = Decimal(exactly: text), price > 0 else { throw MessageFieldError(field: "lastPrice") }
-            lastPrice = price
-        }
+            limits: try json.list("limits") { (object) throws(JSONFieldError) in try Limit(json: object) })
+        if try json.optional("lastPrice", \.rawString) != nil { lastPrice = try json.price("lastPrice") }
         isElsewhere = try json.optional("elsewhere", \.boolValue) ?? false
     }
 }
@@ -54,7 +50,7 @@ extension SourceReport.Failure {
         ["at": .integer(at.milliseconds), "kind": .string(kind), "reason": .string(reason)]
     }
 
-    fileprivate init(json: JSONObject) throws(MessageFieldError) {
+    fileprivate init(json: JSONValue) throws(JSONFieldError) {
         self.init(
             at: try json.required("at", \.timestampValue), kind: try json.required("kind", \.stringValue),
             reason: try json.required("reason", \.stringValue))
@@ -66,7 +62,7 @@ extension SourceReport.Latency {
         ["p50Ms": .integer(p50), "p90Ms": .integer(p90), "p99Ms": .integer(p99), "answers": .integer(answers)]
     }
 
-    fileprivate init(json: JSONObject) throws(MessageFieldError) {
+    fileprivate init(json: JSONValue) throws(JSONFieldError) {
         self.init(
             p50: try json.required("p50Ms", \.integerValue), p90: try json.required("p90Ms", \.integerValue),
             p99: try json.required("p99Ms", \.integerValue), answers: try json.required("answers", \.integerValue))
@@ -78,19 +74,9 @@ extension SourceReport.Limit {
         ["requests": .integer(requests), "periodMs": .integer(period), "made": .integer(made)]
     }
 
-    fileprivate init(json: JSONObject) throws(MessageFieldError) {
+    fileprivate init(json: JSONValue) throws(JSONFieldError) {
         self.init(
             requests: try json.required("requests", \.integerValue),
             period: try json.required("periodMs", \.millisecondsValue), made: try json.required("made", \.integerValue))
     }
-}
-
-extension JSON {
-    /// The milliseconds in it, of a clock or of a span, if they are such that can be.
-    var millisecondsValue: Int64? {
-        integerValue.flatMap { Timestamp.possibleMilliseconds.contains($0) ? $0 : nil }
-    }
-
-    /// The time in it, if it is one that can be.
-    public var timestampValue: Timestamp? { millisecondsValue.map { Timestamp(milliseconds: $0) } }
 }

@@ -1,24 +1,23 @@
-public import BTCPriceCore
-import FoundationEssentials
-public import Varlink
+package import BTCPriceCore
+package import Varlink
 
 /// The interface's `State`: Core's ``BTCPriceCore/PriceState`` with the daemon's instance. The one mapping between the two.
-public struct StateMessage: Sendable, Hashable {
+package struct StateMessage: Sendable, Hashable {
     /// Changes at every start of the daemon.
-    public var instance: String
+    package var instance: String
     /// The state.
-    public var state: PriceState
+    package var state: PriceState
 
     /// - Parameters:
     ///   - instance: Changes at every start of the daemon.
     ///   - state: The state.
-    public init(instance: String, state: PriceState) {
+    package init(instance: String, state: PriceState) {
         self.instance = instance
         self.state = state
     }
 
     /// The message as JSON, every field of the definition in its order, absent values as null.
-    public var json: JSONObject {
+    package var json: JSONObject {
         [
             "instance": .string(instance),
             "tick": .integer(state.tick),
@@ -34,8 +33,8 @@ public struct StateMessage: Sendable, Hashable {
     }
 
     /// Reads the message. Unknown fields are let pass: newer daemons may send them.
-    /// - Throws: ``MessageFieldError`` where a field is missing or of the wrong type.
-    public init(json: JSONObject) throws(MessageFieldError) {
+    /// - Throws: ``JSONFieldError`` where a field is missing or of the wrong type.
+    package init(json: JSONValue) throws(JSONFieldError) {
         let quote: PriceQuote? =
             if let object = try json.optional("quote", \.objectValue) { try PriceQuote(json: object) } else { nil }
         let consensus: Consensus? =
@@ -59,7 +58,7 @@ extension PriceQuote {
     /// The quote as the interface's `Quote`.
     var json: JSONObject {
         [
-            "value": .string(value.text),
+            "value": .string(value.description),
             "currency": .string(currency),
             "timestamp": .integer(timestamp.milliseconds),
             "source": .string(source),
@@ -67,7 +66,7 @@ extension PriceQuote {
         ]
     }
 
-    init(json: JSONObject) throws(MessageFieldError) {
+    init(json: JSONValue) throws(JSONFieldError) {
         self.init(
             value: try json.price("value"),
             currency: try json.required("currency", \.stringValue),

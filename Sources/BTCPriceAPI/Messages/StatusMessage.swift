@@ -1,23 +1,23 @@
-public import BTCPriceCore
-public import Varlink
+package import BTCPriceCore
+package import Varlink
 
 /// The interface's `Status`: how the daemon is.
-public struct StatusMessage: Sendable, Hashable {
+package struct StatusMessage: Sendable, Hashable {
     /// What the ticks have come to since the start.
-    public struct Ticks: Sendable, Hashable {
+    package struct Ticks: Sendable, Hashable {
         /// From one to the next, milliseconds.
-        public var interval: Int64
+        package var interval: Int64
         /// Finished, the failed ones included.
-        public var done: Int64
+        package var done: Int64
         /// Ended without a price.
-        public var failed: Int64
+        package var failed: Int64
         /// Not begun in their time.
-        public var skipped: Int64
+        package var skipped: Int64
         /// How those ended that had to be judged by more than one source.
-        public var judged: JudgedTicks
+        package var judged: JudgedTicks
 
         /// Ticks of which every count is given.
-        public init(interval: Int64, done: Int64, failed: Int64, skipped: Int64, judged: JudgedTicks = JudgedTicks()) {
+        package init(interval: Int64, done: Int64, failed: Int64, skipped: Int64, judged: JudgedTicks = JudgedTicks()) {
             self.interval = interval
             self.done = done
             self.failed = failed
@@ -27,18 +27,18 @@ public struct StatusMessage: Sendable, Hashable {
     }
 
     /// Where the last price is kept, and whether that works.
-    public struct Store: Sendable, Hashable {
+    package struct Store: Sendable, Hashable {
         /// Over a restart.
-        public var runtimeDirectory: String
+        package var runtimeDirectory: String
         /// Over a reboot.
-        public var stateDirectory: String
+        package var stateDirectory: String
         /// When the disk last got it; `nil` where that is not known.
-        public var synced: Timestamp?
+        package var synced: Timestamp?
         /// Why it can't be kept; `nil` while it can.
-        public var failure: String?
+        package var failure: String?
 
         /// A store of which every part is given.
-        public init(runtimeDirectory: String, stateDirectory: String, synced: Timestamp?, failure: String?) {
+        package init(runtimeDirectory: String, stateDirectory: String, synced: Timestamp?, failure: String?) {
             self.runtimeDirectory = runtimeDirectory
             self.stateDirectory = stateDirectory
             self.synced = synced
@@ -47,18 +47,18 @@ public struct StatusMessage: Sendable, Hashable {
     }
 
     /// Who asks.
-    public struct Clients: Sendable, Hashable {
+    package struct Clients: Sendable, Hashable {
         /// A limit, and how often it was hit since the start.
-        public struct Limit: Sendable, Hashable {
+        package struct Limit: Sendable, Hashable {
             /// Its name, one of those that the definition documents.
-            public var name: String
+            package var name: String
             /// The most there may be.
-            public var most: Int64
+            package var most: Int64
             /// How often somebody was turned away by it.
-            public var hits: Int64
+            package var hits: Int64
 
             /// A limit of which every part is given.
-            public init(name: String, most: Int64, hits: Int64) {
+            package init(name: String, most: Int64, hits: Int64) {
                 self.name = name
                 self.most = most
                 self.hits = hits
@@ -66,18 +66,18 @@ public struct StatusMessage: Sendable, Hashable {
         }
 
         /// Connections that are open.
-        public var connections: Int64
+        package var connections: Int64
         /// Users who have some.
-        public var users: Int64
+        package var users: Int64
         /// Connections that watch.
-        public var watchers: Int64
+        package var watchers: Int64
         /// Calls since the start.
-        public var calls: Int64
+        package var calls: Int64
         /// The limits.
-        public var limits: [Limit]
+        package var limits: [Limit]
 
         /// Clients of which every count is given.
-        public init(connections: Int64, users: Int64, watchers: Int64, calls: Int64, limits: [Limit]) {
+        package init(connections: Int64, users: Int64, watchers: Int64, calls: Int64, limits: [Limit]) {
             self.connections = connections
             self.users = users
             self.watchers = watchers
@@ -87,30 +87,30 @@ public struct StatusMessage: Sendable, Hashable {
     }
 
     /// The daemon's semantic version.
-    public var version: String
+    package var version: String
     /// Its process.
-    public var pid: Int64
+    package var pid: Int64
     /// Since its start, milliseconds; suspended time included.
-    public var uptime: Int64
+    package var uptime: Int64
     /// The price, as `GetPrice` tells it, with the daemon's instance.
-    public var price: StateMessage
+    package var price: StateMessage
     /// When its freshness became what it is.
-    public var since: Timestamp
+    package var since: Timestamp
     /// Whether the ticks run.
-    public var ticking: Ticking
+    package var ticking: Ticking
     /// What they have come to.
-    public var ticks: Ticks
+    package var ticks: Ticks
     /// What USDT is worth; `nil` before it was measured.
-    public var tetherRate: TetherRate?
+    package var tetherRate: TetherRate?
     /// Where the last price is kept.
-    public var store: Store
+    package var store: Store
     /// Who asks.
-    public var clients: Clients
+    package var clients: Clients
     /// The sources that are asked at other addresses than the exchanges' own.
-    public var elsewhere: [String]
+    package var elsewhere: [String]
 
     /// A status of which every part is given.
-    public init(
+    package init(
         version: String, pid: Int64, uptime: Int64, price: StateMessage, since: Timestamp, ticking: Ticking,
         ticks: Ticks, tetherRate: TetherRate? = nil, store: Store, clients: Clients, elsewhere: [String] = []
     ) {
@@ -128,7 +128,7 @@ public struct StatusMessage: Sendable, Hashable {
     }
 
     /// The message as JSON, every field of the definition in its order, absent values as null.
-    public var json: JSONObject {
+    package var json: JSONObject {
         [
             "version": .string(version),
             "pid": .integer(pid),
@@ -159,8 +159,8 @@ public struct StatusMessage: Sendable, Hashable {
     }
 
     /// Reads the message. Unknown fields are let pass: newer daemons may send them.
-    /// - Throws: ``MessageFieldError`` where a field is missing or of the wrong type.
-    public init(json: JSONObject) throws(MessageFieldError) {
+    /// - Throws: ``JSONFieldError`` where a field is missing or of the wrong type.
+    package init(json: JSONValue) throws(JSONFieldError) {
         let (ticks, store) = (try json.required("ticks", \.objectValue), try json.required("store", \.objectValue))
         let rate: TetherRate? =
             if let object = try json.optional("tetherRate", \.objectValue) { try TetherRate(json: object) } else { nil }
@@ -191,7 +191,7 @@ public struct StatusMessage: Sendable, Hashable {
                 users: try clients.required("users", \.integerValue),
                 watchers: try clients.required("watchers", \.integerValue),
                 calls: try clients.required("calls", \.integerValue),
-                limits: try clients.list("limits") { (limit) throws(MessageFieldError) in
+                limits: try clients.list("limits") { (limit) throws(JSONFieldError) in
                     Clients.Limit(
                         name: try limit.required("name", \.stringValue),
                         most: try limit.required("most", \.integerValue),

@@ -1,16 +1,14 @@
-public import FoundationEssentials
-
 /// What several sources say together.
-public struct Consensus: Sendable, Hashable {
+package struct Consensus: Sendable, Hashable {
     /// The sources whose median the price is, in their order.
-    public let sources: [String]
+    package let sources: [String]
     /// Those that lie too far from the others to count.
-    public let outliers: [String]
+    package let outliers: [String]
     /// From the lowest to the highest of those that count, in the price's currency.
-    public let spread: Decimal
+    package let spread: Price
 
     /// A consensus of which every part is given.
-    public init(sources: [String], outliers: [String], spread: Decimal) {
+    package init(sources: [String], outliers: [String], spread: Price) {
         self.sources = sources
         self.outliers = outliers
         self.spread = spread
@@ -22,10 +20,10 @@ public struct Consensus: Sendable, Hashable {
     ///   - isEarlier: Whether a source's price is one.
     /// - Returns: The median; `nil` where only earlier ones agree.
     static func median(
-        of prices: [(source: String, value: Decimal)], isEarlier: (String) -> Bool = { _ in false }
-    ) -> (value: Decimal?, consensus: Consensus) {
+        of prices: [(source: String, value: Price)], isEarlier: (String) -> Bool = { _ in false }
+    ) -> (value: Price?, consensus: Consensus) {
         let rough = middle(of: prices.map(\.value))
-        let isNear = { (value: Decimal) in
+        let isNear = { (value: Price) in
             abs(value.logarithm - rough.logarithm) <= JudgementBounds.outlier
         }
         var counted = prices.filter { isNear($0.value) }
@@ -42,9 +40,9 @@ public struct Consensus: Sendable, Hashable {
         )
     }
 
-    private static func middle(of values: [Decimal]) -> Decimal {
+    private static func middle(of values: [Price]) -> Price {
         let sorted = values.sorted()
         let half = sorted.count / 2
-        return sorted.count % 2 == 1 ? sorted[half] : ((sorted[half - 1] + sorted[half]) / 2).rounded(toPlaces: 8)
+        return sorted.count % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]).divided(by: 2, places: 8)
     }
 }

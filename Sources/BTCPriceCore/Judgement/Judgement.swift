@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Glibc
 
 /// Decides whether a price is shown, by what all sources have said so far: a pure value.
@@ -358,7 +357,7 @@ struct Judgement: Sendable {
     }
 }
 
-extension Decimal {
+extension Price {
     /// The natural logarithm, for comparing; of what is not above zero, minus infinity.
     var logarithm: Double {
         let value = double

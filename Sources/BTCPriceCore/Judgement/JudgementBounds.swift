@@ -2,13 +2,13 @@ import Glibc
 
 /// The numbers by which prices are judged; `docs/judgement.md` says where each comes from. All moves are differences of natural
 /// logarithms: 0.01 is one percent, and a fall and the rise that undoes it are equally large.
-public enum JudgementBounds {
+package enum JudgementBounds {
     /// The largest move that is believed without a second source.
     ///
     /// Grows with the square root of time, as a random walk does: 0.6 % at once, 0.9 % after a second, 2.9 % after a minute, 19 %
     /// after an hour, never more than 25 %.
     /// - Parameter elapsed: Since the last good quote, milliseconds; below zero counts as none.
-    public static func move(after elapsed: Int64) -> Double {
+    package static func move(after elapsed: Int64) -> Double {
         min(0.006 + 0.003 * (Double(max(0, elapsed)) / 1000).squareRoot(), 0.25)
     }
 

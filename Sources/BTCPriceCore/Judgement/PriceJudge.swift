@@ -1,16 +1,14 @@
-import FoundationEssentials
-
 /// How the judged ticks ended, since the start.
-public struct JudgedTicks: Sendable, Hashable {
+package struct JudgedTicks: Sendable, Hashable {
     /// Shown, and a second source agreed.
-    public var confirmed: Int64
+    package var confirmed: Int64
     /// Shown although no second source could confirm a jump.
-    public var unconfirmed: Int64
+    package var unconfirmed: Int64
     /// Not shown: contradicted, or not confirmed yet.
-    public var withheld: Int64
+    package var withheld: Int64
 
     /// Counts of which every one is given.
-    public init(confirmed: Int64 = 0, unconfirmed: Int64 = 0, withheld: Int64 = 0) {
+    package init(confirmed: Int64 = 0, unconfirmed: Int64 = 0, withheld: Int64 = 0) {
         self.confirmed = confirmed
         self.unconfirmed = unconfirmed
         self.withheld = withheld
@@ -71,7 +69,7 @@ struct PriceJudge: Sendable {
     var tetherRate: TetherRate? { judgement.tether.rate }
 
     /// The answers of sources that stand still.
-    var frozen: [String: Decimal] { judgement.standstill.frozen }
+    var frozen: [String: Price] { judgement.standstill.frozen }
 
     /// Rules on a fetch's evidence.
     /// - Parameters:
@@ -159,7 +157,7 @@ struct PriceJudge: Sendable {
         }
     }
 
-    private func converted(_ price: FetchedPrice) -> (Decimal, Conversion)? {
+    private func converted(_ price: FetchedPrice) -> (Price, Conversion)? {
         guard let rate = judgement.tether.conversionRate(at: price.observed.boottime) else { return nil }
         let value = (price.quote.value * rate.value).rounded(toPlaces: 8)
         guard (QuoteCheck.lowest...QuoteCheck.highest).contains(value) else { return nil }
@@ -179,7 +177,7 @@ struct PriceJudge: Sendable {
         }
         // A USDT level stands beside dollar levels only as dollars.
         let hasDollars = all.contains { !$0.quote.isInTether }
-        let comparable = all.compactMap { price -> (price: FetchedPrice, value: Decimal)? in
+        let comparable = all.compactMap { price -> (price: FetchedPrice, value: Price)? in
             guard price.quote.isInTether, hasDollars else { return (price, price.quote.value) }
             if refusesTether(at: price.observed.boottime) { return nil }
             return converted(price).map { (price, $0.0) }

@@ -1,12 +1,10 @@
-import FoundationEssentials
-
 /// Finds a source that gives the same answer again and again while the others move: a pure value.
 ///
 /// A venue whose matching has stopped goes on answering with its last price, in time and well-formed (Binance, 2023-03-24, for two
 /// and a half hours). Where the answer carries no time, only the others tell.
 struct Standstill: Sendable {
     private struct Last: Sendable {
-        var value: Decimal
+        var value: Price
         var mark: VenueMark?
         var since: ObservationTime
         var seen: Int64
@@ -15,7 +13,7 @@ struct Standstill: Sendable {
     /// A source that stands still.
     struct Finding: Sendable, Hashable {
         let source: String
-        let value: Decimal
+        let value: Price
         /// For how long, milliseconds.
         let unchanged: Int64
         /// Who moved meanwhile.
@@ -31,7 +29,7 @@ struct Standstill: Sendable {
     /// Found and not told yet.
     private var findings: [Finding] = []
     /// The answers of sources that stand still.
-    private(set) var frozen: [String: Decimal] = [:]
+    private(set) var frozen: [String: Price] = [:]
 
     /// A source has answered.
     mutating func saw(_ price: FetchedPrice) {

@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Glibc
 
 /// What USDT is worth: a pure value.
@@ -63,7 +62,7 @@ struct TetherMeasurement: Sendable {
     ///   - value: Dollars for one USDT.
     ///   - source: Who told it.
     ///   - boottime: When, `CLOCK_BOOTTIME` in milliseconds.
-    mutating func told(_ value: Decimal, by source: String, at boottime: Int64) {
+    mutating func told(_ value: Price, by source: String, at boottime: Int64) {
         let last = told.flatMap { $0.source == source ? $0.measurement : nil }
         told = (source, Measurement(value.logarithm, after: last, at: boottime), boottime)
         update(at: boottime)
@@ -110,7 +109,7 @@ struct TetherMeasurement: Sendable {
 
     private mutating func set(_ log: Double, sources: [String], at boottime: Int64) {
         rate = TetherRate(
-            value: Decimal(Int64((exp(log) * 1_000_000).rounded())) / 1_000_000, sources: sources,
+            value: Price(Int64((exp(log) * 1_000_000).rounded()), scale: 6), sources: sources,
             measuredBoottime: boottime, isOffPeg: isOffPeg)
     }
 }

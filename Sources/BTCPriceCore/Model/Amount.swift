@@ -1,9 +1,7 @@
-public import FoundationEssentials
-
 /// An amount of money, in bitcoin or in dollars.
-public struct Amount: Sendable, Hashable {
+package struct Amount: Sendable, Hashable {
     /// What an amount is counted in.
-    public enum Unit: String, Sendable, Hashable, CaseIterable {
+    package enum Unit: String, Sendable, Hashable, CaseIterable {
         /// A bitcoin.
         case btc
         /// A satoshi, the hundred millionth part of a bitcoin.
@@ -13,15 +11,17 @@ public struct Amount: Sendable, Hashable {
     }
 
     /// How many; not negative, at most ``mostDigits`` digits.
-    public let value: Decimal
+    package let value: Price
     /// Of what.
-    public let unit: Unit
+    package let unit: Unit
 
-    /// With so many digits, and the 20 of a price at most, a product is exact in the 38 of a `Decimal`.
-    public static let mostDigits = 18
+    /// As many as a ``Price`` holds.
+    package static let mostDigits = Price.mostDigits
 
     /// The satoshis in a bitcoin.
-    private static let satoshis: Decimal = 100_000_000
+    private static let satoshis: Price = 100_000_000
+    /// A satoshi in bitcoin.
+    private static let satoshi = Price(1, scale: 8)
 
     /// Reads an amount.
     /// - Parameters:
@@ -29,7 +29,7 @@ public struct Amount: Sendable, Hashable {
     ///     `$70,000`, `70k`, `100000sat`, `1sats`. `k` stands for a thousand, `m` for a million; a comma may stand before each three digits.
     ///   - unit: The unit of a number without one; `nil` if it must have one.
     /// - Returns: `nil` for anything else, and for one of more than ``mostDigits`` digits.
-    public init?(_ text: some StringProtocol, unit: Unit? = nil) {
+    package init?(_ text: some StringProtocol, unit: Unit? = nil) {
         var rest = text.lowercased().filter { $0 != " " }[...]
         var named = unit
         let hasSign = rest.first == "$"
@@ -55,9 +55,9 @@ public struct Amount: Sendable, Hashable {
         }
         let digits = plain.utf8.count { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
         guard digits > 0, digits + thousands * 3 <= Self.mostDigits,
-            var value = Decimal(exactly: plain.first == "." ? "0\(plain)" : plain)
+            var value = Price(plain.first == "." ? "0\(plain)" : plain)
         else { return nil }
-        for _ in 0..<thousands { value *= 1000 }
+        for _ in 0..<thousands { value = value * 1000 }
         self.value = value
         self.unit = unit
     }
@@ -75,36 +75,36 @@ public struct Amount: Sendable, Hashable {
     /// - Parameters:
     ///   - value: How many; not negative.
     ///   - unit: Of what.
-    public init(_ value: Decimal, _ unit: Unit) {
+    package init(_ value: Price, _ unit: Unit) {
         self.value = value
         self.unit = unit
     }
 
     /// The amount in every unit.
     /// - Parameter price: What one bitcoin costs in dollars; positive.
-    public func converted(at price: Decimal) -> ConvertedAmount {
+    package func converted(at price: Price) -> ConvertedAmount {
         switch unit {
         case .btc: return ConvertedAmount(btc: value, sat: value * Self.satoshis, usd: value * price)
-        case .sat: return ConvertedAmount(btc: value / Self.satoshis, sat: value, usd: value * price / Self.satoshis)
+        case .sat: return ConvertedAmount(btc: value * Self.satoshi, sat: value, usd: value * price * Self.satoshi)
         case .usd:
             // There is nothing smaller than a satoshi to pay with.
-            let sat = (value / price * Self.satoshis).rounded(toPlaces: 0)
-            return ConvertedAmount(btc: sat / Self.satoshis, sat: sat, usd: value)
+            let btc = value.divided(by: price, places: 8)
+            return ConvertedAmount(btc: btc, sat: btc * Self.satoshis, usd: value)
         }
     }
 }
 
-/// An amount in every unit: exact in all, except that what dollars buy is rounded half to even to whole satoshis.
-public struct ConvertedAmount: Sendable, Hashable {
+/// An amount in every unit: exact up to the digits of a ``Price``. What dollars buy is rounded half to even to whole satoshis.
+package struct ConvertedAmount: Sendable, Hashable {
     /// In bitcoin.
-    public let btc: Decimal
+    package let btc: Price
     /// In satoshis.
-    public let sat: Decimal
+    package let sat: Price
     /// In US dollars.
-    public let usd: Decimal
+    package let usd: Price
 
     /// The amount in one of them.
-    public subscript(unit: Amount.Unit) -> Decimal {
+    package subscript(unit: Amount.Unit) -> Price {
         switch unit {
         case .btc: btc
         case .sat: sat

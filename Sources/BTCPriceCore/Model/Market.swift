@@ -1,5 +1,5 @@
 /// What is asked of markets that quote bitcoin in USDT, which is not the dollar.
-public enum TetherPolicy: String, Sendable, Hashable, CaseIterable {
+package enum TetherPolicy: String, Sendable, Hashable, CaseIterable {
     /// Their price is shown as it is, with a warning while USDT is off its peg. The default.
     case warn
     /// Their price is multiplied by the measured USDT/USD rate.
@@ -9,7 +9,7 @@ public enum TetherPolicy: String, Sendable, Hashable, CaseIterable {
 }
 
 /// What the price is made of.
-public enum PriceMode: String, Sendable, Hashable, CaseIterable {
+package enum PriceMode: String, Sendable, Hashable, CaseIterable {
     /// The first source that has one. The default.
     case primary
     /// All sources that can be asked, and their median.
@@ -17,19 +17,19 @@ public enum PriceMode: String, Sendable, Hashable, CaseIterable {
 }
 
 /// The rules of judgement that can be set.
-public struct JudgementRules: Sendable, Hashable {
+package struct JudgementRules: Sendable, Hashable {
     /// What the price is made of.
-    public var mode: PriceMode
+    package var mode: PriceMode
     /// In a median, how many sources have to agree; at least 1.
-    public var quorum: Int
+    package var quorum: Int
     /// What is asked of USDT markets.
-    public var tether: TetherPolicy
+    package var tether: TetherPolicy
 
     /// - Parameters:
     ///   - mode: What the price is made of.
     ///   - quorum: In a median, how many sources have to agree; at least 1.
     ///   - tether: What is asked of USDT markets.
-    public init(mode: PriceMode = .primary, quorum: Int = 3, tether: TetherPolicy = .warn) {
+    package init(mode: PriceMode = .primary, quorum: Int = 3, tether: TetherPolicy = .warn) {
         self.mode = mode
         self.quorum = quorum
         self.tether = tether
@@ -43,7 +43,7 @@ extension PriceQuote {
 
 extension PriceSource {
     /// Whether it quotes in USDT.
-    public var isInTether: Bool { Self.isInTether(market: market) }
+    package var isInTether: Bool { Self.isInTether(market: market) }
 
     static func isInTether(market: String) -> Bool { market.hasSuffix("/USDT") }
 }

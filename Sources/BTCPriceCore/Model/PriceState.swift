@@ -1,5 +1,5 @@
 /// How current the price is.
-public enum Freshness: String, Sendable, Hashable, CaseIterable {
+package enum Freshness: String, Sendable, Hashable, CaseIterable {
     /// The last tick has a value, no older than two intervals at the moment of the reply.
     case fresh
     /// The last tick failed, or the ticks are paused: the last valid value is shown.
@@ -9,7 +9,7 @@ public enum Freshness: String, Sendable, Hashable, CaseIterable {
 }
 
 /// How many sources stand behind the price.
-public enum Confirmation: String, Sendable, Hashable, CaseIterable {
+package enum Confirmation: String, Sendable, Hashable, CaseIterable {
     /// One source.
     case single
     /// A second source agrees.
@@ -19,33 +19,33 @@ public enum Confirmation: String, Sendable, Hashable, CaseIterable {
 }
 
 /// What the last tick left: all that a client is told of the price.
-public struct PriceState: Sendable, Hashable {
+package struct PriceState: Sendable, Hashable {
     /// The number of the last finished tick, from 1; 0 before the first.
-    public var tick: Int64
+    package var tick: Int64
     /// How current ``quote`` is.
-    public var freshness: Freshness
+    package var freshness: Freshness
     /// The last valid quote; `nil` exactly when ``freshness`` is `none`.
-    public var quote: PriceQuote?
+    package var quote: PriceQuote?
     /// `CLOCK_BOOTTIME` of the observation, milliseconds; `nil` where only the wall clock knows.
-    public var observedBoottime: Int64?
+    package var observedBoottime: Int64?
     /// What stands behind ``quote``.
-    public var confirmation: Confirmation?
+    package var confirmation: Confirmation?
     /// Why the last tick failed, in one line; `paused` while paused.
-    public var failure: String?
+    package var failure: String?
     /// What a reader must know of the price although it is right: USDT is off its peg.
-    public var warning: String?
+    package var warning: String?
     /// Whose median ``quote`` is, where it is one.
-    public var consensus: Consensus?
+    package var consensus: Consensus?
     /// How ``quote`` became dollars, where it was read in USDT.
-    public var conversion: Conversion?
+    package var conversion: Conversion?
     /// Until when a fresh state may be called fresh, `CLOCK_BOOTTIME` in milliseconds; `nil` where it is not fresh.
-    public var freshUntil: Int64?
+    package var freshUntil: Int64?
 
     /// Why the price is stale once ``freshUntil`` has passed, if there is a better reason than a tick that did not end: `paused`.
-    public var agedFailure: String?
+    var agedFailure: String?
 
     /// A state of which every part is given.
-    public init(
+    package init(
         tick: Int64, freshness: Freshness, quote: PriceQuote?, observedBoottime: Int64?,
         confirmation: Confirmation?, failure: String?, warning: String? = nil, consensus: Consensus? = nil,
         conversion: Conversion? = nil, freshUntil: Int64? = nil
@@ -63,17 +63,17 @@ public struct PriceState: Sendable, Hashable {
     }
 
     /// Before the first price.
-    public static let empty = PriceState(
+    package static let empty = PriceState(
         tick: 0, freshness: .none, quote: nil, observedBoottime: nil, confirmation: nil, failure: nil)
 
     /// What ``PriceState/failure`` says while the ticks are paused.
-    public static let pausedFailure = "paused"
+    package static let pausedFailure = "paused"
 
     /// How old the quote is.
     /// - Parameter now: The reader's clocks, on the same machine.
     /// - Returns: The age, never below zero; and whether it is an estimate, because only the wall clock knows it. `nil` without
     ///   a quote.
-    public func age(at now: ObservationTime) -> (age: Duration, isEstimate: Bool)? {
+    package func age(at now: ObservationTime) -> (age: Duration, isEstimate: Bool)? {
         guard let quote else { return nil }
         guard let observedBoottime else {
             return (.milliseconds(max(0, now.wall.milliseconds - quote.timestamp.milliseconds)), true)
@@ -85,7 +85,7 @@ public struct PriceState: Sendable, Hashable {
     ///
     /// This is what keeps a wedged ticker from showing an old price as current.
     /// - Parameter boottime: `CLOCK_BOOTTIME` of the reply, milliseconds.
-    public func told(at boottime: Int64) -> PriceState {
+    package func told(at boottime: Int64) -> PriceState {
         guard freshness == .fresh, let freshUntil, boottime > freshUntil else { return self }
         var aged = self
         aged.freshness = .stale

@@ -2,7 +2,7 @@
 ///
 /// Synchronous on purpose: between taking a price in and showing it to a client nothing else may happen, so that what a
 /// client has seen is never lost to a kill. An implementation must not block for longer than a write to memory takes.
-public protocol PriceStore: Sendable {
+package protocol PriceStore: Sendable {
     /// Reads what was kept. Damage is reported, never fatal: the price goes on without it.
     func load() -> StoredPrice
 
@@ -10,34 +10,34 @@ public protocol PriceStore: Sendable {
     /// - Parameters:
     ///   - price: The last valid price; `nil` where there never was one.
     ///   - rests: The rests that a restart must not cut short, by the source's name.
-    func save(_ price: CachedPrice?, rests: [String: KeptRest]) throws(PriceStoreError)
+    func save(_ price: CachedPrice?, cooldowns: [String: KeptCooldown]) throws(PriceStoreError)
 
     /// Brings what was saved to where it outlives a power cut. May take as long as the disk does; called at the stop.
     func flush() throws(PriceStoreError)
 }
 
 /// What a store held.
-public struct StoredPrice: Sendable, Hashable {
+package struct StoredPrice: Sendable, Hashable {
     /// The last valid price; `nil` where there is none or none could be read.
-    public let price: CachedPrice?
+    package let price: CachedPrice?
     /// The rests of sources that were not over when it was saved, by the source's name.
-    public let rests: [String: KeptRest]
+    package let cooldowns: [String: KeptCooldown]
     /// What was found broken on the way.
-    public let problems: [PriceStoreError]
+    package let problems: [PriceStoreError]
 
     /// - Parameters:
     ///   - price: The last valid price.
     ///   - rests: The rests of sources that were not over when it was saved.
     ///   - problems: What was found broken on the way.
-    public init(price: CachedPrice?, rests: [String: KeptRest] = [:], problems: [PriceStoreError] = []) {
+    package init(price: CachedPrice?, cooldowns: [String: KeptCooldown] = [:], problems: [PriceStoreError] = []) {
         self.price = price
-        self.rests = rests
+        self.cooldowns = cooldowns
         self.problems = problems
     }
 }
 
 /// What went wrong with a kept price.
-public enum PriceStoreError: Error, Sendable, Hashable {
+package enum PriceStoreError: Error, Sendable, Hashable {
     /// A file or folder can't be read. `reason` is the system's word for it.
     case unreadable(path: String, reason: String)
     /// A file can't be written. `reason` is the system's word for it.
@@ -48,7 +48,7 @@ public enum PriceStoreError: Error, Sendable, Hashable {
 
 extension PriceStoreError: CustomStringConvertible {
     /// One line that says what to do about it, where something can be done.
-    public var description: String {
+    package var description: String {
         switch self {
         case .unreadable(let path, let reason): "cannot read \(path): \(reason)"
         case .unwritable(let path, let reason): "cannot write \(path): \(reason)"

@@ -1,6 +1,6 @@
 extension Timestamp {
     /// `2026-11-21 09:30:05 UTC`, whatever the time zone and the locale.
-    public var utcText: String {
+    package var utcText: String {
         let seconds = milliseconds.flooredQuotient(by: 1000)
         let days = seconds.flooredQuotient(by: 86_400)
         let second = seconds - days * 86_400

@@ -1,36 +1,34 @@
-public import FoundationEssentials
-
 /// What is known of a source before it is asked.
-public struct PriceSource: Sendable, Hashable {
+package struct PriceSource: Sendable, Hashable {
     /// Its name in the configuration, in quotes and in the journal: `binance`.
-    public let name: String
+    package let name: String
     /// The market it is read from: `BTC/USDT`.
-    public let market: String
+    package let market: String
     /// ISO 4217 code of the currency its prices are given out in.
-    public let currency: String
+    package let currency: String
     /// How often it may be asked, as it publishes it: all of these at once.
-    public let limits: [RequestLimit]
+    package let limits: [RequestLimit]
     /// How long its servers give the same answer again; zero where each one is made anew.
-    public let cacheTime: Duration
+    package let cacheTime: Duration
     /// What its answers tell of when their price was.
-    public let tells: Tells
+    package let tells: Tells
 
     /// What an answer tells of when its price was: by that an old one is known.
-    public struct Tells: OptionSet, Sendable, Hashable {
+    package struct Tells: OptionSet, Sendable, Hashable {
         /// The bits.
-        public let rawValue: Int
+        package let rawValue: Int
 
         /// - Parameter rawValue: The bits.
-        public init(rawValue: Int) {
+        package init(rawValue: Int) {
             self.rawValue = rawValue
         }
 
         /// The venue's own time.
-        public static let time = Tells(rawValue: 1)
+        package static let time = Tells(rawValue: 1)
         /// The trade's number.
-        public static let trade = Tells(rawValue: 2)
+        package static let trade = Tells(rawValue: 2)
         /// What a USDT is worth in dollars, on a market of the venue's own.
-        public static let tetherRate = Tells(rawValue: 4)
+        package static let tetherRate = Tells(rawValue: 4)
     }
 
     /// - Parameters:
@@ -40,7 +38,7 @@ public struct PriceSource: Sendable, Hashable {
     ///   - limits: How often it may be asked, as it publishes it.
     ///   - cacheTime: How long its servers give the same answer again.
     ///   - tells: What its answers tell of when their price was.
-    public init(
+    package init(
         name: String, market: String, currency: String = "USD", limits: [RequestLimit] = [],
         cacheTime: Duration = .zero, tells: Tells = []
     ) {
@@ -61,23 +59,23 @@ public struct PriceSource: Sendable, Hashable {
 }
 
 /// A price as a loader read it, not yet judged or dated.
-public struct LoadedPrice: Sendable, Hashable {
+package struct LoadedPrice: Sendable, Hashable {
     /// The price, exact.
-    public let value: Decimal
+    package let value: Price
     /// What the venue said of when it was.
-    public let mark: VenueMark
+    package let mark: VenueMark
     /// Dollars for one USDT, if the same response told it.
-    public let tetherRate: Decimal?
+    package let tetherRate: Price?
     /// The venue's clock when it responded, if it told it.
-    public var venueClock: Timestamp?
+    package var venueClock: Timestamp?
 
     /// - Parameters:
     ///   - value: The price, exact.
     ///   - mark: What the venue said of when it was.
     ///   - tetherRate: Dollars for one USDT, if the same response told it.
     ///   - venueClock: The venue's clock when it responded, if it told it.
-    public init(
-        value: Decimal, mark: VenueMark = VenueMark(), tetherRate: Decimal? = nil, venueClock: Timestamp? = nil
+    package init(
+        value: Price, mark: VenueMark = VenueMark(), tetherRate: Price? = nil, venueClock: Timestamp? = nil
     ) {
         self.value = value
         self.mark = mark
@@ -87,7 +85,7 @@ public struct LoadedPrice: Sendable, Hashable {
 }
 
 /// Asks one exchange once. Holds no policy: no retry, no fallback, no deadline of its own.
-public protocol PriceLoader: Sendable {
+package protocol PriceLoader: Sendable {
     /// What is asked.
     var source: PriceSource { get }
 
@@ -99,7 +97,7 @@ public protocol PriceLoader: Sendable {
 }
 
 /// Why a source gave no price.
-public enum PriceLoadingError: Error, Sendable, Hashable {
+package enum PriceLoadingError: Error, Sendable, Hashable {
     /// The caller gave up. Never a failure of the source: it counts nowhere and starts no fallback.
     case cancelled
     /// No whole answer within this time; `nil` where the budget was over before the source's own time.
@@ -120,7 +118,7 @@ public enum PriceLoadingError: Error, Sendable, Hashable {
     case implausible(String)
 
     /// The kind of failure, as one word for the journal and for counting.
-    public var kind: String {
+    package var kind: String {
         switch self {
         case .cancelled: "cancelled"
         case .timedOut: "timed-out"
@@ -135,7 +133,7 @@ public enum PriceLoadingError: Error, Sendable, Hashable {
     }
 
     /// What a failure means for the next question.
-    public enum Category: Sendable, Hashable {
+    package enum Category: Sendable, Hashable {
         /// It may work the next time.
         case transient
         /// Not before some time has passed.
@@ -150,11 +148,11 @@ public enum PriceLoadingError: Error, Sendable, Hashable {
         case cancelled
 
         /// Whether the source is not asked until its rest is over, whatever else fails.
-        public var isBinding: Bool { self == .rateLimited || self == .refused }
+        package var isBinding: Bool { self == .rateLimited || self == .refused }
     }
 
     /// What it means for the next question.
-    public var category: Category {
+    package var category: Category {
         switch self {
         case .cancelled: .cancelled
         case .timedOut, .unreachable, .unavailable: .transient
@@ -168,7 +166,7 @@ public enum PriceLoadingError: Error, Sendable, Hashable {
 
 extension PriceLoadingError: CustomStringConvertible {
     /// One line a person understands.
-    public var description: String {
+    package var description: String {
         switch self {
         case .cancelled: "cancelled"
         case .timedOut(let after?): "no answer within \(after.wholeMilliseconds) ms"
@@ -187,7 +185,7 @@ extension PriceLoadingError: CustomStringConvertible {
 
 extension Duration {
     /// The duration in milliseconds, rounded down.
-    public var wholeMilliseconds: Int64 {
+    package var wholeMilliseconds: Int64 {
         // Not by way of `components`, which takes three times as long.
         Int64(clamping: attoseconds / 1_000_000_000_000_000)
     }

@@ -1,14 +1,14 @@
 /// How often an exchange lets one address ask: at most so many requests in any span of a period.
-public struct RequestLimit: Sendable, Hashable {
+package struct RequestLimit: Sendable, Hashable {
     /// The most requests; at least 1.
-    public let requests: Int
+    package let requests: Int
     /// In any span of this length.
-    public let period: Duration
+    package let period: Duration
 
     /// - Parameters:
     ///   - requests: The most requests; at least 1.
     ///   - period: In any span of this length; above zero.
-    public init(_ requests: Int, per period: Duration) {
+    package init(_ requests: Int, per period: Duration) {
         precondition(requests >= 1 && period > .zero, "a limit lets somebody through")
         self.requests = requests
         self.period = period
@@ -16,7 +16,7 @@ public struct RequestLimit: Sendable, Hashable {
 }
 
 /// Who wants to ask a source. The ticks go first: others leave them a part of what a limit allows.
-public enum Asker: Sendable, Hashable {
+package enum Requester: Sendable, Hashable {
     /// The tick.
     case tick
     /// The observer beside the ticks.
@@ -64,10 +64,10 @@ struct RequestLimiter: Sendable {
     }
 
     /// Whether a request conforms.
-    func admits(_ asker: Asker, at boottime: Int64) -> Bool {
+    func admits(_ requester: Requester, at boottime: Int64) -> Bool {
         gates.allSatisfy { gate in
             // What the ticks keep for themselves: a third of the room.
-            boottime * 1000 >= gate.opens(leaving: asker == .tick ? 0 : (gate.burst + 2) / 3)
+            boottime * 1000 >= gate.opens(leaving: requester == .tick ? 0 : (gate.burst + 2) / 3)
         }
     }
 

@@ -1,68 +1,69 @@
 /// A time in which a source is not asked, and why.
-public struct SourceRest: Sendable, Hashable {
+package struct SourceCooldown: Sendable, Hashable {
     /// What began it.
-    public let reason: PriceLoadingError
+    package let reason: PriceLoadingError
     /// When it began.
-    public let since: ObservationTime
+    package let since: ObservationTime
     /// When it is over, on both clocks as they stood at its beginning.
-    public let until: ObservationTime
+    package let until: ObservationTime
     /// How many rests of this kind came one after another, this one included.
-    public let strikes: Int
+    package let consecutiveFailures: Int
 
     /// A rest of which every part is given.
-    public init(reason: PriceLoadingError, since: ObservationTime, until: ObservationTime, strikes: Int) {
+    package init(reason: PriceLoadingError, since: ObservationTime, until: ObservationTime, consecutiveFailures: Int) {
         self.reason = reason
         self.since = since
         self.until = until
-        self.strikes = strikes
+        self.consecutiveFailures = consecutiveFailures
     }
 
     /// The same rest by the wall clock as it is set now: it may have been set since the rest began.
-    func dated(by now: ObservationTime) -> SourceRest {
-        SourceRest(
+    func dated(by now: ObservationTime) -> SourceCooldown {
+        SourceCooldown(
             reason: reason, since: ObservationTime(wall: now.wallTime(of: since.boottime), boottime: since.boottime),
-            until: ObservationTime(wall: now.wallTime(of: until.boottime), boottime: until.boottime), strikes: strikes)
+            until: ObservationTime(wall: now.wallTime(of: until.boottime), boottime: until.boottime),
+            consecutiveFailures: consecutiveFailures)
     }
 
     /// Whether asking before it is over would make things worse: a ban, a limit, a refusal.
-    public var isBinding: Bool { reason.category.isBinding }
+    package var isBinding: Bool { reason.category.isBinding }
 }
 
 /// A rest as it is kept over a restart.
-public struct KeptRest: Sendable, Hashable {
+package struct KeptCooldown: Sendable, Hashable {
     /// The base address it was earned at: another address is another host.
-    public let address: String
+    package let address: String
     /// The rest. After a reboot its boot clock is of another boot.
-    public let rest: SourceRest
+    package let cooldown: SourceCooldown
     /// Whether the boot clock is this boot's.
-    public let isOfThisBoot: Bool
+    package let isOfThisBoot: Bool
 
     /// - Parameters:
     ///   - address: The base address it was earned at.
     ///   - rest: The rest.
     ///   - isOfThisBoot: Whether its boot clock is this boot's.
-    public init(address: String, rest: SourceRest, isOfThisBoot: Bool) {
+    package init(address: String, cooldown: SourceCooldown, isOfThisBoot: Bool) {
         self.address = address
-        self.rest = rest
+        self.cooldown = cooldown
         self.isOfThisBoot = isOfThisBoot
     }
 
     /// The rest as far as another boot may know it.
-    public var ofAnotherBoot: KeptRest { KeptRest(address: address, rest: rest, isOfThisBoot: false) }
+    package var ofAnotherBoot: KeptCooldown { KeptCooldown(address: address, cooldown: cooldown, isOfThisBoot: false) }
 
     /// What is left of it.
     ///
     /// By the boot clock where it is this boot's. By the wall clock else, which may have been set meanwhile: never longer than
     /// the whole rest.
     func remaining(at now: ObservationTime) -> Duration {
-        if isOfThisBoot { return .milliseconds(rest.until.boottime - now.boottime) }
-        let whole = rest.until.wall.milliseconds - rest.since.wall.milliseconds
-        return .milliseconds(min(rest.until.wall.milliseconds - now.wall.milliseconds, whole))
+        if isOfThisBoot { return .milliseconds(cooldown.until.boottime - now.boottime) }
+        let whole = cooldown.until.wall.milliseconds - cooldown.since.wall.milliseconds
+        return .milliseconds(min(cooldown.until.wall.milliseconds - now.wall.milliseconds, whole))
     }
 }
 
 /// How long a source rests, and how that grows.
-enum RestRule {
+enum CooldownRule {
     /// The first rest and the longest, without the exchange's word for it.
     static func bounds(_ category: PriceLoadingError.Category) -> (first: Duration, longest: Duration) {
         switch category {
@@ -84,14 +85,14 @@ enum RestRule {
     ///   - error: What begins it.
     ///   - strikes: How many of its kind came one after another, this one included.
     ///   - jitter: From 0 to 1: machines that failed together must not come back together.
-    static func length(_ error: PriceLoadingError, strikes: Int, jitter: Double) -> Duration {
+    static func length(_ error: PriceLoadingError, consecutiveFailures: Int, jitter: Double) -> Duration {
         let (first, longest) = bounds(error.category)
-        let doubled = min(first * Int(1 << min(20, max(0, strikes - 1))), longest)
+        let doubled = min(first * Int(1 << min(20, max(0, consecutiveFailures - 1))), longest)
         guard error.category.isBinding else { return doubled.times(0.5 + jitter / 2) }
         // Never before what was told, and a little later: our clock and theirs are two.
         if case .rateLimited(_, let told?) = error {
             // Whoever comes back as told and is turned away again waits longer of itself.
-            let grown = strikes > 1 ? doubled / 2 : .zero
+            let grown = consecutiveFailures > 1 ? doubled / 2 : .zero
             let length = max(min(max(told, .seconds(1)), longestTold), grown)
             return length + min(length.times(jitter / 20), .seconds(30)) + .seconds(1)
         }

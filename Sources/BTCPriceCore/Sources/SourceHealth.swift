@@ -2,9 +2,9 @@
 ///
 /// Its breaker is closed until it fails too often or is told to stay away; then it rests (open), and when the rest is over one
 /// probe decides (half-open). Everything is dated by the caller.
-public struct SourceHealth: Sendable {
+package struct SourceHealth: Sendable {
     /// Whether a source is asked.
-    public enum Breaker: Sendable, Hashable {
+    package enum Breaker: Sendable, Hashable {
         /// It is asked.
         case closed
         /// It rests.
@@ -14,7 +14,7 @@ public struct SourceHealth: Sendable {
     }
 
     /// How a question to it ended.
-    public enum Outcome: Sendable, Hashable {
+    package enum Outcome: Sendable, Hashable {
         /// A valid price.
         case success
         /// No valid price, and why. Cancellation, and time that was too short to judge by, count nowhere.
@@ -34,68 +34,68 @@ public struct SourceHealth: Sendable {
     private var recent: UInt32 = 0
     private var failuresRunning = 0
     private var successesRunning = 0
-    private var strikes = 0
-    private var strikeCategory: PriceLoadingError.Category?
+    private var consecutiveFailures = 0
+    private var failureCategory: PriceLoadingError.Category?
 
     /// The rest it is in or came out of last without a success since; `nil` while the breaker is closed.
-    public private(set) var rest: SourceRest?
+    package private(set) var cooldown: SourceCooldown?
     /// When it last gave a valid price.
-    public private(set) var lastSuccess: ObservationTime?
+    package private(set) var lastSuccess: ObservationTime?
     /// When it last gave none, and why.
-    public private(set) var lastFailure: (at: ObservationTime, error: PriceLoadingError)?
+    package private(set) var lastFailure: (at: ObservationTime, error: PriceLoadingError)?
     /// When it was last asked, `CLOCK_BOOTTIME` in milliseconds.
-    public private(set) var lastAsked: Int64?
+    private(set) var lastAsked: Int64?
     /// How often it was asked since the start.
-    public private(set) var requests: Int64 = 0
+    package private(set) var requests: Int64 = 0
     /// How long its last answers took.
-    public private(set) var latencies = LatencyWindow()
+    private(set) var latencies = LatencyWindow()
 
     /// - Parameter limits: All limits that it is asked within.
-    public init(limits: [RequestLimit]) {
+    package init(limits: [RequestLimit]) {
         limiter = RequestLimiter(limits)
         tallies = limits.map(RequestTally.init)
     }
 
     /// The state of the breaker.
     /// - Parameter boottime: Now, `CLOCK_BOOTTIME` in milliseconds.
-    public func breaker(at boottime: Int64) -> Breaker {
-        guard let rest else { return .closed }
-        return boottime < rest.until.boottime ? .open : .halfOpen
+    package func breaker(at boottime: Int64) -> Breaker {
+        guard let cooldown else { return .closed }
+        return boottime < cooldown.until.boottime ? .open : .halfOpen
     }
 
     /// Whether asking it now would make things worse.
-    public func isBound(at boottime: Int64) -> Bool {
-        breaker(at: boottime) == .open && rest?.isBinding == true
+    func isBound(at boottime: Int64) -> Bool {
+        breaker(at: boottime) == .open && cooldown?.isBinding == true
     }
 
     /// Whether it refuses us, and was not asked for so long that it may be asked again if nobody else is left.
     func mayProbeRefusal(at boottime: Int64) -> Bool {
-        guard let rest, breaker(at: boottime) == .open, rest.reason.category == .refused else { return false }
-        return boottime - max(rest.since.boottime, lastAsked ?? .min) >= RestRule.refusalProbe.wholeMilliseconds
+        guard let cooldown, breaker(at: boottime) == .open, cooldown.reason.category == .refused else { return false }
+        return boottime - max(cooldown.since.boottime, lastAsked ?? .min) >= CooldownRule.refusalProbe.wholeMilliseconds
     }
 
     /// Forgets a rest that no exchange has asked for.
     /// - Returns: Whether there is none any more; `nil` if there was none.
     mutating func retry(at boottime: Int64) -> Bool? {
-        guard let rest, breaker(at: boottime) == .open else { return nil }
-        if case .rateLimited = rest.reason { return false }
-        self.rest = nil
-        strikes = 0
+        guard let cooldown, breaker(at: boottime) == .open else { return nil }
+        if case .rateLimited = cooldown.reason { return false }
+        self.cooldown = nil
+        consecutiveFailures = 0
         recent = 0
         failuresRunning = 0
         return true
     }
 
     /// The least time between two requests at the steady pace of its limits.
-    public var pace: Duration { limiter.pace }
+    package var pace: Duration { limiter.pace }
 
     /// Whether its limits allow a request now.
-    public func isWithinLimits(_ asker: Asker, at boottime: Int64) -> Bool {
-        limiter.admits(asker, at: boottime)
+    package func isWithinLimits(_ requester: Requester, at boottime: Int64) -> Bool {
+        limiter.admits(requester, at: boottime)
     }
 
     /// Counts a request.
-    public mutating func asked(at boottime: Int64) {
+    package mutating func asked(at boottime: Int64) {
         limiter.take(at: boottime)
         for index in tallies.indices { tallies[index].add(at: boottime) }
         requests += 1
@@ -109,9 +109,9 @@ public struct SourceHealth: Sendable {
     ///   - now: When.
     ///   - jitter: Draws from 0 to 1, anew each time: only where a rest begins.
     /// - Returns: The rest that it began, if it began one.
-    public mutating func ended(
+    package mutating func ended(
         _ outcome: Outcome, latency: Duration, at now: ObservationTime, jitter: @autoclosure () -> Double
-    ) -> SourceRest? {
+    ) -> SourceCooldown? {
         switch outcome {
         case .success:
             succeeded(latency: latency, at: now)
@@ -123,9 +123,9 @@ public struct SourceHealth: Sendable {
 
     /// Its last answer was well-formed and is not believed: one such answer is enough for a rest.
     /// - Returns: The rest that this began, if it began one.
-    public mutating func distrusted(
+    mutating func distrusted(
         _ error: PriceLoadingError, at now: ObservationTime, jitter: @autoclosure () -> Double
-    ) -> SourceRest? {
+    ) -> SourceCooldown? {
         lastFailure = (now, error)
         recent = recent << 1 | 1
         successesRunning = 0
@@ -138,16 +138,17 @@ public struct SourceHealth: Sendable {
     }
 
     /// Goes on with a rest that an earlier run began.
-    public mutating func resume(_ kept: KeptRest, at now: ObservationTime) {
+    package mutating func resume(_ kept: KeptCooldown, at now: ObservationTime) {
         var left = kept.remaining(at: now)
         // A restart is how an operator says that a refusal was mended: it is not waited out to the end.
-        if kept.rest.reason.category == .refused { left = min(left, RestRule.bounds(.refused).first) }
+        if kept.cooldown.reason.category == .refused { left = min(left, CooldownRule.bounds(.refused).first) }
         guard left > .zero else { return }
-        strikes = kept.rest.strikes
-        strikeCategory = kept.rest.reason.category
-        rest = SourceRest(
-            reason: kept.rest.reason, since: kept.isOfThisBoot ? kept.rest.since : now, until: now.advanced(by: left),
-            strikes: strikes)
+        consecutiveFailures = kept.cooldown.consecutiveFailures
+        failureCategory = kept.cooldown.reason.category
+        cooldown = SourceCooldown(
+            reason: kept.cooldown.reason, since: kept.isOfThisBoot ? kept.cooldown.since : now,
+            until: now.advanced(by: left),
+            consecutiveFailures: consecutiveFailures)
     }
 
     private mutating func succeeded(latency: Duration, at now: ObservationTime) {
@@ -156,18 +157,18 @@ public struct SourceHealth: Sendable {
         recent <<= 1
         failuresRunning = 0
         successesRunning += 1
-        if successesRunning >= Self.successesToForget { strikes = 0 }
-        if let rest {
+        if successesRunning >= Self.successesToForget { consecutiveFailures = 0 }
+        if let cooldown {
             // It was asked before it told us to stay away.
-            if case .rateLimited = rest.reason, breaker(at: now.boottime) == .open { return }
-            self.rest = nil
+            if case .rateLimited = cooldown.reason, breaker(at: now.boottime) == .open { return }
+            self.cooldown = nil
             // It starts with a clean slate, or the next failure would open the breaker again.
             recent = 0
         }
     }
 
     private mutating func failed(_ error: PriceLoadingError, at now: ObservationTime, jitter: @autoclosure () -> Double)
-        -> SourceRest?
+        -> SourceCooldown?
     {
         lastFailure = (now, error)
         recent = recent << 1 | 1
@@ -183,13 +184,14 @@ public struct SourceHealth: Sendable {
 
     private mutating func beginRest(
         _ error: PriceLoadingError, at now: ObservationTime, jitter: @autoclosure () -> Double
-    ) -> SourceRest {
-        if strikeCategory != error.category { strikes = 0 }
-        strikeCategory = error.category
-        strikes += 1
-        let length = RestRule.length(error, strikes: strikes, jitter: jitter())
-        let begun = SourceRest(reason: error, since: now, until: now.advanced(by: length), strikes: strikes)
-        rest = begun
+    ) -> SourceCooldown {
+        if failureCategory != error.category { consecutiveFailures = 0 }
+        failureCategory = error.category
+        consecutiveFailures += 1
+        let length = CooldownRule.length(error, consecutiveFailures: consecutiveFailures, jitter: jitter())
+        let begun = SourceCooldown(
+            reason: error, since: now, until: now.advanced(by: length), consecutiveFailures: consecutiveFailures)
+        cooldown = begun
         return begun
     }
 

@@ -1,9 +1,9 @@
 /// A source that is not asked this time, and why.
-public struct PassedOver: Sendable, Hashable, CustomStringConvertible {
+package struct Skipped: Sendable, Hashable, CustomStringConvertible {
     /// Why a source is not asked.
-    public enum Reason: Sendable, Hashable {
+    package enum Reason: Sendable, Hashable {
         /// It rests.
-        case rests(SourceRest)
+        case cooldowns(SourceCooldown)
         /// It was asked as often as its limits allow.
         case limit
         /// It quotes in USDT, which is off its peg.
@@ -11,38 +11,38 @@ public struct PassedOver: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Its name.
-    public let source: String
+    package let source: String
     /// Why.
-    public let reason: Reason
+    package let reason: Reason
 
     /// - Parameters:
     ///   - source: Its name.
     ///   - reason: Why it is not asked.
-    public init(source: String, reason: Reason) {
+    package init(source: String, reason: Reason) {
         self.source = source
         self.reason = reason
     }
 
     /// `binance: rests until 2026-11-21 14:32:10 UTC, rate limited: HTTP 418`
-    public var description: String {
+    package var description: String {
         switch reason {
-        case .rests(let rest): "\(source): rests until \(rest.until.wall.utcText), \(rest.reason)"
-        case .limit: "\(source): asked as often as its limit allows"
+        case .cooldowns(let cooldown): "\(source): cooldown until \(cooldown.until.wall.utcText), \(cooldown.reason)"
+        case .limit: "\(source): requested as often as its limit allows"
         case .offPeg: "\(source): passed over while USDT is off its peg"
         }
     }
 }
 
 /// All sources in their order with their health, and the rules of who is asked: a pure value.
-public struct SourceBoard: Sendable {
+package struct SourceRegistry: Sendable {
     /// A source as it is asked here.
-    public struct Entry: Sendable {
+    package struct Entry: Sendable {
         /// What is known of it.
-        public let source: PriceSource
+        package let source: PriceSource
         /// The base address it is asked at.
-        public let address: String
+        package let address: String
         /// How it is.
-        public fileprivate(set) var health: SourceHealth
+        package fileprivate(set) var health: SourceHealth
     }
 
     /// Whom to ask, and whom not.
@@ -51,7 +51,7 @@ public struct SourceBoard: Sendable {
         var order: [Int] = []
         /// Those of them that rest, and are asked only because others may give nothing.
         var lastResort: Set<Int> = []
-        var passedOver: [PassedOver] = []
+        var skippedSources: [Skipped] = []
     }
 
     /// Within this time after a source was asked the observer leaves it alone: the ticks see to it. One whose rest is over may
@@ -59,12 +59,12 @@ public struct SourceBoard: Sendable {
     static let observerLeavesAlone = (well: Duration.seconds(10), probed: Duration.seconds(2))
 
     /// The sources in the order of the configuration.
-    public private(set) var entries: [Entry]
+    package private(set) var entries: [Entry]
     private let interval: Duration
     /// Whether markets that quote in USDT are not asked for a price.
     var passesOverTether = false
     /// The rests of sources that are not asked now, or at another address: they hold if that changes.
-    private var unused: [String: KeptRest] = [:]
+    private var unused: [String: KeptCooldown] = [:]
 
     /// - Parameters:
     ///   - sources: The sources with their addresses, the primary first.
@@ -80,9 +80,9 @@ public struct SourceBoard: Sendable {
     /// - Parameters:
     ///   - previous: The sources that were asked before.
     ///   - now: The present moment.
-    mutating func inherit(_ previous: SourceBoard, at now: ObservationTime) {
+    mutating func inherit(_ previous: SourceRegistry, at now: ObservationTime) {
         // What is no longer asked, and who told us to stay away then: it may come back before its time.
-        resume(previous.rests(at: now), at: now)
+        resume(previous.cooldowns(at: now), at: now)
         for index in entries.indices {
             if let same = previous.index(of: entries[index].source.name, at: entries[index].address) {
                 entries[index].health = previous.entries[same].health
@@ -95,61 +95,62 @@ public struct SourceBoard: Sendable {
         entries.firstIndex { $0.source.name == name && $0.address == address }
     }
 
-    /// Whom `asker` may ask now.
+    /// Whom `requester` may ask now.
     ///
     /// - Sources with a closed breaker, in their order. One that can't be asked at every tick comes after those that can: the
     ///   price would hop to it and back.
     /// - Behind them, for a tick that would fail otherwise, those that rest because they failed: a network that comes back is seen at
     ///   once that way. One that was told to stay away is never asked before its time.
     /// - A client does not get another source's price because it asks too often.
-    func plan(_ asker: Asker, excluding excluded: Set<String> = [], at boottime: Int64) -> Plan {
+    func plan(_ requester: Requester, excluding excluded: Set<String> = [], at boottime: Int64) -> Plan {
         var plan = Plan()
-        if asker == .observer {
+        if requester == .observer {
             plan.order = observerChoice(excluding: excluded, at: boottime).map { [$0] } ?? []
             return plan
         }
         let wanted = entries.indices.filter { !excluded.contains(entries[$0].source.name) && !isOffPeg($0) }
         let ranked = wanted.filter { !isSlow($0) } + wanted.filter(isSlow)
         let isClosed = { (index: Int) in entries[index].health.breaker(at: boottime) == .closed }
-        add(ranked.filter(isClosed), asker, boottime, to: &plan)
-        if asker == .tick || (plan.order.isEmpty && plan.passedOver.isEmpty) {
+        add(ranked.filter(isClosed), requester, boottime, to: &plan)
+        if requester == .tick || (plan.order.isEmpty && plan.skippedSources.isEmpty) {
             let resting = ranked.filter { !isClosed($0) && !entries[$0].health.isBound(at: boottime) }
-            add(resting, asker, boottime, to: &plan)
+            add(resting, requester, boottime, to: &plan)
             plan.lastResort = Set(resting)
         }
-        if asker == .tick || plan.order.isEmpty, !ranked.contains(where: isClosed) {
+        if requester == .tick || plan.order.isEmpty, !ranked.contains(where: isClosed) {
             let refusing = ranked.filter { entries[$0].health.mayProbeRefusal(at: boottime) }
-            add(refusing, asker, boottime, to: &plan)
+            add(refusing, requester, boottime, to: &plan)
             plan.lastResort.formUnion(refusing)
         }
         for index in entries.indices where isOffPeg(index) {
-            plan.passedOver.append(PassedOver(source: entries[index].source.name, reason: .offPeg))
+            plan.skippedSources.append(Skipped(source: entries[index].source.name, reason: .offPeg))
         }
         for entry in entries
         where entry.health.breaker(at: boottime) == .open && !excluded.contains(entry.source.name) {
-            guard let rest = entry.health.rest, !plan.order.contains(where: { entries[$0].source == entry.source }),
-                !plan.passedOver.contains(where: { $0.source == entry.source.name })
+            guard let cooldown = entry.health.cooldown,
+                !plan.order.contains(where: { entries[$0].source == entry.source }),
+                !plan.skippedSources.contains(where: { $0.source == entry.source.name })
             else { continue }
-            plan.passedOver.append(PassedOver(source: entry.source.name, reason: .rests(rest)))
+            plan.skippedSources.append(Skipped(source: entry.source.name, reason: .cooldowns(cooldown)))
         }
         return plan
     }
 
     /// Adds those that the limits allow.
-    private func add(_ indices: [Int], _ asker: Asker, _ boottime: Int64, to plan: inout Plan) {
+    private func add(_ indices: [Int], _ requester: Requester, _ boottime: Int64, to plan: inout Plan) {
         for index in indices {
-            if entries[index].health.isWithinLimits(asker, at: boottime) {
+            if entries[index].health.isWithinLimits(requester, at: boottime) {
                 plan.order.append(index)
             } else {
-                plan.passedOver.append(PassedOver(source: entries[index].source.name, reason: .limit))
-                if asker == .client, plan.order.isEmpty { return }
+                plan.skippedSources.append(Skipped(source: entries[index].source.name, reason: .limit))
+                if requester == .client, plan.order.isEmpty { return }
             }
         }
     }
 
     /// Counts a request, if the limits allow it still.
-    mutating func take(_ index: Int, _ asker: Asker, at boottime: Int64) -> Bool {
-        guard entries[index].health.isWithinLimits(asker, at: boottime) else { return false }
+    mutating func take(_ index: Int, _ requester: Requester, at boottime: Int64) -> Bool {
+        guard entries[index].health.isWithinLimits(requester, at: boottime) else { return false }
         entries[index].health.asked(at: boottime)
         return true
     }
@@ -159,7 +160,7 @@ public struct SourceBoard: Sendable {
     mutating func ended(
         _ index: Int, _ outcome: SourceHealth.Outcome, latency: Duration, at now: ObservationTime,
         jitter: @autoclosure () -> Double
-    ) -> SourceRest? {
+    ) -> SourceCooldown? {
         entries[index].health.ended(outcome, latency: latency, at: now, jitter: jitter())
     }
 
@@ -167,7 +168,7 @@ public struct SourceBoard: Sendable {
     /// - Returns: The rest that this began, if it began one.
     mutating func distrust(
         _ name: String, _ error: PriceLoadingError, at now: ObservationTime, jitter: @autoclosure () -> Double
-    ) -> SourceRest? {
+    ) -> SourceCooldown? {
         guard let index = entries.firstIndex(where: { $0.source.name == name }) else { return nil }
         return entries[index].health.distrusted(error, at: now, jitter: jitter())
     }
@@ -181,13 +182,13 @@ public struct SourceBoard: Sendable {
     /// Forgets the rests that no exchange has asked for.
     /// - Parameter name: Only of this source; `nil` for all.
     /// - Returns: The sources whose rest is over now, and those that an exchange has told to stay away.
-    mutating func retry(_ name: String?, at boottime: Int64) -> (retried: [String], kept: [PassedOver]) {
-        var (retried, kept): ([String], [PassedOver]) = ([], [])
+    mutating func retry(_ name: String?, at boottime: Int64) -> (retried: [String], kept: [Skipped]) {
+        var (retried, kept): ([String], [Skipped]) = ([], [])
         for index in entries.indices where name == nil || entries[index].source.name == name {
-            let (source, rest) = (entries[index].source.name, entries[index].health.rest)
+            let (source, cooldown) = (entries[index].source.name, entries[index].health.cooldown)
             switch entries[index].health.retry(at: boottime) {
             case true: retried.append(source)
-            case false: if let rest { kept.append(PassedOver(source: source, reason: .rests(rest))) }
+            case false: if let cooldown { kept.append(Skipped(source: source, reason: .cooldowns(cooldown))) }
             case nil: break
             }
         }
@@ -195,8 +196,8 @@ public struct SourceBoard: Sendable {
     }
 
     /// Goes on with the rests that an earlier run began, each at the address it was earned at.
-    mutating func resume(_ rests: [String: KeptRest], at now: ObservationTime) {
-        for (name, kept) in rests {
+    mutating func resume(_ cooldowns: [String: KeptCooldown], at now: ObservationTime) {
+        for (name, kept) in cooldowns {
             if let index = index(of: name, at: kept.address) {
                 entries[index].health.resume(kept, at: now)
             } else {
@@ -206,17 +207,18 @@ public struct SourceBoard: Sendable {
     }
 
     /// The rests that a restart must not cut short.
-    func rests(at now: ObservationTime) -> [String: KeptRest] {
-        var rests = unused.filter { $0.value.remaining(at: now) > .zero }
+    func cooldowns(at now: ObservationTime) -> [String: KeptCooldown] {
+        var cooldowns = unused.filter { $0.value.remaining(at: now) > .zero }
         for entry in entries where entry.health.isBound(at: now.boottime) {
-            guard let rest = entry.health.rest else { continue }
-            rests[entry.source.name] = KeptRest(address: entry.address, rest: rest.dated(by: now), isOfThisBoot: true)
+            guard let cooldown = entry.health.cooldown else { continue }
+            cooldowns[entry.source.name] = KeptCooldown(
+                address: entry.address, cooldown: cooldown.dated(by: now), isOfThisBoot: true)
         }
-        return rests
+        return cooldowns
     }
 
     /// Sources that can't be asked at every tick within their limits.
-    public var slow: [Entry] { entries.indices.filter(isSlow).map { entries[$0] } }
+    package var slow: [Entry] { entries.indices.filter(isSlow).map { entries[$0] } }
 
     func isOffPeg(_ index: Int) -> Bool {
         passesOverTether && entries[index].source.isInTether

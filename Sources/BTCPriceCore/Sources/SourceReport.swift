@@ -1,9 +1,7 @@
-public import FoundationEssentials
-
 /// How a source is, and whether it is used: what an operator is told of it.
-public struct SourceReport: Sendable, Hashable {
+package struct SourceReport: Sendable, Hashable {
     /// Why a source is used or not.
-    public enum Use: String, Sendable, Hashable, CaseIterable {
+    package enum Use: String, Sendable, Hashable, CaseIterable {
         /// The price that is shown is its.
         case current
         /// It is well, and asked if those before it give nothing.
@@ -30,7 +28,7 @@ public struct SourceReport: Sendable, Hashable {
         case offPeg
 
         /// One letter for a table, as chronyc(1) has them.
-        public var letter: Character {
+        package var letter: Character {
             switch self {
             case .current: "*"
             case .ready: "+"
@@ -49,16 +47,16 @@ public struct SourceReport: Sendable, Hashable {
     }
 
     /// The last question to which it gave no price.
-    public struct Failure: Sendable, Hashable {
+    package struct Failure: Sendable, Hashable {
         /// When.
-        public let at: Timestamp
+        package let at: Timestamp
         /// The kind, one word: ``PriceLoadingError/kind``.
-        public let kind: String
+        package let kind: String
         /// Why, in one line.
-        public let reason: String
+        package let reason: String
 
         /// A failure of which every part is given.
-        public init(at: Timestamp, kind: String, reason: String) {
+        package init(at: Timestamp, kind: String, reason: String) {
             self.at = at
             self.kind = kind
             self.reason = reason
@@ -66,18 +64,18 @@ public struct SourceReport: Sendable, Hashable {
     }
 
     /// How long its last answers took: so many of a hundred within so many milliseconds.
-    public struct Latency: Sendable, Hashable {
+    package struct Latency: Sendable, Hashable {
         /// Half of them.
-        public let p50: Int64
+        package let p50: Int64
         /// Nine of ten.
-        public let p90: Int64
+        package let p90: Int64
         /// Ninety-nine of a hundred.
-        public let p99: Int64
+        package let p99: Int64
         /// How many answers that is: the last 128 at most.
-        public let answers: Int64
+        package let answers: Int64
 
         /// A latency of which every part is given, in milliseconds.
-        public init(p50: Int64, p90: Int64, p99: Int64, answers: Int64) {
+        package init(p50: Int64, p90: Int64, p99: Int64, answers: Int64) {
             self.p50 = p50
             self.p90 = p90
             self.p99 = p99
@@ -86,16 +84,16 @@ public struct SourceReport: Sendable, Hashable {
     }
 
     /// A published limit, and what of it is used up.
-    public struct Limit: Sendable, Hashable {
+    package struct Limit: Sendable, Hashable {
         /// The most requests in any span of the period.
-        public let requests: Int64
+        package let requests: Int64
         /// The period in milliseconds.
-        public let period: Int64
+        package let period: Int64
         /// The requests made in the period that ends now.
-        public let made: Int64
+        package let made: Int64
 
         /// A limit of which every part is given.
-        public init(requests: Int64, period: Int64, made: Int64) {
+        package init(requests: Int64, period: Int64, made: Int64) {
             self.requests = requests
             self.period = period
             self.made = made
@@ -103,36 +101,36 @@ public struct SourceReport: Sendable, Hashable {
     }
 
     /// Its name.
-    public var name: String
+    package var name: String
     /// Its place in the configured order, from 1.
-    public var order: Int64
+    package var order: Int64
     /// The market it is read from.
-    public var market: String
+    package var market: String
     /// The base address it is asked at.
-    public var address: String
+    package var address: String
     /// Whether it is used, and why.
-    public var use: Use
+    package var use: Use
     /// When it last gave a price.
-    public var lastSuccess: Timestamp?
+    package var lastSuccess: Timestamp?
     /// That price.
-    public var lastPrice: Decimal?
+    package var lastPrice: Price?
     /// Whether it is asked at another address than the exchange's own: a simulator, a mirror or a proxy.
-    public var isElsewhere = false
+    package var isElsewhere = false
     /// When it last gave none, and why.
-    public var lastFailure: Failure?
+    package var lastFailure: Failure?
     /// How long its last answers took; `nil` without any.
-    public var latency: Latency?
+    package var latency: Latency?
     /// Until when it is not asked, where it rests.
-    public var restsUntil: Timestamp?
+    package var cooldownUntil: Timestamp?
     /// How often it was asked since the start.
-    public var requests: Int64
+    package var requests: Int64
     /// The limits it publishes.
-    public var limits: [Limit]
+    package var limits: [Limit]
 
     /// A report of which every part is given.
-    public init(
+    package init(
         name: String, order: Int64, market: String, address: String, use: Use, lastSuccess: Timestamp? = nil,
-        lastFailure: Failure? = nil, latency: Latency? = nil, restsUntil: Timestamp? = nil, requests: Int64 = 0,
+        lastFailure: Failure? = nil, latency: Latency? = nil, cooldownUntil: Timestamp? = nil, requests: Int64 = 0,
         limits: [Limit] = []
     ) {
         self.name = name
@@ -143,13 +141,13 @@ public struct SourceReport: Sendable, Hashable {
         self.lastSuccess = lastSuccess
         self.lastFailure = lastFailure
         self.latency = latency
-        self.restsUntil = restsUntil
+        self.cooldownUntil = cooldownUntil
         self.requests = requests
         self.limits = limits
     }
 
     /// A source that is configured and can't be asked, since it needs a key.
-    public init(withoutKey source: PriceSource, address: String, order: Int64) {
+    package init(withoutKey source: PriceSource, address: String, order: Int64) {
         self.init(
             name: source.name, order: order, market: source.market, address: address, use: .noKey,
             limits: source.limits.map {
@@ -158,12 +156,12 @@ public struct SourceReport: Sendable, Hashable {
     }
 }
 
-extension SourceBoard {
+extension SourceRegistry {
     /// How every source is.
     /// - Parameters:
     ///   - now: The present moment.
     ///   - shown: The sources of the price that is shown as current.
-    public func reports(at now: ObservationTime, shown: Set<String>) -> [SourceReport] {
+    package func reports(at now: ObservationTime, shown: Set<String>) -> [SourceReport] {
         entries.indices.map { index in
             let (source, health) = (entries[index].source, entries[index].health)
             let isOpen = health.breaker(at: now.boottime) == .open
@@ -177,7 +175,7 @@ extension SourceBoard {
                         reason: failure.error.description)
                 },
                 latency: SourceReport.Latency(health.latencies),
-                restsUntil: isOpen ? health.rest.map { now.wallTime(of: $0.until.boottime) } : nil,
+                cooldownUntil: isOpen ? health.cooldown.map { now.wallTime(of: $0.until.boottime) } : nil,
                 requests: health.requests,
                 limits: health.tallies.prefix(source.limits.count).map { tally in
                     SourceReport.Limit(
@@ -191,7 +189,7 @@ extension SourceBoard {
         let health = entries[index].health
         switch health.breaker(at: boottime) {
         case .open:
-            switch health.rest?.reason.category {
+            switch health.cooldown?.reason.category {
             case .rateLimited: return .limited
             case .refused: return .refused
             default: return .resting
@@ -223,7 +221,7 @@ extension SourceReport.Latency {
 extension ObservationTime {
     /// What the wall clock, as it is set now, says of another moment of this boot.
     /// - Parameter boottime: That moment, `CLOCK_BOOTTIME` in milliseconds.
-    public func wallTime(of boottime: Int64) -> Timestamp {
+    package func wallTime(of boottime: Int64) -> Timestamp {
         Timestamp(milliseconds: wall.milliseconds - (self.boottime - boottime))
     }
 }

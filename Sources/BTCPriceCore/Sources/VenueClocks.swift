@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// A venue whose time differs from ours is wrong itself, unless most venues agree that we are. What is kept is held against CLOCK_BOOTTIME, so
 /// it stays right if our wall clock is set.
-public final class VenueClocks: Sendable {
+package final class VenueClocks: Sendable {
     private struct State {
         /// By source: the venue's wall clock less our CLOCK_BOOTTIME, milliseconds, and when that was seen.
         var offsets: [String: (offset: Int64, at: Int64)] = [:]
@@ -23,7 +23,7 @@ public final class VenueClocks: Sendable {
     private let state = Mutex(State())
 
     /// Nothing is known yet.
-    public init() {}
+    package init() {}
 
     /// A venue's clock was seen: the `Date` header of its response (RFC 9110, section 6.6.1).
     func told(_ time: Timestamp, by source: String, at now: ObservationTime) {

@@ -1,28 +1,28 @@
 import Synchronization
 
 /// When somebody last wanted a price: told by the socket's thread, and looked at by the ticks.
-public final class ClientActivity: Sendable {
+package final class ClientActivity: Sendable {
     private let lastCall: Atomic<Int64>
     private let watchers = Atomic<Int>(0)
     private let awaited = Atomic<Bool>(false)
 
     /// - Parameter boottime: The start, `CLOCK_BOOTTIME` in milliseconds.
-    public init(at boottime: Int64) {
+    package init(at boottime: Int64) {
         lastCall = Atomic(boottime)
     }
 
     /// A client asks for the price.
     /// - Returns: Whether the ticks stand still until one does.
-    public func called(at boottime: Int64) -> Bool {
+    package func called(at boottime: Int64) -> Bool {
         lastCall.store(boottime, ordering: .sequentiallyConsistent)
         return awaited.load(ordering: .sequentiallyConsistent)
     }
 
     /// A client watches from now on.
-    public func watcherCame() { watchers.add(1, ordering: .sequentiallyConsistent) }
+    package func watcherCame() { watchers.add(1, ordering: .sequentiallyConsistent) }
 
     /// A watcher is gone.
-    public func watcherLeft(at boottime: Int64) {
+    package func watcherLeft(at boottime: Int64) {
         lastCall.store(boottime, ordering: .sequentiallyConsistent)
         watchers.subtract(1, ordering: .sequentiallyConsistent)
     }

@@ -1,5 +1,5 @@
 /// What an observer drives.
-public protocol ObserverTarget: Sendable {
+package protocol ObserverTarget: Sendable {
     /// Asks the source whose turn it is.
     func observe() async
 }
@@ -8,7 +8,7 @@ public protocol ObserverTarget: Sendable {
 /// that will need it, and probes what has rested.
 ///
 /// The times are spread, so that machines which started together do not ask together.
-public struct Observer<C: Clock>: Sendable where C.Duration == Duration {
+package struct Observer<C: Clock>: Sendable where C.Duration == Duration {
     /// From one look to the next, at the least; half of that is spread on top.
     static var period: Duration { .seconds(10) }
     /// The first look comes soon: the fallback's connection is cold until then.
@@ -24,7 +24,7 @@ public struct Observer<C: Clock>: Sendable where C.Duration == Duration {
     ///   - target: What is driven.
     ///   - jitter: From 0 to 1, another one at each call.
     ///   - isPaused: Whether the ticks stand still: then it stands still, too.
-    public init(
+    package init(
         clock: C, target: any ObserverTarget, jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) },
         isPaused: @escaping @Sendable () async -> Bool = { false }
     ) {
@@ -35,7 +35,7 @@ public struct Observer<C: Clock>: Sendable where C.Duration == Duration {
     }
 
     /// Looks again and again until its task is cancelled.
-    public func run() async {
+    package func run() async {
         var wait = Self.firstPeriod
         while !Task.isCancelled {
             let next = clock.now.advanced(by: wait * (1 + jitter() / 2))

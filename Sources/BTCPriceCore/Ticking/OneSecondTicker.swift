@@ -1,15 +1,15 @@
 /// One tick.
-public struct Tick<Instant: InstantProtocol>: Sendable where Instant.Duration == Duration {
+package struct Tick<Instant: InstantProtocol>: Sendable where Instant.Duration == Duration {
     /// The instant it was due.
-    public let due: Instant
+    package let due: Instant
     /// How late it began.
-    public let lateness: Duration
+    package let lateness: Duration
     /// How many ticks before it were missed.
-    public let skipped: Int64
+    package let skipped: Int64
 }
 
 /// What a ticker drives.
-public protocol TickTarget<Instant>: Sendable {
+package protocol TickTarget<Instant>: Sendable {
     /// The clock's instant.
     associatedtype Instant: InstantProtocol where Instant.Duration == Duration
 
@@ -27,7 +27,7 @@ public protocol TickTarget<Instant>: Sendable {
 ///
 /// No drift, no queue, never two at a time. `start`, `stop`, `pause` and `resume` work at once: a tick under way is
 /// cancelled, and a resume ticks without waiting for the old grid.
-public actor OneSecondTicker<C: Clock> where C.Duration == Duration {
+package actor OneSecondTicker<C: Clock> where C.Duration == Duration {
     private enum Phase { case stopped, running, paused }
 
     private let clock: C
@@ -43,7 +43,7 @@ public actor OneSecondTicker<C: Clock> where C.Duration == Duration {
     ///   - clock: A monotonic clock. One that counts suspended time, so that a machine that wakes up ticks at once.
     ///   - target: What is ticked.
     ///   - executor: Where the ticks run; `nil` for anywhere.
-    public init(
+    package init(
         interval: Duration = .seconds(1), clock: C, target: any TickTarget<C.Instant>,
         executor: (any TaskExecutor)? = nil
     ) {
@@ -58,23 +58,23 @@ public actor OneSecondTicker<C: Clock> where C.Duration == Duration {
     var isRunning: Bool { phase == .running }
 
     /// Whether the ticks stand still by ``pause()``.
-    public var isPaused: Bool { phase == .paused }
+    package var isPaused: Bool { phase == .paused }
 
     /// Starts ticking, the first tick at once. Without effect unless stopped.
-    public func start() {
+    package func start() {
         guard phase == .stopped else { return }
         begin()
     }
 
     /// Ends the ticks. Returns when the last one has ended.
-    public func stop() async {
+    package func stop() async {
         phase = .stopped
         loop?.cancel()
         await loop?.value
     }
 
     /// Halts the ticks at once. Without effect unless running.
-    public func pause() async {
+    package func pause() async {
         guard phase == .running else { return }
         phase = .paused
         loop?.cancel()
@@ -84,7 +84,7 @@ public actor OneSecondTicker<C: Clock> where C.Duration == Duration {
     }
 
     /// Ticks again, at once. Without effect unless paused.
-    public func resume() async {
+    package func resume() async {
         guard phase == .paused else { return }
         await target.resumed()
         // A stop may have come in meanwhile, or another resume.
@@ -92,7 +92,7 @@ public actor OneSecondTicker<C: Clock> where C.Duration == Duration {
     }
 
     /// Ticks at another interval from now on. A tick that is under way goes on to its end; where none is, the next one comes at once.
-    public func change(interval: Duration) {
+    package func change(interval: Duration) {
         precondition(interval > .zero, "an interval is above zero")
         guard interval != self.interval else { return }
         self.interval = interval

@@ -1,8 +1,6 @@
-public import FoundationEssentials
-
 /// Something worth telling an operator. Core returns events and logs nothing: what is said of them, and how often, is decided
 /// where the journal is.
-public enum PriceEvent: Sendable, Hashable {
+package enum PriceEvent: Sendable, Hashable {
     /// A tick has ended: its number, how late it began, and how many before it were skipped.
     case ticked(Int64, lateness: Duration, skipped: Int64)
     /// There is a price where there was none, or a current one where there was an old one. `failedTicks` failed before it.
@@ -14,7 +12,7 @@ public enum PriceEvent: Sendable, Hashable {
     /// A source that had failed the last time gave a price.
     case sourceRecovered(String)
     /// In a median a source lies far from the others, which the spread tells.
-    case outliers([String], value: Decimal)
+    case outliers([String], value: Price)
     /// USDT is off its peg, or back at it.
     case tetherChanged(TetherRate)
     /// The last valid price can't be kept. The price goes on.

@@ -1,18 +1,18 @@
 /// Holds the price: runs the fetches, feeds the state machine, and does what it says.
 ///
 /// A tick and any number of clients share one fetch: whoever comes while one is under way joins it.
-public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration == Duration {
+package actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration == Duration {
     /// Shows a state. `toWatchers` is true once a tick.
-    public typealias Publish = @Sendable (_ state: PriceState, _ toWatchers: Bool) -> Void
+    package typealias Publish = @Sendable (_ state: PriceState, _ toWatchers: Bool) -> Void
     /// Tells the operator.
-    public typealias Report = @Sendable (PriceEvent) -> Void
+    package typealias Report = @Sendable (PriceEvent) -> Void
 
     private typealias Waiter = CheckedContinuation<Result<PriceState, FetchFailure>, Never>
 
     /// A fetch that is under way, and who waits for it.
     private struct Shared {
         let id: Int
-        let asker: Asker
+        let requester: Requester
         let task: Task<Void, Never>
         var waiters: [Int: Waiter] = [:]
         /// The waiter that is the tick, if it is among them.
@@ -46,7 +46,7 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
     ///   - now: Reads the clocks.
     ///   - publish: Shows a state; called in order, on no particular thread, and must not block.
     ///   - report: Tells the operator; as `publish`.
-    public init(
+    package init(
         fetch: FetchWithFallback<C>, persist: PersistLastValidPrice, clock: C, interval: Duration, budget: Duration,
         rules: JudgementRules = JudgementRules(), executor: (any TaskExecutor)? = nil, now: @escaping TimeSource,
         publish: @escaping Publish, report: @escaping Report
@@ -76,24 +76,24 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
     }
 
     /// Has every fetch from now on made in another way. One that is under way ends as it began, and its price counts.
-    public func apply(
+    package func apply(
         _ fetch: FetchWithFallback<C>, interval: Duration, budget: Duration, rules: JudgementRules = JudgementRules()
     ) {
         self.fetch = fetch
         self.budget = budget
         machine.changed(
-            interval: interval, rules: rules, sources: Set(fetch.sources.board.entries.map(\.source.name)))
+            interval: interval, rules: rules, sources: Set(fetch.sources.registry.entries.map(\.source.name)))
         fetch.sources.passOverTether(machine.refusesTether(at: now().boottime))
     }
 
     /// The sources that are asked.
-    public var sources: Sources { fetch.sources }
+    package var sources: Sources { fetch.sources }
 
     /// What is told of the price now.
-    public var state: PriceState { machine.state }
+    package var state: PriceState { machine.state }
 
     /// What the ticks have come to so far.
-    public var record: TickRecord {
+    package var record: TickRecord {
         let present = now()
         let told = machine.state.told(at: present.boottime)
         // One that has grown too old since it was published became stale when its time was over.
@@ -108,22 +108,22 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
     var callersWaiting: Int { shared?.waiters.count ?? 0 }
 
     /// Takes over the price that an earlier run kept.
-    public func restore(_ cached: CachedPrice) {
+    package func restore(_ cached: CachedPrice) {
         perform(machine.restored(cached, at: now()))
     }
 
     /// One tick: fetches, keeps, shows.
-    public func tick(_ tick: Tick<C.Instant>) async {
+    package func tick(_ tick: Tick<C.Instant>) async {
         // The budget counts from when the tick was due. One that comes much too late, after a suspend, has the whole of it.
         let start = tick.lateness > budget / 2 ? clock.now : tick.due
         let deadline = start.advanced(by: budget)
-        var asker: Asker
+        var requester: Requester
         var result: Result<PriceState, FetchFailure>
         repeat {
-            asker = shared?.asker ?? .tick
+            requester = shared?.requester ?? .tick
             result = await join(deadline: deadline, isTick: true)
             // Once more where it joined a client's fetch that the limits let nobody be asked for: they leave the ticks more.
-        } while Self.askedNobody(asker, result)
+        } while Self.askedNobody(requester, result)
         // A tick that was given up by a pause is none.
         if case .failure(let failure) = result, failure.isCancelled { return }
         skippedTicks += tick.skipped
@@ -132,7 +132,7 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
 
     /// Has the observer's source asked, within a budget. Without effect if there is none to ask, or if the ticks have no current price:
     /// then they need what the limits allow, and ask everybody themselves.
-    public func observe() async {
+    package func observe() async {
         guard let quote = machine.state.quote, machine.state.freshness == .fresh else { return }
         guard let price = await look(excluding: [quote.source]) else { return }
         // A USDT price that does not fit is judged only after a source was asked what a USDT is worth.
@@ -158,29 +158,29 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
 
     /// Forgets the rests that no exchange has asked for, of one source or of all.
     /// - Returns: The sources whose rest is over now, and those that an exchange has told to stay away; `nil` if none is named so.
-    public func retry(_ source: String?) -> (retried: [String], kept: [PassedOver])? {
+    package func retry(_ source: String?) -> (retried: [String], kept: [Skipped])? {
         defer { perform(PriceStateMachine.Actions()) }
         return fetch.sources.retry(source)
     }
 
     /// The ticks stand still.
-    public func paused() {
+    package func paused() {
         perform(machine.paused())
     }
 
     /// The ticks are about to begin again.
-    public func resumed() {
+    package func resumed() {
         perform(machine.resumed())
     }
 
     /// Fetches now, for a client.
     /// - Returns: The state with the new price in it.
     /// - Throws: Why no source gave one.
-    public func refresh() async throws(FetchFailure) -> PriceState {
+    package func refresh() async throws(FetchFailure) -> PriceState {
         if shared == nil {
             let plan = fetch.sources.plan(.client)
             // Known at once, and no fetch that a tick could join.
-            if plan.order.isEmpty { throw FetchFailure(failures: [], passedOver: plan.passedOver) }
+            if plan.order.isEmpty { throw FetchFailure(failures: [], skippedSources: plan.skippedSources) }
         }
         return try await join(deadline: clock.now.advanced(by: budget), isTick: false).get()
     }
@@ -190,8 +190,9 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
     private func perform(_ actions: PriceStateMachine.Actions) {
         var events = actions.events
         for failure in actions.distrusted {
-            let rest = fetch.sources.distrust(failure.source, failure.error)
-            events.append(.sourceFailed(SourceFailure(source: failure.source, error: failure.error, rest: rest)))
+            let cooldown = fetch.sources.distrust(failure.source, failure.error)
+            events.append(
+                .sourceFailed(SourceFailure(source: failure.source, error: failure.error, cooldown: cooldown)))
         }
         if let odd = actions.odd {
             fetch.sources.doubt(odd.source, odd.error)
@@ -199,10 +200,10 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
         }
         fetch.sources.passOverTether(machine.refusesTether(at: now().boottime))
         // Asked in any case, or it would be asked again at the next tick.
-        let restsChanged = fetch.sources.takeRestsChanged()
-        if actions.save != nil || restsChanged {
+        let cooldownsChanged = fetch.sources.takeRestsChanged()
+        if actions.save != nil || cooldownsChanged {
             do {
-                try persist.execute(machine.kept, rests: fetch.sources.rests)
+                try persist.execute(machine.kept, cooldowns: fetch.sources.cooldowns)
                 events += machine.saved(nil)
             } catch {
                 events += machine.saved(error)
@@ -233,7 +234,7 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
         }
     }
 
-    private func start(_ asker: Asker, deadline: C.Instant) -> Int {
+    private func start(_ requester: Requester, deadline: C.Instant) -> Int {
         lastID += 1
         let id = lastID
         let gather = GatherEvidence(fetch: fetch, rules: machine.rules)
@@ -241,13 +242,13 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
             let result: Result<PriceEvidence, FetchFailure>
             do throws(FetchFailure) {
                 result = .success(
-                    try await gather.execute(asker, deadline: deadline, after: known, judgement: judgement))
+                    try await gather.execute(requester, deadline: deadline, after: known, judgement: judgement))
             } catch {
                 result = .failure(error)
             }
             await self.finish(id, result)
         }
-        shared = Shared(id: id, asker: asker, task: task)
+        shared = Shared(id: id, requester: requester, task: task)
         return id
     }
 
@@ -256,7 +257,7 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
         // It may have been given up meanwhile, and another one begun.
         guard let finished = shared, finished.id == id else { return }
         shared = nil
-        let isTick = finished.tick != nil && !Self.askedNobody(finished.asker, result)
+        let isTick = finished.tick != nil && !Self.askedNobody(finished.requester, result)
         let actions = machine.fetched(result, isTick: isTick, at: now().boottime)
         perform(actions)
         let told = actions.failure.map { Result<PriceState, FetchFailure>.failure($0) } ?? .success(machine.state)
@@ -264,8 +265,8 @@ public actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration 
     }
 
     /// Whether a client's fetch ended before any source was asked.
-    private static func askedNobody<Value>(_ asker: Asker, _ result: Result<Value, FetchFailure>) -> Bool {
-        guard asker == .client, case .failure(let failure) = result else { return false }
+    private static func askedNobody<Value>(_ requester: Requester, _ result: Result<Value, FetchFailure>) -> Bool {
+        guard requester == .client, case .failure(let failure) = result else { return false }
         return failure.failures.isEmpty && !failure.isCancelled
     }
 

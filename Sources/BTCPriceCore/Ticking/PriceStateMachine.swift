@@ -1,23 +1,21 @@
-import FoundationEssentials
-
 /// Takes what a fetch brought and decides what the machine is told: a pure value, without a clock and without I/O.
-public struct PriceStateMachine: Sendable {
+package struct PriceStateMachine: Sendable {
     /// What to do, in this order: what a client sees is kept before it is shown.
-    public struct Actions: Sendable, Hashable {
+    package struct Actions: Sendable, Hashable {
         /// To keep, before anything is published.
-        public var save: CachedPrice?
+        package var save: CachedPrice?
         /// To show from now on to whoever asks.
-        public var publish: PriceState?
+        package var publish: PriceState?
         /// Whether ``publish`` also goes to the watchers: they get one reply a tick.
-        public var isTick = false
+        var isTick = false
         /// To tell the operator.
-        public var events: [PriceEvent] = []
+        package var events: [PriceEvent] = []
         /// Sources whose price is not believed, to be put to rest, and why.
-        public var distrusted: [SourceFailure] = []
+        var distrusted: [SourceFailure] = []
         /// An answer that does not fit the price that is shown, while it is open which of the two is wrong.
-        public var odd: SourceFailure?
+        package var odd: SourceFailure?
         /// Why the fetch shows no price; `nil` where it does.
-        public var failure: FetchFailure?
+        package var failure: FetchFailure?
     }
 
     /// So old is a kept price taken for at the least, of which only the wall clock knows the age.
@@ -36,18 +34,18 @@ public struct PriceStateMachine: Sendable {
     private(set) var judged = JudgedTicks()
 
     /// What is told of the price now.
-    public private(set) var state = PriceState.empty
+    package private(set) var state = PriceState.empty
     /// The last price that each source gave and that was not doubted.
-    private(set) var lastPrices: [String: Decimal] = [:]
+    private(set) var lastPrices: [String: Price] = [:]
     /// The newest mark accepted from each source.
-    public private(set) var marks: [String: VenueMark] = [:]
+    package private(set) var marks: [String: VenueMark] = [:]
     /// The last valid price, as it is to be kept.
-    public private(set) var kept: CachedPrice?
+    package private(set) var kept: CachedPrice?
 
     /// - Parameters:
     ///   - interval: The ticks' interval: a price is fresh for two of them.
     ///   - rules: How prices are judged.
-    public init(interval: Duration, rules: JudgementRules = JudgementRules()) {
+    package init(interval: Duration, rules: JudgementRules = JudgementRules()) {
         self.init(interval: interval, judge: PriceJudge(rules: rules))
     }
 
@@ -59,7 +57,7 @@ public struct PriceStateMachine: Sendable {
     }
 
     /// The ticks have another interval, other sources are asked and prices are judged by other rules from now on.
-    public mutating func changed(interval: Duration, rules: JudgementRules, sources: Set<String>) {
+    package mutating func changed(interval: Duration, rules: JudgementRules, sources: Set<String>) {
         freshFor = 2 * interval.wholeMilliseconds
         judge.changed(rules: rules, sources: sources)
         judge.setGap(freshFor * 2)
@@ -77,7 +75,7 @@ public struct PriceStateMachine: Sendable {
     var tetherRate: TetherRate? { judge.tetherRate }
 
     /// The price kept by an earlier run: shown as stale, until a tick has a newer one.
-    public mutating func restored(_ cached: CachedPrice, at now: ObservationTime) -> Actions {
+    mutating func restored(_ cached: CachedPrice, at now: ObservationTime) -> Actions {
         marks = cached.marks
         kept = cached
         // By the wall clock, which may be wrong at a boot: never taken for the price of this moment.
@@ -96,7 +94,7 @@ public struct PriceStateMachine: Sendable {
     ///   - result: What it brought.
     ///   - isTick: Whether a tick made it; otherwise a client asked for it in between.
     ///   - now: When it ended, `CLOCK_BOOTTIME` in milliseconds.
-    public mutating func fetched(
+    package mutating func fetched(
         _ result: Result<PriceEvidence, FetchFailure>, isTick: Bool, at now: Int64
     ) -> Actions {
         var actions = Actions()
@@ -124,7 +122,7 @@ public struct PriceStateMachine: Sendable {
     private func isHeld(over failure: FetchFailure, at now: Int64) -> Bool {
         guard state.freshness == .fresh, let freshUntil = state.freshUntil, now <= freshUntil else { return false }
         let shown = state.consensus?.sources ?? [state.quote?.source].compactMap(\.self)
-        return failure.passedOver.contains { $0.reason == .limit && shown.contains($0.source) }
+        return failure.skippedSources.contains { $0.reason == .limit && shown.contains($0.source) }
     }
 
     private mutating func answered(_ evidence: PriceEvidence, isTick: Bool, _ actions: inout Actions) {
@@ -167,7 +165,7 @@ public struct PriceStateMachine: Sendable {
     }
 
     /// The observer's question to a source has ended. It shows no price: that is the tick's.
-    public mutating func observed(_ result: Result<FetchedPrice, FetchFailure>) -> Actions {
+    package mutating func observed(_ result: Result<FetchedPrice, FetchFailure>) -> Actions {
         var actions = Actions()
         switch result {
         case .success(let price):
@@ -185,7 +183,7 @@ public struct PriceStateMachine: Sendable {
     }
 
     /// The ticks stand still.
-    public mutating func paused() -> Actions {
+    package mutating func paused() -> Actions {
         isPaused = true
         if state.quote != nil { state.freshness = .stale }
         state.freshUntil = nil
@@ -194,7 +192,7 @@ public struct PriceStateMachine: Sendable {
     }
 
     /// The ticks begin again: a price that comes before the first of them is a current one.
-    public mutating func resumed() -> Actions {
+    package mutating func resumed() -> Actions {
         guard isPaused else { return Actions() }
         isPaused = false
         let reason = "no tick since the ticks were resumed"
@@ -203,7 +201,7 @@ public struct PriceStateMachine: Sendable {
     }
 
     /// An attempt to keep the price has ended.
-    public mutating func saved(_ error: PriceStoreError?) -> [PriceEvent] {
+    package mutating func saved(_ error: PriceStoreError?) -> [PriceEvent] {
         defer { saveFailure = error }
         if let error { return [.saveFailed(error)] }
         return saveFailure != nil ? [.saveRecovered] : []

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Whether the ticks run.
-public enum Ticking: String, Sendable, Hashable, CaseIterable {
+package enum Ticking: String, Sendable, Hashable, CaseIterable {
     /// They do.
     case running
     /// An operator has paused them.
@@ -12,7 +12,7 @@ public enum Ticking: String, Sendable, Hashable, CaseIterable {
 
 /// Whether the ticks run: an operator pauses and resumes them, and where nobody wants a price for long they may stand still by
 /// themselves until somebody does.
-public actor TickControl<C: Clock> where C.Duration == Duration {
+package actor TickControl<C: Clock> where C.Duration == Duration {
     private let ticker: OneSecondTicker<C>
     private let activity: ClientActivity
     private let idleAfter: Mutex<Duration?>
@@ -22,7 +22,7 @@ public actor TickControl<C: Clock> where C.Duration == Duration {
     private var underWay: Task<Void, Never>?
 
     /// Whether the ticks run.
-    public private(set) var ticking = Ticking.running
+    package private(set) var ticking = Ticking.running
 
     /// - Parameters:
     ///   - ticker: What ticks.
@@ -30,7 +30,7 @@ public actor TickControl<C: Clock> where C.Duration == Duration {
     ///   - idleAfter: After how long without a client the ticks stand still; `nil` for never.
     ///   - now: Reads the clocks.
     ///   - report: Tells of each change.
-    public init(
+    package init(
         ticker: OneSecondTicker<C>, activity: ClientActivity, idleAfter: Duration?, now: @escaping TimeSource,
         report: @escaping @Sendable (Ticking) -> Void
     ) {
@@ -42,48 +42,48 @@ public actor TickControl<C: Clock> where C.Duration == Duration {
     }
 
     /// After how long without a client the ticks stand still from now on; `nil` for never.
-    public func change(idleAfter: Duration?) async {
+    package func change(idleAfter: Duration?) async {
         self.idleAfter.withLock { $0 = idleAfter }
         if idleAfter == nil { await clientCame() }
     }
 
     /// The machine is about to sleep: the ticks stop.
-    public func suspend() async {
+    package func suspend() async {
         guard ticking == .running else { return }
         await ticker.pause()
     }
 
     /// The machine is awake again: the first tick is at once.
-    public func wake() async {
+    package func wake() async {
         guard ticking == .running else { return }
         await ticker.resume()
     }
 
     /// Halts the ticks until ``resume()``.
-    public func pause() async {
+    package func pause() async {
         guard ticking != .paused else { return }
         await change(to: .paused)
     }
 
     /// Has them run again, at once.
-    public func resume() async {
+    package func resume() async {
         guard ticking != .running else { return }
         await change(to: .running)
     }
 
     /// A client wants a price: ends the standstill for want of one, and no other.
-    public func clientCame() async {
+    package func clientCame() async {
         if ticking == .idle { await resume() }
     }
 
     /// Whether ``pauseIfIdle()`` would do something. Cheap: asked at every tick.
-    public nonisolated var mayPause: Bool {
+    package nonisolated var mayPause: Bool {
         guard let idleAfter = idleAfter.withLock({ $0 }) else { return false }
         return activity.isIdle(for: idleAfter, at: now().boottime)
     }
 
     /// Halts the ticks where nobody wanted a price for long.
-    public func pauseIfIdle() async {
+    package func pauseIfIdle() async {
         guard ticking == .running, mayPause else { return }
         await change(to: .idle)
         // Somebody may have come before it was known that he is waited for.

@@ -12,18 +12,18 @@ extension FetchWithFallback {
     ///   - quorum: How many are enough.
     /// - Throws: ``FetchFailure`` if no source gave a price, or if the task was cancelled.
     func executeForAll(
-        _ asker: Asker, deadline: C.Instant, after known: KnownAnswers, quorum: Int
+        _ requester: Requester, deadline: C.Instant, after known: KnownAnswers, quorum: Int
     ) async throws(FetchFailure) -> PriceEvidence {
-        var plan = sources.plan(asker)
+        var plan = sources.plan(requester)
         let well = plan.order.filter { !plan.lastResort.contains($0) }
         if well.count >= quorum { plan.order = well }
-        var passedOver = plan.passedOver
+        var skippedSources = plan.skippedSources
         var waiting = Set<Int>()
         for index in plan.order {
-            if sources.take(index, asker) {
+            if sources.take(index, requester) {
                 waiting.insert(index)
             } else {
-                passedOver.append(PassedOver(source: candidates[index].fetch.source.name, reason: .limit))
+                skippedSources.append(Skipped(source: candidates[index].fetch.source.name, reason: .limit))
             }
         }
         let begun = clock.now
@@ -64,12 +64,12 @@ extension FetchWithFallback {
         }
         let inOrder = plan.order.compactMap { prices[$0] }
         let failed = plan.order.compactMap { failures[$0] }
-        guard let first = inOrder.first else { throw FetchFailure(failures: failed, passedOver: passedOver) }
+        guard let first = inOrder.first else { throw FetchFailure(failures: failed, skippedSources: skippedSources) }
         return PriceEvidence(price: first, witnesses: Array(inOrder.dropFirst()), failures: failed)
     }
 
     private func failure(of index: Int, _ error: PriceLoadingError, since begun: C.Instant) -> SourceFailure {
-        let rest = sources.ended(index, .failure(error), latency: begun.duration(to: clock.now))
-        return SourceFailure(source: candidates[index].fetch.source.name, error: error, rest: rest)
+        let cooldown = sources.ended(index, .failure(error), latency: begun.duration(to: clock.now))
+        return SourceFailure(source: candidates[index].fetch.source.name, error: error, cooldown: cooldown)
     }
 }

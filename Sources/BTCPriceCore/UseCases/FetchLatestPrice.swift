@@ -1,26 +1,24 @@
-public import FoundationEssentials
-
 /// A quote that passed ``QuoteCheck``, with what comes along with it.
-public struct FetchedPrice: Sendable, Hashable {
+package struct FetchedPrice: Sendable, Hashable {
     /// The quote.
-    public let quote: PriceQuote
+    package let quote: PriceQuote
     /// When it was observed, on both clocks.
-    public let observed: ObservationTime
+    package let observed: ObservationTime
     /// The mark to hold the source's next answer against; `nil` where the venue gave none that can be trusted.
-    public let mark: VenueMark?
+    package let mark: VenueMark?
     /// How old it was by the venue's own time when it came, milliseconds, not below zero; `nil` if the venue tells none.
-    public let age: Int64?
+    package let age: Int64?
     /// Dollars for one USDT, if the same response told it.
-    public let tetherRate: Decimal?
+    package let tetherRate: Price?
     /// The least time between two requests that the source's limits allow.
-    public let pace: Duration
+    package let pace: Duration
     /// The sources that were asked before it, and why each gave nothing.
-    public var failures: [SourceFailure]
+    package var failures: [SourceFailure]
 
     /// A fetched price of which every part is given.
-    public init(
+    package init(
         quote: PriceQuote, observed: ObservationTime, mark: VenueMark?, age: Int64? = nil,
-        tetherRate: Decimal? = nil, pace: Duration = .zero, failures: [SourceFailure] = []
+        tetherRate: Price? = nil, pace: Duration = .zero, failures: [SourceFailure] = []
     ) {
         self.quote = quote
         self.observed = observed
@@ -33,43 +31,43 @@ public struct FetchedPrice: Sendable, Hashable {
 }
 
 /// Why one source gave no price.
-public struct SourceFailure: Sendable, Hashable {
+package struct SourceFailure: Sendable, Hashable {
     /// The source's name.
-    public let source: String
+    package let source: String
     /// Why.
-    public let error: PriceLoadingError
+    package let error: PriceLoadingError
     /// The rest that this failure began, if it began one.
-    public let rest: SourceRest?
+    package let cooldown: SourceCooldown?
 
     /// - Parameters:
     ///   - source: The source's name.
     ///   - error: Why it gave no price.
     ///   - rest: The rest that this failure began.
-    public init(source: String, error: PriceLoadingError, rest: SourceRest? = nil) {
+    package init(source: String, error: PriceLoadingError, cooldown: SourceCooldown? = nil) {
         self.source = source
         self.error = error
-        self.rest = rest
+        self.cooldown = cooldown
     }
 }
 
 /// What is known of the sources' earlier answers, by their names.
-public struct KnownAnswers: Sendable, Hashable {
+package struct KnownAnswers: Sendable, Hashable {
     /// The newest mark accepted from each.
-    public var marks: [String: VenueMark]
+    package var marks: [String: VenueMark]
     /// The answer of each that was found to stand still: until it gives another one, it gives no price.
-    public var frozen: [String: Decimal]
+    package var frozen: [String: Price]
 
     /// - Parameters:
     ///   - marks: The newest mark accepted from each source.
     ///   - frozen: The answers of those that stand still.
-    public init(marks: [String: VenueMark] = [:], frozen: [String: Decimal] = [:]) {
+    package init(marks: [String: VenueMark] = [:], frozen: [String: Price] = [:]) {
         self.marks = marks
         self.frozen = frozen
     }
 }
 
 /// Asks one source for its latest price, dates the answer and judges it.
-public struct FetchLatestPrice: Sendable {
+package struct FetchLatestPrice: Sendable {
     private let loader: any PriceLoader
     private let now: TimeSource
     private let pace: Duration
@@ -77,20 +75,20 @@ public struct FetchLatestPrice: Sendable {
     /// - Parameters:
     ///   - loader: The source.
     ///   - now: Reads the clocks the quote is dated by.
-    public init(loader: any PriceLoader, now: @escaping TimeSource) {
+    package init(loader: any PriceLoader, now: @escaping TimeSource) {
         self.loader = loader
         self.now = now
         pace = RequestLimiter(loader.source.allLimits).pace
     }
 
     /// What is asked.
-    public var source: PriceSource { loader.source }
+    package var source: PriceSource { loader.source }
 
     /// - Parameters:
     ///   - known: What is known of the sources' earlier answers.
     ///   - clocks: What the venues' clocks say of ours.
     /// - Throws: ``PriceLoadingError/cancelled`` if the task is cancelled, else why the source gave no valid price.
-    public func execute(
+    package func execute(
         after known: KnownAnswers, clocks: VenueClocks = VenueClocks()
     ) async throws(PriceLoadingError) -> FetchedPrice {
         let loaded: LoadedPrice

@@ -1,32 +1,32 @@
 /// No source gave a price.
-public struct FetchFailure: Error, Sendable, Hashable, CustomStringConvertible {
+package struct FetchFailure: Error, Sendable, Hashable, CustomStringConvertible {
     /// The sources that were asked, in their order, and why each gave nothing.
-    public let failures: [SourceFailure]
+    package let failures: [SourceFailure]
     /// The sources that were not asked, and why.
-    public let passedOver: [PassedOver]
+    let skippedSources: [Skipped]
     /// The caller gave up: nothing is known of any source.
-    public let isCancelled: Bool
+    package let isCancelled: Bool
 
     /// A fetch in which every source failed or was passed over.
-    public init(failures: [SourceFailure], passedOver: [PassedOver] = []) {
+    package init(failures: [SourceFailure], skippedSources: [Skipped] = []) {
         self.failures = failures
-        self.passedOver = passedOver
+        self.skippedSources = skippedSources
         self.isCancelled = false
     }
 
     private init() {
         failures = []
-        passedOver = []
+        skippedSources = []
         isCancelled = true
     }
 
     /// A fetch that the caller gave up.
-    public static let cancelled = FetchFailure()
+    package static let cancelled = FetchFailure()
 
     /// One line: `binance: no answer within 800 ms; coinbase: not reached: connection refused`.
-    public var description: String {
+    package var description: String {
         if isCancelled { return "cancelled" }
-        let reasons = failures.map { "\($0.source): \($0.error)" } + passedOver.map(\.description)
+        let reasons = failures.map { "\($0.source): \($0.error)" } + skippedSources.map(\.description)
         return reasons.isEmpty ? "there is no source that can be asked" : reasons.joined(separator: "; ")
     }
 }
@@ -40,9 +40,9 @@ private enum FetchEvent: Sendable {
 }
 
 /// A source with the waits it is granted.
-public struct FetchCandidate: Sendable {
+package struct FetchCandidate: Sendable {
     /// Asks the source.
-    public let fetch: FetchLatestPrice
+    package let fetch: FetchLatestPrice
     fileprivate let address: String
     let patience: HedgedMachine.Patience
 
@@ -51,7 +51,7 @@ public struct FetchCandidate: Sendable {
     ///   - address: The base address it is asked at.
     ///   - timeout: From asking it to giving it up.
     ///   - hedge: From asking it to asking the next one too.
-    public init(fetch: FetchLatestPrice, address: String, timeout: Duration, hedge: Duration) {
+    package init(fetch: FetchLatestPrice, address: String, timeout: Duration, hedge: Duration) {
         self.fetch = fetch
         self.address = address
         self.patience = .init(timeout: timeout, hedge: hedge)
@@ -62,9 +62,9 @@ public struct FetchCandidate: Sendable {
 ///
 /// Who is asked is ``SourceBoard``'s to say, and in which order and for how long ``HedgedFetch``'s; this runs both on a clock and
 /// on real loaders, and tells the board how each question ended.
-public struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration {
+package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration {
     /// The sources that are asked, shared by all who ask.
-    public let sources: Sources
+    package let sources: Sources
     let candidates: [FetchCandidate]
     let clock: C
 
@@ -75,7 +75,7 @@ public struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration
     ///   - jitter: From 0 to 1, another one at each call: by how much rests are spread.
     ///   - clock: What the waits are measured on.
     ///   - previous: The sources that were asked before: they keep their health.
-    public init(
+    package init(
         candidates: [FetchCandidate], interval: Duration, now: @escaping TimeSource,
         jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) }, clock: C, after previous: Sources? = nil
     ) {
@@ -93,13 +93,13 @@ public struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration
     ///   - excluded: Sources that are not asked this time, by their names.
     /// - Returns: The price, and the failures of the sources that go before the one that gave it.
     /// - Throws: ``FetchFailure`` if no source gave a price, or if the task was cancelled.
-    public func execute(
-        _ asker: Asker, deadline: C.Instant, after known: KnownAnswers = KnownAnswers(),
+    package func execute(
+        _ requester: Requester, deadline: C.Instant, after known: KnownAnswers = KnownAnswers(),
         excluding excluded: Set<String> = []
     ) async throws(FetchFailure) -> FetchedPrice {
-        let plan = sources.plan(asker, excluding: excluded)
-        guard !plan.order.isEmpty else { throw FetchFailure(failures: [], passedOver: plan.passedOver) }
-        var run = Run(fetch: self, asker: asker, plan: plan, deadline: deadline)
+        let plan = sources.plan(requester, excluding: excluded)
+        guard !plan.order.isEmpty else { throw FetchFailure(failures: [], skippedSources: plan.skippedSources) }
+        var run = Run(fetch: self, requester: requester, plan: plan, deadline: deadline)
         let outcome = await withTaskGroup(of: FetchEvent.self) { group in
             await run.result(of: &group, after: known)
         }
@@ -108,7 +108,7 @@ public struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration
         case .answered(_, var price, _):
             price.failures = failures
             return price
-        case .failed: throw FetchFailure(failures: failures, passedOver: run.passedOver)
+        case .failed: throw FetchFailure(failures: failures, skippedSources: run.skippedSources)
         case .cancelled: throw .cancelled
         }
     }
@@ -116,21 +116,21 @@ public struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration
     /// One execution: the machine, and what the board has still to be told.
     private struct Run {
         let fetch: FetchWithFallback
-        let asker: Asker
+        let requester: Requester
         let order: [Int]
         var machine: HedgedMachine
-        var passedOver: [PassedOver]
+        var skippedSources: [Skipped]
         let began: C.Instant
         /// When each was asked, and the rest that its failure began.
         var asked: [Int: Duration] = [:]
-        var rests: [Int: SourceRest] = [:]
+        var cooldowns: [Int: SourceCooldown] = [:]
 
-        init(fetch: FetchWithFallback, asker: Asker, plan: SourceBoard.Plan, deadline: C.Instant) {
+        init(fetch: FetchWithFallback, requester: Requester, plan: SourceRegistry.Plan, deadline: C.Instant) {
             self.fetch = fetch
-            self.asker = asker
+            self.requester = requester
             order = plan.order
             began = fetch.clock.now
-            passedOver = plan.passedOver
+            skippedSources = plan.skippedSources
             machine = HedgedMachine(
                 patience: plan.order.map { fetch.candidates[$0].patience }, deadline: began.duration(to: deadline))
         }
@@ -174,9 +174,9 @@ public struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration
         ) -> [HedgedMachine.Action] {
             let fetch = fetch.candidates[order[place]].fetch
             // Somebody else may have used up the limit since the plan was made.
-            guard self.fetch.sources.take(order[place], asker) else {
-                passedOver.append(PassedOver(source: fetch.source.name, reason: .limit))
-                return machine.passedOver(place, now: now)
+            guard self.fetch.sources.take(order[place], requester) else {
+                skippedSources.append(Skipped(source: fetch.source.name, reason: .limit))
+                return machine.skippedSources(place, now: now)
             }
             asked[place] = now
             let clocks = self.fetch.sources.clocks
@@ -211,13 +211,13 @@ public struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration
             for (place, error) in failures where asked[place] != nil { ended(place, .failure(error)) }
             return failures.map { place, error in
                 SourceFailure(
-                    source: fetch.candidates[order[place]].fetch.source.name, error: error, rest: rests[place])
+                    source: fetch.candidates[order[place]].fetch.source.name, error: error, cooldown: cooldowns[place])
             }
         }
 
         private mutating func ended(_ place: Int, _ outcome: SourceHealth.Outcome) {
             guard let begun = asked.removeValue(forKey: place) else { return }
-            rests[place] = fetch.sources.ended(
+            cooldowns[place] = fetch.sources.ended(
                 order[place], outcome, latency: now - begun)
         }
     }

@@ -1,14 +1,14 @@
 /// A price, and what other sources said in the same fetch.
-public struct PriceEvidence: Sendable, Hashable {
+package struct PriceEvidence: Sendable, Hashable {
     /// The price in question; where all were asked, the first in the sources' order.
-    public var price: FetchedPrice
+    package var price: FetchedPrice
     /// The other sources' prices, in the order in which they are asked.
-    public var witnesses: [FetchedPrice]
+    var witnesses: [FetchedPrice]
     /// The sources that were asked and gave nothing.
-    public var failures: [SourceFailure]
+    package var failures: [SourceFailure]
 
     /// Evidence of which every part is given.
-    public init(price: FetchedPrice, witnesses: [FetchedPrice] = [], failures: [SourceFailure] = []) {
+    package init(price: FetchedPrice, witnesses: [FetchedPrice] = [], failures: [SourceFailure] = []) {
         self.price = price
         self.witnesses = witnesses
         self.failures = failures
@@ -37,31 +37,31 @@ struct GatherEvidence<C: Clock>: Sendable where C.Duration == Duration {
     ///   - judgement: What is known of their prices. It decides again when it takes the evidence: it may know more by then.
     /// - Throws: ``FetchFailure`` if no source gave a price, or if the task was cancelled.
     func execute(
-        _ asker: Asker, deadline: C.Instant, after known: KnownAnswers, judgement: Judgement
+        _ requester: Requester, deadline: C.Instant, after known: KnownAnswers, judgement: Judgement
     ) async throws(FetchFailure) -> PriceEvidence {
         if rules.mode == .median {
-            return try await fetch.executeForAll(asker, deadline: deadline, after: known, quorum: rules.quorum)
+            return try await fetch.executeForAll(requester, deadline: deadline, after: known, quorum: rules.quorum)
         }
-        let price = try await fetch.execute(asker, deadline: deadline, after: known)
+        let price = try await fetch.execute(requester, deadline: deadline, after: known)
         var evidence = PriceEvidence(price: price, failures: price.failures)
         if judgement.standstill.wantsWitness(on: price) {
             // One look, at one that was not looked at the last time. The price does not wait long for it: it is the same as before.
             let soon = min(deadline, fetch.clock.now.advanced(by: Self.longestLook))
             _ = try await askAnother(
-                than: judgement.standstill.lastAsked, for: &evidence, asker, deadline: soon, after: known)
+                than: judgement.standstill.lastAsked, for: &evidence, requester, deadline: soon, after: known)
             return evidence
         }
         while evidence.isMissing(of: fetch.candidates.count), needsAnother(evidence, judgement),
             fetch.clock.now < deadline
         {
-            guard try await askAnother(for: &evidence, asker, deadline: deadline, after: known) else { break }
+            guard try await askAnother(for: &evidence, requester, deadline: deadline, after: known) else { break }
         }
         if judgement.needsTetherRate(for: price, besides: evidence.witnesses),
             evidence.witnesses.allSatisfy({ $0.tetherRate == nil }), fetch.clock.now < deadline
         {
             // A USDT that has left its peg looks like a market that lies, until a USDT/USD market tells which it is.
             _ = try await askAnother(
-                than: fetch.sources.withoutTetherRate, for: &evidence, asker, deadline: deadline, after: known)
+                than: fetch.sources.withoutTetherRate, for: &evidence, requester, deadline: deadline, after: known)
         }
         return evidence
     }
@@ -72,13 +72,13 @@ struct GatherEvidence<C: Clock>: Sendable where C.Duration == Duration {
     /// Asks a source that was not asked yet.
     /// - Returns: Whether it gave a price.
     private func askAnother(
-        than excluded: Set<String> = [], for evidence: inout PriceEvidence, _ asker: Asker, deadline: C.Instant,
+        than excluded: Set<String> = [], for evidence: inout PriceEvidence, _ requester: Requester, deadline: C.Instant,
         after known: KnownAnswers
     ) async throws(FetchFailure) -> Bool {
         let asked = Set(evidence.all.map(\.quote.source) + evidence.failures.map(\.source))
         do throws(FetchFailure) {
             let witness = try await fetch.execute(
-                asker, deadline: deadline, after: known, excluding: asked.union(excluded))
+                requester, deadline: deadline, after: known, excluding: asked.union(excluded))
             evidence.witnesses.append(witness)
             evidence.failures += witness.failures
             return true

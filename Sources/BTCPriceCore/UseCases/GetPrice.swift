@@ -1,5 +1,5 @@
 /// Where an answer may come from.
-public enum CachePolicy: String, Sendable, Hashable, CaseIterable {
+package enum CachePolicy: String, Sendable, Hashable, CaseIterable {
     /// What we hold; fetch only where we hold nothing. The default.
     case localFirst
     /// Fetch now; what we hold where that fails.
@@ -9,21 +9,21 @@ public enum CachePolicy: String, Sendable, Hashable, CaseIterable {
 }
 
 /// Answers a client's question for the price.
-public struct GetPrice<C: Clock>: Sendable where C.Duration == Duration {
+package struct GetPrice<C: Clock>: Sendable where C.Duration == Duration {
     private let keeper: PriceKeeper<C>
     private let now: TimeSource
 
     /// - Parameters:
     ///   - keeper: Holds the price.
     ///   - now: Reads the clock that the answer's freshness is judged by.
-    public init(keeper: PriceKeeper<C>, now: @escaping TimeSource) {
+    package init(keeper: PriceKeeper<C>, now: @escaping TimeSource) {
         self.keeper = keeper
         self.now = now
     }
 
     /// - Parameter policy: Where the answer may come from.
     /// - Throws: With `noCache`, why no source gave a price; with any policy if the task was cancelled.
-    public func execute(_ policy: CachePolicy = .localFirst) async throws(FetchFailure) -> PriceState {
+    package func execute(_ policy: CachePolicy = .localFirst) async throws(FetchFailure) -> PriceState {
         let held = await keeper.state
         if policy == .localFirst, held.quote != nil { return held.told(at: now().boottime) }
         do {

@@ -1,16 +1,14 @@
-public import FoundationEssentials
-
 /// Judges one answer by itself and against the source's answer before it.
 ///
 /// What needs a second source (a jump, a frozen venue) is not judged here.
-public struct QuoteCheck: Sendable {
+package struct QuoteCheck: Sendable {
     /// The lowest price taken for real, USD. Bitcoin passed 1 USD in February 2011; below it an answer is another pair's.
-    public static let lowest: Decimal = 1
+    package static let lowest: Price = 1
     /// The highest price taken for real, USD: more than a thousand times the price at the time of writing would be needed to
     /// reach it, and the absurd answers that were seen in the wild (850,867,136,053 USD on 2021-12-14) lie above it.
-    public static let highest: Decimal = 100_000_000
+    package static let highest: Price = 100_000_000
     /// What is taken for the worth of a USDT in dollars. It was never seen outside of 0.8 to 1.1.
-    static let tetherRates: ClosedRange<Decimal> = 0.5...2
+    static let tetherRates = Price(5, scale: 1)...2
 
     /// - Parameters:
     ///   - loaded: The answer.
@@ -18,10 +16,10 @@ public struct QuoteCheck: Sendable {
     ///   - now: The present wall-clock time, our clock's own error allowed for.
     ///   - oldest: How old a price may be by the venue's own time.
     /// - Throws: ``PriceLoadingError/invalidData(_:)`` or ``PriceLoadingError/staleData(_:)``.
-    public static func judge(
+    package static func judge(
         _ loaded: LoadedPrice, after last: VenueMark?, at now: Timestamp, oldest: Duration
     ) throws(PriceLoadingError) {
-        if !isClearlyWithin(loaded.value) { try judge(loaded.value) }
+        try judge(loaded.value)
         if let last, loaded.mark.isBefore(last) {
             throw .staleData("the exchange's own time went backwards")
         }
@@ -33,16 +31,7 @@ public struct QuoteCheck: Sendable {
         }
     }
 
-    /// Whether a price lies between the bounds by its nearest `Double`: rounding keeps the order, so that it does by itself, too. The
-    /// comparison of two `Decimal` takes some thousand instructions.
-    private static func isClearlyWithin(_ value: Decimal) -> Bool {
-        doubleBounds.lowest < value.double && value.double < doubleBounds.highest
-    }
-
-    private static let doubleBounds = (lowest: lowest.double, highest: highest.double)
-
-    private static func judge(_ value: Decimal) throws(PriceLoadingError) {
-        guard value.isFinite else { throw .invalidData("the price is not a number") }
+    private static func judge(_ value: Price) throws(PriceLoadingError) {
         guard value > 0 else { throw .invalidData("the price is \(value), not above zero") }
         guard value >= lowest, value <= highest else {
             throw .invalidData("the price is \(value), outside \(lowest) to \(highest) USD")

@@ -1,18 +1,18 @@
 /// Renders a quote for a reader: both formatters in one go, so that a price never stands beside another's time.
-public struct RenderPriceAndTimestamp: Sendable {
+package struct RenderPriceAndTimestamp: Sendable {
     private let priceFormatter: any PriceFormatter
     private let timestampFormatter: any TimestampFormatter
 
     /// - Parameters:
     ///   - priceFormatter: Makes the price's text.
     ///   - timestampFormatter: Makes the timestamp's text.
-    public init(priceFormatter: any PriceFormatter, timestampFormatter: any TimestampFormatter) {
+    package init(priceFormatter: any PriceFormatter, timestampFormatter: any TimestampFormatter) {
         self.priceFormatter = priceFormatter
         self.timestampFormatter = timestampFormatter
     }
 
     /// - Returns: The texts of `quote`.
-    public func execute(_ quote: PriceQuote) -> FormattedPrice {
+    package func execute(_ quote: PriceQuote) -> FormattedPrice {
         FormattedPrice(
             price: priceFormatter.string(from: quote.value, currency: quote.currency),
             timestamp: timestampFormatter.string(from: quote.timestamp))

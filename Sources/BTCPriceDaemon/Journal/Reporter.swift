@@ -45,7 +45,7 @@ package final class Reporter: Sendable {
         case .outliers(let sources, let value):
             let names = sources.joined(separator: ", ")
             say(
-                .outliers, "outliers", "Far from the median of \(value) USD, and not counted: \(names).",
+                .outliers, "outliers", "Not counted, because far from the median of \(value) USD: \(names).",
                 ["source": "\(names)", "price": "\(value)"], detail: names)
         case .tetherChanged(let rate) where rate.isOffPeg:
             say(
@@ -67,7 +67,7 @@ package final class Reporter: Sendable {
     private func report(_ failure: SourceFailure) {
         let category = failure.error.category
         let kind = category.isBinding ? failure.error.kind : "failed"
-        let rest = failure.rest.map { "; it is not asked until \($0.until.wall.utcText)" } ?? ""
+        let cooldown = failure.cooldown.map { "; it is not requested until \($0.until.wall.utcText)" } ?? ""
         let message: JournalMessage =
             switch category {
             case .rateLimited: .sourceLimited
@@ -76,14 +76,14 @@ package final class Reporter: Sendable {
             }
         say(
             message, "\(failure.source) \(kind)",
-            "\(failure.source) gave no price: \(failure.error)\(category.isBinding ? rest : "")",
+            "\(failure.source) gave no price: \(failure.error)\(category.isBinding ? cooldown : "")",
             ["source": "\(failure.source)", "error": "\(failure.error.kind)"], detail: failure.error.kind,
             daily: category == .refused)
     }
 
     func report(_ ticking: Ticking) {
         switch ticking {
-        case .idle: say(.idle, "idle", "Nobody wants a price: the ticks stand still until somebody does.", [:])
+        case .idle: say(.idle, "idle", "No client wants a price: the ticks stop until one does.", [:])
         case .running, .paused: break
         }
     }
@@ -100,8 +100,6 @@ package final class Reporter: Sendable {
                 "A client of user \(uid) was turned away: it has \(limit) connections already.", ["uid": "\(uid)"])
         case .acceptFailed(let reason):
             say(.acceptFailed, "accept", "No client can connect for the moment: \(reason). The price goes on.", [:])
-        // Nobody need know.
-        case .crowdLeft: break
         }
     }
 

@@ -5,7 +5,6 @@ import Glibc
 import Logging
 import ServiceLifecycle
 import Systemd
-import TickLoop
 import UnixSignals
 
 /// Takes a new configuration while the daemon runs: a good one is in force from the next tick on, a bad one changes nothing.
@@ -38,7 +37,8 @@ struct Reloading: Sendable {
     private func apply(_ settings: Settings) async throws {
         let old = running.value.settings
         // What may fail comes first: then nothing has changed.
-        let candidates = try Candidates(settings, client: client, credentials: credentials, now: now, logger: logger)
+        let candidates = try ConfiguredSources(
+            settings, client: client, credentials: credentials, now: now, logger: logger)
         // What a file with trust anchors holds may have changed under its name.
         if settings.clientSettings != old.clientSettings || settings.caFile != nil {
             try client.apply(settings.clientSettings)
@@ -46,7 +46,7 @@ struct Reloading: Sendable {
         let fetch = FetchWithFallback(
             candidates: candidates.asked, interval: settings.interval, now: now, clock: clock,
             after: await keeper.sources)
-        Candidates.describe(fetch.sources, at: now().boottime, logger: logger)
+        ConfiguredSources.describe(fetch.sources, at: now().boottime, logger: logger)
         candidates.describe(settings.rules, logger: logger)
         await keeper.apply(
             fetch, interval: settings.interval, budget: settings.budget, rules: settings.rules)
@@ -60,8 +60,8 @@ struct Reloading: Sendable {
         logger.tell(
             .reloaded,
             changed.isEmpty
-                ? "The configuration was read anew: nothing has changed."
-                : "The configuration was read anew: \(changed.joined(separator: ", ")).")
+                ? "The configuration was reloaded: nothing has changed."
+                : "The configuration was reloaded: \(changed.joined(separator: ", ")).")
         let later = changed.filter(Settings.needsRestart)
         if !later.isEmpty {
             logger.tell(.needsRestart, "Takes effect at the next start only: \(later.joined(separator: ", ")).")

@@ -3,7 +3,6 @@ import BTCPriceNetworking
 import Logging
 import Synchronization
 import Systemd
-import TickLoop
 
 /// Whether the machine has slept, by the clocks alone: `CLOCK_BOOTTIME` goes on meanwhile and `CLOCK_MONOTONIC` does not.
 struct SuspendDetector {
@@ -31,12 +30,14 @@ final class Sleep: TickTarget {
 
     private let keeper: PriceKeeper<TickClock>
     private let client: ExchangeClient
+    private let clock: TickClock
     private let logger: Logger
     private let detector = Mutex(SuspendDetector())
 
-    init(keeper: PriceKeeper<TickClock>, client: ExchangeClient, logger: Logger) {
+    init(keeper: PriceKeeper<TickClock>, client: ExchangeClient, clock: TickClock, logger: Logger) {
         self.keeper = keeper
         self.client = client
+        self.clock = clock
         self.logger = logger
     }
 
@@ -65,18 +66,23 @@ final class Sleep: TickTarget {
 
     private func wake(_ control: TickControl<TickClock>) async {
         notice()
-        client.dropConnections()
+        startAnew()
         await control.wake()
     }
 
     func tick(_ tick: Tick<ContinuousClock.Instant>) async {
-        if notice() { client.dropConnections() }
+        if notice() { startAnew() }
         await keeper.tick(tick)
     }
 
     func paused() async { await keeper.paused() }
 
     func resumed() async { await keeper.resumed() }
+
+    private func startAnew() {
+        client.dropConnections()
+        clock.machineResumed()
+    }
 
     /// - Returns: Whether the machine has slept since it was looked at last.
     @discardableResult private func notice() -> Bool {

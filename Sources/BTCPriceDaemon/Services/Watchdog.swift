@@ -3,7 +3,7 @@ import BTCPriceServer
 import ServiceLifecycle
 import Synchronization
 import Systemd
-import TickLoop
+import BTCPriceNetworking
 
 /// When the ticker last gave a sign of life, `CLOCK_BOOTTIME` in milliseconds.
 final class Heartbeat: Sendable {

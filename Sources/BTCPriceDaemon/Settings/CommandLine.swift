@@ -68,7 +68,7 @@ struct DaemonCommandLine {
         ("--check-config", "say whether the configuration is good, and end", nil),
         ("--print-config", "show every setting and where it came from, and end", nil),
         ("--print-default-config", "show a file with every setting, its default and what it is for, and end", nil),
-        ("--reload", "check the configuration, have the daemon of this process take it, and end", "PID"),
+        ("--reload", "check the configuration, make the daemon with this process ID reload it, and exit", "PID"),
         ("--version", "show the version, and end", nil),
         ("--help", "show this, and end", nil),
     ]
@@ -91,10 +91,10 @@ struct DaemonCommandLine {
 
         Every setting of the file can be given here, with '-' for '.', or in the environment:
         tick.interval-ms in the file is --tick-interval-ms and BTC_PRICED_TICK_INTERVAL_MS.
-        The command line goes before the environment, that before the file, that before the defaults.
+        The command line overrides the environment, the environment overrides the file, and the file overrides the defaults.
 
-        Exit status: 0 after a stop, 64 for a command line that can't be understood, 78 for a bad configuration,
-        1 where it can't run (its message says why).
+        Exit status: 0 if the daemon was stopped, 64 for an invalid command line, 78 for an invalid configuration,
+        1 if the daemon can't run (the message says why).
 
         """
 }

@@ -39,6 +39,9 @@ struct ConfigurationFile {
         guard !text.utf8.contains(0), !text.contains("\\u0000"), !text.contains("\\U00000000") else {
             throw SettingsError("\(path): a NUL in it, so it is no text")
         }
+        if let unused = Self.unusedSyntax(in: text) {
+            throw SettingsError("\(path), line \(unused.line): \(unused.name), which no key takes")
+        }
         let table: TOMLTable
         do {
             table = try TOMLTable(string: text)
@@ -50,6 +53,64 @@ struct ConfigurationFile {
         }
         let lines = Self.lines(of: text)
         values = Self.leaves(of: table, prefix: "").map { name, value in (name, value, lines[name]) }
+    }
+
+    /// Finds TOML that no key of ours takes: a date or time, and an array of tables.
+    ///
+    /// TOMLKit's parser (toml++ 3) ends the process with an assertion for some malformed ones, such as `a = 1979-05-27T:` and `[[;]`.
+    private static func unusedSyntax(in text: String) -> (name: String, line: Int)? {
+        var rest = Array(text.utf8)[...]
+        var line = 1
+        var isLineStart = true
+        while let byte = rest.first {
+            switch byte {
+            case UInt8(ascii: "\n"):
+                line += 1
+                isLineStart = true
+                rest.removeFirst()
+                continue
+            case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"):
+                rest.removeFirst()
+                continue
+            case UInt8(ascii: "#"): rest = rest.drop { $0 != UInt8(ascii: "\n") }
+            case UInt8(ascii: "\""), UInt8(ascii: "'"): line += skipString(&rest, quote: byte)
+            case UInt8(ascii: "[") where isLineStart && rest.starts(with: "[[".utf8):
+                return ("an array of tables", line)
+            default:
+                let word = rest.prefix { !" \t\r\n#\"'[]{}=,".utf8.contains($0) }
+                if isDate(word) { return ("a date or time", line) }
+                rest = rest.dropFirst(max(1, word.count))
+            }
+            isLineStart = false
+        }
+        return nil
+    }
+
+    /// Whether a bare word starts like a date or time: `1979-`, `07:32`.
+    private static func isDate(_ word: ArraySlice<UInt8>) -> Bool {
+        let digits = word.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }.count
+        guard digits > 0, let next = word.dropFirst(digits).first else { return false }
+        return next == UInt8(ascii: ":") || (digits == 4 && next == UInt8(ascii: "-"))
+    }
+
+    /// Drops the string that `rest` starts with, in one line or in several.
+    /// - Returns: The number of line ends in it.
+    private static func skipString(_ rest: inout ArraySlice<UInt8>, quote: UInt8) -> Int {
+        let isMultiline = rest.starts(with: [quote, quote, quote])
+        rest = rest.dropFirst(isMultiline ? 3 : 1)
+        var lines = 0
+        while let byte = rest.first {
+            if byte == quote, !isMultiline || rest.starts(with: [quote, quote, quote]) {
+                rest = rest.dropFirst(isMultiline ? 3 : 1)
+                break
+            }
+            if byte == UInt8(ascii: "\n") {
+                if !isMultiline { break }
+                lines += 1
+            }
+            rest = rest.dropFirst(byte == UInt8(ascii: "\\") && quote == UInt8(ascii: "\"") ? 2 : 1)
+        }
+        return lines
     }
 
     private static func leaves(of table: TOMLTable, prefix: String) -> [(String, RawValue)] {

@@ -47,8 +47,8 @@ struct SettingKey: Sendable {
     /// A configuration file with every setting, its default and what it is for, all of it in comments.
     static var standardFile: String {
         let head = """
-            # The configuration of btc-priced(8); btc-priced.toml(5) explains it. Every key stands here with its default. Take the '#'
-            # away to set one, and have it taken by 'systemctl reload btc-priced'.
+            # The configuration of btc-priced(8); btc-priced.toml(5) explains it. Every key is listed with its default. To set a key,
+            # remove the '#' and run 'systemctl reload btc-priced'.
 
             """
         return head
@@ -92,39 +92,40 @@ struct SettingKey: Sendable {
                 summary: "The longest that a tick's fetch takes, milliseconds."),
             SettingKey(
                 name: "tick.pause-when-idle", kind: .integer(0...86_400), standard: .integer(0),
-                summary: "After so many seconds without a client the ticks stand still; 0 for never."),
+                summary: "The ticks stop after this many seconds without a client that wants a price; 0 for never."),
             SettingKey(
                 name: "mode", kind: .choice(PriceMode.allCases.map(\.rawValue)),
                 standard: .text(PriceMode.primary.rawValue),
-                summary: "The first source that has a price, or the median of all that can be asked:"),
+                summary: "The price of the first source that has one, or the median of all available sources:"),
             SettingKey(
                 name: "quorum", kind: .integer(1...Exchange.all.count), standard: .integer(3),
                 summary: "With mode \"median\": how many sources have to agree."),
             SettingKey(
                 name: "currency.usdt", kind: .choice(TetherPolicy.allCases.map(\.rawValue)),
                 standard: .text(TetherPolicy.warn.rawValue),
-                summary: "What is done with prices in USDT, which is not the dollar:"),
+                summary: "How prices in USDT, which is not the dollar, are handled:"),
         ]
         + Exchange.all.flatMap { exchange in
             let prefix = "source.\(exchange.source.name)"
             return [
                 SettingKey(
                     name: "\(prefix).url", kind: .text(.exchangeURL), standard: .text(exchange.baseURL),
-                    summary: "The base address it is asked at.")
+                    summary: "The base address of the source.")
             ]
                 + (exchange.secondURL == nil
                     ? []
                     : [
                         SettingKey(
                             name: "\(prefix).second-url", kind: .text(.exchangeURL), standard: nil,
-                            summary: "Asked from then on where the first address answers 451.")
+                            summary: "The address used after the first one has responded with status 451.")
                     ]) + [
                     SettingKey(
                         name: "\(prefix).timeout-ms", kind: .integer(50...60_000), standard: .integer(800),
-                        summary: "From asking it to giving it up, milliseconds."),
+                        summary: "The timeout of a request, milliseconds."),
                     SettingKey(
                         name: "\(prefix).hedge-ms", kind: .integer(10...60_000), standard: .integer(400),
-                        summary: "From asking it to asking the next one too, milliseconds."),
+                        summary:
+                            "If there is no response after this time, the next source is requested too, milliseconds."),
                 ]
         } + [
             SettingKey(
@@ -147,19 +148,21 @@ struct SettingKey: Sendable {
                 summary: "The longest call, bytes."),
             SettingKey(
                 name: "clients.queued-bytes", kind: .integer(4096...16_777_216), standard: .integer(16_384),
-                summary: "Replies that may wait for one client before it is read no further, bytes."),
+                summary: "Replies that may wait for one client before its further calls are held back, bytes."),
             SettingKey(
                 name: "clients.pending-calls", kind: .integer(1...1_048_576), standard: .integer(4096),
-                summary: "Calls in all that may wait for an answer which is not at hand."),
+                summary: "Pending calls in total; one user may have three quarters of them."),
             SettingKey(
                 name: "clients.idle-timeout-s", kind: .integer(0...86_400), standard: .integer(600),
                 summary: "A connection is closed after so many seconds without a call, unless it watches; 0 for never."),
             SettingKey(
                 name: "clients.message-timeout-s", kind: .integer(0...86_400), standard: .integer(30),
-                summary: "It is closed when a call takes so many seconds from its first byte to its last; 0 for never."),
+                summary:
+                    "A connection is closed if a call takes this many seconds from its first byte to its last; 0 for never."
+            ),
             SettingKey(
                 name: "clients.write-timeout-s", kind: .integer(0...86_400), standard: .integer(60),
-                summary: "It is closed when it leaves its replies lying for so many seconds; 0 for never."),
+                summary: "A connection is closed if its replies are not read for this many seconds; 0 for never."),
             SettingKey(
                 name: "tls.ca-file", kind: .text(.path), standard: nil,
                 summary: "A PEM file with trust anchors beside the system's."),

@@ -1,8 +1,7 @@
 import BTCPriceCore
 import BTCPriceNetworking
 import BTCPriceServer
-import BTCPriceVarlink
-import HTTPTransport
+import BTCPriceAPI
 import Logging
 
 /// Everything that can be set, read once, checked, and typed.

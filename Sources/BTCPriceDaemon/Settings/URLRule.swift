@@ -1,4 +1,4 @@
-import HTTPTransport
+import BTCPriceNetworking
 
 /// What is taken for an address in the configuration.
 enum URLRule {

@@ -1,25 +1,15 @@
-public import BTCPriceCore
-import FoundationEssentials
+package import BTCPriceCore
 import Synchronization
+import Varlink
 
 /// Binance spot, `GET /api/v3/ticker/price?symbol=BTCUSDT` (developers.binance.com, REST API, Symbol price ticker).
 ///
 /// Weight 2 of 6,000 a minute an address. The body has no time and no trade number, so a frozen answer can't be told from one
 /// alone. Whoever does not heed a 429 is banned with 418, for two minutes up to three days. Regions that it does not serve get 451
 /// from its first host; the second one, for market data only, serves them.
-public final class BinancePriceLoader: PriceLoader {
-    private struct Body: Decodable {
-        var symbol: String
-        var price: ExactDecimal
-    }
-
-    private struct Failure: Decodable {
-        var code: Int
-        var msg: String
-    }
-
+package final class BinancePriceLoader: PriceLoader {
     /// Binance as a source.
-    public static let exchange = Exchange(
+    package static let exchange = Exchange(
         source: PriceSource(
             name: "binance", market: "BTC/USDT", limits: [RequestLimit(3000, per: .seconds(60))]),
         baseURL: "https://api.binance.com", secondURL: "https://data-api.binance.vision"
@@ -32,59 +22,48 @@ public final class BinancePriceLoader: PriceLoader {
 
     private let client: ExchangeClient
     private let baseURLs: [String]
-    private let questions: [ExchangeQuestion]
+    private let questions: [ExchangeRequest]
     /// Which of the addresses is asked.
     private let current = Atomic(0)
 
     init(client: ExchangeClient, baseURLs: [String]) {
         self.client = client
         self.baseURLs = baseURLs
-        questions = baseURLs.map { ExchangeQuestion("\($0)/api/v3/ticker/price?symbol=BTCUSDT") }
+        questions = baseURLs.map { ExchangeRequest("\($0)/api/v3/ticker/price?symbol=BTCUSDT") }
     }
 
     /// What is asked.
-    public var source: PriceSource { Self.exchange.source }
+    package var source: PriceSource { Self.exchange.source }
 
     /// Asks for the last trade's price.
-    public func load() async throws(PriceLoadingError) -> LoadedPrice {
+    package func load() async throws(PriceLoadingError) -> LoadedPrice {
         let index = current.load(ordering: .relaxed)
-        let answer = try await client.get(questions[index])
+        let response = try await client.get(questions[index])
         do {
-            return try answer.price(Self.read)
+            return try response.price(Self.read)
         } catch {
-            guard answer.status == 451, index + 1 < baseURLs.count else { throw error }
+            guard response.status == 451, index + 1 < baseURLs.count else { throw error }
             // Within a tick a source is asked once: the second address has its turn at the next.
             current.store(index + 1, ordering: .relaxed)
             throw .unavailable("HTTP 451, not served in this region; \(baseURLs[index + 1]) is asked from now on")
         }
     }
 
-    static func read(_ answer: ExchangeAnswer) throws(PriceLoadingError) -> LoadedPrice {
-        if answer.status == 418 || answer.status == 429 {
-            let text = answer.decodedIfPossible(Failure.self)?.msg
-            let told = answer.pause ?? text.flatMap { ban($0, at: answer.time) }
+    static func read(_ response: ExchangeResponse) throws(PriceLoadingError) -> LoadedPrice {
+        let message = { (body: JSONValue) in body["msg"]?.stringValue }
+        if response.status == 418 || response.status == 429 {
+            let told = response.json.flatMap(message).flatMap { ban($0, at: response.time) }
             throw .rateLimited(
-                answer.reason { _ in text }, retryAfter: told ?? (answer.status == 418 ? shortestBan : nil))
+                response.reason(message),
+                retryAfter: response.pause ?? told ?? (response.status == 418 ? shortestBan : nil))
         }
-        let answer = try answer.success { $0.decodedIfPossible(Failure.self)?.msg }
-        if let value = usualPrice(in: answer.body) { return LoadedPrice(value: value) }
-        let body = try answer.decoded(Body.self)
-        try answer.refuseOtherMarket(than: "BTCUSDT")
-        guard body.symbol == "BTCUSDT" else { throw .invalidData("the price of \(oneLine(body.symbol))") }
-        return LoadedPrice(value: body.price.value)
-    }
-
-    /// The answer as it comes every second, to the byte: the parser is for what looks otherwise, an exponent or very many digits too.
-    static func usualPrice(in body: [UInt8]) -> Decimal? {
-        let count = body.count - usualBeginning.count - usualEnd.count
-        guard count > 0, body.starts(with: usualBeginning), body.suffix(usualEnd.count).elementsEqual(usualEnd) else {
-            return nil
+        let body = try response.successBody(message)
+        guard let symbol = body["symbol"]?.stringValue, let price = body["price"]?.decimal else {
+            throw response.unexpectedBody
         }
-        return Decimal(digits: body[usualBeginning.count..<usualBeginning.count + count])
+        guard symbol == "BTCUSDT" else { throw .invalidData("the price of \(oneLine(symbol))") }
+        return LoadedPrice(value: price)
     }
-
-    private static let usualBeginning = Array(#"{"symbol":"BTCUSDT","price":""#.utf8)
-    private static let usualEnd = Array(#""}"#.utf8)
 
     /// What is left of a ban whose end stands in prose: `IP banned until 1785050129644.`
     private static func ban(_ text: String, at now: Timestamp) -> Duration? {

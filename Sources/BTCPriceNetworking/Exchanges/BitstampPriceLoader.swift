@@ -1,25 +1,13 @@
-public import BTCPriceCore
+package import BTCPriceCore
+import Varlink
 
 /// Bitstamp, `GET /api/v2/ticker/btcusd/` (www.bitstamp.net/api, Ticker).
 ///
 /// 400 requests a second and 10,000 in ten minutes an address; cached for 1 s. The body carries the time in whole seconds. An
 /// exceeded limit comes with status 429, or with 400 and the code 400.002.
-public struct BitstampPriceLoader: PriceLoader {
-    private struct Body: Decodable {
-        var last: ExactDecimal
-        var timestamp: ExactInteger
-    }
-
-    private struct Failure: Decodable {
-        var reason: String?
-        var code: String?
-        var response_code: String?
-
-        var isLimit: Bool { [code, response_code].contains("400.002") }
-    }
-
+package struct BitstampPriceLoader: PriceLoader {
     /// Bitstamp as a source.
-    public static let exchange = Exchange(
+    package static let exchange = Exchange(
         source: PriceSource(
             name: "bitstamp", market: "BTC/USD",
             limits: [RequestLimit(400, per: .seconds(1)), RequestLimit(10_000, per: .seconds(600))],
@@ -28,31 +16,35 @@ public struct BitstampPriceLoader: PriceLoader {
     ) { BitstampPriceLoader(client: $0.client, baseURL: $0.baseURL) }
 
     private let client: ExchangeClient
-    private let question: ExchangeQuestion
+    private let request: ExchangeRequest
 
     init(client: ExchangeClient, baseURL: String) {
         self.client = client
-        question = ExchangeQuestion("\(baseURL)/api/v2/ticker/btcusd/")
+        request = ExchangeRequest("\(baseURL)/api/v2/ticker/btcusd/")
     }
 
     /// What is asked.
-    public var source: PriceSource { Self.exchange.source }
+    package var source: PriceSource { Self.exchange.source }
 
     /// Asks for the last trade's price.
-    public func load() async throws(PriceLoadingError) -> LoadedPrice {
-        try await client.get(question).price(Self.read)
+    package func load() async throws(PriceLoadingError) -> LoadedPrice {
+        try await client.get(request).price(Self.read)
     }
 
-    static func read(_ answer: ExchangeAnswer) throws(PriceLoadingError) -> LoadedPrice {
-        if answer.status == 400, let failure = answer.decodedIfPossible(Failure.self), failure.isLimit {
-            throw .rateLimited(answer.reason { _ in failure.reason }, retryAfter: answer.pause)
+    static func read(_ response: ExchangeResponse) throws(PriceLoadingError) -> LoadedPrice {
+        if response.status == 400, let body = response.json,
+            body["code"]?.isString("400.002") == true || body["response_code"]?.isString("400.002") == true
+        {
+            throw .rateLimited(response.reason { $0["reason"]?.stringValue }, retryAfter: response.pause)
         }
-        let answer = try answer.success { $0.decodedIfPossible(Failure.self)?.reason }
-        try answer.refuseOtherMarket(than: "BTCUSD")
-        let body = try answer.decoded(Body.self)
-        guard let time = VenueTime.milliseconds(fromEpoch: body.timestamp.value) else {
+        let body = try response.successBody { $0["reason"]?.stringValue }
+        try body.refuseOtherMarket(than: "BTCUSD")
+        guard let price = body["last"]?.decimal, let timestamp = body["timestamp"]?.wholeNumber else {
+            throw response.unexpectedBody
+        }
+        guard let time = VenueTime.milliseconds(fromEpoch: timestamp) else {
             throw .invalidData("a time that can't be")
         }
-        return LoadedPrice(value: body.last.value, mark: VenueMark(time: Timestamp(milliseconds: time)))
+        return LoadedPrice(value: price, mark: VenueMark(time: Timestamp(milliseconds: time)))
     }
 }

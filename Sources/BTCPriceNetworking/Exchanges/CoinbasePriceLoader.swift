@@ -1,22 +1,13 @@
-public import BTCPriceCore
+package import BTCPriceCore
+import Varlink
 
 /// Coinbase Exchange, `GET /products/BTC-USD/ticker` (docs.cdp.coinbase.com, Exchange API, Get product ticker).
 ///
 /// 10 requests a second an address, burst 15; cached for 1 s. The body carries the last trade's time and number, by which an
 /// answer from a stale cache node is known. Without a User-Agent it answers 400.
-public struct CoinbasePriceLoader: PriceLoader {
-    private struct Body: Decodable {
-        var price: ExactDecimal
-        var time: String
-        var trade_id: Int64
-    }
-
-    private struct Failure: Decodable {
-        var message: String
-    }
-
+package struct CoinbasePriceLoader: PriceLoader {
     /// Coinbase as a source.
-    public static let exchange = Exchange(
+    package static let exchange = Exchange(
         source: PriceSource(
             name: "coinbase", market: "BTC/USD", limits: [RequestLimit(10, per: .seconds(1))], cacheTime: .seconds(1),
             tells: [.time, .trade]),
@@ -24,29 +15,30 @@ public struct CoinbasePriceLoader: PriceLoader {
     ) { CoinbasePriceLoader(client: $0.client, baseURL: $0.baseURL) }
 
     private let client: ExchangeClient
-    private let question: ExchangeQuestion
+    private let request: ExchangeRequest
 
     init(client: ExchangeClient, baseURL: String) {
         self.client = client
-        question = ExchangeQuestion("\(baseURL)/products/BTC-USD/ticker")
+        request = ExchangeRequest("\(baseURL)/products/BTC-USD/ticker")
     }
 
     /// What is asked.
-    public var source: PriceSource { Self.exchange.source }
+    package var source: PriceSource { Self.exchange.source }
 
     /// Asks for the last trade's price.
-    public func load() async throws(PriceLoadingError) -> LoadedPrice {
-        try await client.get(question).price(Self.read)
+    package func load() async throws(PriceLoadingError) -> LoadedPrice {
+        try await client.get(request).price(Self.read)
     }
 
-    static func read(_ answer: ExchangeAnswer) throws(PriceLoadingError) -> LoadedPrice {
-        let answer = try answer.success { $0.decodedIfPossible(Failure.self)?.message }
-        try answer.refuseOtherMarket(than: "BTCUSD")
-        let body = try answer.decoded(Body.self)
-        guard let time = VenueTime.milliseconds(fromRFC3339: body.time) else {
-            throw .invalidData("a time that can't be read: \(oneLine(body.time))")
+    static func read(_ response: ExchangeResponse) throws(PriceLoadingError) -> LoadedPrice {
+        let body = try response.successBody { $0["message"]?.stringValue }
+        try body.refuseOtherMarket(than: "BTCUSD")
+        guard let price = body["price"]?.decimal, let text = body["time"]?.stringValue,
+            let trade = body["trade_id"]?.integerValue
+        else { throw response.unexpectedBody }
+        guard let time = VenueTime.milliseconds(fromRFC3339: text) else {
+            throw .invalidData("a time that can't be read: \(oneLine(text))")
         }
-        return LoadedPrice(
-            value: body.price.value, mark: VenueMark(time: Timestamp(milliseconds: time), trade: body.trade_id))
+        return LoadedPrice(value: price, mark: VenueMark(time: Timestamp(milliseconds: time), trade: trade))
     }
 }

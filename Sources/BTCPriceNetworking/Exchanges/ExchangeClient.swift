@@ -1,15 +1,13 @@
 import BTCPriceCore
-public import HTTPTransport
 import NIOSSL
 import Synchronization
-public import TickLoop
 
 import func Glibc.strerror
 
 /// The one HTTP client that all loaders share, and the words for what goes wrong with it.
 ///
 /// HTTP/1.1, since with HTTP/2 a single connection that went dark took every following request with it.
-public final class ExchangeClient: Sendable {
+package final class ExchangeClient: Sendable {
     private let loop: TickLoop
     private let transport: Mutex<HTTPTransport>
     private let names = NameLookup()
@@ -18,20 +16,20 @@ public final class ExchangeClient: Sendable {
     ///   - settings: How exchanges are reached. Coinbase answers 400 without a User-Agent, CoinGecko 403.
     ///   - loop: Where they are asked from.
     /// - Throws: ``ExchangeClientError`` if the file with trust anchors can't be used.
-    public init(_ settings: HTTPTransportSettings, on loop: TickLoop) throws(ExchangeClientError) {
+    package init(_ settings: HTTPTransportSettings, on loop: TickLoop) throws(ExchangeClientError) {
         self.loop = loop
         transport = Mutex(try Self.transport(settings, names, loop))
     }
 
     /// Has everything from now on asked by other settings. Requests that are under way end as they began.
     /// - Throws: ``ExchangeClientError`` if the file with trust anchors can't be used; then nothing has changed.
-    public func apply(_ settings: HTTPTransportSettings) throws(ExchangeClientError) {
+    package func apply(_ settings: HTTPTransportSettings) throws(ExchangeClientError) {
         let new = try Self.transport(settings, names, loop)
         let old = transport.withLock { transport in
             defer { transport = new }
             return transport
         }
-        old.retire()
+        old.drain()
     }
 
     private static func transport(
@@ -46,29 +44,29 @@ public final class ExchangeClient: Sendable {
 
     /// Has names looked up anew and new connections made from now on: after a suspend those that are kept lead nowhere, and say so
     /// only after a time-out.
-    public func dropConnections() {
+    package func dropConnections() {
         names.restart()
         transport.withLock(\.self).dropConnections()
     }
 
     /// Whether a client can be made from these settings.
     /// - Throws: ``ExchangeClientError`` if the file with trust anchors can't be used.
-    public static func check(_ settings: HTTPTransportSettings) throws(ExchangeClientError) {
+    package static func check(_ settings: HTTPTransportSettings) throws(ExchangeClientError) {
         do { try HTTPTransport.check(settings) } catch { throw ExchangeClientError(error) }
     }
 
     /// Ends every connection. The client can't be used after that.
-    public func shutdown() async {
+    package func shutdown() async {
         names.cancel()
         await transport.withLock(\.self).close()
     }
 
     /// Asks once and reads the whole answer. The caller's cancellation ends head and body alike.
-    func get(_ question: ExchangeQuestion) async throws(PriceLoadingError) -> ExchangeAnswer {
+    func get(_ request: ExchangeRequest) async throws(PriceLoadingError) -> ExchangeResponse {
         let transport = transport.withLock(\.self)
-        guard let asked = question.question else { throw .unreachable("\(oneLine(question.url)) is no address") }
+        guard let asked = request.request else { throw .unreachable("\(oneLine(request.url)) is no address") }
         do {
-            return ExchangeAnswer(try await transport.answer(to: asked))
+            return ExchangeResponse(try await transport.execute(asked))
         } catch {
             throw Self.loadingError(error, isByProxy: transport.settings.proxy != nil)
         }
@@ -92,36 +90,19 @@ public final class ExchangeClient: Sendable {
     }
 }
 
-/// No clock that is right shows an earlier time than this release: 2026-11-01 00:00:00 UTC.
-private let earliestRightTime = Timestamp(milliseconds: 1_793_491_200_000)
-
-/// What went wrong with TLS, in a person's words where it is the certificate.
+/// What went wrong with TLS: the library's own text, without the path of the machine that it was built on.
 private func tlsReason(_ error: any Error) -> String {
     if let extra = error as? NIOSSLExtraError, extra == .failedToValidateHostname {
         return "TLS: its certificate is for another host"
     }
     let text = "\(error)"
-    if text.contains("CERTIFICATE_VERIFY_FAILED") {
-        let now = ObservationTime.now().wall
-        // The library does not say which of the two it is, but a clock that can't be right is reason enough.
-        if now < earliestRightTime {
-            return
-                "TLS: its certificate is not valid yet by this machine's clock, which is wrong: it says \(now.utcText)"
-        }
-        return "TLS: its certificate can't be verified: not valid now, or by an authority that is not trusted here"
-    }
-    // The library's own word stands between its story and a path of the machine it was built on.
-    if let start = text.firstRange(of: "OPENSSL_internal:")?.upperBound {
-        let word = text[start...].prefix { $0.isLetter || $0.isNumber || $0 == "_" }
-        return "TLS: the handshake failed: \(word.lowercased().replacing("_", with: " "))"
-    }
-    return "TLS: \(oneLine(text))"
+    return "TLS: \(oneLine(String(text[..<(text.firstRange(of: " at /")?.lowerBound ?? text.endIndex)])))"
 }
 
 /// The client can't be made from these settings.
-public struct ExchangeClientError: Error, Sendable, Hashable, CustomStringConvertible {
+package struct ExchangeClientError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The setting, and what is wrong with it.
-    public let description: String
+    package let description: String
 
     fileprivate init(_ error: TrustAnchorsError) {
         description = "tls.ca-file: \(error.file) holds no certificates that can be read"

@@ -1,27 +1,37 @@
 import BTCPriceCore
-import FoundationEssentials
+import Varlink
 
-extension ExchangeAnswer {
-    /// The body of a successful answer.
-    /// - Parameter message: Finds the exchange's own word in the body of an error.
-    /// - Throws: What the status stands for.
-    func success(_ message: (ExchangeAnswer) -> String?) throws(PriceLoadingError) -> ExchangeAnswer {
+extension ExchangeResponse {
+    /// The body of a successful response.
+    /// - Parameter message: Finds the exchange's message in the body of an error.
+    /// - Throws: What the status stands for, and ``PriceLoadingError/invalidData(_:)`` if the body is not JSON.
+    func successBody(_ message: (JSONValue) -> String?) throws(PriceLoadingError) -> JSONValue {
         switch status {
-        case 200: return self
+        case 200: break
         // 418 is Binance's: 429 was not heeded.
         case 418, 429: throw .rateLimited(reason(message), retryAfter: pause)
         // Maintenance that says when it is over.
         case 503 where pause != nil: throw .rateLimited(reason(message), retryAfter: pause)
         case 408, 500...: throw .unavailable(reason(message))
         case 300..<400: throw .unavailable("HTTP \(status): it redirects, which is not followed")
-        // Asking again the same way brings the same answer: key, region, protocol, or an endpoint that is gone.
+        // The same request gets the same response: key, region, protocol, or an endpoint that is gone.
         case 400..<500: throw .refused(reason(message))
         default: throw .invalidData("HTTP \(status)")
         }
+        guard let json else { throw unexpectedBody }
+        return json
     }
 
+    /// The body as JSON; `nil` if it is none.
+    var json: JSONValue? {
+        do { return try JSONValue(parsing: body[...]) } catch { return nil }
+    }
+
+    /// The error for a body that is not what was expected: it says what the body looks like instead.
+    var unexpectedBody: PriceLoadingError { .invalidData(bodyShape) }
+
     /// The price that `read` finds, with the exchange's clock.
-    func price(_ read: (ExchangeAnswer) throws(PriceLoadingError) -> LoadedPrice) throws(PriceLoadingError)
+    func price(_ read: (ExchangeResponse) throws(PriceLoadingError) -> LoadedPrice) throws(PriceLoadingError)
         -> LoadedPrice
     {
         var price = try read(self)
@@ -29,38 +39,9 @@ extension ExchangeAnswer {
         return price
     }
 
-    /// Checks what the body says of its market, in whichever of the exchanges' words.
-    /// - Parameter market: The market that was asked for, upper-case letters alone: `BTCUSD`.
-    /// - Throws: ``PriceLoadingError/invalidData(_:)`` if the body is another market's.
-    func refuseOtherMarket(than market: String) throws(PriceLoadingError) {
-        guard let claims = decodedIfPossible(MarketClaims.self) else { return }
-        for claim in [claims.symbol, claims.pair, claims.product_id, claims.product, claims.market, claims.instrument] {
-            guard let text = claim?.text else { continue }
-            let letters = text.uppercased().filter { $0.isLetter || $0.isNumber }
-            guard letters == market || letters.replacing("XBT", with: "BTC") == market else {
-                throw .invalidData("the price of \(oneLine(text))")
-            }
-        }
-    }
-
-    /// Decodes the body as JSON.
-    /// - Throws: ``PriceLoadingError/invalidData(_:)``, with what the body looks like instead.
-    func decoded<Body: Decodable>(_ type: Body.Type) throws(PriceLoadingError) -> Body {
-        do {
-            return try JSONDecoder().decode(type, from: Data(body))
-        } catch {
-            throw .invalidData(bodyShape)
-        }
-    }
-
-    /// Decodes the body as JSON; `nil` where it does not fit.
-    func decodedIfPossible<Body: Decodable>(_ type: Body.Type) -> Body? {
-        do { return try decoded(type) } catch { return nil }
-    }
-
     /// The status, and the exchange's own word where it has one.
-    func reason(_ message: (ExchangeAnswer) -> String?) -> String {
-        guard var text = message(self), !text.isEmpty else { return "HTTP \(status)" }
+    func reason(_ message: (JSONValue) -> String?) -> String {
+        guard var text = json.flatMap(message), !text.isEmpty else { return "HTTP \(status)" }
         // What follows brings its own punctuation.
         if text.hasSuffix(".") { text.removeLast() }
         return "HTTP \(status), \(oneLine(text))"
@@ -94,59 +75,24 @@ extension ExchangeAnswer {
     }
 }
 
-/// What exchanges call the market in a body.
-private struct MarketClaims: Decodable {
-    /// A field that may be something else than a text.
-    struct Claim: Decodable {
-        let text: String?
+extension JSONValue {
+    /// An exact decimal, as a string or as a number: exchanges use both, some in one body.
+    var decimal: Price? { (rawString ?? number).flatMap { Price(utf8: $0) } }
 
-        init(from decoder: any Decoder) throws {
-            text = try? decoder.singleValueContainer().decode(String.self)
-        }
-    }
-    var symbol: Claim?
-    var pair: Claim?
-    var product_id: Claim?
-    var product: Claim?
-    var market: Claim?
-    var instrument: Claim?
-}
+    /// A whole number, as a string or as a number.
+    var wholeNumber: Int64? { integerValue ?? stringValue.flatMap { Int64($0) } }
 
-/// An exact decimal in JSON, as a string or as a number: exchanges use both, some in one body.
-struct ExactDecimal: Decodable {
-    let value: Decimal
-
-    init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        if let text = try? container.decode(String.self) {
-            guard let value = Decimal(exactly: text) else {
-                throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a number")
+    /// Checks what the body says of its market, in the names that exchanges use.
+    /// - Parameter market: The market that was requested, in upper case without separators: `BTCUSD`.
+    /// - Throws: ``PriceLoadingError/invalidData(_:)`` if the body is another market's.
+    func refuseOtherMarket(than market: String) throws(PriceLoadingError) {
+        let names: [StaticString] = ["symbol", "pair", "product_id", "product", "market", "instrument"]
+        for name in names {
+            guard let text = self[name]?.stringValue else { continue }
+            let letters = text.uppercased().filter { $0.isLetter || $0.isNumber }
+            guard letters == market || letters.replacing("XBT", with: "BTC") == market else {
+                throw .invalidData("the price of \(oneLine(text))")
             }
-            self.value = value
-        } else {
-            // JSONDecoder reads a Decimal from the number's digits, without a Double in between. It takes one digit more than whoever
-            // reads the price after us.
-            guard let value = Decimal(exactly: try container.decode(Decimal.self).description) else {
-                throw DecodingError.dataCorruptedError(in: container, debugDescription: "too many digits")
-            }
-            self.value = value
-        }
-    }
-}
-
-/// A whole number in JSON, as a string or as a number.
-struct ExactInteger: Decodable {
-    let value: Int64
-
-    init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        if let text = try? container.decode(String.self) {
-            guard let value = Int64(text) else {
-                throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a whole number")
-            }
-            self.value = value
-        } else {
-            value = try container.decode(Int64.self)
         }
     }
 }

@@ -1,23 +1,21 @@
-import HTTPTransport
-
 /// What an exchange is asked, again and again.
-struct ExchangeQuestion: Sendable {
+struct ExchangeRequest: Sendable {
     /// The whole address.
     let url: String
     /// `nil` where the address is none.
-    let question: HTTPQuestion?
+    let request: HTTPRequest?
 
     /// - Parameters:
     ///   - url: The whole address.
     ///   - headers: What is told beside who asks.
     init(_ url: String, headers: [(name: String, value: String)] = []) {
         self.url = url
-        question = HTTPQuestion(url, fields: [("Accept", "application/json")] + headers)
+        request = HTTPRequest(url, headers: [("Accept", "application/json")] + headers)
     }
 }
 
 /// An exchange's answer, whole.
-struct ExchangeAnswer: Sendable {
+struct ExchangeResponse: Sendable {
     var status: Int
     var retryAfter: String?
     /// The header of that name: the exchange's clock, where it tells it.
@@ -27,11 +25,11 @@ struct ExchangeAnswer: Sendable {
     var body: [UInt8]
 }
 
-extension ExchangeAnswer {
+extension ExchangeResponse {
     /// What of an answer an exchange's loader looks at.
-    init(_ answer: HTTPAnswer) {
+    init(_ response: HTTPResponse) {
         self.init(
-            status: answer.status, retryAfter: answer.field("retry-after"), date: answer.field("date"),
-            encoding: answer.field("content-encoding"), body: answer.body)
+            status: response.status, retryAfter: response.header("retry-after"), date: response.header("date"),
+            encoding: response.header("content-encoding"), body: response.body)
     }
 }

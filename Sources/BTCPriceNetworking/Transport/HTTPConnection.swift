@@ -1,4 +1,5 @@
 import NIOCore
+import NIOHTTP1
 import NIOPosix
 import NIOSOCKS
 import NIOSSL
@@ -7,8 +8,8 @@ import NIOTLS
 /// One connection: opens, asks one question at a time, and is the last in its channel's pipeline.
 // Touched on the event loop's thread only, apart from its constants.
 final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
-    typealias InboundIn = ByteBuffer
-    typealias OutboundOut = ByteBuffer
+    typealias InboundIn = HTTPClientResponsePart
+    typealias OutboundOut = HTTPClientRequestPart
 
     private enum Stage {
         /// The name is looked up.
@@ -16,31 +17,33 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
         /// An address is connected to.
         case connecting
         /// The proxy is asked for its tunnel.
-        case tunnelling(HTTPResponseReader)
+        case tunnelling
         /// The proxy or TLS shake hands.
         case shakingHands
         /// Can be asked, or is.
-        case ready(HTTPResponseReader)
+        case ready
         case closed
     }
 
-    let origin: HTTPQuestion.Origin
+    let origin: HTTPRequest.Origin
     private let pool: ConnectionPool
     private var stage = Stage.resolving
-    private var pending: PendingAnswer?
+    private var pending: PendingRequest?
     private var channel: (any Channel)?
+    private let meter = ResponseMeter()
+    private var collector = HTTPResponseCollector()
     /// Ends what takes too long to open.
     private var opening: Scheduled<Void>?
     /// Since when it could be asked, or its last answer came.
     private var since = NIODeadline.now()
     private var hasAnswered = false
-    private var isRetired: Bool
+    private var isDraining: Bool
 
     /// - Parameter isRetired: Whether it is for one question only.
-    init(to origin: HTTPQuestion.Origin, of pool: ConnectionPool, isRetired: Bool) {
+    init(to origin: HTTPRequest.Origin, of pool: ConnectionPool, isDraining: Bool) {
         self.origin = origin
         self.pool = pool
-        self.isRetired = isRetired
+        self.isDraining = isDraining
     }
 
     // MARK: - What the pool asks of it
@@ -51,7 +54,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     /// Whether nobody waits for it.
-    var isFree: Bool { pending == nil && !isRetired }
+    var isFree: Bool { pending == nil && !isDraining }
 
     /// Whether it waits for a name server.
     var isResolving: Bool {
@@ -64,10 +67,10 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     /// Takes a question: it is sent at once, or as soon as that can be.
-    func ask(_ question: PendingAnswer) {
-        pending = question
-        question.connection = self
-        if case .ready = stage { send(question) }
+    func ask(_ request: PendingRequest) {
+        pending = request
+        request.connection = self
+        if case .ready = stage { send(request) }
     }
 
     /// Whoever waited has gone. What opens goes on opening, for the next; what was asked already can't be asked again before the answer.
@@ -75,12 +78,12 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
         pending = nil
         if case .ready = stage { return close() }
         // There is no next one.
-        if isRetired { close() }
+        if isDraining { close() }
     }
 
     /// It is asked no more: closed now, or with its answer.
-    func retire() {
-        isRetired = true
+    func drain() {
+        isDraining = true
         if pending == nil { close() }
     }
 
@@ -100,10 +103,10 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     /// - Parameter host: Whom to connect to: the server or the proxy.
     func open(_ host: String) {
         // Beyond the connection: a proxy and TLS may stall, too, and nobody else looks at one that is asked no more.
-        opening = pool.eventLoop.scheduleTask(in: TimeAmount(pool.reach.settings.connectTimeout)) {
+        opening = pool.eventLoop.scheduleTask(in: TimeAmount(pool.context.settings.connectTimeout)) {
             self.close(.connectTimedOut)
         }
-        let port = pool.reach.settings.proxy?.port ?? origin.port
+        let port = pool.context.settings.proxy?.port ?? origin.port
         if let address = SocketAddress(literal: host, port: port) { return connect(host, port, [address]) }
         let eventLoop = pool.eventLoop
         pool.names.addresses(of: host) { outcome in
@@ -121,7 +124,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
         stage = .connecting
         ClientBootstrap(group: pool.eventLoop)
             .resolver(KnownAddresses(addresses: addresses, eventLoop: pool.eventLoop))
-            .connectTimeout(TimeAmount(pool.reach.settings.connectTimeout))
+            .connectTimeout(TimeAmount(pool.context.settings.connectTimeout))
             // What an exchange answers fits into it.
             .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 8192))
             .connect(host: host, port: port)
@@ -139,12 +142,12 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
         do {
             let pipeline = channel.pipeline.syncOperations
             try pipeline.addHandler(self)
-            switch pool.reach.settings.proxy {
+            switch pool.context.settings.proxy {
             case .http:
-                stage = .tunnelling(HTTPResponseReader(isTunnel: true))
+                stage = .tunnelling
+                try addCodec(pipeline)
                 let authority = origin.authority
-                channel.writeAndFlush(
-                    ByteBuffer(string: "CONNECT \(authority) HTTP/1.1\r\nHost: \(authority)\r\n\r\n"), promise: nil)
+                send(HTTPRequestHead(version: .http1_1, method: .CONNECT, uri: authority, headers: ["Host": authority]))
             case .socks5:
                 stage = .shakingHands
                 let target = origin.address.map(SOCKSAddress.address) ?? .domain(origin.host, port: origin.port)
@@ -156,9 +159,40 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
         }
     }
 
+    /// HTTP/1.1 in front of this handler.
+    private func addCodec(_ pipeline: ChannelPipeline.SynchronousOperations) throws {
+        try pipeline.addHandlers(
+            [meter, HTTPRequestEncoder(), ByteToMessageHandler(HTTPResponseDecoder())], position: .before(self))
+    }
+
+    /// The tunnel is there: what is spoken in it begins anew.
+    private func leaveProxy(_ channel: any Channel) {
+        stage = .shakingHands
+        let pipeline = channel.pipeline.syncOperations
+        do {
+            let removals = [
+                pipeline.removeHandler(meter),
+                pipeline.removeHandler(try pipeline.handler(type: HTTPRequestEncoder.self)),
+                pipeline.removeHandler(
+                    try pipeline.handler(type: ByteToMessageHandler<HTTPResponseDecoder>.self)),
+            ]
+            EventLoopFuture.andAllSucceed(removals, on: channel.eventLoop).whenComplete { result in
+                guard case .shakingHands = self.stage else { return }
+                do {
+                    try result.get()
+                    try self.secure(channel)
+                } catch {
+                    self.close(.other(error))
+                }
+            }
+        } catch {
+            close(.other(error))
+        }
+    }
+
     /// The way to the server is free.
     private func secure(_ channel: any Channel) throws {
-        guard origin.isSecure else { return becomeReady() }
+        guard origin.isSecure else { return try becomeReady(channel) }
         stage = .shakingHands
         let identity = ServerIdentity(origin)
         let handler = try NIOSSLClientHandler(
@@ -172,46 +206,52 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
             guard let certificate = try channel.pipeline.syncOperations.nioSSL_peerCertificate(),
                 ServerIdentity(origin).isShown(by: certificate)
             else { throw NIOSSLExtraError.failedToValidateHostname }
-            becomeReady()
+            try becomeReady(channel)
         } catch {
             close(.other(error))
         }
     }
 
-    private func becomeReady() {
-        stage = .ready(HTTPResponseReader())
+    private func becomeReady(_ channel: any Channel) throws {
+        try addCodec(channel.pipeline.syncOperations)
+        stage = .ready
         since = .now()
         opening.take()?.cancel()
         if let pending {
             send(pending)
-        } else if isRetired {
+        } else if isDraining {
             close()
         }
     }
 
     // MARK: - Asking
 
-    private func send(_ question: PendingAnswer) {
-        stage = .ready(HTTPResponseReader())
-        channel?.writeAndFlush(question.question.bytes(userAgent: pool.reach.settings.userAgent), promise: nil)
+    private func send(_ pending: PendingRequest) {
+        send(pending.request.head(userAgent: pool.context.settings.userAgent))
+    }
+
+    private func send(_ head: HTTPRequestHead) {
+        meter.reset()
+        collector = HTTPResponseCollector()
+        channel?.write(HTTPClientRequestPart.head(head), promise: nil)
+        channel?.writeAndFlush(HTTPClientRequestPart.end(nil), promise: nil)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        let bytes = unwrapInboundIn(data).readableBytesView
         do throws(HTTPError) {
             switch stage {
-            case .ready(var reader):
-                // Nobody has asked for anything: the next answer would be taken from the wrong place.
+            case .ready:
+                // Nothing was requested: the next response would be taken from the wrong place.
                 guard pending != nil else { return close() }
-                // The one copy of the reader is changed in place.
-                stage = .closed
-                let answer = try reader.take(bytes)
-                stage = .ready(reader)
-                if let answer { finish(answer, reader) }
-            case .tunnelling(var reader):
-                let answer = try reader.take(bytes)
-                stage = .tunnelling(reader)
-                if let answer { try enter(answer, reader) }
+                if let response = try collector.take(unwrapInboundIn(data)) { finish(response) }
+            case .tunnelling:
+                if case .head(let head) = unwrapInboundIn(data), head.status.code >= 300 {
+                    throw head.status == .proxyAuthenticationRequired
+                        ? .proxyWantsPassword : .proxyRefused("HTTP \(head.status.code)")
+                }
+                guard case .end = unwrapInboundIn(data) else { return }
+                guard meter.body == 0 else { throw .proxyRefused("it sends data before the server was connected") }
+                leaveProxy(context.channel)
             case .resolving, .connecting, .shakingHands, .closed: close()
             }
         } catch {
@@ -219,20 +259,12 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
         }
     }
 
-    private func enter(_ answer: HTTPAnswer, _ reader: HTTPResponseReader) throws(HTTPError) {
-        guard answer.status < 300 else {
-            throw answer.status == 407 ? .proxyWantsPassword : .proxyRefused("HTTP \(answer.status)")
-        }
-        guard reader.keepsConnection, let channel else { throw .proxyRefused("it speaks before the server was asked") }
-        do { try secure(channel) } catch { throw .other(error) }
-    }
-
-    private func finish(_ answer: HTTPAnswer, _ reader: HTTPResponseReader) {
+    private func finish(_ response: HTTPResponse) {
         let pending = pending.take()
         hasAnswered = true
         since = .now()
-        if !reader.keepsConnection || isRetired { close() }
-        pending?.finish(.success(answer))
+        if !collector.keepsConnection(meter) || isDraining { close() }
+        pending?.finish(.success(response))
     }
 
     // MARK: - What else happens on a channel
@@ -247,12 +279,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        guard case .ready(var reader) = stage, pending != nil else { return fail(.closedEarly) }
-        do throws(HTTPError) {
-            finish(try reader.end(), reader)
-        } catch {
-            fail(error)
-        }
+        fail(.closedEarly)
     }
 
     /// The last that is told of a channel, also of one that broke while it became active, which is told nothing else.
@@ -267,8 +294,9 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
 
     /// Closes it for something that happened on the way.
     private func fail(_ error: HTTPError) {
+        if case .closed = stage { return }
         // The server has closed while the question was under way: it has not read it, and another connection can be asked.
-        if case .ready(let reader) = stage, hasAnswered, !reader.hasBegun, error.isLoss, let pending = pending.take() {
+        if case .ready = stage, hasAnswered, meter.isEmpty, error.isLoss, let pending = pending.take() {
             close()
             return pool.ask(pending)
         }
@@ -291,6 +319,11 @@ extension HTTPError {
     /// Why a connection has gone.
     fileprivate init(onConnection error: any Error) {
         switch error {
+        case let error as HTTPError: self = error
+        case HTTPParserError.invalidEOFState: self = .closedEarly
+        case HTTPParserError.headerOverflow: self = .malformed("more headers than are allowed")
+        case let error as HTTPParserError: self = .malformed("\(error)")
+        case let error as NIOHTTPDecoderError: self = .malformed("\(error)")
         case let error as IOError: self = .lost(errno: error.errnoCode)
         // The end without TLS's own: whether the answer was whole, its framing says.
         case NIOSSLError.uncleanShutdown: self = .closedEarly

@@ -1,8 +1,8 @@
 import FoundationEssentials
-import NIOCore
+import NIOHTTP1
 
 /// What is asked again and again with GET: taken apart once.
-public struct HTTPQuestion: Sendable, Hashable {
+package struct HTTPRequest: Sendable {
     /// Whom a connection leads to.
     struct Origin: Sendable, Hashable {
         /// Whether TLS is spoken.
@@ -21,14 +21,14 @@ public struct HTTPQuestion: Sendable, Hashable {
     }
 
     let origin: Origin
-    /// All but the User-Agent and the empty line at the end.
-    private let head: String
+    private let target: String
+    private let headers: HTTPHeaders
 
     /// - Parameters:
     ///   - url: The whole address, `http` or `https`.
-    ///   - fields: What is told beside who asks.
+    ///   - headers: Headers beside Host and User-Agent.
     /// - Returns: `nil` where the address is none, or a field could not be sent as it is.
-    public init?(_ url: String, fields: [(name: String, value: String)] = []) {
+    package init?(_ url: String, headers: [(name: String, value: String)] = []) {
         guard let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased(),
             scheme == "http" || scheme == "https", parts.user == nil, parts.password == nil,
             let host = parts.percentEncodedHost.map({ String($0.drop { $0 == "[" }.prefix { $0 != "]" }) }),
@@ -40,26 +40,23 @@ public struct HTTPQuestion: Sendable, Hashable {
         origin = Origin(isSecure: isSecure, host: host, port: parts.port ?? (isSecure ? 443 : 80))
         let path = parts.percentEncodedPath.isEmpty ? "/" : parts.percentEncodedPath
         let query = parts.percentEncodedQuery.map { "?\($0)" } ?? ""
-        var head = "GET \(path)\(query) HTTP/1.1\r\nHost: \(origin.hostField)\r\n"
-        for field in fields {
-            guard Self.isSendable(field.name), Self.isSendable(field.value) else { return nil }
-            head += "\(field.name): \(field.value)\r\n"
+        target = path + query
+        var all = HTTPHeaders([("Host", origin.hostField)])
+        for header in headers {
+            guard Self.isSendable(header.name), Self.isSendable(header.value) else { return nil }
+            all.add(name: header.name, value: header.value)
         }
-        self.head = head
+        self.headers = all
     }
 
-    /// The request as it goes out.
-    func bytes(userAgent: String) -> ByteBuffer {
-        var buffer = ByteBuffer()
-        buffer.reserveCapacity(head.utf8.count + userAgent.utf8.count + 16)
-        buffer.writeString(head)
-        buffer.writeString("User-Agent: ")
-        buffer.writeString(userAgent)
-        buffer.writeString("\r\n\r\n")
-        return buffer
+    /// The request as it is sent.
+    func head(userAgent: String) -> HTTPRequestHead {
+        var headers = headers
+        headers.add(name: "User-Agent", value: userAgent)
+        return HTTPRequestHead(version: .http1_1, method: .GET, uri: target, headers: headers)
     }
 
-    /// Whether a text leaves a field where it is: no line end, no control character.
+    /// Whether a text is allowed in a header: no line end, no control character.
     static func isSendable(_ text: String) -> Bool {
         text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
     }

@@ -1,44 +1,46 @@
-/// An answer, whole.
-public struct HTTPAnswer: Sendable, Hashable {
-    /// The status code, 200 to 999.
-    public let status: Int
-    /// The body; its transfer coding is taken off, a content coding is not.
-    public let body: [UInt8]
-    /// The lines of the fields, each with its line end.
-    let fields: [UInt8]
-    /// Where each stands in them.
-    let lines: [FieldLines.Line]
+package import NIOHTTP1
 
-    /// The value of the first field of a name.
-    /// - Parameter name: In lower case.
-    public func field(_ name: StaticString) -> String? {
-        guard let line = lines.first(where: { $0.isNamed(name, in: fields) }) else { return nil }
-        return String(decoding: fields[line.value], as: UTF8.self)
+/// A whole response.
+package struct HTTPResponse: Sendable {
+    /// The status code, 200 to 999.
+    package let status: Int
+    /// The headers in their order.
+    package let headers: HTTPHeaders
+    /// The body without its transfer coding; a content coding is left as it is.
+    package let body: [UInt8]
+
+    /// The value of the first header of a name, without white space around it.
+    package func header(_ name: String) -> String? {
+        guard let value = headers.first(name: name) else { return nil }
+        var text = value.utf8[...]
+        while let byte = text.first, byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") { text.removeFirst() }
+        while let byte = text.last, byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") { text.removeLast() }
+        return String(Substring(text))
     }
 }
 
-/// Why there is no answer.
-public enum HTTPError: Error, Sendable {
-    /// Whoever asked does not want it any more.
+/// Why there is no response.
+package enum HTTPError: Error, Sendable {
+    /// The caller cancelled the request.
     case cancelled
-    /// The name has no address, or nobody says which. In a person's words.
+    /// The name has no address, or no name server responds. One line for people.
     case unresolved(String)
-    /// No connection came to be in time.
+    /// There was no connection in time.
     case connectTimedOut
-    /// No connection could be made: why, where the system says so.
+    /// No connection could be made; the system's reason, if there is one.
     case notConnected(errno: Int32?)
-    /// The connection went: why.
+    /// The connection broke, with the system's reason.
     case lost(errno: Int32)
-    /// The connection was closed before the answer was whole.
+    /// The connection was closed before the response was complete.
     case closedEarly
-    /// More than a body may have, bytes.
+    /// The body has more than this many bytes.
     case tooLong(limit: Int)
     /// Not HTTP/1.1 as RFC 9112 has it: what is wrong.
     case malformed(String)
-    /// The proxy wants to know who we are.
+    /// The proxy requires a user name and a password.
     case proxyWantsPassword
-    /// The proxy does not let us through: its word.
+    /// The proxy refuses the connection: its reason.
     case proxyRefused(String)
-    /// What a library threw: TLS.
+    /// An error of a library: TLS.
     case other(any Error)
 }

@@ -1,10 +1,10 @@
-public import NIOCore
+package import NIOCore
 import NIOSSL
 
 /// How servers are reached.
-public struct HTTPTransportSettings: Sendable, Hashable {
+package struct HTTPTransportSettings: Sendable, Hashable {
     /// What a proxy speaks.
-    public enum Proxy: Sendable, Hashable {
+    package enum Proxy: Sendable, Hashable {
         /// An HTTP proxy that tunnels with CONNECT.
         case http(host: String, port: Int)
         /// A SOCKS5 proxy; names are resolved by it.
@@ -24,17 +24,17 @@ public struct HTTPTransportSettings: Sendable, Hashable {
     }
 
     /// The User-Agent field.
-    public var userAgent: String
+    package var userAgent: String
     /// A PEM file with trust anchors beside the system's.
-    public var caFile: String?
+    package var caFile: String?
     /// The proxy that every server is asked through.
-    public var proxy: Proxy?
+    package var proxy: Proxy?
     /// How long it may take until a connection can be asked: its name, its address, its proxy, its TLS. A deadline is the caller's
     /// cancellation; this is for where nobody cancels.
-    public var connectTimeout: Duration
+    package var connectTimeout: Duration
 
     /// Settings of which every part is given.
-    public init(
+    package init(
         userAgent: String, caFile: String? = nil, proxy: Proxy? = nil, connectTimeout: Duration = .seconds(2)
     ) {
         self.userAgent = userAgent
@@ -48,7 +48,7 @@ public struct HTTPTransportSettings: Sendable, Hashable {
 ///
 /// It knows what a price needs and no more: GET without a body, no redirects, no cookies, no content codings. So it costs a small part of
 /// what a client for everything does, which is most of what a tick costs. The wire below, TLS and SOCKS are SwiftNIO's.
-public final class HTTPTransport: Sendable {
+package final class HTTPTransport: Sendable {
     private let eventLoop: any EventLoop
     private let pool: ConnectionPool
 
@@ -57,21 +57,21 @@ public final class HTTPTransport: Sendable {
     ///   - names: Looks their names up.
     ///   - eventLoop: Where the connections live.
     /// - Throws: ``TrustAnchorsError``.
-    public init(
+    package init(
         _ settings: HTTPTransportSettings, names: NameLookup, on eventLoop: any EventLoop
     ) throws(TrustAnchorsError) {
         self.eventLoop = eventLoop
-        pool = ConnectionPool(try Reach(settings), names: names, on: eventLoop)
+        pool = ConnectionPool(try TransportContext(settings), names: names, on: eventLoop)
     }
 
     /// Whether the file with trust anchors can be used.
     /// - Throws: ``TrustAnchorsError``.
-    public static func check(_ settings: HTTPTransportSettings) throws(TrustAnchorsError) {
-        _ = try Reach(settings)
+    package static func check(_ settings: HTTPTransportSettings) throws(TrustAnchorsError) {
+        _ = try TransportContext(settings)
     }
 
     /// How servers are reached.
-    public var settings: HTTPTransportSettings { pool.reach.settings }
+    package var settings: HTTPTransportSettings { pool.context.settings }
 
     /// Asks, and reads the whole answer. The caller's cancellation ends head and body alike. Without it there is no end to the wait once
     /// a connection is there.
@@ -79,8 +79,8 @@ public final class HTTPTransport: Sendable {
     /// A kept connection that turns out to have been closed by its server meanwhile is no error: another one is asked (RFC 9112,
     /// section 9.3.1).
     /// - Throws: ``HTTPError``.
-    public func answer(to question: HTTPQuestion) async throws(HTTPError) -> HTTPAnswer {
-        let pending = PendingAnswer(question)
+    package func execute(_ request: HTTPRequest) async throws(HTTPError) -> HTTPResponse {
+        let pending = PendingRequest(request)
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 onLoop { self.pool.ask(pending, continuation) }
@@ -92,17 +92,17 @@ public final class HTTPTransport: Sendable {
     }
 
     /// Has new connections made from now on. What is under way ends as it began.
-    public func dropConnections() {
+    package func dropConnections() {
         onLoop { self.pool.drop(forGood: false) }
     }
 
     /// Keeps no connection any more: another transport takes its place. What is under way ends as it began.
-    public func retire() {
+    package func drain() {
         onLoop { self.pool.drop(forGood: true) }
     }
 
     /// Ends every connection at once; whoever waits is told ``HTTPError/cancelled``.
-    public func close() async {
+    package func close() async {
         await withCheckedContinuation { continuation in
             onLoop {
                 self.pool.close()
@@ -117,7 +117,7 @@ public final class HTTPTransport: Sendable {
 }
 
 /// Settings, with what is read once.
-struct Reach: Sendable {
+struct TransportContext: Sendable {
     let settings: HTTPTransportSettings
     let tls: TLSConfiguration
 
@@ -138,7 +138,7 @@ struct Reach: Sendable {
 }
 
 /// The file with trust anchors holds no certificates that can be read.
-public struct TrustAnchorsError: Error, Sendable, Hashable {
+package struct TrustAnchorsError: Error, Sendable, Hashable {
     /// Its path.
-    public let file: String
+    package let file: String
 }

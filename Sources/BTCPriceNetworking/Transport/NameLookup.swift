@@ -1,14 +1,14 @@
+import Dispatch
 import Glibc
 import NIOCore
 import NIOPosix
 import Synchronization
-import Threads
 
 /// Looks names up on threads of its own.
 ///
 /// getaddrinfo(3) can't be cancelled and takes many seconds where a name server is silent. Here a name is looked up once at a time, so
 /// that no threads pile up with every tick, and whoever asks while nobody answers is told at once.
-public final class NameLookup: Sendable {
+package final class NameLookup: Sendable {
     /// The addresses of a name in the order of RFC 6724, without a port, or why there are none.
     typealias Outcome = Result<[SocketAddress], HTTPError>
 
@@ -40,7 +40,7 @@ public final class NameLookup: Sendable {
     private let now: @Sendable () -> ContinuousClock.Instant
 
     /// Asks the system's resolver.
-    public convenience init() {
+    package convenience init() {
         self.init(lookUp: systemLookup)
     }
 
@@ -73,7 +73,7 @@ public final class NameLookup: Sendable {
     }
 
     /// Looks up anew what somebody waits for, and forgets what nobody does: after a suspend, whom the system asks is not there any more.
-    public func restart() {
+    package func restart() {
         let begun = lookups.withLock { lookups in
             let waiting = lookups.pending.filter { !$0.value.waiters.isEmpty }
             lookups.pending = [:]
@@ -83,7 +83,7 @@ public final class NameLookup: Sendable {
     }
 
     /// Tells everybody who waits that nobody wants to know any more. What a lookup that is under way finds is not told.
-    public func cancel() {
+    package func cancel() {
         let waiters = lookups.withLock { lookups in
             let waiters = lookups.pending.values.flatMap(\.waiters)
             for host in lookups.pending.keys { lookups.pending[host]?.waiters = [] }
@@ -93,11 +93,8 @@ public final class NameLookup: Sendable {
     }
 
     private func begin(_ host: String, _ number: UInt64) {
-        // A thread of its own: it blocks for as long as a name server is silent.
-        let isStarted = Thread.start { self.end(host, number, self.lookUp(host)) }
-        if !isStarted {
-            end(host, number, .failure(.unresolved("\(host) cannot be looked up: no thread is granted")))
-        }
+        // On a queue of its own: it blocks for as long as a name server is silent.
+        DispatchQueue(label: "io.btcpriced.names").async { self.end(host, number, self.lookUp(host)) }
     }
 
     private func end(_ host: String, _ number: UInt64, _ outcome: Outcome) {
@@ -162,7 +159,7 @@ struct KnownAddresses: Resolver {
     }
 }
 
-extension HTTPQuestion.Origin {
+extension HTTPRequest.Origin {
     /// What the host is, where it is no name.
     var address: SocketAddress? { SocketAddress(literal: host, port: port) }
 }

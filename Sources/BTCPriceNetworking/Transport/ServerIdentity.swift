@@ -10,7 +10,7 @@ enum ServerIdentity: Hashable {
     case name([UInt8])
     case address(SocketAddress)
 
-    init(_ origin: HTTPQuestion.Origin) {
+    init(_ origin: HTTPRequest.Origin) {
         self = origin.address.map(Self.address) ?? .name(Self.comparable(origin.host.utf8))
     }
 

@@ -1,27 +1,95 @@
-/// `ContinuousClock`, with its sleepers woken on the loop's thread.
-public struct TickClock: Clock {
+import NIOCore
+import Synchronization
+
+/// `ContinuousClock` with sleeps that end on an event loop's thread.
+///
+/// NIO's timers don't count the time in which the machine is suspended. After that, ``machineResumed()`` ends the sleeps that are over by
+/// the continuous clock, and sets the timers of the others anew.
+package struct TickClock: Clock {
     /// An instant of `CLOCK_BOOTTIME`.
-    public typealias Instant = ContinuousClock.Instant
+    package typealias Instant = ContinuousClock.Instant
 
-    private let alarm: Alarm
+    private let timers: Timers
 
-    init(_ alarm: Alarm) {
-        self.alarm = alarm
+    init(on eventLoop: any EventLoop) {
+        timers = Timers(eventLoop: eventLoop)
     }
 
     /// The present instant.
-    public var now: Instant { ContinuousClock.now }
+    package var now: Instant { ContinuousClock.now }
 
     /// The smallest step between two instants.
-    public var minimumResolution: Duration { .nanoseconds(1) }
+    package var minimumResolution: Duration { .nanoseconds(1) }
 
-    /// Sleeps until an instant. Time in which the machine is suspended counts: one that passes meanwhile ends the sleep at the
-    /// resume.
-    /// - Parameters:
-    ///   - deadline: When to wake.
-    ///   - tolerance: How much later it may be, so that two sleepers can be woken at once; `nil` for not at all.
+    /// Sleeps until an instant.
     /// - Throws: `CancellationError` as soon as the task is cancelled.
-    public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
-        try await alarm.sleep(until: deadline, latest: deadline.advanced(by: tolerance ?? .zero))
+    package func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
+        try await timers.sleep(until: deadline)
+    }
+
+    /// To be called when the machine was suspended and runs again.
+    package func machineResumed() {
+        timers.scheduleAnew()
+    }
+}
+
+/// The timers of all sleeps.
+private final class Timers: Sendable {
+    private struct Sleeper {
+        let deadline: ContinuousClock.Instant
+        let continuation: CheckedContinuation<Void, any Error>
+        var timer: Scheduled<Void>?
+    }
+
+    private struct State {
+        var sleepers: [UInt64: Sleeper] = [:]
+        var lastID: UInt64 = 0
+    }
+
+    private let eventLoop: any EventLoop
+    private let state = Mutex(State())
+
+    init(eventLoop: any EventLoop) {
+        self.eventLoop = eventLoop
+    }
+
+    func sleep(until deadline: ContinuousClock.Instant) async throws {
+        let id = state.withLock { state in
+            state.lastID += 1
+            return state.lastID
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                state.withLock { state in
+                    state.sleepers[id] = Sleeper(
+                        deadline: deadline, continuation: continuation, timer: timer(id, deadline))
+                }
+                // A cancellation before found nothing to end.
+                if Task.isCancelled { end(id, .failure(CancellationError())) }
+            }
+        } onCancel: {
+            end(id, .failure(CancellationError()))
+        }
+    }
+
+    func scheduleAnew() {
+        state.withLock { state in
+            for (id, sleeper) in state.sleepers {
+                sleeper.timer?.cancel()
+                state.sleepers[id]?.timer = timer(id, sleeper.deadline)
+            }
+        }
+    }
+
+    private func timer(_ id: UInt64, _ deadline: ContinuousClock.Instant) -> Scheduled<Void> {
+        eventLoop.scheduleTask(in: TimeAmount(ContinuousClock.now.duration(to: deadline))) {
+            self.end(id, .success(()))
+        }
+    }
+
+    private func end(_ id: UInt64, _ result: Result<Void, any Error>) {
+        let sleeper = state.withLock { $0.sleepers.removeValue(forKey: id) }
+        sleeper?.timer?.cancel()
+        sleeper?.continuation.resume(with: result)
     }
 }

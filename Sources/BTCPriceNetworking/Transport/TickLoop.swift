@@ -1,39 +1,44 @@
-public import NIOCore
+package import NIOCore
 import NIOPosix
 
-/// The one thread on which the price is kept: it asks the exchanges, sleeps between the ticks, and runs what lies between the two.
+/// The one thread on which the price is kept: it requests prices from the exchanges, sleeps between the ticks, and runs the tasks of a tick.
 ///
-/// A tick that hops between a pool of threads costs a wake-up at every hop. On one thread it costs two: its time has come, and the
-/// answer is there.
-public final class TickLoop: Sendable {
+/// A tick that hops between the threads of a pool costs a wake-up at every hop. On one thread it costs two: for the timer and for the
+/// response.
+package final class TickLoop: Sendable {
     private let group: MultiThreadedEventLoopGroup
     /// For I/O on this thread.
-    public let eventLoop: any EventLoop
+    package let eventLoop: any EventLoop
     /// Runs tasks on this thread.
-    public let executor: any TaskExecutor
-    /// Wakes them there.
-    public let clock: TickClock
+    package let executor: any TaskExecutor
+    /// Its sleeps end on this thread.
+    package let clock: TickClock
 
     /// Starts the thread.
-    /// - Throws: ``TickLoopError`` if the system grants no timer.
-    public init() throws(TickLoopError) {
-        let alarm = try Alarm()
+    package init() {
         group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         eventLoop = group.next()
-        executor = TickLoopExecutor(eventLoop, alarm)
-        clock = TickClock(alarm)
-        alarm.start(on: eventLoop)
+        executor = EventLoopExecutor(eventLoop: eventLoop)
+        clock = TickClock(on: eventLoop)
     }
 
-    /// Ends the thread. What still runs on it stands still for ever: to be called when all of that is over, and from elsewhere.
-    public func shutDown() async {
+    /// Ends the thread. Tasks that are still on it never go on: to be called when all have ended, and from another thread.
+    package func shutDown() async {
         // It throws only if it was shut down before.
         do { try await group.shutdownGracefully() } catch {}
     }
 }
 
-/// The loop can't be made.
-public struct TickLoopError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What the system does not grant, and its word for why.
-    public let description: String
+/// Runs tasks on an event loop.
+private final class EventLoopExecutor: TaskExecutor {
+    private let eventLoop: any EventLoop
+
+    init(eventLoop: any EventLoop) {
+        self.eventLoop = eventLoop
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        eventLoop.execute { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
 }

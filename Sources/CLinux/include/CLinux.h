@@ -1,6 +1,6 @@
 /* What Swift cannot import from the C library's headers: epoll's union and macros that are not plain numbers. */
-#ifndef CEPOLL_H
-#define CEPOLL_H
+#ifndef CLINUX_H
+#define CLINUX_H
 
 #include <errno.h>
 #include <stddef.h>
@@ -16,59 +16,59 @@
    Glibc's own: accept4(2) and the credentials of unix(7). */
 extern int accept4(int fd, struct sockaddr *restrict address, socklen_t *restrict size, int flags);
 
-struct cepoll_credentials {
+struct clinux_credentials {
     pid_t pid;
     uid_t uid;
     gid_t gid;
 };
 
 /* An event: which bits, and the number it was registered with. */
-struct cepoll_event {
+struct clinux_event {
     uint32_t events;
     uint64_t tag;
 };
 
 /* The bits of epoll(7) that are used, as typed constants. */
-static const uint32_t cepoll_in = EPOLLIN;
-static const uint32_t cepoll_out = EPOLLOUT;
-static const uint32_t cepoll_err = EPOLLERR;
-static const uint32_t cepoll_hup = EPOLLHUP;
+static const uint32_t clinux_in = EPOLLIN;
+static const uint32_t clinux_out = EPOLLOUT;
+static const uint32_t clinux_err = EPOLLERR;
+static const uint32_t clinux_hup = EPOLLHUP;
 
-static inline int cepoll_create(void) {
+static inline int clinux_create(void) {
     return epoll_create1(EPOLL_CLOEXEC);
 }
 
-static inline int cepoll_eventfd(void) {
+static inline int clinux_eventfd(void) {
     return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 }
 
 /* A timer that counts the time in which the machine is suspended. */
-static inline int cepoll_boottime_timer(void) {
+static inline int clinux_boottime_timer(void) {
     return timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
 }
 
 /* Has it expire once at a moment since the boot; never, where both are zero. */
-static inline void cepoll_arm(int timer, int64_t seconds, int64_t nanoseconds) {
+static inline void clinux_arm(int timer, int64_t seconds, int64_t nanoseconds) {
     struct itimerspec moment = {.it_value = {.tv_sec = seconds, .tv_nsec = nanoseconds}};
     timerfd_settime(timer, TFD_TIMER_ABSTIME, &moment, NULL);
 }
 
-static inline int cepoll_add(int epoll, int fd, uint32_t events, uint64_t tag) {
+static inline int clinux_add(int epoll, int fd, uint32_t events, uint64_t tag) {
     struct epoll_event event = {.events = events, .data.u64 = tag};
     return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-static inline int cepoll_modify(int epoll, int fd, uint32_t events, uint64_t tag) {
+static inline int clinux_modify(int epoll, int fd, uint32_t events, uint64_t tag) {
     struct epoll_event event = {.events = events, .data.u64 = tag};
     return epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event);
 }
 
-static inline int cepoll_remove(int epoll, int fd) {
+static inline int clinux_remove(int epoll, int fd) {
     return epoll_ctl(epoll, EPOLL_CTL_DEL, fd, NULL);
 }
 
 /* epoll_wait(2) with at most 64 events; `timeout` in milliseconds, -1 for none. */
-static inline int cepoll_wait(int epoll, struct cepoll_event *events, int capacity, int timeout) {
+static inline int clinux_wait(int epoll, struct clinux_event *events, int capacity, int timeout) {
     struct epoll_event raw[64];
     if (capacity > 64) capacity = 64;
     int count = epoll_wait(epoll, raw, capacity, timeout);
@@ -80,37 +80,37 @@ static inline int cepoll_wait(int epoll, struct cepoll_event *events, int capaci
 }
 
 /* A Unix-domain stream socket with SOCK_CLOEXEC and SOCK_NONBLOCK. */
-static inline int cepoll_unix_socket(void) {
+static inline int clinux_unix_socket(void) {
     return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
 /* accept4(2) with SOCK_CLOEXEC and SOCK_NONBLOCK. */
-static inline int cepoll_accept(int listener) {
+static inline int clinux_accept(int listener) {
     return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
 /* Who is behind a connection (SO_PEERCRED, unix(7)); -1 with errno set where that is not known. */
-static inline int cepoll_peer(int fd, struct cepoll_credentials *credentials) {
+static inline int clinux_peer(int fd, struct clinux_credentials *credentials) {
     socklen_t size = sizeof *credentials;
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, credentials, &size);
 }
 
 /* The user id behind a connection; -1 where it is not known. */
-static inline int64_t cepoll_peer_uid(int fd) {
-    struct cepoll_credentials credentials;
-    return cepoll_peer(fd, &credentials) < 0 ? -1 : (int64_t)credentials.uid;
+static inline int64_t clinux_peer_uid(int fd) {
+    struct clinux_credentials credentials;
+    return clinux_peer(fd, &credentials) < 0 ? -1 : (int64_t)credentials.uid;
 }
 
 /* The supplementary groups behind a connection (SO_PEERGROUPS, linux 4.13) and their number; -1 with ERANGE where they are more
    than `capacity`. */
-static inline ssize_t cepoll_peer_groups(int fd, gid_t *groups, size_t capacity) {
+static inline ssize_t clinux_peer_groups(int fd, gid_t *groups, size_t capacity) {
     socklen_t size = (socklen_t)(capacity * sizeof *groups);
     if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) < 0) return -1;
     return (ssize_t)(size / sizeof *groups);
 }
 
 /* Names the calling thread, as ps(1) shows it: 15 bytes at most (PR_SET_NAME, prctl(2)). */
-static inline void cepoll_name_thread(const char *name) {
+static inline void clinux_name_thread(const char *name) {
     prctl(PR_SET_NAME, name, 0, 0, 0);
 }
 

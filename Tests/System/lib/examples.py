@@ -1,15 +1,17 @@
-"""The examples of README and manuals: what a reader would type in, as it stands there."""
+"""The examples of README, docs and manuals: what a reader would type in, as it stands there."""
 
 import re
 
 from btcpriced import ROOT
 
 MANUALS = sorted((ROOT / "packaging" / "man").iterdir())
+# Tests/System/064-plain.py runs docs/screens.md.
+PAGES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").glob("*.md") if page.name != "screens.md")]
 
 
-def of_readme():
-    """Its fenced blocks."""
-    return re.findall(r"(?ms)^```\n(.*?)^```$", (ROOT / "README.md").read_text())
+def of_page(path):
+    """Its fenced blocks without a language."""
+    return re.findall(r"(?ms)^```\n(.*?)^```$", path.read_text())
 
 
 def of_manual(path):
@@ -22,4 +24,4 @@ def of_manual(path):
 
 def every():
     """All of them, each with the name of its page."""
-    return [("README.md", example) for example in of_readme()] + [(page.name, example) for page in MANUALS for example in of_manual(page)]
+    return [(page.name, example) for page in PAGES for example in of_page(page)] + [(page.name, example) for page in MANUALS for example in of_manual(page)]

@@ -17,8 +17,8 @@ extension InterfaceDefinition {
     ///   - object: The message's parameters.
     ///   - fields: What they are to be.
     /// - Throws: ``ConformanceError`` for the first that is not.
-    package func check(_ object: JSONObject, _ fields: [Field]) throws(ConformanceError) {
-        try check(object, fields, at: "")
+    package func check(_ object: JSONValue, _ fields: [Field]) throws(ConformanceError) {
+        try check(object.tree, fields, at: "")
     }
 
     private func check(_ object: JSONObject, _ fields: [Field], at path: String) throws(ConformanceError) {

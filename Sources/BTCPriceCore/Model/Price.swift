@@ -1,0 +1,239 @@
+/// An exact decimal number: a price of one bitcoin, or an amount of money.
+///
+/// It holds `digits · 10^-scale` with at most ``mostDigits`` digits. What has more digits is rounded half to even. Each number has one form,
+/// so that equal numbers are equal: no zeros at the end of a fraction, and no exponent where the digits have room.
+package struct Price: Sendable, Hashable {
+    /// The most significant digits.
+    package static let mostDigits = 18
+    /// The first number with more digits than there is room for.
+    private static let bound: Int64 = 1_000_000_000_000_000_000
+    /// The scales that are taken. Nothing that is sold for money lies near them.
+    private static let scales = -128...128
+
+    /// The number without its decimal point.
+    package let digits: Int64
+    /// How many of the digits stand after the decimal point; below zero for numbers with more than ``mostDigits`` digits before it.
+    package let scale: Int
+
+    /// Zero.
+    package static let zero = Price(0)
+
+    /// A whole number.
+    package init(_ whole: Int64) {
+        self.init(rounding: Int128(whole), scale: 0)
+    }
+
+    /// `digits · 10^-scale`.
+    package init(_ digits: Int64, scale: Int) {
+        self.init(rounding: Int128(digits), scale: scale)
+    }
+
+    /// `digits · 10^-scale`, rounded half to even to ``mostDigits`` digits.
+    private init(rounding wide: Int128, scale wideScale: Int) {
+        var excess = 0
+        while wide.magnitude >= UInt128(Self.bound) * Self.power(excess) { excess += 1 }
+        // Rounding up may make one digit more of all nines.
+        var digits = Int64(excess > 0 ? Self.divide(wide, by: Int128(Self.power(excess))) : wide)
+        var scale = digits == 0 ? 0 : wideScale - excess
+        while scale > 0, digits % 10 == 0 { (digits, scale) = (digits / 10, scale - 1) }
+        while scale < 0, digits.magnitude < Self.bound.magnitude / 10 { (digits, scale) = (digits * 10, scale + 1) }
+        if digits.magnitude == Self.bound.magnitude { (digits, scale) = (digits / 10, scale - 1) }
+        self.digits = digits
+        self.scale = scale
+    }
+
+    /// Reads a number as RFC 8259, section 6, has it, exponents included: `75500.99`, `1E-8`.
+    ///
+    /// Any number of digits is read; those beyond ``mostDigits`` round the others.
+    /// - Returns: `nil` for any other text, and for numbers near `10^128` and `10^-128`.
+    package init?(_ text: String) {
+        self.init(utf8: Array(text.utf8)[...])
+    }
+
+    /// As ``init(_:)-(String)``, from bytes.
+    package init?(utf8 bytes: ArraySlice<UInt8>) {
+        var reader = Reader(rest: bytes)
+        guard let price = reader.number() else { return nil }
+        self = price
+    }
+
+    // MARK: - Arithmetic
+
+    /// Whether the number is below zero.
+    package var isNegative: Bool { digits < 0 }
+
+    /// The number without its sign.
+    package var magnitude: Price { isNegative ? -self : self }
+
+    package static prefix func - (value: Price) -> Price { Price(-value.digits, scale: value.scale) }
+
+    /// The sum, rounded to ``mostDigits`` digits.
+    package static func + (lhs: Price, rhs: Price) -> Price {
+        let (fine, coarse) = lhs.scale > rhs.scale ? (lhs, rhs) : (rhs, lhs)
+        var (digits, scale) = (Int128(coarse.digits), coarse.scale)
+        while scale < fine.scale, digits.magnitude < Self.power(37) { (digits, scale) = (digits * 10, scale + 1) }
+        // With so many digits between them, the smaller one changes no digit of the other.
+        guard scale == fine.scale else { return coarse }
+        return Price(rounding: digits + Int128(fine.digits), scale: scale)
+    }
+
+    package static func - (lhs: Price, rhs: Price) -> Price { lhs + -rhs }
+
+    /// The product, rounded to ``mostDigits`` digits.
+    package static func * (lhs: Price, rhs: Price) -> Price {
+        Price(rounding: Int128(lhs.digits) * Int128(rhs.digits), scale: lhs.scale + rhs.scale)
+    }
+
+    /// The quotient, rounded half to even to so many digits after the decimal point.
+    /// - Parameters:
+    ///   - divisor: Not zero.
+    ///   - places: At least 0.
+    func divided(by divisor: Price, places: Int) -> Price {
+        // One decimal digit after the other: the dividend as a whole may not fit.
+        let shift = places + divisor.scale - scale
+        let divider = Int128(divisor.digits.magnitude) * Int128(Self.power(max(0, -shift)))
+        var (quotient, remainder) = Int128(digits.magnitude).quotientAndRemainder(dividingBy: divider)
+        var left = max(0, shift)
+        // With more digits than there is room for, the rest of them do not count.
+        while left > 0, quotient < Int128(Self.bound) * 1000 {
+            let next = (remainder * 10).quotientAndRemainder(dividingBy: divider)
+            (quotient, remainder) = (quotient * 10 + next.quotient, next.remainder)
+            left -= 1
+        }
+        let twice = remainder * 2
+        if twice > divider || (twice == divider && quotient % 2 == 1) { quotient += 1 }
+        return Price(rounding: isNegative == divisor.isNegative ? quotient : -quotient, scale: places - left)
+    }
+
+    /// Rounded half to even to so many digits after the decimal point.
+    package func rounded(toPlaces places: Int) -> Price {
+        guard scale > places else { return self }
+        guard scale - places <= Self.mostDigits else { return .zero }
+        return Price(rounding: Self.divide(Int128(digits), by: Int128(Self.power(scale - places))), scale: places)
+    }
+
+    private static func divide(_ dividend: Int128, by divisor: Int128) -> Int128 {
+        let (quotient, remainder) = dividend.quotientAndRemainder(dividingBy: divisor)
+        let twice = remainder.magnitude * 2
+        let roundsUp = twice > divisor.magnitude || (twice == divisor.magnitude && quotient % 2 != 0)
+        return roundsUp ? quotient + (dividend < 0 ? -1 : 1) : quotient
+    }
+
+    /// Ten to the power of `exponent`, which is from 0 to 38.
+    private static func power(_ exponent: Int) -> UInt128 {
+        var power: UInt128 = 1
+        for _ in 0..<exponent { power *= 10 }
+        return power
+    }
+
+    /// The nearest `Double`.
+    package var double: Double {
+        // Both are exact up to 2^53 and 10^22, so that the one division rounds correctly.
+        if digits.magnitude <= 1 << 53, (0...22).contains(scale) {
+            var divisor = 1.0
+            for _ in 0..<scale { divisor *= 10 }
+            return Double(digits) / divisor
+        }
+        return Double(description) ?? .nan
+    }
+}
+
+extension Price: Comparable {
+    package static func < (lhs: Price, rhs: Price) -> Bool {
+        lhs.scale == rhs.scale ? lhs.digits < rhs.digits : (lhs - rhs).digits < 0
+    }
+}
+
+extension Price: ExpressibleByIntegerLiteral {
+    package init(integerLiteral value: Int64) {
+        self.init(value)
+    }
+}
+
+extension Price: CustomStringConvertible {
+    /// Every digit, without an exponent: `68901.23`.
+    package var description: String {
+        var bytes: [UInt8] = []
+        write(to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Appends ``description``.
+    package func write(to bytes: inout [UInt8]) {
+        if isNegative { bytes.append(UInt8(ascii: "-")) }
+        let start = bytes.count
+        var rest = digits.magnitude
+        var written = 0
+        // From the last digit to the first; at least one stands before the point.
+        while rest > 0 || written <= scale {
+            if written == scale, written > 0 { bytes.append(UInt8(ascii: ".")) }
+            bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
+            rest /= 10
+            written += 1
+        }
+        bytes[start...].reverse()
+        if scale < 0 { bytes.append(contentsOf: repeatElement(UInt8(ascii: "0"), count: -scale)) }
+    }
+}
+
+extension Price {
+    /// Reads a number from its digits.
+    private struct Reader {
+        private var rest: ArraySlice<UInt8>
+        private var digits: Int64 = 0
+        private var scale = 0
+        /// The first digit that has no room, and whether another than zero follows it.
+        private var (dropped, isMore): (UInt8?, Bool) = (nil, false)
+
+        init(rest: ArraySlice<UInt8>) {
+            self.rest = rest
+        }
+
+        mutating func number() -> Price? {
+            let isNegative = take("-")
+            guard takeDigits(after: 0) else { return nil }
+            if take("."), !takeDigits(after: 1) { return nil }
+            if take("e") || take("E") {
+                guard let exponent = exponent() else { return nil }
+                scale -= exponent
+            }
+            guard rest.isEmpty, digits == 0 || Price.scales.contains(scale) else { return nil }
+            if let dropped, dropped > 5 || (dropped == 5 && (isMore || digits % 2 == 1)) { digits += 1 }
+            return Price(isNegative ? -digits : digits, scale: digits == 0 ? 0 : scale)
+        }
+
+        private mutating func take(_ character: Unicode.Scalar) -> Bool {
+            guard rest.first == UInt8(ascii: character) else { return false }
+            rest = rest.dropFirst()
+            return true
+        }
+
+        /// - Parameter places: How much further each digit moves the point to the left.
+        private mutating func takeDigits(after places: Int) -> Bool {
+            var isEmpty = true
+            while let digit = rest.first, digit >= UInt8(ascii: "0"), digit <= UInt8(ascii: "9") {
+                let value = digit - UInt8(ascii: "0")
+                if digits < Price.bound / 10 {
+                    digits = digits * 10 + Int64(value)
+                    scale += places
+                } else {
+                    if dropped == nil { dropped = value } else if value > 0 { isMore = true }
+                    scale += places - 1
+                }
+                isEmpty = false
+                rest = rest.dropFirst()
+            }
+            return !isEmpty
+        }
+
+        private mutating func exponent() -> Int? {
+            let isNegative = take("-")
+            if !isNegative { _ = take("+") }
+            let text = rest.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+            guard (1...3).contains(text.count) else { return nil }
+            rest = rest.dropFirst(text.count)
+            let value = text.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
+            return isNegative ? -value : value
+        }
+    }
+}

@@ -1,0 +1,57 @@
+import NIOCore
+import NIOHTTP1
+
+/// Puts the decoded parts of one response together: a pure value.
+///
+/// It refuses what NIOHTTP1 lets through and could be read in two ways.
+struct HTTPResponseCollector {
+    /// The longest body, bytes. The largest real one of an exchange has under three thousand.
+    static let longestBody = 64 * 1024
+
+    private var head: HTTPResponseHead?
+    private var body: [UInt8] = []
+
+    /// Takes a part.
+    /// - Returns: The response, once it is complete.
+    /// - Throws: ``HTTPError/malformed(_:)`` and ``HTTPError/tooLong(limit:)``.
+    mutating func take(_ part: HTTPClientResponsePart) throws(HTTPError) -> HTTPResponse? {
+        switch part {
+        case .head(let head):
+            try check(head)
+            self.head = head
+            return nil
+        case .body(let bytes):
+            guard body.count + bytes.readableBytes <= Self.longestBody else { throw .tooLong(limit: Self.longestBody) }
+            body.append(contentsOf: bytes.readableBytesView)
+            return nil
+        case .end:
+            guard let head else { throw .malformed("a body without a head") }
+            return HTTPResponse(status: Int(head.status.code), headers: head.headers, body: body)
+        }
+    }
+
+    private func check(_ head: HTTPResponseHead) throws(HTTPError) {
+        guard head.status.code >= 200 else { throw .malformed("status \(head.status.code), which is not final") }
+        let codings = head.headers["transfer-encoding"]
+        // Only "chunked" is in HTTP/1.1 without being requested, and HTTP/1.0 has none (RFC 9112, section 6.1).
+        guard codings.isEmpty || (codings.count == 1 && isChunked(head) && head.version != .http1_0) else {
+            throw .malformed("a Transfer-Encoding that was not requested")
+        }
+        if let length = head.headers.first(name: "content-length").flatMap({ Int($0) }), length > Self.longestBody {
+            throw .tooLong(limit: Self.longestBody)
+        }
+    }
+
+    private func isChunked(_ head: HTTPResponseHead) -> Bool {
+        head.headers.first(name: "transfer-encoding")?.lowercased() == "chunked"
+    }
+
+    /// Whether the connection can be used again after the response: the server keeps it, and sent nothing behind the response.
+    func keepsConnection(_ meter: ResponseMeter) -> Bool {
+        let connection = head?.headers[canonicalForm: "connection"] ?? []
+        guard let head, head.isKeepAlive, !connection.contains(where: { $0.lowercased() == "close" }) else {
+            return false
+        }
+        return isChunked(head) ? meter.endsWithEmptyLine : meter.body == body.count
+    }
+}

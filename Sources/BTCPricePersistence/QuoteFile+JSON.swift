@@ -1,0 +1,145 @@
+import BTCPriceCore
+import Varlink
+
+/// The file as JSON. Times are milliseconds: since 1970, and of `CLOCK_BOOTTIME` if the name says so. The names are those of version
+/// 0.1.0, whose files are read.
+extension QuoteFile {
+    /// What is not there is left out.
+    var json: JSONObject {
+        var file: JSONObject = ["checksum": .string(Self.blankChecksum)]
+        file["conversion"] = price?.conversion.map { .object($0.json) }
+        file["observedBoottime"] = price?.observedBoottime.map { .integer($0) }
+        file["quote"] = price.map { .object($0.quote.json) }
+        var rests = JSONObject()
+        for (source, kept) in cooldowns.sorted(by: { $0.key < $1.key }) {
+            rests[source] = kept.json.map { .object($0) }
+        }
+        file["rests"] = .object(rests)
+        file["schemaVersion"] = .integer(Self.schemaVersion)
+        file["sequence"] = .integer(sequence)
+        var venues = JSONObject()
+        for (source, mark) in (price?.marks ?? [:]).sorted(by: { $0.key < $1.key }) {
+            venues[source] = .object(mark.json)
+        }
+        file["venues"] = .object(venues)
+        return file
+    }
+
+    init(json: JSONValue) throws {
+        self.init(sequence: try json.required("sequence", \.count), price: nil)
+        // Not in the files of the first release.
+        if let rests = try json.optional("rests", \.objectValue) {
+            for (source, rest) in rests.members {
+                cooldowns[source.stringValue ?? ""] = try KeptCooldown(json: rest)
+            }
+        }
+        var marks: [String: VenueMark] = [:]
+        for (source, mark) in try json.required("venues", \.objectValue).members {
+            marks[source.stringValue ?? ""] = try VenueMark(json: mark)
+        }
+        let observedBoottime = try json.optional("observedBoottime", \.milliseconds)
+        let conversion = try json.optional("conversion", \.objectValue).map(Conversion.init(json:))
+        guard let quote = try json.optional("quote", \.objectValue) else { return }
+        price = CachedPrice(
+            quote: try PriceQuote(json: quote), observedBoottime: observedBoottime, conversion: conversion, marks: marks
+        )
+    }
+}
+
+extension PriceQuote {
+    fileprivate var json: JSONObject {
+        [
+            "currency": .string(currency), "market": .string(market), "source": .string(source),
+            "timestamp": .integer(timestamp.milliseconds), "value": .string(value.description),
+        ]
+    }
+
+    fileprivate init(json: JSONValue) throws {
+        let value = try json.required("value", \.decimal)
+        guard value >= QuoteCheck.lowest, value <= QuoteCheck.highest else {
+            throw QuoteFile.Damage("the price is none that is taken")
+        }
+        self.init(
+            value: value, currency: try json.required("currency", \.stringValue),
+            timestamp: Timestamp(milliseconds: try json.required("timestamp", \.milliseconds)),
+            source: try json.required("source", \.stringValue), market: try json.required("market", \.stringValue))
+    }
+}
+
+extension Conversion {
+    fileprivate var json: JSONObject {
+        [
+            "measuredBoottime": .integer(measuredBoottime), "rate": .string(rate.description),
+            "sources": .array(sources.map { .string($0) }), "value": .string(value.description),
+        ]
+    }
+
+    fileprivate init(json: JSONValue) throws {
+        let (value, rate) = (try json.required("value", \.decimal), try json.required("rate", \.decimal))
+        guard value > 0, rate > 0, value <= QuoteCheck.highest else { throw QuoteFile.Damage("the conversion is none") }
+        self.init(
+            value: value, rate: rate, sources: try json.texts("sources"),
+            measuredBoottime: try json.required("measuredBoottime", \.milliseconds))
+    }
+}
+
+extension VenueMark {
+    fileprivate var json: JSONObject {
+        var json = JSONObject()
+        json["time"] = time.map { .integer($0.milliseconds) }
+        json["trade"] = trade.map { .integer($0) }
+        return json
+    }
+
+    fileprivate init(json: JSONValue) throws {
+        self.init(
+            time: try json.optional("time", \.milliseconds).map { Timestamp(milliseconds: $0) },
+            trade: try json.optional("trade", \.integerValue))
+    }
+}
+
+extension KeptCooldown {
+    /// `nil` for one that a restart may cut short.
+    fileprivate var json: JSONObject? {
+        let (kind, reason): (String, String)
+        switch cooldown.reason {
+        case .rateLimited(let text, _): (kind, reason) = ("rateLimited", text)
+        case .refused(let text): (kind, reason) = ("refused", text)
+        default: return nil
+        }
+        return [
+            "address": .string(address), "kind": .string(kind), "reason": .string(reason),
+            "since": .integer(cooldown.since.wall.milliseconds), "sinceBoottime": .integer(cooldown.since.boottime),
+            "strikes": .integer(Int64(cooldown.consecutiveFailures)),
+            "until": .integer(cooldown.until.wall.milliseconds), "untilBoottime": .integer(cooldown.until.boottime),
+        ]
+    }
+
+    fileprivate init(json: JSONValue) throws {
+        let reason = try json.required("reason", \.stringValue)
+        let isRefused = try json.required("kind", \.stringValue) == "refused"
+        func time(_ wall: StaticString, _ boottime: StaticString) throws -> ObservationTime {
+            ObservationTime(
+                wall: Timestamp(milliseconds: try json.required(wall, \.milliseconds)),
+                boottime: try json.required(boottime, \.milliseconds))
+        }
+        self.init(
+            address: try json.required("address", \.stringValue),
+            cooldown: SourceCooldown(
+                reason: isRefused ? .refused(reason) : .rateLimited(reason, retryAfter: nil),
+                since: try time("since", "sinceBoottime"), until: try time("until", "untilBoottime"),
+                consecutiveFailures: Int(try json.required("strikes", \.count))),
+            isOfThisBoot: true)
+    }
+}
+
+/// Numbers beyond these bounds are refused, since calculating with them could overflow.
+extension JSONValue {
+    fileprivate var milliseconds: Int64? {
+        integerValue.flatMap { Timestamp.possibleMilliseconds.contains($0) ? $0 : nil }
+    }
+
+    fileprivate var count: Int64? { integerValue.flatMap { (0...QuoteFile.highestCount).contains($0) ? $0 : nil } }
+
+    fileprivate var decimal: Price? { rawString.flatMap { Price(utf8: $0) } }
+}
