@@ -1,12 +1,7 @@
-# The two commands of a newcomer are `make run` and `make test`.
+# Start with `make run` and `make test`.
 
-# The client is linked as one static-pie: without --disable-local-rpath it would crash at its start.
-# TOMLKit's parser asserts what a wrong file violates (`a = 1979-05-27T:`), before it looks itself and says what is wrong: without its
-# assertions the daemon gets that error, instead of being aborted by a typing mistake. Not by NDEBUG, which has the compiler rely on them.
-# Each function in a section of its own, so that the linker can lay side by side what runs at every tick (scripts/symbol-order).
-RELEASE = swift build -c release --static-swift-stdlib --disable-local-rpath \
-	-Xswiftc -Xfrontend -Xswiftc -function-sections -Xcc -ffunction-sections \
-	-Xcxx '-DTOML_ASSERT(expression)=static_cast<void>(0)'
+# The client is a static-pie binary. With a local rpath it would crash when it starts.
+RELEASE = swift build -c release --static-swift-stdlib --disable-local-rpath
 
 FORMATTED = Package.swift Sources Tests Fuzz Benchmarks
 
@@ -17,31 +12,31 @@ build:
 	@scripts/dependencies build
 	$(RELEASE)
 
-## Start the daemon as the present user and watch the price. Where no exchange answers: the simulator.
+## Start the daemon as the current user and watch the price. If no exchange responds, use the simulator.
 run: build
 	@scripts/run
 
-## The same against the simulator at once.
+## The same with the simulator.
 demo: build
 	@scripts/run --demo
 
-## The Debian package, in .build/deb.
+## Build the Debian package in .build/deb.
 deb: build
 	@scripts/dependencies deb
 	@scripts/deb
 
-## Everything that must hold.
+## Run all checks.
 test: build
 	@scripts/dependencies test
 	@scripts/deb
 	@scripts/test
 
-## The numbered scripts alone, on the binaries as they are: make test-system ONLY="010 050"
+## Run only the numbered scripts, on the existing binaries: make test-system ONLY="010 050"
 test-system:
 	@Tests/System/run $(ONLY)
 
-## What takes longer and finds what nobody thought of: virtual months and lying venues that nobody has seen, and every decoder on inputs made by
-## libFuzzer, in a build of its own; and the server's tests under the thread sanitizer, in another one.
+## Run the tests that take longer: virtual months and lying venues with new random seeds, the decoders on inputs from libFuzzer, and the
+## tests of multithreaded code under the thread sanitizer. The last two use their own builds.
 test-deep: build
 	@scripts/dependencies test
 	@scripts/test-threads
@@ -49,12 +44,12 @@ test-deep: build
 		&& SEED=$$seed Tests/System/146-truth.py "one venue lies" || exit; done
 	@scripts/fuzz --runs 20000
 
-## What it costs, beside others in the same run: docs/BENCHMARKS.md anew.
+## Measure the costs, with other programs in the same run for comparison, and rewrite docs/BENCHMARKS.md.
 bench: build
 	@scripts/dependencies bench
 	@Benchmarks/run --page
 
-# Built with the packages that are there: a target of its own, which nobody but the measurements needs.
+# Only the benchmarks need this target. It is built with the packages that are already there.
 nio-handler:
 	BTC_PRICED_BENCHMARKS=1 $(RELEASE) --product nio-handler
 
