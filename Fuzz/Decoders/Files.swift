@@ -22,7 +22,7 @@ func quoteFile(_ input: [UInt8]) {
             confirmation: nil, failure: nil)
         if let (age, _) = state.age(at: present) { hold(age >= .zero, "an age of \(age)") }
     }
-    for kept in file.rests.values {
+    for kept in file.cooldowns.values {
         for kept in [kept, kept.ofAnotherBoot] { resume(kept) }
     }
 }
@@ -31,10 +31,10 @@ func quoteFile(_ input: [UInt8]) {
 private func resume(_ kept: KeptCooldown) {
     var health = SourceHealth(limits: [])
     health.resume(kept, at: present)
-    hold(health.isBound(at: present.boottime) == (health.rest != nil), "a rest that does not bind: \(kept)")
-    let next = health.ended(.failure(kept.rest.reason), latency: .zero, at: present, jitter: 1)
-    hold(next.map { $0.until.boottime > present.boottime } == true, "a rest that is over: \(kept)")
-    hold(next?.dated(by: present) == next, "a rest that is dated otherwise: \(kept)")
+    hold(health.isBound(at: present.boottime) == (health.cooldown != nil), "a cooldown that does not bind: \(kept)")
+    let next = health.ended(.failure(kept.cooldown.reason), latency: .zero, at: present, jitter: 1)
+    hold(next.map { $0.until.boottime > present.boottime } == true, "a cooldown that is over: \(kept)")
+    hold(next?.dated(by: present) == next, "a cooldown that is dated otherwise: \(kept)")
 }
 
 /// A configuration file: its settings, listed, are a file that sets the same.

@@ -43,6 +43,7 @@ private func read(_ pieces: [ArraySlice<UInt8>]) -> Reading {
         }
         return nil
     }
+    meter.reset()
     do {
         try channel.pipeline.syncOperations.addHandlers([
             meter, HTTPRequestEncoder(), ByteToMessageHandler(HTTPResponseDecoder()),

@@ -25,6 +25,17 @@ let decoders: [String: Run] = [
     "configuration": { each($0, $1, configuration) },
 ]
 
+// `fuzz-decoders json-text` reads paths from standard input and prints a line for each.
+if CommandLine.arguments.dropFirst() == ["json-text"] {
+    while let path = readLine() {
+        guard let file = fopen(path, "r") else { continue }
+        var bytes = [UInt8](repeating: 0, count: 1 << 16)
+        let count = fread(&bytes, 1, bytes.count, file)
+        fclose(file)
+        print(jsonText(Array(bytes[..<count])))
+    }
+    exit(0)
+}
 guard CommandLine.arguments.count > 1, let run = decoders[CommandLine.arguments[1]] else {
     print(decoders.keys.sorted().joined(separator: "\n"))
     exit(64)

@@ -18,7 +18,7 @@ package enum PriceCall: Sendable, Hashable {
     /// `Retry`
     case retry(String?)
 
-    /// Whether it changes the daemon: not for everybody.
+    /// Whether it changes the daemon, which only administrators may do.
     package var changesTheDaemon: Bool {
         switch self {
         case .pause, .resume, .retry: true
@@ -27,7 +27,7 @@ package enum PriceCall: Sendable, Hashable {
     }
 
     /// Reads a call to the interface.
-    /// - Returns: The call, or the error to reply with; `nil` if it is not one of the interface's methods.
+    /// - Returns: The call, or the error to reply with; `nil` if the interface has no such method.
     package static func read(_ call: Call) -> Result<PriceCall, Refusal>? {
         let read = readMethod(call)
         return call.upgrade && read != nil ? .failure(Refusal(.methodNotImplemented(call.method))) : read
@@ -65,7 +65,7 @@ package enum PriceCall: Sendable, Hashable {
         }
     }
 
-    /// A call that takes no parameters.
+    /// Accepts a call without parameters.
     private static func bare(_ read: PriceCall, _ call: Call) -> Result<PriceCall, Refusal> {
         for (name, _) in call.parameters.members { return .failure(Refusal(.invalidParameter(name))) }
         return .success(read)
@@ -87,9 +87,8 @@ package enum PriceCall: Sendable, Hashable {
         }
     }
 
-    /// A call that is answered with an error.
+    /// A call that fails with an error reply.
     package struct Refusal: Error, Sendable, Hashable {
-        /// The error reply.
         package let reply: Reply
 
         init(_ reply: Reply) {

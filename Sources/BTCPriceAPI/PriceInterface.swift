@@ -18,14 +18,14 @@ package enum PriceInterface {
     package static let resume = "\(name).Resume"
     /// `io.btcpriced.Price.Retry`
     package static let retry = "\(name).Retry"
-    /// No source is named so.
+    /// No source has this name.
     package static let unknownSource = "\(name).UnknownSource"
-    /// Too many calls wait for an answer.
+    /// Too many calls are pending.
     package static let busy = "\(name).Busy"
     /// `io.btcpriced.Price.FetchFailed`
     package static let fetchFailed = "\(name).FetchFailed"
 
-    /// The interface's definition, as clients get it from `org.varlink.service.GetInterfaceDescription`.
+    /// The interface's definition, as `org.varlink.service.GetInterfaceDescription` returns it.
     package static let description = """
         # The BTC/USD price that btc-priced keeps.
         interface io.btcpriced.Price
@@ -287,23 +287,22 @@ package enum PriceInterface {
         """
 }
 
-/// What is said of the product as a whole.
+/// The product's names, version and socket.
 package enum Product {
     /// The group whose members may change the daemon.
     package static let group = "btc-priced"
     /// The daemon's name.
     package static let name = "btc-priced"
-    /// Who makes it.
     package static let vendor = "The btc-priced project"
     /// Semantic version of daemon and client.
     package static let version = "0.1.0"
-    /// Where more is found.
+    /// Where to find the documentation.
     package static let url = "man:btc-priced(8)"
     /// The socket's file name, in the runtime directory.
     package static let socketName = PriceInterface.name
     /// The system daemon's socket.
     static let systemSocket = "/run/btc-priced/\(socketName)"
 
-    /// The answer to `org.varlink.service.GetInfo`.
+    /// The reply to `org.varlink.service.GetInfo`.
     package static let info = ServiceInterface.Info(vendor: vendor, product: name, version: version, url: url)
 }

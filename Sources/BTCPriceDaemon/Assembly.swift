@@ -9,17 +9,16 @@ import ServiceLifecycle
 import Systemd
 import UnixSignals
 
-/// Puts the parts together, runs them, and ends them in the right order.
+/// Creates the parts of the daemon, runs them, and ends them in the right order.
 struct Assembly {
     let settings: Settings
     let environment: [String: String]
     let logger: Logger
     let level: SharedLogLevel
-    /// Reads the settings anew, for a reload.
+    /// Reads the settings again, for a reload.
     let readAnew: @Sendable () throws(SettingsError) -> Settings
 
-    /// The signals that end the daemon. A terminal that is closed ends the one started in it as a stop does, unless it was started
-    /// to ignore that (nohup(1)).
+    /// The signals that end the daemon. Closing the terminal ends a daemon started in it, unless it ignores SIGHUP (nohup(1)).
     static let endingSignals: [UnixSignal] = [.sigterm, .sigint, .sighup].filter { number in
         var action = sigaction()
         sigaction(number.rawValue, nil, &action)
@@ -27,15 +26,15 @@ struct Assembly {
         return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) != 1
     }
 
-    /// Runs until the daemon is told to stop.
+    /// Runs until the daemon is stopped.
     func run() async throws {
         let loop = TickLoop()
-        // Everything on its thread, but the socket and what its clients ask for beside the price that is held.
+        // Everything runs on its thread, except the socket and the calls that need more than the held price.
         try await withTaskExecutorPreference(loop.executor) { try await run(on: loop) }
     }
 
     private func run(on loop: TickLoop) async throws {
-        // Before the socket: who can connect may close the terminal, and then it would not be seen that there was one.
+        // Before the socket: a client that connects may close the terminal, which then could not be detected.
         let isReloadWanted = ReloadService.isWanted
         let now: TimeSource = { .now() }
         let manager = ServiceManager()
@@ -97,16 +96,16 @@ struct Assembly {
         let reloading = Reloading(
             read: readAnew, running: running, client: client, credentials: credentials, keeper: keeper, ticker: ticker,
             control: control, server: server, level: level, clock: loop.clock, now: now, logger: logger)
-        // Before READY=1: a reload that comes right after it must not end the daemon.
+        // Before READY=1: a SIGHUP right after it must not end the daemon.
         let reload = isReloadWanted ? await UnixSignalsSequence(trapping: .sighup) : nil
         let signals = sleep.follow(control)
-        // Before the socket: who may pause the ticks must find them running.
+        // Before the socket: a client that pauses the ticks must find them running.
         await ticker.start()
         try server.start()
         manager.ready(status: StatusLine.text(await keeper.state))
         logger.tell(.ready, "Ready: answering at \(place).")
 
-        // Ended from the last to the first: no tick after the socket is gone, and the quote is saved behind the last tick.
+        // Ended from the last to the first: no tick after the socket is closed, and the quote is saved after the last tick.
         var services: [any Service] = [
             Part { await client.shutdown() },
             Part {
@@ -156,7 +155,7 @@ struct Assembly {
                     description: "already running, pid \(pid.map(String.init) ?? "unknown"): "
                         + "it holds the lock on \(settings.directories.state)")
             case .unusable(let path, let reason):
-                // The socket still tells whether another one runs.
+                // The socket still shows whether another daemon runs.
                 logger.tell(.stateUnusable, "cannot lock \(path): \(reason); the price goes on")
                 return nil
             }
@@ -171,7 +170,7 @@ struct Assembly {
         }
     }
 
-    /// The socket, and where it is in words.
+    /// The socket, and a description of its place.
     private func listeningSocket() throws -> (ListeningSocket, String) {
         do {
             if let descriptor = try PassedSockets.listeningStream() {
@@ -183,7 +182,7 @@ struct Assembly {
         }
     }
 
-    /// A name that no other start of a daemon has.
+    /// A random name that is unique to this start of the daemon.
     private static func newInstance() -> String {
         let digits = String(UInt64.random(in: .min ... .max), radix: 16)
         return String(repeating: "0", count: 16 - digits.count) + digits

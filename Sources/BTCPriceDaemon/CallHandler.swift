@@ -7,12 +7,12 @@ import Logging
 import BTCPriceNetworking
 import Varlink
 
-/// Answers the calls that the held price does not.
+/// Handles the calls that need more than the held price.
 struct CallHandler: Sendable {
     let instance: String
     let startedAt: ObservationTime
     let running: RunningSettings
-    /// Those in use since the start, whatever was reloaded.
+    /// Fixed at the start: a reload does not change them.
     let directories: Directories
     let keeper: PriceKeeper<TickClock>
     let control: TickControl<TickClock>
@@ -43,13 +43,13 @@ struct CallHandler: Sendable {
                 "User \(uid) cleared cooldowns: \(retried.isEmpty ? "none" : retried.joined(separator: ", ")).",
                 ["uid": "\(uid)"])
             return .retried(retried, kept: kept, now: now())
-        // The socket's loop answers it itself.
+        // Handled by the socket's loop.
         case .watchPrice: return .expectedMore
         }
     }
 
     private func price(_ policy: CachePolicy) async -> Reply {
-        // Whoever has the exchanges asked wants a current price, and that one is current only while the ticks run.
+        // This client needs a current price, and the price is current only while the ticks run.
         await control.clientCame()
         do throws(FetchFailure) {
             let state = try await GetPrice(keeper: keeper, now: now).execute(policy)

@@ -4,14 +4,14 @@ import BTCPriceAPI
 import Logging
 import Systemd
 
-/// The configured sources as they are asked, and those that can't be.
+/// The configured sources: those that can be requested, and those that can't.
 struct ConfiguredSources {
     /// In the configured order.
     private(set) var asked: [FetchCandidate] = []
-    /// They need a key that was not given.
+    /// Sources without the key that they require.
     private(set) var unusable: [SourceReport] = []
 
-    /// - Throws: ``StartFailure`` where a credential can't be read.
+    /// - Throws: ``StartFailure`` if a credential can't be read.
     init(
         _ settings: Settings, client: ExchangeClient, credentials: Credentials, now: @escaping TimeSource,
         logger: Logger
@@ -47,7 +47,7 @@ struct ConfiguredSources {
         }
     }
 
-    /// Says so if prices in USDT are to be converted, and nothing tells what a USDT is worth.
+    /// Logs a warning if prices in USDT are to be converted, but no source has the rate.
     func describe(_ rules: JudgementRules, logger: Logger) {
         let sources = asked.map(\.fetch.source)
         guard rules.tether == .convert, !sources.isEmpty, sources.allSatisfy(\.isInTether) else { return }
@@ -57,17 +57,17 @@ struct ConfiguredSources {
         )
     }
 
-    /// What an operator would wonder about: who can't be asked every time, and who is not asked yet.
+    /// Logs the sources that can't be requested at every tick, and those with a cooldown from before the start.
     static func describe(_ sources: Sources, at boottime: Int64, logger: Logger) {
         let registry = sources.registry
-        // Where none can, every other tick has nobody to ask.
+        // If none can, some ticks have no source to request.
         let advice =
             registry.slow.count < registry.entries.count
             ? "it comes after those that can" : "add another source, or make tick.interval-ms as long"
         for entry in registry.slow {
             logger.tell(
                 .sourceSlow,
-                "\(entry.source.name) can't be asked at every tick within its limit, only once in "
+                "\(entry.source.name) can't be requested at every tick within its limit, only once in "
                     + "\(entry.health.pace.wholeMilliseconds) ms: \(advice).",
                 ["source": "\(entry.source.name)"])
         }
@@ -82,10 +82,10 @@ struct ConfiguredSources {
 }
 
 extension Settings {
-    /// The sources that are asked at other addresses than the exchanges' own.
+    /// The sources whose URL is not the exchange's own.
     var elsewhere: [String] { sources.filter { $0.url != $0.exchange.baseURL }.map(\.exchange.source.name) }
 
-    /// How exchanges are reached.
+    /// The settings of the HTTP client.
     var clientSettings: HTTPTransportSettings {
         HTTPTransportSettings(
             userAgent: "\(Product.name)/\(Product.version)", caFile: caFile, proxy: proxy,

@@ -21,13 +21,13 @@ package enum Daemon {
     ///   - arguments: The command line, without the program's name.
     ///   - environment: The process's environment.
     package static func main(arguments: [String], environment: [String: String]) -> Never {
-        // resolv.conf(5): a lost packet costs a second instead of five. What the user has set stays.
+        // resolv.conf(5): a lost packet costs 1 s instead of 5 s. A value set by the user is kept.
         setenv("RES_OPTIONS", "timeout:1 attempts:4", 0)
         holdSignals()
         Task.detached {
             exit(await run(arguments: arguments, environment: environment))
         }
-        // Not `await`: the runtime would have this thread wait with every signal let through.
+        // Not `await`: the runtime would unblock all signals in this thread while it waits.
         while true { pause() }
     }
 
@@ -108,9 +108,9 @@ package enum Daemon {
         }
     }
 
-    /// Has another daemon read its configuration anew.
+    /// Makes another daemon reload its configuration.
     private static func reload(_ process: pid_t) -> Int32 {
-        // proc_pid_stat(5): the name in parentheses, then the state, three numbers, and the terminal's.
+        // proc_pid_stat(5): the name in parentheses, then the state, three numbers, and the terminal.
         if let bytes = try? Data(contentsOf: URL(filePath: "/proc/\(process)/stat")) {
             let fields = String(decoding: bytes, as: UTF8.self).split(separator: ")").last?.split(separator: " ") ?? []
             guard fields.count > 4, fields[4] == "0" else {
@@ -127,8 +127,8 @@ package enum Daemon {
         return 0
     }
 
-    /// Holds back the signals that end the daemon until the service group takes them, in this thread and in those it starts:
-    /// one that comes during the start then stops it in good order, instead of ending it on the spot.
+    /// Blocks the signals that end the daemon, in this thread and those it starts, until the service group handles them. A signal
+    /// during the start then stops the daemon in order instead of killing it.
     private static func holdSignals() {
         var signals = sigset_t()
         sigemptyset(&signals)

@@ -3,8 +3,8 @@ import BTCPriceServer
 import Synchronization
 import BTCPriceNetworking
 
-/// Brings states to the server, and ticks to what watches over them. Keeper and server need each other: the one to show, the other
-/// to fetch.
+/// Passes states to the server, and ticks to the tick control. It breaks the cycle between them: the keeper publishes to the server,
+/// and the server fetches through the keeper.
 final class Publication: Sendable {
     private let ends = Mutex<(server: PriceServer, control: TickControl<TickClock>)?>(nil)
 
@@ -16,7 +16,7 @@ final class Publication: Sendable {
         ends.withLock { $0 }?.server.publish(state, toWatchers: toWatchers)
     }
 
-    /// A tick has ended: the last one for now, if nobody wanted a price for long.
+    /// Called at the end of a tick. Pauses the ticks if no client has wanted a price for long.
     func ticked() {
         guard let control = ends.withLock({ $0 })?.control, control.mayPause else { return }
         // Not awaited: a pause waits for the end of this tick.

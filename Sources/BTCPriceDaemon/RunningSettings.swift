@@ -2,15 +2,15 @@ import BTCPriceCore
 import Logging
 import Synchronization
 
-/// The settings that are in force, which a reload replaces.
+/// The settings in force. A reload replaces them.
 final class RunningSettings: Sendable {
-    /// What is in force.
+    /// The settings, and the sources that they leave unusable.
     struct Value: Sendable {
         var settings: Settings
-        /// Sources that are configured and never asked.
+        /// Sources that are configured but never requested.
         var unusable: [SourceReport]
 
-        /// The longest that a healthy ticker is silent.
+        /// The longest silence of a healthy ticker.
         var longestSilence: Duration { settings.interval * 2 + settings.budget + .seconds(1) }
     }
 
@@ -43,7 +43,7 @@ final class SharedLogLevel: Sendable {
 /// A handler whose level can be changed while it is in use.
 struct AdjustableLogHandler: LogHandler {
     private let shared: SharedLogLevel
-    /// This logger's own, where it is to say less than the others.
+    /// This logger's own level, if it is to log less than the others.
     private var own = Logger.Level.trace
     private var handler: any LogHandler
 

@@ -1,11 +1,10 @@
 package import BTCPriceCore
 
-/// Amounts as people read them: `0.05 BTC`, `5,000,000 sat`, `$3,445.06`.
+/// Formats amounts for people: `0.05 BTC`, `5,000,000 sat`, `$3,445.06`.
 package struct AmountFormatter: Sendable {
-    /// A formatter.
     package init() {}
 
-    /// The text of an amount. Dollars are rounded to cents, unless they are less than one cent.
+    /// The text of an amount. Dollars are rounded to cents, except amounts below one cent.
     package func string(from amount: Amount) -> String {
         switch amount.unit {
         case .btc: "\(amount.value) BTC"
@@ -15,7 +14,7 @@ package struct AmountFormatter: Sendable {
         }
     }
 
-    /// With a comma before each three digits of the whole part.
+    /// The number with commas between groups of three digits in the whole part.
     private func grouped(_ value: Price) -> String {
         let digits = Array(value.description.utf8)
         let whole = digits.firstIndex(of: UInt8(ascii: ".")) ?? digits.count

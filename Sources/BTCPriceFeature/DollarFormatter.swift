@@ -1,13 +1,12 @@
 package import BTCPriceCore
 
-/// `$68,901.23`, as in the C locale, whatever the reader's is. Cents are rounded half to even, for display only.
+/// Formats `$68,901.23` as the C locale does, independent of the reader's locale. Rounds cents half to even, for display only.
 package struct DollarFormatter: PriceFormatter {
-    /// A formatter.
     package init() {}
 
     /// - Parameters:
     ///   - value: The exact price.
-    ///   - currency: ISO 4217; any other than USD is put in front as it is.
+    ///   - currency: ISO 4217 code. A code other than USD is written before the number.
     package func string(from value: Price, currency: String) -> String {
         let digits = Array(value.magnitude.rounded(toPlaces: 2).description.utf8)
         let whole = digits.firstIndex(of: UInt8(ascii: ".")) ?? digits.count
@@ -21,7 +20,7 @@ package struct DollarFormatter: PriceFormatter {
 }
 
 extension [UInt8] {
-    /// Appends digits with a comma before each three.
+    /// Appends digits with commas between groups of three.
     mutating func appendGrouped(_ digits: ArraySlice<UInt8>) {
         for (index, digit) in digits.enumerated() {
             if index > 0, (digits.count - index) % 3 == 0 { append(UInt8(ascii: ",")) }

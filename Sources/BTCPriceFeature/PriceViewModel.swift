@@ -1,7 +1,7 @@
 package import BTCPriceCore
 import Observation
 
-/// Which way the price went when it changed last.
+/// The direction of the last price change.
 package enum PriceDirection: String, Sendable, Hashable {
     /// It rose.
     case up
@@ -11,30 +11,30 @@ package enum PriceDirection: String, Sendable, Hashable {
     case flat
 }
 
-/// What a reader sees of the price: its text, its time, and the banner while it is not current. Observable, and without a
-/// terminal or a socket in it, so that any front end can drive it.
+/// What a reader sees of the price: its text, its time, and a banner while it is not current. Observable, and independent of
+/// terminals and sockets, so that any front end can use it.
 @Observable
 package final class PriceViewModel {
     /// `$68,901.23`, or ``PriceTexts/placeholder``.
     package private(set) var price = PriceTexts.placeholder
     /// `Aug 25, 14:30`, or ``PriceTexts/placeholder``.
     package private(set) var timestamp = PriceTexts.placeholder
-    /// What to say while the price is not current; `nil` while it is.
+    /// The message to show while the price is not current; `nil` while it is.
     package private(set) var banner: String?
     /// Why the price is not current, or why there is none; `nil` if that is not known.
     package private(set) var reason: String?
-    /// What to say of the price although it is current; `nil` if there is nothing.
+    /// The warning to show with a current price; `nil` if there is none.
     package private(set) var warning: String?
     /// Whether no second source has confirmed the price.
     package private(set) var isUnconfirmed = false
-    /// Which way the price went when it changed last, of those that were shown here.
+    /// The direction of the last change among the prices shown here.
     package private(set) var direction = PriceDirection.flat
 
     @ObservationIgnored private let render: RenderPriceAndTimestamp
     @ObservationIgnored private var value: Price?
     @ObservationIgnored private var age: Duration?
 
-    /// - Parameter timestampFormatter: Makes the text of the time.
+    /// - Parameter timestampFormatter: Formats the time.
     package init(timestampFormatter: any TimestampFormatter = ReaderTimestampFormatter()) {
         render = RenderPriceAndTimestamp(priceFormatter: DollarFormatter(), timestampFormatter: timestampFormatter)
     }
@@ -44,7 +44,7 @@ package final class PriceViewModel {
         price == PriceTexts.placeholder ? PriceTexts.placeholder : PriceTexts.line(timestamp, price)
     }
 
-    /// All there is to say beside the price, the reason apart.
+    /// All messages to show beside the price, except the reason.
     package var notes: [String] {
         [banner, isUnconfirmed ? PriceTexts.unconfirmed : nil, warning].compactMap(\.self)
     }
@@ -68,10 +68,10 @@ package final class PriceViewModel {
         updatesFailed(isPaused ? PriceTexts.resume : state.failure.map { "Reason: \($0)" }, isPaused: isPaused)
     }
 
-    /// No newer state can be had: what is shown is the last one from now on.
+    /// Marks the price as not current, because no newer state is available.
     /// - Parameters:
     ///   - reason: Why, in one line.
-    ///   - isPaused: Whether the updates are paused, and have not failed.
+    ///   - isPaused: Whether the updates are paused rather than failed.
     package func updatesFailed(_ reason: String? = nil, isPaused: Bool = false) {
         self.reason = reason
         banner =

@@ -1,10 +1,10 @@
 package import BTCPriceCore
 import Glibc
 
-/// A point in time as its reader wants it: `Aug 25, 14:30` (`MMM d, HH:mm`, the C locale's month names; `Aug 25 2024, 14:30` if it is not
-/// of this year) or `2026-08-25T14:30:05+02:00` (ISO 8601, RFC 3339), in the reader's time zone (TZ, else /etc/localtime) or in UTC.
+/// Formats a point in time as `Aug 25, 14:30` (`MMM d, HH:mm`, the C locale's month names; `Aug 25 2024, 14:30` in another year) or as
+/// `2026-08-25T14:30:05+02:00` (ISO 8601, RFC 3339), in the reader's time zone (TZ, else /etc/localtime) or in UTC.
 ///
-/// By the C library's `localtime_r`: Foundation has no time zone but GMT where ICU is not linked.
+/// Uses the C library's `localtime_r`: without ICU, Foundation has no time zone but GMT.
 package struct ReaderTimestampFormatter: TimestampFormatter, Hashable {
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
@@ -12,10 +12,9 @@ package struct ReaderTimestampFormatter: TimestampFormatter, Hashable {
     package var isUTC: Bool
     /// ISO 8601 to the second, with the zone's offset, instead of `Aug 25, 14:30`.
     package var isISO: Bool
-    /// The time by which the year is left out; `nil` for the present one.
+    /// The time whose year is left out; `nil` for the current time.
     package var present: Timestamp?
 
-    /// A formatter.
     package init(isUTC: Bool = false, isISO: Bool = false, present: Timestamp? = nil) {
         self.isUTC = isUTC
         self.isISO = isISO

@@ -1,4 +1,4 @@
-/// CRC-32 (ISO 3309, as in RFC 1952 section 8): finds a torn or damaged file, protects against nobody.
+/// CRC-32 (ISO 3309, as in RFC 1952 section 8). It detects a torn or damaged file, not tampering.
 enum CRC32 {
     private static let table: [UInt32] = (0..<256).map { index in
         (0..<8).reduce(UInt32(index)) { value, _ in value & 1 == 1 ? 0xEDB8_8320 ^ (value >> 1) : value >> 1 }

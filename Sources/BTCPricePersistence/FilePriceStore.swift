@@ -2,27 +2,27 @@ package import BTCPriceCore
 import Dispatch
 import Synchronization
 
-/// Keeps the last valid quote in two files of the same content.
+/// Keeps the last valid quote in two files with the same content.
 ///
-/// - In the runtime directory, a tmpfs, at every save: it outlives a kill and costs the disk nothing.
-/// - In the state directory, synchronised, at most once in `syncInterval` and at ``flush()``: it outlives a power cut.
+/// - In the runtime directory, a tmpfs, at every save: this copy outlives a kill and needs no disk write.
+/// - In the state directory, synchronised, at most once per `syncInterval` and at ``flush()``: this copy outlives a power cut.
 ///
-/// Where the runtime directory can't be written, its copies go to the state directory under a name of their own: a power cut may
-/// leave an empty file of one that was not synchronised, and must not take the synchronised one with it.
+/// If the runtime directory can't be written, its copies go to the state directory under a separate name: a power cut may leave
+/// a file empty that was not synchronised, and this must not happen to the synchronised one.
 ///
-/// At the start the copy with the highest sequence is taken. Only a runtime copy on a tmpfs proves that this boot wrote it,
-/// so only with that one the age is exact.
+/// At the start the copy with the highest sequence is used. Only a runtime copy on a tmpfs was certainly written during this boot,
+/// so only its age is exact.
 package final class FilePriceStore: PriceStore {
     /// The file's name in both directories.
     static let fileName = "last-quote.json"
 
     private struct State {
         var sequence: Int64 = 0
-        /// What the disk does not have yet.
+        /// The newest bytes that are not on the disk yet.
         var unsynced: [UInt8]?
-        /// When the disk last got a copy, `CLOCK_BOOTTIME` in milliseconds.
+        /// When the disk last received a copy, `CLOCK_BOOTTIME` in milliseconds.
         var lastSync: Int64?
-        /// When it was last to get one.
+        /// When a copy was last written to the disk, or failed to be, `CLOCK_BOOTTIME` in milliseconds.
         var lastAttempt: Int64?
         var isSyncing = false
         var syncFailure: PriceStoreError?
@@ -35,13 +35,13 @@ package final class FilePriceStore: PriceStore {
     private let syncInterval: Duration
     private let now: TimeSource
     private let state = Mutex(State())
-    /// A disk may take seconds over a sync: that is nothing for a thread that others wait for.
+    /// A sync may take seconds, too long for a thread that others wait for.
     private let disk = DispatchQueue(label: "io.btcpriced.disk")
 
     /// - Parameters:
-    ///   - stateDirectory: Outlives a reboot. Must exist.
-    ///   - runtimeDirectory: Gone after a reboot. Must exist.
-    ///   - syncInterval: The least time between two syncs of the disk.
+    ///   - stateDirectory: A directory that outlives a reboot. Must exist.
+    ///   - runtimeDirectory: A directory that a reboot empties. Must exist.
+    ///   - syncInterval: The minimum time between two syncs of the disk.
     ///   - now: Reads the clocks.
     package init(
         stateDirectory: String, runtimeDirectory: String, syncInterval: Duration = .seconds(30),
@@ -55,7 +55,7 @@ package final class FilePriceStore: PriceStore {
         self.now = now
     }
 
-    /// Reads the copies and takes the newest one.
+    /// Reads the copies and returns the newest one.
     package func load() -> StoredPrice {
         var problems: [PriceStoreError] = []
         let fromRuntime = read(runtimePath, &problems)
@@ -65,7 +65,7 @@ package final class FilePriceStore: PriceStore {
         state.withLock { state in
             state.sequence = max(fromRuntime?.sequence ?? 0, fromDisk?.sequence ?? 0)
             guard let quote = synced?.price?.quote else { return }
-            // A copy that the disk got just before the restart need not be written again at once.
+            // If the disk received a copy just before the restart, no new one is needed at once.
             let age = present.wall.milliseconds - quote.timestamp.milliseconds
             if (0..<syncInterval.wholeMilliseconds).contains(age) { state.lastSync = present.boottime - age }
         }
@@ -86,33 +86,33 @@ package final class FilePriceStore: PriceStore {
             problems: problems)
     }
 
-    /// Writes the runtime copy, and has the disk's written where that is due.
+    /// Writes the runtime copy, and starts writing the disk copy if that is due.
     ///
-    /// Where the runtime directory can't be written, the state directory gets the copy, without a sync: a kill still loses nothing.
-    /// - Throws: The runtime copy's failure, or else that of the last copy to the disk.
+    /// If the runtime directory can't be written, writes to the state directory without a sync, so that a kill still loses nothing.
+    /// - Throws: The failure of the runtime copy, otherwise that of the last disk copy.
     package func save(_ price: CachedPrice?, cooldowns: [String: KeptCooldown]) throws(PriceStoreError) {
         let bytes = try nextCopy(of: price, cooldowns)
         defer { startSyncIfDue() }
         do {
             try FileSystem.replace(runtimePath, with: bytes, sync: false)
         } catch {
-            // If this fails too there is nothing left to try, and the caller learns of the first failure.
+            // If this fails too, no other place is left. The caller gets the first failure.
             do { try FileSystem.replace(substitutePath, with: bytes, sync: false) } catch {}
             throw error
         }
         if let failure = state.withLock(\.syncFailure) { throw failure }
     }
 
-    /// Writes what the disk does not have yet, now.
+    /// Writes the data that is not on the disk yet, and waits for it.
     package func flush() throws(PriceStoreError) {
         disk.sync { self.sync() }
         if let failure = state.withLock(\.syncFailure) { throw failure }
     }
 
-    /// When the disk last got a copy, `CLOCK_BOOTTIME` in milliseconds; `nil` where that is not known.
+    /// When the disk last received a copy, `CLOCK_BOOTTIME` in milliseconds; `nil` if that is not known.
     package var lastSync: Int64? { state.withLock(\.lastSync) }
 
-    /// Waits for the copy that is on its way to the disk, if one is.
+    /// Waits for a disk write in progress.
     func waitForDisk() {
         disk.sync {}
     }
@@ -165,7 +165,7 @@ package final class FilePriceStore: PriceStore {
             state.lastAttempt = boottime
             if failure == nil { state.lastSync = boottime }
             state.syncFailure = failure
-            // What did not get there is still to be brought there, unless something newer is.
+            // A failed copy still has to be written, unless there is a newer one.
             if failure != nil, state.unsynced == nil { state.unsynced = bytes }
         }
     }
@@ -186,7 +186,7 @@ package final class FilePriceStore: PriceStore {
 }
 
 extension CachedPrice {
-    /// The price as far as another boot may know it.
+    /// The price without the data that is valid only for the boot that wrote it.
     fileprivate var withoutBoottime: CachedPrice {
         CachedPrice(quote: quote, observedBoottime: nil, marks: marks)
     }

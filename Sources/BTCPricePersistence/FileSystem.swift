@@ -1,12 +1,12 @@
 import BTCPriceCore
 import Glibc
 
-/// The few file operations that a store needs, each whole or not at all.
+/// The file operations of a store. Each succeeds as a whole or has no effect.
 enum FileSystem {
-    /// The largest file that is read, bytes. Ours has less than two thousand.
+    /// The largest file that is read, in bytes. The store's file has less than two thousand.
     static let largestFile = 64 * 1024
 
-    /// The whole file; `nil` where there is none.
+    /// The whole file; `nil` if it does not exist.
     static func read(_ path: String, atMost limit: Int = largestFile) throws(PriceStoreError) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         if descriptor < 0 {
@@ -30,14 +30,14 @@ enum FileSystem {
         return Array(bytes[..<filled])
     }
 
-    /// Replaces the file in one step: whoever reads it, after a kill too, finds the old content or the new one, whole.
-    /// - Parameter sync: Whether it also has to outlive a power cut, which costs a write to the disk.
+    /// Replaces the file atomically: a reader finds the complete old or the complete new content, even after a kill.
+    /// - Parameter sync: Whether the content must also outlive a power cut, which needs a write to the disk.
     static func replace(_ path: String, with bytes: [UInt8], sync: Bool) throws(PriceStoreError) {
         let temporary = path + ".new"
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC
         var descriptor = open(temporary, flags, 0o600)
         if descriptor < 0, errno == EEXIST, unlink(temporary) == 0 {
-            // What a kill left there, or what somebody put there: a FIFO would block us for ever.
+            // Left by a kill, or created by another process: a FIFO would block us forever.
             descriptor = open(temporary, flags, 0o600)
         }
         guard descriptor >= 0 else { throw .unwritable(path: path, reason: systemError(errno)) }
@@ -52,16 +52,16 @@ enum FileSystem {
         if sync { syncFolder(of: path) }
     }
 
-    /// Moves a damaged file out of the way, over the one before it.
-    /// - Returns: Where it is now; `nil` where it could not be moved.
+    /// Moves a damaged file out of the way, replacing the previous one.
+    /// - Returns: Its new path; `nil` if it could not be moved.
     static func setAside(_ path: String) -> String? {
         let aside = path + ".corrupt"
         return rename(path, aside) == 0 ? aside : nil
     }
 
-    /// Whether a folder's content is gone after a boot: then what lies in it was written by this boot.
+    /// Whether a reboot empties a folder. If so, its files were written during this boot.
     ///
-    /// Told by the type of the file system it lies on (proc_pid_mountinfo(5)); where that can't be had the answer is no.
+    /// Determined by the type of the file system (proc_pid_mountinfo(5)); `false` if that is not available.
     static func isVolatile(_ folder: String) -> Bool {
         var status = stat()
         guard stat(folder, &status) == 0, let mounts = try? read("/proc/self/mountinfo", atMost: 1 << 20) else {
@@ -100,7 +100,7 @@ enum FileSystem {
         return 0
     }
 
-    /// The new name lies in the folder, so the folder has to reach the disk too (fsync(2)).
+    /// Syncs the folder too, because it contains the new name (fsync(2)).
     private static func syncFolder(of path: String) {
         let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
         let descriptor = open(folder.isEmpty ? "/" : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

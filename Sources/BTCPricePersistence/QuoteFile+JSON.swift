@@ -1,10 +1,10 @@
 import BTCPriceCore
 import Varlink
 
-/// The file as JSON. Times are milliseconds: since 1970, and of `CLOCK_BOOTTIME` if the name says so. The names are those of version
-/// 0.1.0, whose files are read.
+/// The file as JSON. Times are in milliseconds: of `CLOCK_BOOTTIME` if the name ends in `Boottime`, otherwise since 1970.
+/// The names are those of version 0.1.0, whose files can be read.
 extension QuoteFile {
-    /// What is not there is left out.
+    /// Absent values are omitted.
     var json: JSONObject {
         var file: JSONObject = ["checksum": .string(Self.blankChecksum)]
         file["conversion"] = price?.conversion.map { .object($0.json) }
@@ -27,7 +27,7 @@ extension QuoteFile {
 
     init(json: JSONValue) throws {
         self.init(sequence: try json.required("sequence", \.count), price: nil)
-        // Not in the files of the first release.
+        // Absent from the files of the first release.
         if let rests = try json.optional("rests", \.objectValue) {
             for (source, rest) in rests.members {
                 cooldowns[source.stringValue ?? ""] = try KeptCooldown(json: rest)
@@ -99,7 +99,7 @@ extension VenueMark {
 }
 
 extension KeptCooldown {
-    /// `nil` for one that a restart may cut short.
+    /// `nil` for a cooldown that a restart may shorten.
     fileprivate var json: JSONObject? {
         let (kind, reason): (String, String)
         switch cooldown.reason {
@@ -133,7 +133,7 @@ extension KeptCooldown {
     }
 }
 
-/// Numbers beyond these bounds are refused, since calculating with them could overflow.
+/// Numbers outside these bounds are rejected, because arithmetic on them could overflow.
 extension JSONValue {
     fileprivate var milliseconds: Int64? {
         integerValue.flatMap { Timestamp.possibleMilliseconds.contains($0) ? $0 : nil }

@@ -3,7 +3,7 @@ import Varlink
 
 /// The content of `last-quote.json`: readable JSON with a schema version, a save sequence and a checksum over the whole file.
 struct QuoteFile: Equatable {
-    /// Why a file's content is not one of ours.
+    /// Why a file's content is not valid.
     struct Damage: Error, Equatable {
         let reason: String
 
@@ -13,16 +13,16 @@ struct QuoteFile: Equatable {
     }
 
     static let blankChecksum = "00000000"
-    /// The schema that is written, and the newest that is read.
+    /// The schema version that is written, and the only one that is read.
     static let schemaVersion: Int64 = 1
-    /// More than a daemon counts to in its life.
+    /// The highest accepted count: more than a daemon reaches in its life.
     static let highestCount: Int64 = 1 << 48
 
-    /// Counts the saves, over restarts: of two copies the higher one is newer, whatever the wall clock did in between.
+    /// The number of saves, continued over restarts. Of two copies the higher one is newer, regardless of the wall clock.
     var sequence: Int64
-    /// `nil` if there never was one.
+    /// `nil` if there has been no price yet.
     var price: CachedPrice?
-    /// The cooldowns that a restart must not cut short, by the source's name.
+    /// The cooldowns that a restart must not shorten, by the source's name.
     var cooldowns: [String: KeptCooldown] = [:]
 
     /// The file's bytes.
@@ -36,7 +36,7 @@ struct QuoteFile: Equatable {
         return bytes
     }
 
-    /// - Throws: ``Damage`` for whatever was not written by ``encoded()``, to the last byte.
+    /// - Throws: ``Damage`` if the bytes differ in any way from what ``encoded()`` wrote.
     init(decoding bytes: [UInt8]) throws(Damage) {
         guard let place = Self.checksumPlace(in: bytes) else { throw Damage("no checksum") }
         var blanked = bytes
@@ -67,7 +67,7 @@ struct QuoteFile: Equatable {
         return String(repeating: "0", count: 8 - digits.count) + digits
     }
 
-    /// Where the eight digits of the checksum are. They are the first member.
+    /// The range of the eight checksum digits. The checksum is the first member.
     private static func checksumPlace(in bytes: [UInt8]) -> Range<Int>? {
         let opening = Array("{\n  \"checksum\" : \"".utf8)
         let end = opening.count + Self.blankChecksum.utf8.count

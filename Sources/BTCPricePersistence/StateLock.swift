@@ -1,12 +1,12 @@
 import Glibc
 
-/// The lock on the state directory: one daemon a directory.
+/// The lock on the state directory: one daemon per directory.
 ///
-/// It ends with the process, however that ends, so that it is never left behind.
+/// The kernel releases it when the process ends, so it is never left behind.
 package struct StateLock: ~Copyable, Sendable {
-    /// The lock can't be had.
+    /// Why the lock is not available.
     package enum Failure: Error, Sendable, Hashable {
-        /// Another daemon holds it. `pid` is what it wrote into it.
+        /// Another daemon holds it. `pid` is the process ID in the file; `nil` if it can't be read.
         case alreadyRunning(pid: Int32?)
         /// The file can't be opened or written: a full or read-only disk, another owner.
         case unusable(path: String, reason: String)
@@ -34,7 +34,7 @@ package struct StateLock: ~Copyable, Sendable {
             let digits = text.prefix(max(0, count)).prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
             throw .alreadyRunning(pid: Int32(String(decoding: digits, as: UTF8.self)))
         }
-        // For whoever finds it taken. On a full disk the number is missing, the lock is not.
+        // For a daemon that finds the lock taken. On a full disk the process ID is missing, but the lock is held.
         let text = Array("\(getpid())\n".utf8)
         ftruncate(descriptor, 0)
         _ = Glibc.write(descriptor, text, text.count)

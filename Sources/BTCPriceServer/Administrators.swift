@@ -1,15 +1,15 @@
 import CLinux
 import Glibc
 
-/// Who may change the daemon: root, the daemon's own user, and a group. By the credentials that the kernel kept at the connection
-/// (SO_PEERCRED and SO_PEERGROUPS, unix(7)): the supplementary groups count too.
+/// Who may change the daemon: root, the daemon's own user, and a group. The kernel's credentials of the connection decide
+/// (SO_PEERCRED and SO_PEERGROUPS, unix(7)), supplementary groups included.
 package struct Administrators: Sendable, Hashable {
     private let uid: UInt32
     private let gid: UInt32?
 
     /// - Parameters:
-    ///   - uid: The daemon's own user; by default this process's.
-    ///   - group: The group's name. Where there is none of that name, nobody is in it.
+    ///   - uid: The daemon's own user; the default is this process's.
+    ///   - group: The group's name. If the group does not exist, it has no members.
     package init(uid: UInt32? = nil, group: String? = nil) {
         self.uid = uid ?? geteuid()
         gid = group.flatMap(Self.groupID)
@@ -20,7 +20,7 @@ package struct Administrators: Sendable, Hashable {
         self.gid = gid
     }
 
-    /// Whether the client behind a connection is one of them.
+    /// Whether the client of a connection is an administrator.
     func include(peerOf descriptor: Int32) -> Bool {
         guard let (uid, gid) = Self.credentials(of: descriptor) else { return false }
         if include(uid: uid, groups: [gid]) { return true }
@@ -37,7 +37,7 @@ package struct Administrators: Sendable, Hashable {
     }
 
     private static func supplementaryGroups(of descriptor: Int32) -> [UInt32] {
-        // The most that a process may have is 65,536 (NGROUPS_MAX, sysconf(3)).
+        // A process has at most 65,536 groups (NGROUPS_MAX, sysconf(3)).
         var groups = [UInt32](repeating: 0, count: 64)
         while true {
             let count = clinux_peer_groups(descriptor, &groups, groups.count)

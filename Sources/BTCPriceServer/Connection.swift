@@ -3,33 +3,33 @@ import BTCPriceAPI
 import CLinux
 import Varlink
 
-/// What a connection does, as a pure value: framing, the order of replies, the queue, the watch and the limits.
+/// The protocol state of a connection, as a pure value: framing, the order of replies, the queue, the watch and the limits.
 ///
-/// It is given what was read and asked for what to write; the loop does both.
+/// It takes the bytes that were read and provides the bytes to write. The loop does the I/O.
 struct Connection {
-    /// What the loop is to do for a connection beside reading and writing.
+    /// What the loop has to do for a connection besides reading and writing.
     enum Request: Equatable {
-        /// Have it answered elsewhere; ``Connection/answered(_:)`` takes the reply.
+        /// Handle the call outside the loop; ``Connection/answered(_:at:)`` takes the reply.
         case ask(PriceCall)
-        /// Enter it among the watchers; ``Connection/watch(_:version:)`` takes the current state.
+        /// Add it to the watchers; ``Connection/watch(_:version:at:)`` takes the current state.
         case watch
     }
 
-    /// What a client is waited for.
+    /// What the server waits for the client to do.
     enum Patience {
-        /// A call.
+        /// Send a call.
         case idle
-        /// The rest of a call.
+        /// Complete a call.
         case message
-        /// That it reads.
+        /// Read its replies.
         case write
     }
 
     private enum Mode {
         case calls
-        /// An answer is on its way. Replies come in the order of the calls, so nothing else is looked at.
+        /// A call is pending. Replies keep the order of the calls, so no other call is processed.
         case asking(replyWanted: Bool)
-        /// A watch never ends by itself, so calls behind it are never answered.
+        /// A watch never ends by itself, so later calls are never processed.
         case watching
     }
 
@@ -42,14 +42,14 @@ struct Connection {
     private var lastIsState = false
     private var inputHasEnded = false
     private var isBroken = false
-    /// Whether there are calls that were read and not looked at, since replies pile up. Until they are nothing more is read.
+    /// Whether received calls are unprocessed because too many replies are queued. Until they are processed, nothing more is read.
     private var isHeldBack = false
     private var seen: UInt64 = 0
-    /// Since when the client is waited for, `CLOCK_BOOTTIME` in milliseconds.
+    /// When the current wait for the client began, `CLOCK_BOOTTIME` in milliseconds.
     private var since: Int64
 
     /// - Parameters:
-    ///   - limits: What the client is granted.
+    ///   - limits: The limits for the client.
     ///   - now: `CLOCK_BOOTTIME`, milliseconds.
     init(limits: ServerLimits, at now: Int64) {
         mostWaiting = limits.queuedBytes
@@ -57,13 +57,13 @@ struct Connection {
         since = now
     }
 
-    // MARK: What the loop asks
+    // MARK: State for the loop
 
     var isWatching: Bool {
         if case .watching = mode { true } else { false }
     }
 
-    /// Whether more input is wanted. Not while replies pile up, nor while a call is under way: then the client waits.
+    /// Whether to read more input. False while too many replies are queued or a call is pending: the client has to wait.
     var wantsInput: Bool {
         guard case .calls = mode else { return false }
         return !inputHasEnded && !isBroken && !isHeldBack && waiting <= mostWaiting
@@ -71,7 +71,7 @@ struct Connection {
 
     var wantsOutput: Bool { !queue.isEmpty }
 
-    /// Whether there is nothing left to do for this client.
+    /// Whether nothing is left to do, so that the connection can be closed.
     var isFinished: Bool {
         guard queue.isEmpty else { return false }
         if isBroken { return true }
@@ -79,25 +79,25 @@ struct Connection {
         return true
     }
 
-    /// Hands out the bytes to write next, of which there are some (``wantsOutput``).
+    /// Calls `body` with the bytes to write next. Requires ``wantsOutput``.
     func withOutput<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         queue[0].withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[headOffset...])) }
     }
 
-    /// The events of epoll(7) that matter.
+    /// The epoll(7) events to register for.
     var interest: UInt32 { (wantsInput ? clinux_in : 0) | (wantsOutput ? clinux_out : 0) }
 
-    /// Whether calls were read that can be looked at now.
+    /// Whether received input can be processed now.
     var hasCallsWaiting: Bool { queue.isEmpty && input.count > 0 }
 
-    /// What it is waited for now; `nil` while there is nothing to wait for, or an answer of ours.
+    /// What the server waits for now; `nil` during a pending call, and during a watch with nothing to send.
     var patience: Patience? {
         if !queue.isEmpty { return .write }
         guard case .calls = mode else { return nil }
         return input.count > 0 ? .message : .idle
     }
 
-    /// What the client has taken too long for, if it has.
+    /// What the client has taken too long for; `nil` if nothing.
     func overdue(_ limits: ServerLimits, at now: Int64) -> Patience? {
         guard let patience, let timeout = limits.timeout(patience), now - since >= timeout.wholeMilliseconds else {
             return nil
@@ -105,23 +105,23 @@ struct Connection {
         return patience
     }
 
-    // MARK: What the loop tells
+    // MARK: Events from the loop
 
-    /// Bytes were read.
+    /// Processes bytes that were read.
     mutating func received(_ bytes: ArraySlice<UInt8>, replies: inout ReplyCache, at boottime: Int64) -> Request? {
-        // The first bytes of a call: from here on it has to come to its end.
+        // The first bytes of a call: ``ServerLimits/messageTimeout`` starts here.
         if input.count == 0 { since = boottime }
         input.append(bytes)
         defer { input.detach() }
         return proceed(replies: &replies, at: boottime)
     }
 
-    /// The client has shut down its sending side. It still gets its replies.
+    /// Records that the client has shut down its sending side. It still gets its replies.
     mutating func inputEnded() {
         inputHasEnded = true
     }
 
-    /// This many bytes of ``output`` were written.
+    /// Records that `count` bytes of ``withOutput(_:)`` were written.
     mutating func wrote(_ count: Int, at boottime: Int64) {
         since = boottime
         waiting -= count
@@ -129,7 +129,7 @@ struct Connection {
         guard let head = queue.first, headOffset == head.count else { return }
         headOffset = 0
         if queue.count == 1 {
-            // A watcher waits a second for the next one, and ten thousand of them hold ten thousand empty buffers.
+            // The next state comes a second later. Ten thousand watchers would hold ten thousand empty buffers.
             queue.removeAll(keepingCapacity: !isWatching)
             lastIsState = false
         } else {
@@ -137,11 +137,11 @@ struct Connection {
         }
     }
 
-    /// Looks at what was read before, now that there is room or an answer.
+    /// Processes input received earlier, after replies were written or a pending call completed.
     mutating func proceed(replies: inout ReplyCache, at boottime: Int64) -> Request? {
         while case .calls = mode, !isBroken {
             guard waiting <= mostWaiting else {
-                // Only where there is something that it holds back.
+                // Count it only if there is input to hold back.
                 if !isHeldBack, input.count > 0 {
                     replies.counts.heldBack += 1
                     isHeldBack = true
@@ -156,7 +156,7 @@ struct Connection {
                 since = boottime
                 if let request = take(call, replies: &replies, at: boottime) { return request }
             } catch {
-                // As systemd does: no reply, the connection ends. What was answered before is still sent.
+                // As in systemd: no reply, and the connection ends. Replies already queued are still sent.
                 isBroken = true
                 if error == input.tooLong { replies.counts.tooLong += 1 }
             }
@@ -164,8 +164,8 @@ struct Connection {
         return nil
     }
 
-    /// The client has gone. What it sent last is looked at for what changes the daemon: that needs nobody who is told.
-    /// - Returns: Such calls, in their order.
+    /// Reads the last calls of a client that has closed the connection. Those that change the daemon need no reply.
+    /// - Returns: The calls that change the daemon, in order.
     mutating func lastOrders(_ bytes: ArraySlice<UInt8>) -> [PriceCall] {
         guard !isWatching, !isBroken else { return [] }
         input.append(bytes)
@@ -174,17 +174,17 @@ struct Connection {
             while let message = try input.next() {
                 let call = try Call(decoding: message)
                 guard case .success(let read)? = PriceCall.read(call) else { continue }
-                // Calls behind a watch are never looked at.
+                // Calls after a watch are never processed.
                 if read == .watchPrice { break }
                 if read.changesTheDaemon { orders.append(read) }
             }
         } catch {
-            // As it would have ended the connection.
+            // The same error would have ended the connection.
         }
         return orders
     }
 
-    /// What it asked for is answered.
+    /// Completes the pending call with its reply.
     mutating func answered(_ reply: Reply, at boottime: Int64) {
         guard case .asking(let replyWanted) = mode else { return }
         mode = .calls
@@ -192,22 +192,23 @@ struct Connection {
         if replyWanted { send(reply.encoded()) }
     }
 
-    /// It is a watcher from now on, and this is the current state.
+    /// Makes the connection a watcher and queues the current state.
     mutating func watch(_ bytes: [UInt8], version: UInt64, at boottime: Int64) {
         mode = .watching
         since = boottime
-        // Nothing more is read: what lay there need not be held.
+        // Nothing more is read, so drop the received input.
         input = MessageBuffer(limit: 0)
         seen = version
         send(bytes)
         lastIsState = true
     }
 
-    /// A new state for a watcher. One that it has not begun to read is replaced: it gets the newest next, not a backlog.
+    /// Queues a new state for a watcher. It replaces a queued state that is not partly sent: the client gets the newest, not a
+    /// backlog.
     mutating func publish(_ bytes: [UInt8], version: UInt64, at boottime: Int64) {
         guard isWatching, version > seen else { return }
         seen = version
-        // What lies there already is what it is waited for.
+        // If output is queued, the write timeout already runs.
         if queue.isEmpty { since = boottime }
         let lastIsUntouched = queue.count > 1 || headOffset == 0
         if lastIsState, lastIsUntouched, let last = queue.last {

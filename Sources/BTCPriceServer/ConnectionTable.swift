@@ -1,14 +1,14 @@
-/// The connections by their descriptors, with the counts that the limits are about.
+/// The connections by descriptor, and the counts for the limits.
 struct ConnectionTable {
-    /// A connection with what the loop keeps beside it.
+    /// A connection with the loop's data about it.
     struct Slot {
         var connection: Connection
         /// The events it is registered for.
         var interest: UInt32
-        /// Makes the answer it waits for.
+        /// Handles the pending call.
         var answer: Task<Void, Never>?
         let uid: UInt32
-        /// Tells connections apart that had the same descriptor one after the other.
+        /// Distinguishes connections that had the same descriptor one after the other.
         let generation: UInt32
 
         fileprivate mutating func apply<Result>(_ body: (inout Slot) -> Result) -> Result { body(&self) }
@@ -18,21 +18,19 @@ struct ConnectionTable {
     private var countByUser: [UInt32: Int] = [:]
     private var generation: UInt32 = 0
 
-    /// How many there are.
     private(set) var count = 0
 
-    /// How many users have some.
+    /// The number of users with connections.
     var users: Int { countByUser.count }
 
-    /// How many a user has.
+    /// The number of connections of a user.
     func count(of uid: UInt32) -> Int {
         countByUser[uid, default: 0]
     }
 
-    /// The descriptors of all.
     var descriptors: [Int32] { slots.indices.filter { slots[$0] != nil }.map { Int32($0) } }
 
-    /// In place: no copy is made of what is only looked at.
+    /// Accesses the slot in place, without a copy.
     subscript(descriptor: Int32) -> Slot? {
         _read {
             if Int(descriptor) < slots.count { yield slots[Int(descriptor)] } else { yield nil }
@@ -43,14 +41,14 @@ struct ConnectionTable {
         }
     }
 
-    /// Does something with a connection in place; `nil` where there is none.
+    /// Calls `body` with a connection's slot in place; `nil` if there is none.
     mutating func with<Result>(_ descriptor: Int32, _ body: (inout Slot) -> Result) -> Result? {
         guard Int(descriptor) < slots.count else { return nil }
         return slots[Int(descriptor)]?.apply(body)
     }
 
     /// Adds a connection.
-    /// - Returns: Its tag, which no other connection has while this one lives.
+    /// - Returns: Its tag, unique among the open connections.
     mutating func add(_ connection: Connection, descriptor: Int32, uid: UInt32, interest: UInt32) -> UInt64 {
         let missing = Int(descriptor) + 1 - slots.count
         if missing > 0 { slots.append(contentsOf: repeatElement(nil, count: missing)) }
@@ -62,7 +60,6 @@ struct ConnectionTable {
         return Self.tag(descriptor, generation)
     }
 
-    /// Removes a connection.
     mutating func remove(_ descriptor: Int32) {
         guard let slot = self[descriptor] else { return }
         slots[Int(descriptor)] = nil
@@ -71,12 +68,12 @@ struct ConnectionTable {
         countByUser[slot.uid] = left > 0 ? left : nil
     }
 
-    /// The tag of a connection that is there.
+    /// The tag of an open connection.
     func tag(of descriptor: Int32) -> UInt64 {
         Self.tag(descriptor, self[descriptor]?.generation ?? 0)
     }
 
-    /// The descriptor that a tag stands for; `nil` if its connection has ended since.
+    /// The descriptor of a tag; `nil` if its connection has ended.
     func descriptor(of tag: UInt64) -> Int32? {
         let descriptor = Int32(truncatingIfNeeded: tag)
         guard descriptor >= 0, self[descriptor]?.generation == UInt32(tag >> 32) else { return nil }

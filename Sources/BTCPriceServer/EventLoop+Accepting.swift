@@ -2,10 +2,10 @@ import BTCPriceCore
 import CLinux
 import Glibc
 
-/// How clients come and go.
+/// Accepting and closing connections.
 extension EventLoop {
     mutating func accept() {
-        // A few at a time: whoever connects without end must not keep the others waiting.
+        // At most 64 at a time: a client that connects continuously must not block the others.
         for _ in 0..<64 {
             let descriptor = clinux_accept(environment.listener.descriptor)
             if descriptor >= 0 {
@@ -15,7 +15,7 @@ extension EventLoop {
             switch errno {
             case EAGAIN, EINTR, ECONNABORTED: return
             default:
-                // EMFILE and its like: level-triggered, it would be reported without end.
+                // EMFILE and the like: the level-triggered event would be reported endlessly.
                 environment.report(.acceptFailed(reason: systemError(errno)))
                 acceptAgainAt = boottime + Self.acceptPause
                 _ = clinux_remove(epoll, environment.listener.descriptor)
@@ -56,14 +56,14 @@ extension EventLoop {
             environment.inbox.leaveWatcher()
             environment.activity.watcherLeft(at: boottime)
         }
-        // Nobody is left to tell: a fetch that no other client waits for ends here.
+        // No reply can be delivered: a fetch that no other client waits for ends here.
         table[descriptor]?.answer?.cancel()
         table.remove(descriptor)
         close(descriptor)
         if acceptAgainAt != nil { resumeAccepting() }
     }
 
-    /// Ends the connections whose clients have taken too long.
+    /// Closes the connections that exceeded a timeout.
     mutating func sweep() {
         if table.count > 0, let sweepAt, boottime < sweepAt { return }
         guard table.count > 0, let period = replies.limits.sweepPeriod else {

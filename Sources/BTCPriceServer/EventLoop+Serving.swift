@@ -4,11 +4,11 @@ import CLinux
 import Glibc
 import Varlink
 
-/// How clients are served.
+/// Reading calls, handling them and writing replies.
 extension EventLoop {
     mutating func serve(_ event: clinux_event, _ buffer: inout [UInt8]) {
         guard let descriptor = table.descriptor(of: event.tag) else { return }
-        // Both directions are shut: whatever it still asked for, nobody is left to tell.
+        // Both directions are shut, so no reply can be delivered.
         if event.events & (clinux_hup | clinux_err) != 0 {
             carryOutLastOrders(descriptor, &buffer)
             drop(descriptor)
@@ -20,7 +20,7 @@ extension EventLoop {
 
     private mutating func readInput(_ descriptor: Int32, _ buffer: inout [UInt8]) {
         guard table.with(descriptor, { $0.connection.wantsInput }) == true else { return }
-        // Once: whoever sends without end gets its turns like everybody else.
+        // Only once, so that a client that sends continuously takes turns with the others.
         let count = buffer.withUnsafeMutableBytes { recv(descriptor, $0.baseAddress, $0.count, 0) }
         if count > 0 {
             environment.inbox.refresh(&replies)
@@ -32,10 +32,10 @@ extension EventLoop {
         } else if count == 0 {
             table[descriptor]?.connection.inputEnded()
         }
-        // Else there is nothing, or a signal came between: the next turn tells.
+        // Otherwise there was no data, or a signal interrupted the call. The next turn reads again.
     }
 
-    /// What a client sent and closed behind, as one does that wants no reply.
+    /// Carries out the last calls of a client that closed the connection without waiting for a reply.
     private mutating func carryOutLastOrders(_ descriptor: Int32, _ buffer: inout [UInt8]) {
         let count = buffer.withUnsafeMutableBytes { recv(descriptor, $0.baseAddress, $0.count, 0) }
         let orders = table.with(descriptor) {
@@ -43,7 +43,7 @@ extension EventLoop {
         }
         guard let orders, !orders.isEmpty, environment.administrators.include(peerOf: descriptor) else { return }
         let (counts, uid) = (clientCounts, table[descriptor]?.uid ?? .max)
-        // Behind the one that is under way, which the end of the connection is not to cut short then.
+        // After the pending call, which must then not be cancelled when the connection ends.
         let before = table[descriptor]?.answer
         table[descriptor]?.answer = nil
         Task { [environment] in
@@ -72,7 +72,7 @@ extension EventLoop {
         }
     }
 
-    /// Has a call answered elsewhere.
+    /// Has a call handled outside the loop, or refuses it.
     private mutating func ask(_ call: PriceCall, _ descriptor: Int32) {
         let tag = table.tag(of: descriptor)
         let uid = table[descriptor]?.uid ?? .max
@@ -80,7 +80,7 @@ extension EventLoop {
             environment.inbox.answer(tag, of: nil, .permissionDenied)
             return
         }
-        // Not for those of an administrator: however busy others keep it, it can be paused.
+        // Not for an administrator's calls: the daemon can be paused however busy other clients keep it.
         let limits = replies.limits
         let isOver = pending >= limits.pendingCalls || pendingOfUser[uid, default: 0] >= limits.pendingCallsPerUser
         guard call.changesTheDaemon || !isOver else {
@@ -117,20 +117,20 @@ extension EventLoop {
             idle: overdue.idle, slowMessages: overdue.message, slowReaders: overdue.write)
     }
 
-    /// What writing has come to.
+    /// The result of writing.
     private enum Written {
         case asMuchAsPossible
-        /// There is room for calls that were read before.
+        /// All output is written, and received calls can be processed.
         case callsWait
         case failed
     }
 
-    /// Writes what can be written, and asks for the events that matter from here on.
+    /// Writes as much as possible and registers for the events needed next.
     mutating func flush(_ descriptor: Int32) {
         var written = write(descriptor)
         while case .callsWait = written {
             takeCallsReadBefore(descriptor)
-            // Without a reply, what is left is the beginning of a call.
+            // If there is no reply yet, the remaining input can't be processed now.
             guard table[descriptor]?.connection.wantsOutput == true else { break }
             written = write(descriptor)
         }

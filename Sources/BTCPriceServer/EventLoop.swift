@@ -4,10 +4,10 @@ import CLinux
 import Glibc
 import Varlink
 
-/// The epoll loop: it owns every connection and runs on a thread of its own. Nothing in it is shared, the inbox apart. Here is what it
-/// goes through; how clients come and go, and how they are served, are files of their own.
+/// The epoll loop. It owns every connection and runs on its own thread. Only the inbox is shared. This file holds the loop itself;
+/// accepting and serving are in files of their own.
 struct EventLoop: ~Copyable {
-    /// What the loop needs from outside.
+    /// The loop's dependencies.
     struct Environment: Sendable {
         let listener: ListeningSocket
         let inbox: Inbox
@@ -24,7 +24,7 @@ struct EventLoop: ~Copyable {
 
     static let listenerTag = UInt64.max
     private static let inboxTag = UInt64.max - 1
-    /// How long accepting pauses once the descriptors are used up, unless a connection ends before, milliseconds.
+    /// How long accepting pauses when file descriptors run out, milliseconds. It resumes earlier if a connection ends.
     static let acceptPause: Int64 = 1000
 
     let environment: Environment
@@ -32,19 +32,19 @@ struct EventLoop: ~Copyable {
     var replies: ReplyCache
     var table = ConnectionTable()
     var watchers = Watchers()
-    /// The state that is on its way to the watchers.
+    /// The state being sent to the watchers.
     var fanOut: (bytes: [UInt8], version: UInt64)?
-    /// Until when accepting pauses, `CLOCK_BOOTTIME` in milliseconds.
+    /// When accepting resumes, `CLOCK_BOOTTIME` in milliseconds.
     var acceptAgainAt: Int64?
     var mustStop = false
     var refused: (inAll: Int64, ofUser: Int64) = (0, 0)
-    /// The price calls that are known to ``ClientActivity``.
+    /// The price calls already reported to ``ClientActivity``.
     var toldPriceCalls: Int64 = 0
-    /// `CLOCK_BOOTTIME` in milliseconds when the events came that are being looked at.
+    /// When the events being processed arrived, `CLOCK_BOOTTIME` in milliseconds.
     var boottime: Int64
-    /// When the connections are looked at for one that has taken too long.
+    /// When connections are next checked for timeouts, `CLOCK_BOOTTIME` in milliseconds.
     var sweepAt: Int64?
-    /// The calls that are being answered elsewhere, in all and by user.
+    /// The calls being handled outside the loop, in total and by user.
     var pending = 0
     var pendingOfUser: [UInt32: Int] = [:]
     var overdue: (idle: Int64, message: Int64, write: Int64) = (0, 0, 0)
@@ -59,7 +59,7 @@ struct EventLoop: ~Copyable {
         guard clinux_add(epoll, environment.listener.descriptor, clinux_in, Self.listenerTag) == 0,
             clinux_add(epoll, environment.inbox.wakeDescriptor, clinux_in, Self.inboxTag) == 0
         else {
-            // The deinitialiser closes what is open by now.
+            // The deinitializer closes the descriptors opened so far.
             throw SocketError("cannot watch the socket: \(systemError(errno))")
         }
     }
@@ -74,10 +74,10 @@ struct EventLoop: ~Copyable {
         var buffer = [UInt8](repeating: 0, count: 16 * 1024)
         while !mustStop {
             let ready = Int(max(0, clinux_wait(epoll, &events, Int32(events.count), timeout)))
-            // Once for all of them: they are answered within the same millisecond.
+            // Read once for all events: they are handled within the same millisecond.
             boottime = environment.now().boottime
             if let acceptAgainAt, boottime >= acceptAgainAt { resumeAccepting() }
-            // There may be more: what comes from us is not to wait behind any number of clients.
+            // There may be more events: publications and replies must not wait behind any number of clients.
             if ready == events.count { takeDelivery() }
             for index in 0..<ready {
                 switch events[index].tag {
@@ -90,11 +90,11 @@ struct EventLoop: ~Copyable {
             continueFanOut(atMost: replies.limits.watchersPerTurn)
             sweep()
         }
-        // What some watchers have seen all are to see.
+        // A state that some watchers have received must reach all of them.
         continueFanOut(atMost: .max)
     }
 
-    /// How long there is nothing to do but for events, milliseconds; -1 for ever.
+    /// The timeout of epoll_wait(2), milliseconds; -1 for none.
     var timeout: Int32 {
         if fanOut != nil { return 0 }
         let next = min(acceptAgainAt ?? .max, sweepAt ?? .max)
@@ -123,7 +123,7 @@ struct EventLoop: ~Copyable {
             flush(descriptor)
         }
         for (state, version) in delivery.fanOut {
-            // A tick that comes before everybody has the last one: nobody may miss a tick over our slicing.
+            // Finish the previous fan-out first: no watcher may miss a tick because of the slices.
             continueFanOut(atMost: .max)
             let bytes = ReplyCache.reply(state.told(at: boottime), instance: environment.instance, continues: true)
             fanOut = (bytes, version)

@@ -4,13 +4,13 @@ import Glibc
 import Synchronization
 import Varlink
 
-/// Brings publications, answers and orders from anywhere to the loop's thread.
+/// Passes publications, replies and commands from any thread to the loop's thread.
 final class Inbox: Sendable {
-    /// What has come in since the loop looked last.
+    /// What has arrived since the loop last took a delivery.
     struct Delivery {
         /// States for the watchers, in order.
         var fanOut: [(state: PriceState, version: UInt64)] = []
-        /// Replies to fetches, by the connection that asked.
+        /// Replies to pending calls, by connection.
         var answers: [(connection: UInt64, uid: UInt32?, reply: Reply)] = []
         var beat: UInt64 = 0
         var limits: ServerLimits?
@@ -25,11 +25,11 @@ final class Inbox: Sendable {
         var isSignalled = false
     }
 
-    /// Readable when the loop has something to look at.
+    /// Readable if there is a delivery for the loop.
     let wakeDescriptor: Int32
     private let contents = Mutex(Contents())
     private let beaten = Atomic<UInt64>(0)
-    /// The version in ``contents``, to be looked at without the lock.
+    /// The version in ``contents``, readable without the lock.
     private let version = Atomic<UInt64>(0)
 
     init() throws(SocketError) {
@@ -41,7 +41,7 @@ final class Inbox: Sendable {
         close(wakeDescriptor)
     }
 
-    /// Shows a state. Without watchers nobody is woken for it: the next call finds it.
+    /// Publishes a state. Without watchers the loop is not woken: the next call finds the state.
     func publish(_ state: PriceState, toWatchers: Bool) {
         deliver { contents in
             contents.state = state
@@ -53,7 +53,7 @@ final class Inbox: Sendable {
         }
     }
 
-    /// - Parameter uid: Whose call it was; `nil` for one that was refused, and never counted as pending.
+    /// - Parameter uid: The caller's user; `nil` for a call that was refused and never counted as pending.
     func answer(_ connection: UInt64, of uid: UInt32?, _ reply: Reply) {
         deliver { contents in
             contents.delivery.answers.append((connection, uid, reply))
@@ -75,7 +75,7 @@ final class Inbox: Sendable {
         }
     }
 
-    /// Asks the loop for a sign of life.
+    /// Requests a sign of life from the loop.
     func ping(_ number: UInt64) {
         deliver { contents in
             contents.delivery.beat = number
@@ -83,12 +83,12 @@ final class Inbox: Sendable {
         }
     }
 
-    /// The number of the last ``ping(_:)`` that the loop has answered.
+    /// The number of the last ``ping(_:)`` that the loop has processed.
     var lastBeat: UInt64 { beaten.load(ordering: .acquiring) }
 
     // MARK: The loop's side
 
-    /// Brings `board` up to date.
+    /// Updates `replies` to the newest state.
     func refresh(_ replies: inout ReplyCache) {
         guard version.load(ordering: .acquiring) != replies.version else { return }
         let newer = contents.withLock { contents in
@@ -97,7 +97,7 @@ final class Inbox: Sendable {
         if let (state, version) = newer { replies.show(state, version: version) }
     }
 
-    /// Counts one watcher more, and brings `board` up to date in the same moment: no state falls between the two.
+    /// Counts one more watcher and updates `replies` under the same lock, so that no state is missed.
     func enterWatcher(_ replies: inout ReplyCache) {
         let (state, version) = contents.withLock { contents in
             contents.watchers += 1

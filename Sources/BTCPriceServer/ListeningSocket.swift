@@ -12,15 +12,15 @@ package struct SocketError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// A Unix-domain socket that listens, of our own or handed over by systemd.
+/// A listening Unix-domain socket, created here or passed by systemd.
 package struct ListeningSocket: Sendable {
     let descriptor: Int32
-    /// The file to remove at the end; `nil` where it is not ours.
+    /// The file to remove at the end; `nil` if the socket was inherited.
     let path: String?
-    /// Which file that was.
+    /// The file's device and inode.
     private let file: [UInt64]?
 
-    /// Takes over a socket that listens already. Its file is never removed.
+    /// Takes over a socket that is already listening. Its file is never removed.
     package init(inherited descriptor: Int32) {
         self.descriptor = descriptor
         path = nil
@@ -29,13 +29,13 @@ package struct ListeningSocket: Sendable {
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
     }
 
-    /// Listens at `path`, for every local user. A socket file that a dead daemon left there is replaced in one step, so
-    /// that there is no moment in which a client finds none.
+    /// Listens at `path`, for every local user. The socket file of a dead daemon is replaced atomically, so that clients always
+    /// find one.
     ///
-    /// The caller holds the state directory's lock: no other daemon of ours uses the path.
-    /// - Throws: ``SocketError`` if the path is too long, holds something else, or can't be written.
+    /// The caller holds the state directory's lock: no other btc-priced uses the path.
+    /// - Throws: ``SocketError`` if the path is too long, is already in use, or can't be written.
     package init(path: String) throws(SocketError) {
-        // By the process, so that two daemons that start at once don't take each other's.
+        // By process id, so that two daemons that start at once use different files.
         let temporary = "\(path).\(getpid())"
         guard let address = UnixSocketAddress(path: temporary), let final = UnixSocketAddress(path: path) else {
             let most = UnixSocketAddress.longestPath - (temporary.utf8.count - path.utf8.count)
@@ -67,11 +67,11 @@ package struct ListeningSocket: Sendable {
         file = Self.identity(of: path)
     }
 
-    /// Whether clients find it: its file is where it was put. Always, for one that was taken over.
+    /// Whether clients can find it: its file is unchanged. Always true for an inherited socket.
     package var isInPlace: Bool { path == nil || file == Self.identity(of: path ?? "") }
 
     func shutDown() {
-        // Not one that somebody else has put there since.
+        // Do not remove a file that another program has put there.
         if let path, file == Self.identity(of: path) { unlink(path) }
         close(descriptor)
     }
@@ -85,12 +85,12 @@ package struct ListeningSocket: Sendable {
         let probe = clinux_unix_socket()
         guard probe >= 0 else { return false }
         defer { close(probe) }
-        // EAGAIN: its backlog is full, so it is alive.
+        // EAGAIN: the backlog is full, so a program is listening.
         return address.withSocketAddress { connect(probe, $0, $1) } == 0 || errno == EAGAIN
     }
 }
 
-/// The system's word for an error number.
+/// The system's message for an error number.
 func systemError(_ number: Int32) -> String {
     String(cString: strerror(number))
 }

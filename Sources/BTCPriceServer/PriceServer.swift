@@ -5,9 +5,9 @@ import Glibc
 import Synchronization
 package import Varlink
 
-/// Answers the socket: an epoll loop on a thread of its own.
+/// Serves the Unix socket: an epoll loop on its own thread.
 package final class PriceServer: Sendable {
-    /// Answers a call that the held price does not answer: for whom, and with what the loop knows of its clients.
+    /// Handles a call that needs more than the cached price. `uid` is the client's user, `clients` the loop's counts.
     package typealias Answer = @Sendable (_ call: PriceCall, _ uid: UInt32, _ clients: ClientCounts) async -> Reply
 
     private enum Phase {
@@ -25,16 +25,16 @@ package final class PriceServer: Sendable {
     private let phase: Mutex<Phase>
 
     /// - Parameters:
-    ///   - listener: Where clients connect. The server closes it.
-    ///   - instance: Changes at every start of the daemon.
-    ///   - limits: What clients are granted.
-    ///   - now: Reads the clock that a reply's freshness is judged by.
-    ///   - activity: Is told when a client wants a price.
-    ///   - administrators: Who may change the daemon. Others never get such a call to `answer`.
-    ///   - answer: Answers the calls that the held price does not.
-    ///   - wake: Called when a client comes for whom the activity says that it is waited.
-    ///   - report: Tells the operator; called on the loop's thread, must not block.
-    /// - Throws: ``SocketError`` if the system grants no descriptor.
+    ///   - listener: The socket that clients connect to. The server closes it.
+    ///   - instance: An identifier that changes at every start of the daemon.
+    ///   - limits: The limits for clients.
+    ///   - now: The clock that decides whether a reply is fresh.
+    ///   - activity: Records when a client wants a price.
+    ///   - administrators: Who may change the daemon. Such calls from other users never reach `answer`.
+    ///   - answer: Handles the calls that need more than the cached price.
+    ///   - wake: Called when a client wants a price while the ticks wait for a client.
+    ///   - report: Reports an event to the operator. Called on the loop's thread; must not block.
+    /// - Throws: ``SocketError`` if the system provides no descriptor.
     package init(
         listener: ListeningSocket, instance: String, limits: ServerLimits = .fitting(), now: @escaping TimeSource,
         activity: ClientActivity, administrators: Administrators = Administrators(), answer: @escaping Answer,
@@ -50,8 +50,8 @@ package final class PriceServer: Sendable {
                     activity: activity, administrators: administrators, answer: answer, wake: wake, report: report)))
     }
 
-    /// Starts the thread. Clients that connected before are answered now.
-    /// - Throws: ``SocketError`` if the system grants no descriptor or no thread.
+    /// Starts the thread. Clients that connected before are served now.
+    /// - Throws: ``SocketError`` if the system provides no descriptor or no thread.
     package func start() throws(SocketError) {
         try phase.withLock { phase throws(SocketError) in
             guard case .new(let environment) = phase else { return }
@@ -66,26 +66,26 @@ package final class PriceServer: Sendable {
         }
     }
 
-    /// Shows `state` to whoever asks from now on, and to the watchers where `toWatchers` is true.
+    /// Replies to calls with `state` from now on, and sends it to the watchers if `toWatchers` is true.
     package func publish(_ state: PriceState, toWatchers: Bool) {
         inbox.publish(state, toWatchers: toWatchers)
     }
 
-    /// Has other limits hold from now on. Connections that are open stay.
+    /// Applies new limits. Open connections stay open.
     package func change(_ limits: ServerLimits) {
         inbox.change(limits)
     }
 
-    /// Asks the loop for a sign of life; ``lastBeat`` becomes `number` once it has given it.
+    /// Requests a sign of life from the loop, which sets ``lastBeat`` to `number`.
     /// - Parameter number: Counts up from 1.
     package func ping(_ number: UInt64) {
         inbox.ping(number)
     }
 
-    /// The number of the last ``ping(_:)`` that the loop has answered; 0 before.
+    /// The number of the last ``ping(_:)`` that the loop has processed; 0 before.
     package var lastBeat: UInt64 { inbox.lastBeat }
 
-    /// Ends every connection and the thread, and removes the socket's file where it is ours. Returns when that is done.
+    /// Closes every connection, ends the thread and removes the socket's file if it is the server's own. Returns when this is done.
     package func stop() {
         let stopped: Phase = phase.withLock { phase in
             defer { phase = .stopped }

@@ -2,36 +2,34 @@ import BTCPriceCore
 import BTCPriceAPI
 import Varlink
 
-/// What all connections have done since the start.
+/// Counts over all connections since the start.
 struct CallCounts: Equatable {
-    /// Whole calls.
+    /// Complete calls.
     var calls: Int64 = 0
-    /// Those that want a price.
+    /// Calls that want a price.
     var priceCalls: Int64 = 0
-    /// Messages longer than they may be.
+    /// Messages above ``ServerLimits/messageBytes``.
     var tooLong: Int64 = 0
-    /// Clients whose next call had to wait, since they did not read.
+    /// Clients whose next call had to wait because they did not read.
     var heldBack: Int64 = 0
 }
 
-/// What all connections share: the limits, the counts, and the published state in the forms it is sent in, each encoded at most
-/// once.
+/// What all connections share: the limits, the counts and the published state. Each form of its reply is encoded at most once.
 struct ReplyCache {
-    /// Answers what every Varlink service is asked.
+    /// Replies to the calls of `org.varlink.service`.
     let service: ServiceInterface
-    /// What is granted.
+    /// The limits in force.
     var limits: ServerLimits
     private let instance: String
     private var state = PriceState.empty
-    /// Until when the encoded forms are true, `CLOCK_BOOTTIME` in milliseconds.
+    /// How long the encoded replies are valid, `CLOCK_BOOTTIME` in milliseconds.
     private var trueUntil = Int64.max
     private var single: [UInt8]?
     private var continued: [UInt8]?
 
-    /// What the connections have done.
     var counts = CallCounts()
 
-    /// Counts the states that were shown.
+    /// The version of the published state.
     private(set) var version: UInt64 = 0
 
     init(instance: String, service: ServiceInterface, limits: ServerLimits) {
@@ -40,7 +38,7 @@ struct ReplyCache {
         self.limits = limits
     }
 
-    /// Whether there is a price.
+    /// Whether the published state has a price.
     private(set) var holdsPrice = false
 
     mutating func show(_ state: PriceState, version: UInt64) {
@@ -50,10 +48,10 @@ struct ReplyCache {
         encodedAnew(until: state.freshUntil ?? .max)
     }
 
-    /// The reply to a call, its NUL included.
+    /// The reply to a call, NUL included.
     /// - Parameters:
     ///   - continues: Whether more replies follow.
-    ///   - boottime: The time of the reply, `CLOCK_BOOTTIME` in milliseconds: a fresh state may have grown old by then.
+    ///   - boottime: The time of the reply, `CLOCK_BOOTTIME` in milliseconds. A fresh state may be stale by then.
     mutating func reply(continues: Bool, at boottime: Int64) -> [UInt8] {
         if boottime > trueUntil { encodedAnew(until: .max) }
         if let bytes = continues ? continued : single { return bytes }
@@ -62,7 +60,7 @@ struct ReplyCache {
         return bytes
     }
 
-    /// Encodes a state as a reply, its NUL included.
+    /// Encodes a state as a reply, NUL included.
     static func reply(_ state: PriceState, instance: String, continues: Bool) -> [UInt8] {
         Reply.state(StateMessage(instance: instance, state: state), continues: continues).encoded()
     }

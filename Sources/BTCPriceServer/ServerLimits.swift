@@ -2,32 +2,32 @@ import BTCPriceCore
 import CLinux
 import Glibc
 
-/// What a server grants its clients, so that none can take it from the others.
+/// The limits for a server's clients, so that none can take the others' share.
 package struct ServerLimits: Sendable, Hashable {
-    /// Connections in all; the next one is closed.
+    /// Connections in total; the next one is closed.
     package var connections: Int
     /// Connections of one user; the next one is closed.
     package var connectionsPerUser: Int
-    /// The longest message a client may send, bytes. Calls of this interface take less than a hundred. Past it the connection ends.
+    /// The longest message from a client, bytes. Calls of this interface take less than a hundred. A longer message ends the
+    /// connection.
     package var messageBytes: Int
-    /// Replies waiting for a client that pipelines calls without reading; past it no further call of it is read, bytes.
+    /// Queued replies for a client that pipelines calls without reading, bytes. Above this no further call is read.
     package var queuedBytes: Int
-    /// Calls in all that wait for an answer which is not at hand, as of a fetch; the next one gets the error `Busy`, unless
-    /// it is an administrator's to pause or resume.
+    /// Pending calls in total, such as fetches. The next one gets the error `Busy`, unless it is an administrator's call that
+    /// changes the daemon.
     package var pendingCalls: Int
-    /// How long a connection may be without a call, unless it watches; `nil` for ever. Then it is closed.
+    /// How long a connection may go without a call, unless it watches; `nil` for no limit. Then it is closed.
     package var idleTimeout: Duration?
-    /// How long a call may take from its first byte to its last; `nil` for ever. Then the connection is closed.
+    /// How long a call may take from its first byte to its last; `nil` for no limit. Then the connection is closed.
     package var messageTimeout: Duration?
-    /// How long a client may leave its replies lying; `nil` for ever. Then the connection is closed.
+    /// How long a client may leave its replies unread; `nil` for no limit. Then the connection is closed.
     package var writeTimeout: Duration?
-    /// The socket's own send buffer (SO_SNDBUF), bytes. Small, since what lies in it is old by the time a slow reader gets
-    /// to it: with the default a stopped `watch` had 167 old replies ahead of the newest.
+    /// The socket's send buffer (SO_SNDBUF), bytes. It is small because a slow reader gets its contents late: with the default a
+    /// stopped `watch` had 167 old replies ahead of the newest.
     var sendBufferBytes: Int32
-    /// Watchers served in one turn of the loop, so that a call in between does not wait for all of them.
+    /// Watchers served in one turn of the loop, so that a call does not wait for all of them.
     var watchersPerTurn: Int
 
-    /// Limits of which those that are not given are the defaults.
     package init(
         connections: Int, connectionsPerUser: Int, messageBytes: Int = 8 * 1024, queuedBytes: Int = 16 * 1024,
         pendingCalls: Int = 4096, idleTimeout: Duration? = .seconds(600), messageTimeout: Duration? = .seconds(30),
@@ -45,11 +45,11 @@ package struct ServerLimits: Sendable, Hashable {
         self.watchersPerTurn = watchersPerTurn
     }
 
-    /// The file descriptors that a daemon has use for.
+    /// The soft limit that ``raiseDescriptors()`` aims for.
     private static let usefulDescriptors: rlim_t = 32_768
 
-    /// Raises this process's soft limit on file descriptors towards what it has use for. The usual one of 1024 is for programs that
-    /// use select(2) (systemd.exec(5), LimitNOFILE=); under the unit it is high enough already.
+    /// Raises this process's soft limit on file descriptors to 32,768 or the hard limit, if lower. The usual 1024 is for programs
+    /// that use select(2) (systemd.exec(5), LimitNOFILE=). Under the unit the limit is already high enough.
     package static func raiseDescriptors() {
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         var limit = rlimit()
@@ -58,27 +58,27 @@ package struct ServerLimits: Sendable, Hashable {
         setrlimit(resource, &limit)
     }
 
-    /// The limits that fit this process: three quarters of the file descriptors it may have, of which one user gets three
-    /// quarters, as in systemd's sd-varlink.
+    /// The limits that fit this process: three quarters of its file descriptors, and for one user three quarters of that, as in
+    /// systemd's sd-varlink.
     package static func fitting() -> ServerLimits {
         let connections = max(16, min(descriptors, 1 << 20) / 4 * 3)
         return ServerLimits(connections: connections, connectionsPerUser: connections / 4 * 3)
     }
 
-    /// How many files this process may have open.
+    /// How many files this process may have open; 1024 if unknown.
     package static var descriptors: Int {
         var limit = rlimit()
         return getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0
             ? Int(clamping: limit.rlim_cur) : 1024
     }
 
-    /// With fewer files the daemon can't work: it has some twenty of its own, and sources and clients need theirs.
+    /// The daemon can't work with fewer: it needs about twenty itself, and sources and clients need theirs.
     package static let fewestDescriptors = 64
 
-    /// How many calls of one user may wait for an answer: three quarters of all, so that others find room.
+    /// Pending calls of one user: three quarters of the total, so that others find room.
     var pendingCallsPerUser: Int { pendingCalls - pendingCalls / 4 }
 
-    /// How long a connection may be as it is.
+    /// The timeout for what the server waits for; `nil` for none.
     func timeout(_ patience: Connection.Patience) -> Duration? {
         switch patience {
         case .idle: idleTimeout
@@ -87,24 +87,24 @@ package struct ServerLimits: Sendable, Hashable {
         }
     }
 
-    /// How often the connections are looked at for one that has taken too long: then each is found within a quarter more than its
-    /// time. `nil` where none can.
+    /// How often connections are checked for timeouts, so that each ends at most a quarter of its timeout late. `nil` if there are
+    /// no timeouts.
     var sweepPeriod: Duration? {
         [idleTimeout, messageTimeout, writeTimeout].compactMap(\.self).min().map { max(.milliseconds(100), $0 / 4) }
     }
 }
 
-/// Who asks, and which limits were hit since the start: what the loop knows of its clients.
+/// The loop's counts of its clients, and of the limits hit since the start.
 package struct ClientCounts: Sendable, Hashable {
     /// Open connections.
     package var connections = 0
-    /// Users who have some.
+    /// Users with open connections.
     package var users = 0
     /// Connections that watch.
     package var watchers = 0
     /// Calls since the start.
     package var calls: Int64 = 0
-    /// The limits that are in force.
+    /// The limits in force.
     package var limits: ServerLimits
     /// Connections refused because of ``ServerLimits/connections``.
     package var refused: Int64 = 0
@@ -124,12 +124,12 @@ package struct ClientCounts: Sendable, Hashable {
     package var slowReaders: Int64 = 0
 }
 
-/// Something about the socket that is worth telling an operator.
+/// A socket event to report to the operator.
 package enum ServerEvent: Sendable, Hashable {
-    /// A connection was refused since there are too many in all.
+    /// A connection was refused because there are too many in total.
     case tooManyConnections(limit: Int)
-    /// A connection was refused since its user has too many.
+    /// A connection was refused because its user has too many.
     case tooManyConnectionsOfUser(uid: UInt32, limit: Int)
-    /// No connection can be accepted for the moment. The ticks go on.
+    /// No connection can be accepted at present. The ticks continue.
     case acceptFailed(reason: String)
 }

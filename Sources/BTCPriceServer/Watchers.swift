@@ -1,17 +1,16 @@
-/// The watchers, and how far a state has come on its way to them: a pure value.
+/// The watchers and the progress of a fan-out: a pure value.
 ///
-/// A fan-out serves them in slices, and meanwhile they come and go. Nobody may be missed and nobody served twice, so those
-/// who have the state stay in front of those who have not. Every operation takes the same time, however many there are.
+/// A fan-out serves the watchers in slices, while others enter and leave. None may be missed or served twice, so watchers that have
+/// the state stay in front of those that do not. Every operation takes constant time.
 struct Watchers {
     private var order: [Int32] = []
-    /// By descriptor: the place in `order`, or -1.
+    /// The index in `order` by descriptor, or -1.
     private var places: [Int32] = []
     private var served = 0
 
-    /// How many there are.
     var count: Int { order.count }
 
-    /// Adds one, behind the others.
+    /// Adds a watcher at the end.
     mutating func enter(_ descriptor: Int32) {
         let missing = Int(descriptor) + 1 - places.count
         if missing > 0 { places.append(contentsOf: repeatElement(-1, count: missing)) }
@@ -19,8 +18,8 @@ struct Watchers {
         order.append(descriptor)
     }
 
-    /// Takes one out.
-    /// - Returns: Whether it was one.
+    /// Removes a watcher.
+    /// - Returns: Whether it was a watcher.
     mutating func leave(_ descriptor: Int32) -> Bool {
         guard Int(descriptor) < places.count, places[Int(descriptor)] >= 0 else { return false }
         var hole = Int(places[Int(descriptor)])
@@ -35,12 +34,12 @@ struct Watchers {
         return true
     }
 
-    /// Begins a fan-out: everybody is to be served.
+    /// Starts a fan-out to all watchers.
     mutating func beginFanOut() {
         served = 0
     }
 
-    /// The next one to serve; `nil` when everybody has been.
+    /// The next watcher to serve; `nil` if all are served.
     mutating func nextToServe() -> Int32? {
         guard served < order.count else { return nil }
         defer { served += 1 }

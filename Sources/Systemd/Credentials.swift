@@ -1,24 +1,24 @@
 import Glibc
 
-/// Secrets that systemd hands to the service as files (systemd.exec(5), LoadCredential=).
+/// Secrets that systemd passes to the service as files (systemd.exec(5), LoadCredential=).
 package struct Credentials: Sendable {
-    /// A credential that is there but can't be read.
+    /// A credential that exists but can't be read.
     package struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
         /// What is wrong.
         package let description: String
     }
 
-    /// The longest secret that is taken, bytes.
+    /// The longest secret accepted, bytes.
     private static let longest = 4096
     private let directory: String?
 
-    /// - Parameter environment: The process's environment; `CREDENTIALS_DIRECTORY` is looked at.
+    /// - Parameter environment: The process's environment, for `CREDENTIALS_DIRECTORY`.
     package init(environment: [String: String]) {
         directory = environment["CREDENTIALS_DIRECTORY"]
     }
 
-    /// The secret of this name without the white space around it; `nil` where there is none, or an empty one.
-    /// - Throws: ``Failure`` where it can't be read, or is too long.
+    /// The secret with this name, without surrounding white space; `nil` if it is missing or empty.
+    /// - Throws: ``Failure`` if it can't be read or is too long.
     package func secret(_ name: String) throws(Failure) -> String? {
         guard let directory else { return nil }
         let path = "\(directory)/\(name)"

@@ -2,12 +2,12 @@ import CSystemd
 import Glibc
 package import Logging
 
-/// Writes log entries to the journal, natively (sd_journal_sendv(3)): priority, message, and each metadata value as a field of
-/// its own, so that `journalctl BTC_SOURCE=binance` works.
+/// Writes log entries to the journal in its native format (sd_journal_sendv(3)): priority, message, and each metadata value as its
+/// own field, so that `journalctl BTC_SOURCE=binance` works.
 package struct JournalLogHandler: LogHandler {
-    /// The lowest level that is written.
+    /// The lowest level written.
     package var logLevel: Logger.Level = .info
-    /// Fields of every entry.
+    /// Fields added to every entry.
     package var metadata: Logger.Metadata = [:]
 
     private let identifier: String
@@ -17,8 +17,8 @@ package struct JournalLogHandler: LogHandler {
         self.identifier = identifier
     }
 
-    /// Whether standard error is the journal (systemd.exec(5), `$JOURNAL_STREAM`): it names the stream's device and inode, so that
-    /// a redirection is noticed.
+    /// Whether standard error is the journal (systemd.exec(5), `$JOURNAL_STREAM`). The variable holds the stream's device and
+    /// inode, so a redirection is detected.
     package static func isConnected(environment: [String: String]) -> Bool {
         guard let stream = environment["JOURNAL_STREAM"] else { return false }
         var status = stat()
@@ -42,13 +42,13 @@ package struct JournalLogHandler: LogHandler {
         }
         var bytes = fields.map { Array($0.utf8) }
         withVectors(&bytes[...], []) { vectors in
-            // A full journal or none at all: there is nowhere left to say so.
+            // If the journal is full or missing, the error can't be reported anywhere.
             _ = sd_journal_sendv(vectors, Int32(vectors.count))
         }
     }
 
-    /// Fields are upper-case letters, digits and underscores; those of the daemon begin with `BTC_`. The message's id has a name that
-    /// the journal knows (systemd.journal-fields(7)).
+    /// Field names are upper-case letters, digits and underscores. The daemon's begin with `BTC_`. `MESSAGE_ID` is the journal's
+    /// own name (systemd.journal-fields(7)).
     private static func fieldName(_ key: String) -> String {
         if key == "MESSAGE_ID" { return key }
         return "BTC_" + String(key.uppercased().map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
@@ -65,7 +65,7 @@ package struct JournalLogHandler: LogHandler {
 }
 
 extension Logger.Level {
-    /// syslog(3)'s number. The journal has no finer level than debug.
+    /// The syslog(3) priority. The journal has no finer level than debug.
     var journalPriority: Int {
         switch self {
         case .trace, .debug: 7

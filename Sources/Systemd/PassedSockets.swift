@@ -1,18 +1,18 @@
 import CSystemd
 import Glibc
 
-/// Sockets that systemd has opened for the service (sd_listen_fds(3)).
+/// Sockets that systemd opened for the service (sd_listen_fds(3)).
 package enum PassedSockets {
-    /// What was passed can't be used.
+    /// The passed sockets can't be used.
     package struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
         /// What is wrong and what to do.
         package let description: String
     }
 
-    /// The listening Unix-domain stream socket that systemd passed; `nil` where it passed none.
-    /// - Throws: ``Failure`` where it passed something else, or more than one.
+    /// The listening Unix-domain stream socket that systemd passed; `nil` if it passed none.
+    /// - Throws: ``Failure`` if it passed something else, or more than one.
     package static func listeningStream() throws(Failure) -> Int32? {
-        // The variables stay: a child does not inherit the descriptors, and nothing else reads them.
+        // The variables stay set: a child does not inherit the descriptors, and nothing else reads them.
         let count = sd_listen_fds(0)
         guard count != 0 else { return nil }
         guard count > 0 else {

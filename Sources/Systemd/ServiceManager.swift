@@ -1,40 +1,40 @@
 import CSystemd
 import Glibc
 
-/// Tells systemd how the service is (sd_notify(3)). Without systemd every call is without effect.
+/// Reports the service's state to systemd (sd_notify(3)). Without systemd, calls have no effect.
 package struct ServiceManager: Sendable {
-    /// How often systemd expects a sign of life; `nil` where it expects none (sd_watchdog_enabled(3)).
+    /// How often systemd expects a sign of life; `nil` if it expects none (sd_watchdog_enabled(3)).
     package let watchdogInterval: Duration?
 
-    /// Reads what systemd asks for from the environment.
+    /// Reads systemd's settings from the environment.
     package init() {
         var microseconds: UInt64 = 0
         watchdogInterval = sd_watchdog_enabled(0, &microseconds) > 0 ? .microseconds(microseconds) : nil
     }
 
-    /// The service is up, and this is how it is.
+    /// Reports that the service is up, with its status line.
     package func ready(status: String) {
         notify("READY=1\nSTATUS=\(Self.oneLine(status))")
     }
 
-    /// It takes a new configuration; ``ready(status:)`` follows (sd_notify(3), RELOADING=1).
+    /// Reports a reload of the configuration; ``ready(status:)`` follows (sd_notify(3), RELOADING=1).
     package func reloading() {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         notify("RELOADING=1\nMONOTONIC_USEC=\(time.tv_sec * 1_000_000 + time.tv_nsec / 1000)")
     }
 
-    /// How it is, for `systemctl status`.
+    /// Sets the status line of `systemctl status`.
     package func status(_ text: String) {
         notify("STATUS=\(Self.oneLine(text))")
     }
 
-    /// A sign of life.
+    /// Sends a sign of life to the watchdog.
     package func alive() {
         notify("WATCHDOG=1")
     }
 
-    /// The service is going down. Final.
+    /// Reports that the service is stopping. This is final.
     package func stopping() {
         notify("STOPPING=1")
     }
@@ -43,7 +43,7 @@ package struct ServiceManager: Sendable {
         _ = sd_notify(0, state)
     }
 
-    /// A status is one line; a second one would be taken for another field.
+    /// A status is one line: a second line would be read as another field.
     private static func oneLine(_ text: String) -> String {
         String(text.map { $0.isNewline ? " " : $0 })
     }

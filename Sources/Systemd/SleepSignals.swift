@@ -1,9 +1,9 @@
 import CSystemd
 import Dispatch
 
-/// Tells when the machine is about to sleep and when it is awake again: logind's `PrepareForSleep` (org.freedesktop.login1(5)).
+/// Reports when the machine is about to sleep and when it has woken: logind's `PrepareForSleep` (org.freedesktop.login1(5)).
 ///
-/// On a thread of its own that waits for nothing else: it costs no wake-up between the two.
+/// Runs on its own thread, which waits for nothing else, so it causes no wake-ups in between.
 package final class SleepSignals: Sendable {
     private let handler: @Sendable (_ isAboutToSleep: Bool) -> Void
 
@@ -12,10 +12,10 @@ package final class SleepSignals: Sendable {
         self.handler = handler
     }
 
-    /// Begins to listen. Where there is no bus nothing is told, and where it goes away, the machine is told to be awake: whoever
-    /// waits for that would wait for ever.
+    /// Starts listening. Without a bus, the handler is never called. If the bus goes away, the handler is called with false:
+    /// otherwise a caller would wait forever for the machine to wake.
     package func start() {
-        // On another thread, since a start must not wait for the bus.
+        // On another thread, because the start must not wait for the bus.
         DispatchQueue(label: "io.btcpriced.sleep-signals").async { self.run() }
     }
 
@@ -32,7 +32,7 @@ package final class SleepSignals: Sendable {
             if processed > 0 { continue }
             guard processed == 0, sd_bus_wait(bus, .max) >= 0 else { break }
         }
-        // The clocks have to do from here on.
+        // From here on, a sleep is detected from the clocks.
         handler(false)
     }
 

@@ -1,16 +1,16 @@
 import Glibc
 package import Logging
 
-/// Writes log entries to standard error, one line each: for a terminal, and wherever systemd does not run the daemon.
+/// Writes log entries to standard error, one line each: for a terminal, and for a daemon that runs without systemd.
 package struct StandardErrorLogHandler: LogHandler {
-    /// The lowest level that is written.
+    /// The lowest level written.
     package var logLevel: Logger.Level = .info
-    /// Not shown: lines are for people, and the message says it all.
+    /// Not shown: lines are for people, and the message is complete.
     package var metadata: Logger.Metadata = [:]
 
     private let identifier: String
 
-    /// - Parameter identifier: Stands in front of every line.
+    /// - Parameter identifier: The prefix of every line.
     package init(identifier: String) {
         self.identifier = identifier
     }
@@ -25,7 +25,7 @@ package struct StandardErrorLogHandler: LogHandler {
     package func log(event: LogEvent) {
         let word = event.level >= .warning ? "\(event.level): " : ""
         let line = Array("\(identifier): \(word)\(event.message)\n".utf8)
-        // Nobody reads it: there is nowhere left to say so.
+        // If standard error is closed, the error can't be reported anywhere.
         _ = write(STDERR_FILENO, line, line.count)
     }
 }

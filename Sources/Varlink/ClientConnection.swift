@@ -2,13 +2,13 @@ import Glibc
 
 /// A blocking connection to a service's Unix-domain socket.
 package struct ClientConnection: ~Copyable {
-    /// The longest reply that is taken, bytes.
+    /// The longest reply accepted, bytes.
     private static let longestReply = 1 << 20
 
     private let descriptor: Int32
     /// The socket's file.
     package let path: String
-    /// How long a daemon may leave us waiting, at the connection and at each call.
+    /// The longest wait for the service, when connecting and at each call.
     package let timeout: Duration
 
     private var input = MessageBuffer(limit: ClientConnection.longestReply)
@@ -16,9 +16,9 @@ package struct ClientConnection: ~Copyable {
     /// Connects.
     /// - Parameters:
     ///   - path: The socket's file.
-    ///   - timeout: How long a daemon may leave us waiting, at the connection and at each call.
-    /// - Throws: ``ClientError/unreachable(path:reason:)`` or ``ClientError/timedOut(path:)``; after ``ClientError/interrupted`` it can
-    ///   be tried again.
+    ///   - timeout: The longest wait for the service, when connecting and at each call.
+    /// - Throws: ``ClientError/unreachable(path:reason:)`` or ``ClientError/timedOut(path:)``. After ``ClientError/interrupted``
+    ///   the caller can try again.
     package init(path: String, timeout: Duration = .seconds(5)) throws(ClientError) {
         descriptor = try Self.connected(path, timeout: timeout)
         self.path = path
@@ -29,13 +29,13 @@ package struct ClientConnection: ~Copyable {
         close(descriptor)
     }
 
-    /// Sends a call. ``reply(timeout:interruption:outlet:)`` gives what comes back, in the order of the calls; nothing comes for one that is
-    /// `oneway`.
+    /// Sends a call. ``reply(timeout:interruption:outlet:)`` returns the replies, in the order of the calls. A `oneway` call has no
+    /// reply.
     package func send(_ call: Call) throws(ClientError) {
         try send(call.encoded())
     }
 
-    /// Sends a call that is encoded already, its NUL included.
+    /// Sends an encoded call, NUL included.
     package func send(_ bytes: [UInt8]) throws(ClientError) {
         var sent = 0
         while sent < bytes.count {
@@ -48,19 +48,19 @@ package struct ClientConnection: ~Copyable {
         }
     }
 
-    /// The next reply, an error of the service's among them.
+    /// The next reply, which may be an error of the service.
     /// - Parameters:
     ///   - timeout: How long to wait for it.
-    ///   - interruption: A descriptor; when it becomes readable, the wait ends with ``ClientError/interrupted``. -1 for none.
-    ///   - outlet: A descriptor that is written to; when its reader is gone, the wait ends with ``ClientError/interrupted``, too.
-    /// - Throws: ``ClientError``. After ``ClientError/interrupted``, which a signal brings too, it can be called again.
+    ///   - interruption: A descriptor. When it becomes readable, the wait ends with ``ClientError/interrupted``. -1 for none.
+    ///   - outlet: A descriptor that is written to. When its reader is gone, the wait ends with ``ClientError/interrupted``, too.
+    /// - Throws: ``ClientError``. After ``ClientError/interrupted``, which a signal causes too, it can be called again.
     package mutating func reply(
         timeout: Duration, interruption: Int32 = -1, outlet: Int32 = -1
     ) throws(ClientError) -> Reply {
         try decoded(try message(timeout: timeout, interruption: interruption, outlet: outlet))
     }
 
-    /// The next reply's bytes, without their NUL; ``decoded(_:)`` reads them. Otherwise as ``reply(timeout:interruption:outlet:)``.
+    /// The next reply's bytes, without the NUL, for ``decoded(_:)``. Otherwise as ``reply(timeout:interruption:outlet:)``.
     package mutating func message(
         timeout: Duration, interruption: Int32 = -1, outlet: Int32 = -1
     ) throws(ClientError) -> ArraySlice<UInt8> {
@@ -69,7 +69,7 @@ package struct ClientConnection: ~Copyable {
         while true {
             if let message = try received() { return message }
             let (seconds, attoseconds) = clock.now.duration(to: deadline).components
-            // Rounded up, but for a time-out of zero, which takes only what lies ready.
+            // Rounded up, except for a timeout of zero, which takes only what is ready.
             let left = timeout == .zero ? 0 : max(0, seconds * 1000 + attoseconds / 1_000_000_000_000_000 + 1)
             try waitForInput(milliseconds: Int32(clamping: left), interruption: interruption, outlet: outlet)
             try readInput()
@@ -78,13 +78,13 @@ package struct ClientConnection: ~Copyable {
 
     /// Sends a call and waits for its reply.
     /// - Returns: The reply's parameters.
-    /// - Throws: ``ClientError``; ``ClientError/refused(error:reason:)`` where the service replies with an error.
+    /// - Throws: ``ClientError``; ``ClientError/refused(error:reason:)`` if the service replies with an error.
     package mutating func call(_ call: Call) throws(ClientError) -> JSONValue {
         try send(call)
         return try reply(timeout: timeout).result()
     }
 
-    /// Reads a reply.
+    /// Decodes a reply.
     /// - Throws: ``ClientError/unintelligible(path:reason:)``
     package func decoded(_ message: ArraySlice<UInt8>) throws(ClientError) -> Reply {
         do throws(MessageError) {
@@ -103,7 +103,7 @@ package struct ClientConnection: ~Copyable {
     }
 
     private func waitForInput(milliseconds: Int32, interruption: Int32, outlet: Int32) throws(ClientError) {
-        // poll(2) passes over a negative descriptor, and tells without being asked that a pipe's reader is gone.
+        // poll(2) ignores a negative descriptor, and always reports that a pipe's reader is gone.
         var pollers: InlineArray<3, pollfd> = [
             pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
             pollfd(fd: interruption, events: Int16(POLLIN), revents: 0), pollfd(fd: outlet, events: 0, revents: 0),
@@ -129,9 +129,9 @@ package struct ClientConnection: ~Copyable {
         }
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { throw .unreachable(path: path, reason: systemError(errno)) }
-        // What a client starts is not to keep the connection open.
+        // Child processes must not keep the connection open.
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-        // Where the backlog is full, connect(2) on a Unix socket waits as long as sending may take.
+        // If the backlog is full, connect(2) on a Unix socket waits up to the send timeout.
         let (seconds, attoseconds) = timeout.components
         var patience = timeval(tv_sec: Int(seconds), tv_usec: Int(attoseconds / 1_000_000_000_000))
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, socklen_t(MemoryLayout.size(ofValue: patience)))
@@ -149,7 +149,7 @@ package struct ClientConnection: ~Copyable {
 }
 
 extension Reply {
-    /// The parameters of a reply that is no error.
+    /// The parameters of a reply without an error.
     /// - Throws: ``ClientError/refused(error:reason:)``
     package func result() throws(ClientError) -> JSONValue {
         if let error { throw .refused(error: error, reason: parameters["reason"]?.stringValue) }

@@ -1,16 +1,16 @@
-/// Why a service gave no answer.
+/// Why a call to a service failed.
 package enum ClientError: Error, Sendable, Hashable {
-    /// Nobody listens at the path. `reason` is the system's word for it.
+    /// No service listens at the path. `reason` is the system's message.
     case unreachable(path: String, reason: String)
-    /// It did not answer in time.
+    /// The service did not reply in time.
     case timedOut(path: String)
-    /// It closed the connection.
+    /// The service closed the connection.
     case closed(path: String)
-    /// It answered with something that is not its interface's.
+    /// The reply does not match the interface.
     case unintelligible(path: String, reason: String)
-    /// It answered with an error: its fully qualified name, and the reason where one is given.
+    /// The service replied with an error: its fully qualified name, and the reason if given.
     case refused(error: String, reason: String?)
-    /// A signal came in while waiting.
+    /// A signal or the caller interrupted the wait.
     case interrupted
 }
 

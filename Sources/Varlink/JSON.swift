@@ -1,4 +1,4 @@
-/// A JSON value (RFC 8259) to be written. ``JSONValue`` is one that was read.
+/// A JSON value (RFC 8259) to write. ``JSONValue`` is a parsed one.
 ///
 /// Members keep their order, and numbers never pass through binary floating point.
 package enum JSON: Sendable, Hashable {
@@ -8,7 +8,7 @@ package enum JSON: Sendable, Hashable {
     case bool(Bool)
     /// A number without fraction and exponent that fits 64 bits.
     case integer(Int64)
-    /// Any other number, as it was written.
+    /// Any other number, as written.
     case number(String)
     /// A string.
     case string(String)
@@ -17,39 +17,37 @@ package enum JSON: Sendable, Hashable {
     /// An object.
     case object(JSONObject)
 
-    /// The string in it, if it is one.
+    /// The string; `nil` for any other value.
     package var stringValue: String? {
         if case .string(let value) = self { value } else { nil }
     }
 
-    /// The integer in it, if it is one.
+    /// The integer; `nil` for any other value.
     package var integerValue: Int64? {
         if case .integer(let value) = self { value } else { nil }
     }
 
-    /// The truth value in it, if it is one.
+    /// The truth value; `nil` for any other value.
     package var boolValue: Bool? {
         if case .bool(let value) = self { value } else { nil }
     }
 
-    /// The elements in it, if it is an array.
+    /// The elements of an array; `nil` for any other value.
     package var arrayValue: [JSON]? {
         if case .array(let value) = self { value } else { nil }
     }
 
-    /// The object in it, if it is one.
+    /// The object; `nil` for any other value.
     package var objectValue: JSONObject? {
         if case .object(let value) = self { value } else { nil }
     }
 }
 
-/// The members of a JSON object in their order; no name occurs twice.
+/// The members of a JSON object, in order. Names are unique.
 package struct JSONObject: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     /// A name with its value.
     package struct Member: Sendable, Hashable {
-        /// The name.
         package let name: String
-        /// The value.
         package var value: JSON
     }
 
@@ -59,12 +57,12 @@ package struct JSONObject: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     /// An object without members.
     package init() {}
 
-    /// The members in the order they are written in.
+    /// The members in the order of the literal.
     package init(dictionaryLiteral elements: (String, JSON)...) {
         for (name, value) in elements { self[name] = value }
     }
 
-    /// The value of a member. Setting `nil` removes it; a new one goes to the end.
+    /// The value of a member. Setting `nil` removes the member. A new member goes to the end.
     package subscript(name: String) -> JSON? {
         get { members.first { $0.name == name }?.value }
         set {
@@ -78,7 +76,7 @@ package struct JSONObject: Sendable, Hashable, ExpressibleByDictionaryLiteral {
         }
     }
 
-    /// Adds a member that is known to be new.
+    /// Adds a member whose name is known to be new.
     mutating func append(_ name: String, _ value: JSON) {
         members.append(Member(name: name, value: value))
     }

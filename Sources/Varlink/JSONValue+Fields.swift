@@ -1,4 +1,4 @@
-/// An object that is not as its definition says.
+/// An object that does not match its definition.
 package struct JSONFieldError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The field that is missing or wrong.
     package let field: String

@@ -1,31 +1,31 @@
 import Glibc
 
-/// A JSON value (RFC 8259) in the text it was read from.
+/// A parsed JSON value (RFC 8259), kept as text.
 ///
-/// Reading checks the whole text once and builds nothing: a value is its place in the text, and is decoded when it is needed. A lookup
-/// goes over the members from the first, which is fast for the small objects of this project.
+/// Parsing checks the whole text once and builds nothing: a value is a range of the text and is decoded on use. A lookup scans the
+/// members from the first, which is fast for the small objects of this project.
 ///
-/// Stricter than RFC 8259: a name that occurs twice in an object is an error, as in Varlink's specification.
+/// Stricter than RFC 8259: a duplicate name in an object is an error, as in Varlink's specification.
 package struct JSONValue: Sendable, Hashable {
-    /// The text of this value, without white space around it.
+    /// The text of this value, without surrounding white space.
     package let text: ArraySlice<UInt8>
 
-    /// A value within a text that was checked.
+    /// A value within checked text.
     fileprivate init(checked text: ArraySlice<UInt8>) {
         self.text = text
     }
 
-    /// Reads one JSON value that fills `bytes`, white space apart.
+    /// Parses one JSON value that fills `bytes`, except for surrounding white space.
     /// - Parameter bytes: UTF-8.
-    /// - Throws: ``JSONError`` for what RFC 8259 does not allow, for invalid UTF-8, for a name that occurs twice in an object, and for more
-    ///   than ``JSON/deepestNesting`` and ``JSON/mostMembers``.
+    /// - Throws: ``JSONError`` for text that RFC 8259 does not allow, invalid UTF-8, a duplicate name in an object, and text that
+    ///   exceeds ``JSON/deepestNesting`` or ``JSON/mostMembers``.
     package init(parsing bytes: ArraySlice<UInt8>) throws(JSONError) {
         var checker = JSONChecker()
         let range = try checker.document(bytes.span)
         text = bytes[bytes.startIndex + range.lowerBound..<bytes.startIndex + range.upperBound]
     }
 
-    /// A value that is written into a text of its own.
+    /// Encodes `json` as a text of its own.
     package init(_ json: JSON) {
         var bytes: [UInt8] = []
         json.write(to: &bytes)
@@ -37,7 +37,7 @@ package struct JSONValue: Sendable, Hashable {
     /// Whether it is `null`.
     package var isNull: Bool { first == UInt8(ascii: "n") }
 
-    /// `true` or `false`; `nil` if it is neither.
+    /// `true` or `false`; `nil` for any other value.
     package var boolValue: Bool? {
         switch first {
         case UInt8(ascii: "t"): true
@@ -46,7 +46,7 @@ package struct JSONValue: Sendable, Hashable {
         }
     }
 
-    /// The number in it as it is written; `nil` if it is none.
+    /// The number as written; `nil` for any other value.
     package var number: ArraySlice<UInt8>? {
         switch first {
         case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): text
@@ -54,7 +54,7 @@ package struct JSONValue: Sendable, Hashable {
         }
     }
 
-    /// A number without fraction and exponent that fits 64 bits; `nil` if it is none.
+    /// A number without fraction and exponent that fits 64 bits; `nil` for any other value.
     package var integerValue: Int64? {
         guard var digits = number else { return nil }
         let isNegative = digits.first == UInt8(ascii: "-")
@@ -71,12 +71,12 @@ package struct JSONValue: Sendable, Hashable {
         return value
     }
 
-    /// The text of a string between its quotation marks, escapes as they are written; `nil` if it is no string.
+    /// The text of a string between its quotation marks, with escapes as written; `nil` for any other value.
     package var rawString: ArraySlice<UInt8>? {
         first == UInt8(ascii: "\"") ? text[text.startIndex + 1..<text.endIndex - 1] : nil
     }
 
-    /// The string in it; `nil` if it is none.
+    /// The decoded string; `nil` for any other value.
     package var stringValue: String? {
         guard let raw = rawString else { return nil }
         guard raw.contains(UInt8(ascii: "\\")) else { return String(decoding: raw, as: UTF8.self) }
@@ -90,10 +90,10 @@ package struct JSONValue: Sendable, Hashable {
         return raw.contains(UInt8(ascii: "\\")) && raw.unescaped[...].isText(other)
     }
 
-    /// The value itself if it is an object; `nil` if it is none.
+    /// The value itself if it is an object; otherwise `nil`.
     package var objectValue: JSONValue? { first == UInt8(ascii: "{") ? self : nil }
 
-    /// The elements in it; `nil` if it is no array.
+    /// The elements of an array; `nil` for any other value.
     package var arrayValue: [JSONValue]? {
         guard first == UInt8(ascii: "[") else { return nil }
         var elements: [JSONValue] = []
@@ -102,7 +102,7 @@ package struct JSONValue: Sendable, Hashable {
         return elements
     }
 
-    /// The members of an object in their order; none if it is no object.
+    /// The members of an object, in order; empty for any other value.
     package var members: Members { Members(walk: Walk(self), isObject: first == UInt8(ascii: "{")) }
 
     /// The value of a member of an object; `nil` if there is none.
@@ -111,12 +111,11 @@ package struct JSONValue: Sendable, Hashable {
         return nil
     }
 
-    /// Goes over the members of an object.
+    /// Iterates over the members of an object.
     package struct Members: Sequence, IteratorProtocol {
         fileprivate var walk: Walk
         fileprivate let isObject: Bool
 
-        /// Whether there are none.
         package var isEmpty: Bool {
             var copy = self
             return copy.next() == nil
@@ -128,20 +127,20 @@ package struct JSONValue: Sendable, Hashable {
         }
     }
 
-    /// The place of the quotation mark that ends a string of checked text.
+    /// The position of the quotation mark that ends a string in checked text.
     private static func endOfString(_ bytes: Span<UInt8>, from start: Int) -> Int {
         var place = start
-        // There is one.
+        // Checked text has one.
         while bytes[unchecked: place] != UInt8(ascii: "\"") {
             place += bytes[unchecked: place] == UInt8(ascii: "\\") ? 2 : 1
         }
         return place
     }
 
-    /// Goes over the values in an array or object of checked text, names among them.
+    /// Iterates over the values in an array or object of checked text, names included.
     fileprivate struct Walk {
         private let text: ArraySlice<UInt8>
-        /// Bytes of the text that are behind.
+        /// Bytes already scanned.
         private var position = 1
 
         init(_ container: JSONValue) {
@@ -152,7 +151,7 @@ package struct JSONValue: Sendable, Hashable {
             let text = text
             let bytes = text.span
             var place = position
-            // Between two values stand a comma or colon and white space; the last byte is the closing bracket.
+            // Commas, colons and white space separate values. The last byte is the closing bracket.
             while place < bytes.count - 1, bytes[place].isBetweenValues { place += 1 }
             guard place < bytes.count - 1 else { return nil }
             let start = place
@@ -200,7 +199,7 @@ extension ArraySlice<UInt8> {
         }
     }
 
-    /// The bytes of a checked string with its escapes replaced.
+    /// The bytes of a checked string with its escapes decoded.
     fileprivate var unescaped: [UInt8] {
         var bytes: [UInt8] = []
         var rest = self
@@ -250,7 +249,7 @@ extension UInt8 {
 package struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
     /// What is wrong.
     package let reason: String
-    /// Bytes before the place where it went wrong.
+    /// The position of the error, bytes from the start.
     package let offset: Int
 
     /// `expected a value at byte 3`
@@ -261,7 +260,7 @@ package struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
 private struct JSONChecker {
     private var position = 0
 
-    /// - Returns: Where the one value lies.
+    /// - Returns: The range of the value.
     mutating func document(_ bytes: Span<UInt8>) throws(JSONError) -> Range<Int> {
         skipWhitespace(bytes)
         let start = position
@@ -276,7 +275,7 @@ private struct JSONChecker {
         JSONError(reason: reason, offset: position)
     }
 
-    /// The byte at the position; 0, which JSON text never has, at the end.
+    /// The byte at the position; at the end 0, which JSON text never contains.
     private func current(_ bytes: Span<UInt8>) -> UInt8 { position < bytes.count ? bytes[position] : 0 }
 
     private mutating func skipWhitespace(_ bytes: Span<UInt8>) {
@@ -362,7 +361,7 @@ private struct JSONChecker {
         guard position > start else { throw error(reason) }
     }
 
-    /// - Returns: Where the text between the quotation marks lies.
+    /// - Returns: The range of the text between the quotation marks.
     private mutating func string(_ bytes: Span<UInt8>) throws(JSONError) -> (Range<Int>, hasEscapes: Bool) {
         let start = position + 1
         var place = start
@@ -424,12 +423,12 @@ private struct JSONChecker {
     }
 }
 
-/// Finds a name that occurs twice in an object: by its bytes, since names that only look the same are two (RFC 8259, section 8.3).
+/// Finds a duplicate name in an object. It compares bytes, since names that only look the same differ (RFC 8259, section 8.3).
 private struct NamesOfObject {
     private(set) var count = 0
-    /// Where the first names lie; each new one is compared with each of them.
+    /// The ranges of the first names; each new name is compared with all of them.
     private var first = InlineArray<16, Range<Int>>(repeating: 0..<0)
-    /// All names, without escapes, once there are many or one has escapes.
+    /// All names, decoded, if there are more than 16 or one has escapes.
     private var all: Set<[UInt8]>?
 
     /// - Returns: Whether the name is new.
@@ -461,12 +460,12 @@ private struct NamesOfObject {
 }
 
 extension JSON {
-    /// How deep arrays and objects may nest. Bounds the stack that a hostile message can use.
+    /// The maximum nesting of arrays and objects. Limits the stack that a hostile message can use.
     static let deepestNesting = 32
-    /// How many members an object may have. Bounds the time that looking for a name takes.
+    /// The maximum number of members of an object. Limits the time of a lookup.
     static let mostMembers = 256
 
-    /// A value that was read, as one to write.
+    /// Converts a parsed value to one to write.
     package init(_ value: JSONValue) {
         if let bool = value.boolValue {
             self = .bool(bool)

@@ -3,7 +3,7 @@ extension JSON {
     package enum Layout {
         /// Without white space.
         case compact
-        /// For people: one member or element a line, two spaces a level, and ` : ` between name and value.
+        /// For people: one member or element per line, two spaces per level, and ` : ` between name and value.
         case lines
     }
 
@@ -14,7 +14,7 @@ extension JSON {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Appends the value as JSON text. Never contains a NUL.
+    /// Appends the value as JSON text, which never contains a NUL.
     package func write(to bytes: inout [UInt8], _ layout: Layout = .compact) {
         var writer = JSONWriter(layout: layout)
         swap(&writer.bytes, &bytes)
@@ -24,7 +24,7 @@ extension JSON {
 }
 
 extension JSONObject {
-    /// Appends the object as JSON text. Never contains a NUL.
+    /// Appends the object as JSON text, which never contains a NUL.
     package func write(to bytes: inout [UInt8], _ layout: JSON.Layout = .compact) {
         JSON.object(self).write(to: &bytes, layout)
     }

@@ -1,9 +1,8 @@
-/// Why a message is not one of Varlink's.
+/// Why a message is not valid Varlink.
 package struct MessageError: Error, Sendable, Hashable, CustomStringConvertible {
     /// What is wrong.
     package let reason: String
 
-    /// What is wrong.
     package var description: String { reason }
 
     init(_ reason: String) {
@@ -21,10 +20,9 @@ package struct Call: Sendable, Hashable {
     package var oneway: Bool
     /// More than one reply is wanted.
     package var more: Bool
-    /// The connection is to be handed over to another protocol.
+    /// The connection is to switch to another protocol.
     package var upgrade: Bool
 
-    /// A call of which every part is given.
     package init(
         method: String, parameters: JSONObject = [:], oneway: Bool = false, more: Bool = false, upgrade: Bool = false
     ) {
@@ -35,9 +33,9 @@ package struct Call: Sendable, Hashable {
         self.upgrade = upgrade
     }
 
-    /// Reads a call. As strict as systemd's implementation (sd-varlink.c): a message that is refused here ends the connection.
+    /// Decodes a call, as strictly as systemd (sd-varlink.c): an invalid message ends the connection.
     /// - Parameter bytes: One message, without its NUL.
-    /// - Throws: ``MessageError`` for bad JSON, an unknown key, a wrong type, and for two of the three flags at once.
+    /// - Throws: ``MessageError`` for invalid JSON, an unknown key, a wrong type, or two of the three flags at once.
     package init(decoding bytes: ArraySlice<UInt8>) throws(MessageError) {
         let message = try topLevel(bytes)
         (method, parameters, oneway, more, upgrade) = ("", .emptyObject, false, false, false)
@@ -62,12 +60,12 @@ package struct Call: Sendable, Hashable {
         }
     }
 
-    /// The interface that the method belongs to: what stands before its last dot; `nil` if there is none.
+    /// The method's interface: the part before the last dot; `nil` if there is no dot.
     package var interface: Substring? {
         method.utf8.lastIndex(of: UInt8(ascii: ".")).map { method[..<$0] }
     }
 
-    /// The call as bytes, its NUL included. Flags that are not set are left out.
+    /// The encoded call, NUL included. Flags that are not set are left out.
     package func encoded() -> [UInt8] {
         var bytes = Array("{\"method\":".utf8)
         JSON.string(method).write(to: &bytes)
@@ -89,16 +87,15 @@ package struct Reply: Sendable, Hashable {
     /// The error's fully qualified name, if the call failed.
     package var error: String?
 
-    /// A reply of which every part is given.
     package init(parameters: JSONObject = [:], continues: Bool = false, error: String? = nil) {
         self.parameters = JSONValue(.object(parameters))
         self.continues = continues
         self.error = error
     }
 
-    /// Reads a reply.
+    /// Decodes a reply.
     /// - Parameter bytes: One message, without its NUL.
-    /// - Throws: ``MessageError`` for bad JSON, an unknown key and a wrong type.
+    /// - Throws: ``MessageError`` for invalid JSON, an unknown key or a wrong type.
     package init(decoding bytes: ArraySlice<UInt8>) throws(MessageError) {
         let message = try topLevel(bytes)
         (parameters, continues) = (.emptyObject, false)
@@ -115,7 +112,7 @@ package struct Reply: Sendable, Hashable {
         }
     }
 
-    /// The reply as bytes, its NUL included. Exactly the keys that systemd's client accepts.
+    /// The encoded reply, NUL included, with exactly the keys that systemd's client accepts.
     package func encoded() -> [UInt8] {
         var bytes = Array("{".utf8)
         if let error {

@@ -1,11 +1,11 @@
 import Glibc
 
-/// Cuts a stream of bytes into messages at their NULs.
+/// Splits a stream of bytes into messages at the NULs.
 package struct MessageBuffer: Sendable {
     private var bytes: ArraySlice<UInt8> = []
-    /// How many of the bytes are known to hold no NUL.
+    /// How many leading bytes are known to hold no NUL.
     private var scanned = 0
-    /// Whether the bytes are the caller's.
+    /// Whether ``bytes`` is still the caller's memory.
     private var isShared = false
     private let limit: Int
 
@@ -14,13 +14,13 @@ package struct MessageBuffer: Sendable {
         self.limit = limit
     }
 
-    /// What ``next()`` throws for a message that is longer than the limit.
+    /// The error that ``next()`` throws for a message longer than the limit.
     package var tooLong: MessageError { MessageError("a message longer than \(limit) bytes") }
 
-    /// Bytes received and not yet handed out.
+    /// Bytes received and not yet returned.
     package var count: Int { bytes.count }
 
-    /// Takes in what was received. Nothing is copied while whole messages come; see ``detach()``.
+    /// Appends received bytes. Whole messages are not copied; see ``detach()``.
     package mutating func append(_ received: ArraySlice<UInt8>) {
         if bytes.isEmpty {
             (bytes, isShared) = (received, true)
@@ -29,8 +29,8 @@ package struct MessageBuffer: Sendable {
         }
     }
 
-    /// The next whole message, without its NUL.
-    /// - Throws: ``MessageError`` once a message is longer than the limit; the stream can't be used after that.
+    /// The next complete message, without its NUL; `nil` if there is none.
+    /// - Throws: ``MessageError`` if a message is longer than the limit. The stream can't be used after that.
     package mutating func next() throws(MessageError) -> ArraySlice<UInt8>? {
         let start = bytes.startIndex
         guard let end = firstNUL() else {
@@ -54,7 +54,7 @@ package struct MessageBuffer: Sendable {
         }
     }
 
-    /// Copies what is left of the received bytes, so that the caller can use their memory again.
+    /// Copies the remaining bytes, so that the caller can reuse their memory.
     package mutating func detach() {
         if isShared || bytes.isEmpty { (bytes, isShared) = (bytes.isEmpty ? [] : Array(bytes)[...], false) }
     }

@@ -1,20 +1,16 @@
-/// `org.varlink.service`, which every Varlink service offers (varlink.org, Service): who it is and what it can do.
+/// `org.varlink.service`, which every Varlink service implements (varlink.org, Service): it describes the service.
 package struct ServiceInterface: Sendable {
     /// `org.varlink.service`
     package static let name = "org.varlink.service"
 
-    /// The answer to `GetInfo`, its list of interfaces apart.
+    /// The reply to `GetInfo`, without its list of interfaces.
     package struct Info: Sendable, Hashable {
-        /// Who makes it.
         package var vendor: String
-        /// What it is.
         package var product: String
-        /// Its version.
         package var version: String
-        /// Where more is found.
+        /// Where to find more information.
         package var url: String
 
-        /// An answer of which every part is given.
         package init(vendor: String, product: String, version: String, url: String) {
             self.vendor = vendor
             self.product = product
@@ -27,8 +23,8 @@ package struct ServiceInterface: Sendable {
     private let descriptions: [(name: String, text: String)]
 
     /// - Parameters:
-    ///   - info: Who the service is.
-    ///   - descriptions: Its interfaces with their definitions, this one apart.
+    ///   - info: Describes the service.
+    ///   - descriptions: The names and definitions of its other interfaces.
     package init(info: Info, descriptions: [(name: String, text: String)]) {
         self.info = info
         self.descriptions = [(Self.name, Self.description)] + descriptions
@@ -36,7 +32,7 @@ package struct ServiceInterface: Sendable {
 
     /// Replies to a call to this interface.
     package func reply(to call: Call) -> Reply {
-        // A reply that is no error would mean that another protocol follows.
+        // A reply without an error would mean that another protocol follows.
         if call.upgrade { return .methodNotImplemented(call.method) }
         switch call.method {
         case "org.varlink.service.GetInfo":
@@ -118,7 +114,7 @@ extension Reply {
     }
 
     /// `org.varlink.service.InvalidParameter`
-    /// - Parameter parameter: Its name, a JSON string.
+    /// - Parameter parameter: The parameter's name, a JSON string.
     package static func invalidParameter(_ parameter: JSONValue) -> Reply {
         service("InvalidParameter", ["parameter": JSON(parameter)])
     }

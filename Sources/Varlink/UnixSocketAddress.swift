@@ -7,7 +7,7 @@ package struct UnixSocketAddress: Sendable {
 
     private let path: String
 
-    /// - Parameter path: The socket's file; `nil` comes back where it is empty, longer than ``longestPath`` or holds a NUL.
+    /// - Parameter path: The socket's file. The result is `nil` if it is empty, longer than ``longestPath`` or contains a NUL.
     package init?(path: String) {
         guard !path.isEmpty, path.utf8.count <= Self.longestPath, !path.utf8.contains(0) else { return nil }
         self.path = path

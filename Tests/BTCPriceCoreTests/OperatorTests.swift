@@ -259,7 +259,7 @@ import Testing
         _ = old.take(1, .tick)
         _ = old.ended(1, .failure(.rateLimited("HTTP 429", retryAfter: nil)), latency: .zero)
         #expect(new.registry.reports(at: now(), shown: []).map(\.use) == [.untried, .limited, .refused])
-        #expect(new.takeRestsChanged())
+        #expect(new.takeCooldownsChanged())
         // At another address it is another host.
         let elsewhere = Sources(
             [(PriceSource(name: "a", market: "m"), "https://mirror")], interval: .seconds(1), now: now, jitter: { 0 },

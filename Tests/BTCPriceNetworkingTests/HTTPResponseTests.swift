@@ -33,6 +33,7 @@ import Testing
             }
             return nil
         }
+        meter.reset()
         do {
             try channel.pipeline.syncOperations.addHandlers([
                 meter, HTTPRequestEncoder(), ByteToMessageHandler(HTTPResponseDecoder()),
@@ -161,6 +162,16 @@ import Testing
         #expect(answer(to: chunked + "10001\r\n", endlessly: "x") == "more than 65536")
         #expect(answer(to: chunked, endlessly: "0") == "more than 65536")
         #expect(answer(to: chunked + "0\r\n", endlessly: "x") == "more than 65536")
+    }
+
+    @Test func `a byte that nothing requested is an error`() throws {
+        let (channel, meter) = (EmbeddedChannel(), ResponseMeter())
+        try channel.pipeline.syncOperations.addHandler(meter)
+        #expect(throws: HTTPError.self) { try channel.writeInbound(ByteBuffer(string: "H")) }
+        meter.reset()
+        try channel.writeInbound(ByteBuffer(string: "HTTP/1.1 200 OK"))
+        meter.complete()
+        #expect(throws: HTTPError.self) { try channel.writeInbound(ByteBuffer(string: "H")) }
     }
 
     @Test func `the first header of a name is found, whatever its case`() {

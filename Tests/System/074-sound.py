@@ -38,7 +38,7 @@ def _():
     info = Varlink(place.socket).call("org.varlink.service.GetInfo")["parameters"]
     equal(info["url"], "man:btc-priced(8)")
     daemon.stop()
-    for path in [*ROOT.glob("packaging/**/*"), *ROOT.glob("docs/*"), ROOT / "README.md", *ROOT.glob("systemd/**/*")]:
+    for path in [*ROOT.glob("packaging/**/*"), *ROOT.glob("docs/*"), *ROOT.glob("*.md"), *ROOT.glob("systemd/**/*")]:
         if path.is_file():
             text = path.read_text(errors="replace").replace("io.btcpriced", "")
             assert "btcpriced." not in text and "Homepage:" not in text, path

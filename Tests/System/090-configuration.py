@@ -46,8 +46,8 @@ def _():
             ("[tick]\nintervall-ms = 5\n", "FILE, line 2: unknown key tick.intervall-ms (its value is 5)"),
             ("tick = = 5\n", "FILE, line 1, column "),
             # What TOMLKit's parser would be aborted by, were it built with its assertions.
-            ("a = 1979-05-27T:32:00\n", "FILE, line 1: a date or time, which no key takes"),
-            ("[[;]\n", "FILE, line 1: an array of tables, which no key takes")):
+            ("a = 1979-05-27T:32:00\n", "FILE, line 1: a date or time, which has no meaning here"),
+            ("[[;]\n", "FILE, line 1: an array of tables, which has no meaning here")):
         for arguments in ([], ["--check-config"]):
             result = with_file(text, *arguments)
             equal((result.status, result.out), (78, ""), text)

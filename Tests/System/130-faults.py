@@ -119,7 +119,7 @@ def see(case):
     lines += [f"status   {shown.status}"]
     if state.get("quote"):
         lines += [f"source   {state['quote']['source']}, {state['freshness']}"]
-    unwanted = ("Ready: ", "Stopped.", "which is not the exchange's own", "can't be asked at every tick", " began ")
+    unwanted = ("Ready: ", "Stopped.", "which is not the exchange's own", "can't be requested at every tick", " began ")
     lines += [
         "log      " + re.sub(r"^btc-priced(\[\d+\])?: ", "", line) for line in daemon.lines
         if not any(word in line for word in unwanted)]

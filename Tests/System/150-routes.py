@@ -416,7 +416,7 @@ def _():
     equal(state(place)["quote"]["source"], "binance")
     equal(first.requests()["binance"], 1, "requests to the first address")
     assert second.requests()["binance"] >= 3
-    assert daemon.said(f"HTTP 451, not served in this region; {second.urls['binance']} is asked from now on"), daemon.lines
+    assert daemon.said(f"HTTP 451, not served in this region; {second.urls['binance']} is used from now on"), daemon.lines
     daemon.stop()
 
 
@@ -469,7 +469,7 @@ def _():
     daemon = Daemon(place, simulator.urls, sources=("kraken", "bitstamp"))
     wait_until(lambda: state(place)["tick"] >= 3, what="three ticks")
     equal(state(place)["quote"]["source"], "bitstamp")
-    assert daemon.said("kraken can't be asked at every tick within its limit, only once in 1900 ms"), daemon.lines
+    assert daemon.said("kraken can't be requested at every tick within its limit, only once in 1900 ms"), daemon.lines
     daemon.stop()
     # With ticks that are slow enough it is the primary it was named as.
     slow = Daemon(place, simulator.urls, "--tick-interval-ms", "2000", sources=("kraken", "bitstamp"))

@@ -8,7 +8,7 @@ package struct PriceConnection: ~Copyable {
     /// Connects.
     /// - Parameters:
     ///   - path: The socket's file.
-    ///   - timeout: How long a daemon may leave us waiting, at the connection and at each call.
+    ///   - timeout: The longest wait for the daemon, when connecting and at each call.
     /// - Throws: ``ClientError/unreachable(path:reason:)`` or ``ClientError/timedOut(path:)``.
     package init(path: String, timeout: Duration = .seconds(5)) throws(ClientError) {
         connection = try ClientConnection(path: path, timeout: timeout)
@@ -17,14 +17,14 @@ package struct PriceConnection: ~Copyable {
     /// The socket's file.
     package var path: String { connection.path }
 
-    /// Asks for the price.
-    /// - Parameter policy: Where the answer may come from.
-    /// - Throws: ``ClientError``; ``ClientError/refused(error:reason:)`` where no source gave a price.
+    /// Requests the price.
+    /// - Parameter policy: Where the price may come from.
+    /// - Throws: ``ClientError``; ``ClientError/refused(error:reason:)`` if no source gave a price.
     package mutating func getPrice(_ policy: CachePolicy = .localFirst) throws(ClientError) -> StateMessage {
         try state(in: try call(PriceCall.getPrice(policy).call))
     }
 
-    /// Asks for the current state and every one after it; ``nextState(timeout:newestOnly:interruption:outlet:)`` gives them.
+    /// Requests the current and all later states; ``nextState(timeout:newestOnly:interruption:outlet:)`` returns them.
     package mutating func watch() throws(ClientError) {
         try connection.send(PriceCall.watchPrice.call)
     }
@@ -32,20 +32,20 @@ package struct PriceConnection: ~Copyable {
     /// The next state of a watch.
     /// - Parameters:
     ///   - timeout: How long to wait for it.
-    ///   - newestOnly: Of several that lie ready, only the last.
-    ///   - interruption: A descriptor; when it becomes readable, the wait ends with ``ClientError/interrupted``. -1 for none.
-    ///   - outlet: A descriptor that is written to; when its reader is gone, the wait ends with ``ClientError/interrupted``, too.
-    /// - Throws: ``ClientError``. After ``ClientError/interrupted``, which a signal brings too, it can be called again.
+    ///   - newestOnly: Returns only the last of several states that are ready.
+    ///   - interruption: A descriptor. When it becomes readable, the wait ends with ``ClientError/interrupted``. -1 for none.
+    ///   - outlet: A descriptor that is written to. When its reader is gone, the wait ends with ``ClientError/interrupted``, too.
+    /// - Throws: ``ClientError``. After ``ClientError/interrupted``, which a signal causes too, it can be called again.
     package mutating func nextState(
         timeout: Duration, newestOnly: Bool = false, interruption: Int32 = -1, outlet: Int32 = -1
     ) throws(ClientError) -> StateMessage {
         var message = try connection.message(timeout: timeout, interruption: interruption, outlet: outlet)
-        // What comes after an end of the connection is for the next call to find.
+        // If the connection has ended, the next call reports it.
         while newestOnly, let newer = try? connection.message(timeout: .zero) { message = newer }
         return try state(in: try connection.decoded(message).printableResult())
     }
 
-    /// Asks how the daemon is.
+    /// Requests the daemon's status.
     package mutating func getStatus() throws(ClientError) -> StatusMessage {
         let reply = try call(PriceCall.getStatus.call)
         return try read { () throws(JSONFieldError) in
@@ -53,7 +53,7 @@ package struct PriceConnection: ~Copyable {
         }
     }
 
-    /// Asks how the sources are, in the configured order.
+    /// Requests the sources' reports, in the configured order.
     package mutating func listSources() throws(ClientError) -> [SourceReport] {
         let reply = try call(PriceCall.listSources.call)
         return try read { () throws(JSONFieldError) in
@@ -61,21 +61,21 @@ package struct PriceConnection: ~Copyable {
         }
     }
 
-    /// Halts the ticks.
-    /// - Throws: ``ClientError``; ``ClientError/refused(error:reason:)`` for a user who may not.
+    /// Pauses the ticks.
+    /// - Throws: ``ClientError``; ``ClientError/refused(error:reason:)`` for a user without permission.
     package mutating func pause() throws(ClientError) {
         _ = try call(PriceCall.pause.call)
     }
 
-    /// Has the ticks run again. As ``pause()``.
+    /// Resumes the ticks. Errors are as for ``pause()``.
     package mutating func resume() throws(ClientError) {
         _ = try call(PriceCall.resume.call)
     }
 
-    /// Has the cooldowns forgotten that no exchange has asked for.
-    /// - Parameter source: Only of this one; `nil` for all.
-    /// - Returns: The sources that are asked again, and those that an exchange has told to stay away.
-    /// - Throws: ``ClientError``; ``ClientError/refused(error:reason:)`` for a user who may not, and for a source that is not configured.
+    /// Ends the cooldowns that no exchange has demanded.
+    /// - Parameter source: The source whose cooldown ends; `nil` for all.
+    /// - Returns: The sources that get requests again, and those whose cooldown an exchange has demanded.
+    /// - Throws: ``ClientError``; ``ClientError/refused(error:reason:)`` for a user without permission or an unknown source.
     package mutating func retry(_ source: String?) throws(ClientError) -> RetryResult {
         let reply = try call(PriceCall.retry(source).call)
         return try read { () throws(JSONFieldError) in
@@ -90,23 +90,23 @@ package struct PriceConnection: ~Copyable {
         }
     }
 
-    /// What came of a ``retry(_:)``.
+    /// The result of ``retry(_:)``.
     package struct RetryResult: Sendable {
-        /// A source that goes on resting.
+        /// A source that stays in cooldown.
         package struct Cooldown: Sendable {
             /// Its name.
             package let source: String
-            /// Until when.
+            /// When the cooldown ends.
             package let until: Timestamp
-            /// Why, in one line.
+            /// The reason, in one line.
             package let reason: String
         }
 
-        /// The sources that are asked again.
+        /// The sources that get requests again.
         package let retried: [String]
-        /// Those that an exchange has told to stay away.
+        /// The sources whose cooldown an exchange has demanded.
         package let kept: [Cooldown]
-        /// The reply as it came.
+        /// The reply as received.
         package let json: JSONValue
     }
 

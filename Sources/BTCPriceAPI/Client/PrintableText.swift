@@ -1,8 +1,8 @@
 import Varlink
 
 extension String {
-    /// The text with what a terminal would obey, or show elsewhere than it stands, written out: control characters (C0, DEL, C1) and those that
-    /// turn the direction or break the line (Unicode Standard Annex 9) become `\u{1b}`.
+    /// The text with control characters (C0, DEL, C1) and characters that change the direction or break the line (Unicode Standard
+    /// Annex 9) written as `\u{1b}`: a terminal would act on them or show text elsewhere.
     package var printable: String {
         guard unicodeScalars.contains(where: \.isObeyed) else { return self }
         var text = ""
@@ -49,7 +49,7 @@ extension JSONObject {
 extension JSONValue {
     /// The value with every string made ``Swift/String/printable``.
     fileprivate var printable: JSONValue {
-        // Without an escape, all that may be obeyed is DEL and what is not ASCII.
+        // Without an escape, only DEL and non-ASCII characters can affect a terminal.
         let mayBeObeyed = text.contains { $0 == UInt8(ascii: "\\") || $0 >= 0x7F }
         return mayBeObeyed ? JSONValue(JSON(self).printable) : self
     }

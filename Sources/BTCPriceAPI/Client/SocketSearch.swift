@@ -5,18 +5,18 @@ package enum SocketSearch {
     /// The environment variable that names the socket.
     package static let variable = "BTC_PRICED_SOCKET"
 
-    /// The paths to try, in order. One that the user names is the only one: another daemon's price is not what was asked for.
+    /// The paths to try, in order. A path that the user names is the only one: another daemon's price is not what was requested.
     /// - Parameters:
-    ///   - named: What the command line names.
-    ///   - environment: Looks a variable up.
-    ///   - uid: The user.
+    ///   - named: The path from the command line.
+    ///   - environment: Looks up a variable.
+    ///   - uid: The user's id.
     package static func paths(named: String?, environment: (String) -> String?, uid: UInt32) -> [String] {
         if let named { return [named] }
         if let named = environment(variable), !named.isEmpty { return [named] }
         return [userSocket(environment: environment, uid: uid), Product.systemSocket].compactMap { $0 }
     }
 
-    /// The socket of the user's own daemon: in `XDG_RUNTIME_DIR`, else in a folder in `/tmp` if that is the user's own.
+    /// The socket of the user's own daemon: in `XDG_RUNTIME_DIR`, otherwise in a folder in `/tmp` if the user owns it.
     private static func userSocket(environment: (String) -> String?, uid: UInt32) -> String? {
         if let folder = environment("XDG_RUNTIME_DIR"), folder.hasPrefix("/") {
             return "\(folder)/btc-priced/\(Product.socketName)"

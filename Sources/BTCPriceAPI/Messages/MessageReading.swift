@@ -7,18 +7,18 @@ extension JSONValue {
         try required(field) { $0.rawString.flatMap { Price(utf8: $0) } }
     }
 
-    /// A price.
+    /// A price, which must be above zero.
     func price(_ field: StaticString) throws(JSONFieldError) -> Price {
         let price = try decimal(field)
         guard price > 0 else { throw JSONFieldError(field: "\(field)") }
         return price
     }
 
-    /// The milliseconds in it, of a clock or a span of time; `nil` for what no clock shows.
+    /// A clock time or duration in milliseconds; `nil` if it is out of range.
     var millisecondsValue: Int64? {
         integerValue.flatMap { Timestamp.possibleMilliseconds.contains($0) ? $0 : nil }
     }
 
-    /// The time in it; `nil` for what no clock shows.
+    /// The value as a time; `nil` if it is out of range.
     var timestampValue: Timestamp? { millisecondsValue.map { Timestamp(milliseconds: $0) } }
 }

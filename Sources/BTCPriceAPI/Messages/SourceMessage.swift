@@ -22,8 +22,8 @@ extension SourceReport {
         ]
     }
 
-    /// Reads the message. Unknown fields are let pass: newer daemons may send them.
-    /// - Throws: ``JSONFieldError`` where a field is missing or of the wrong type.
+    /// Reads the message. Unknown fields are ignored: newer daemons may send them.
+    /// - Throws: ``JSONFieldError`` if a field is missing or of the wrong type.
     package init(json: JSONValue) throws(JSONFieldError) {
         let failure: Failure? =
             if let object = try json.optional("lastFailure", \.objectValue) { try Failure(json: object) } else { nil }

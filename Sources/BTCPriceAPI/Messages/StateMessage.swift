@@ -1,11 +1,10 @@
 package import BTCPriceCore
 package import Varlink
 
-/// The interface's `State`: Core's ``BTCPriceCore/PriceState`` with the daemon's instance. The one mapping between the two.
+/// The interface's `State`: ``BTCPriceCore/PriceState`` with the daemon's instance. The only mapping between the two.
 package struct StateMessage: Sendable, Hashable {
     /// Changes at every start of the daemon.
     package var instance: String
-    /// The state.
     package var state: PriceState
 
     /// - Parameters:
@@ -32,8 +31,8 @@ package struct StateMessage: Sendable, Hashable {
         ]
     }
 
-    /// Reads the message. Unknown fields are let pass: newer daemons may send them.
-    /// - Throws: ``JSONFieldError`` where a field is missing or of the wrong type.
+    /// Reads the message. Unknown fields are ignored: newer daemons may send them.
+    /// - Throws: ``JSONFieldError`` if a field is missing or of the wrong type.
     package init(json: JSONValue) throws(JSONFieldError) {
         let quote: PriceQuote? =
             if let object = try json.optional("quote", \.objectValue) { try PriceQuote(json: object) } else { nil }

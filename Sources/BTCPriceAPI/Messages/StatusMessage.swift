@@ -1,22 +1,21 @@
 package import BTCPriceCore
 package import Varlink
 
-/// The interface's `Status`: how the daemon is.
+/// The interface's `Status`: the daemon's status.
 package struct StatusMessage: Sendable, Hashable {
-    /// What the ticks have come to since the start.
+    /// The ticks since the start.
     package struct Ticks: Sendable, Hashable {
-        /// From one to the next, milliseconds.
+        /// The time between two ticks, milliseconds.
         package var interval: Int64
-        /// Finished, the failed ones included.
+        /// Finished ticks, including the failed ones.
         package var done: Int64
-        /// Ended without a price.
+        /// Ticks that ended without a price.
         package var failed: Int64
-        /// Not begun in their time.
+        /// Ticks that did not start in time.
         package var skipped: Int64
-        /// How those ended that had to be judged by more than one source.
+        /// The results of the ticks that needed more than one source's judgement.
         package var judged: JudgedTicks
 
-        /// Ticks of which every count is given.
         package init(interval: Int64, done: Int64, failed: Int64, skipped: Int64, judged: JudgedTicks = JudgedTicks()) {
             self.interval = interval
             self.done = done
@@ -26,18 +25,17 @@ package struct StatusMessage: Sendable, Hashable {
         }
     }
 
-    /// Where the last price is kept, and whether that works.
+    /// Where the last price is stored, and whether that works.
     package struct Store: Sendable, Hashable {
-        /// Over a restart.
+        /// Keeps the price over a restart.
         package var runtimeDirectory: String
-        /// Over a reboot.
+        /// Keeps the price over a reboot.
         package var stateDirectory: String
-        /// When the disk last got it; `nil` where that is not known.
+        /// When it was last written to disk; `nil` if that is not known.
         package var synced: Timestamp?
-        /// Why it can't be kept; `nil` while it can.
+        /// Why it can't be stored; `nil` while it can.
         package var failure: String?
 
-        /// A store of which every part is given.
         package init(runtimeDirectory: String, stateDirectory: String, synced: Timestamp?, failure: String?) {
             self.runtimeDirectory = runtimeDirectory
             self.stateDirectory = stateDirectory
@@ -46,18 +44,17 @@ package struct StatusMessage: Sendable, Hashable {
         }
     }
 
-    /// Who asks.
+    /// The clients and their limits.
     package struct Clients: Sendable, Hashable {
         /// A limit, and how often it was hit since the start.
         package struct Limit: Sendable, Hashable {
-            /// Its name, one of those that the definition documents.
+            /// Its name, one of those in the interface's definition.
             package var name: String
-            /// The most there may be.
+            /// The maximum.
             package var most: Int64
-            /// How often somebody was turned away by it.
+            /// How often a client exceeded it.
             package var hits: Int64
 
-            /// A limit of which every part is given.
             package init(name: String, most: Int64, hits: Int64) {
                 self.name = name
                 self.most = most
@@ -67,16 +64,14 @@ package struct StatusMessage: Sendable, Hashable {
 
         /// Connections that are open.
         package var connections: Int64
-        /// Users who have some.
+        /// Users with open connections.
         package var users: Int64
         /// Connections that watch.
         package var watchers: Int64
         /// Calls since the start.
         package var calls: Int64
-        /// The limits.
         package var limits: [Limit]
 
-        /// Clients of which every count is given.
         package init(connections: Int64, users: Int64, watchers: Int64, calls: Int64, limits: [Limit]) {
             self.connections = connections
             self.users = users
@@ -88,28 +83,27 @@ package struct StatusMessage: Sendable, Hashable {
 
     /// The daemon's semantic version.
     package var version: String
-    /// Its process.
+    /// Its process id.
     package var pid: Int64
-    /// Since its start, milliseconds; suspended time included.
+    /// Time since its start, milliseconds, including suspended time.
     package var uptime: Int64
-    /// The price, as `GetPrice` tells it, with the daemon's instance.
+    /// The price, as in the reply to `GetPrice`, with the daemon's instance.
     package var price: StateMessage
-    /// When its freshness became what it is.
+    /// When the current freshness began.
     package var since: Timestamp
     /// Whether the ticks run.
     package var ticking: Ticking
-    /// What they have come to.
+    /// The ticks since the start.
     package var ticks: Ticks
-    /// What USDT is worth; `nil` before it was measured.
+    /// The rate of USDT; `nil` before the first measurement.
     package var tetherRate: TetherRate?
-    /// Where the last price is kept.
+    /// Where the last price is stored.
     package var store: Store
-    /// Who asks.
+    /// The clients and their limits.
     package var clients: Clients
-    /// The sources that are asked at other addresses than the exchanges' own.
+    /// The sources at addresses other than the exchanges' own.
     package var elsewhere: [String]
 
-    /// A status of which every part is given.
     package init(
         version: String, pid: Int64, uptime: Int64, price: StateMessage, since: Timestamp, ticking: Ticking,
         ticks: Ticks, tetherRate: TetherRate? = nil, store: Store, clients: Clients, elsewhere: [String] = []
@@ -158,8 +152,8 @@ package struct StatusMessage: Sendable, Hashable {
         ]
     }
 
-    /// Reads the message. Unknown fields are let pass: newer daemons may send them.
-    /// - Throws: ``JSONFieldError`` where a field is missing or of the wrong type.
+    /// Reads the message. Unknown fields are ignored: newer daemons may send them.
+    /// - Throws: ``JSONFieldError`` if a field is missing or of the wrong type.
     package init(json: JSONValue) throws(JSONFieldError) {
         let (ticks, store) = (try json.required("ticks", \.objectValue), try json.required("store", \.objectValue))
         let rate: TetherRate? =

@@ -1,21 +1,20 @@
 /// An amount of money, in bitcoin or in dollars.
 package struct Amount: Sendable, Hashable {
-    /// What an amount is counted in.
+    /// The unit of an amount.
     package enum Unit: String, Sendable, Hashable, CaseIterable {
         /// A bitcoin.
         case btc
-        /// A satoshi, the hundred millionth part of a bitcoin.
+        /// A satoshi, `10^-8` bitcoin.
         case sat
         /// A US dollar.
         case usd
     }
 
-    /// How many; not negative, at most ``mostDigits`` digits.
+    /// The number of units; not negative, at most ``mostDigits`` digits.
     package let value: Price
-    /// Of what.
     package let unit: Unit
 
-    /// As many as a ``Price`` holds.
+    /// The maximum number of digits, that of a ``Price``.
     package static let mostDigits = Price.mostDigits
 
     /// The satoshis in a bitcoin.
@@ -26,9 +25,9 @@ package struct Amount: Sendable, Hashable {
     /// Reads an amount.
     /// - Parameters:
     ///   - text: A decimal number that is not negative, and its unit in small or capital letters: `0.05btc`, `.5 BTC`, `250usd`,
-    ///     `$70,000`, `70k`, `100000sat`, `1sats`. `k` stands for a thousand, `m` for a million; a comma may stand before each three digits.
-    ///   - unit: The unit of a number without one; `nil` if it must have one.
-    /// - Returns: `nil` for anything else, and for one of more than ``mostDigits`` digits.
+    ///     `$70,000`, `70k`, `100000sat`, `1sats`. `k` is a thousand, `m` a million. Commas may group the digits by three.
+    ///   - unit: The unit of a number that names none; `nil` if the text must name one.
+    /// - Returns: `nil` for any other text, and for more than ``mostDigits`` digits.
     package init?(_ text: some StringProtocol, unit: Unit? = nil) {
         var rest = text.lowercased().filter { $0 != " " }[...]
         var named = unit
@@ -49,7 +48,7 @@ package struct Amount: Sendable, Hashable {
             guard !hasSign, let given = Unit(rawValue: name == "sats" ? "sat" : String(name)) else { return nil }
             named = given
         }
-        // mBTC is the usual name of a thousandth.
+        // `mBTC` usually means a thousandth of a bitcoin, so `m` is accepted only for dollars.
         guard let unit = named, thousands < 2 || unit == .usd, let plain = Self.withoutCommas(number) else {
             return nil
         }
@@ -62,7 +61,7 @@ package struct Amount: Sendable, Hashable {
         self.unit = unit
     }
 
-    /// `70000.5` of `70,000.5`; `nil` if a comma stands elsewhere than before three digits.
+    /// `70000.5` for `70,000.5`; `nil` if a comma is not followed by a group of three digits.
     private static func withoutCommas(_ number: Substring) -> String? {
         let parts = number.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
         let groups = parts[0].split(separator: ",", omittingEmptySubsequences: false)
@@ -72,29 +71,27 @@ package struct Amount: Sendable, Hashable {
         return groups.joined() + (parts.count > 1 ? "." + parts[1] : "")
     }
 
-    /// - Parameters:
-    ///   - value: How many; not negative.
-    ///   - unit: Of what.
+    /// - Parameter value: The number of units; not negative.
     package init(_ value: Price, _ unit: Unit) {
         self.value = value
         self.unit = unit
     }
 
     /// The amount in every unit.
-    /// - Parameter price: What one bitcoin costs in dollars; positive.
+    /// - Parameter price: The price of one bitcoin in dollars; positive.
     package func converted(at price: Price) -> ConvertedAmount {
         switch unit {
         case .btc: return ConvertedAmount(btc: value, sat: value * Self.satoshis, usd: value * price)
         case .sat: return ConvertedAmount(btc: value * Self.satoshi, sat: value, usd: value * price * Self.satoshi)
         case .usd:
-            // There is nothing smaller than a satoshi to pay with.
+            // A satoshi is the smallest unit of payment.
             let btc = value.divided(by: price, places: 8)
             return ConvertedAmount(btc: btc, sat: btc * Self.satoshis, usd: value)
         }
     }
 }
 
-/// An amount in every unit: exact up to the digits of a ``Price``. What dollars buy is rounded half to even to whole satoshis.
+/// An amount in every unit, exact within the digits of a ``Price``. Dollars convert to whole satoshis, rounded half to even.
 package struct ConvertedAmount: Sendable, Hashable {
     /// In bitcoin.
     package let btc: Price
@@ -103,7 +100,7 @@ package struct ConvertedAmount: Sendable, Hashable {
     /// In US dollars.
     package let usd: Price
 
-    /// The amount in one of them.
+    /// The amount in `unit`.
     package subscript(unit: Amount.Unit) -> Price {
         switch unit {
         case .btc: btc

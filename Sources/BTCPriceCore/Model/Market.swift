@@ -1,34 +1,30 @@
-/// What is asked of markets that quote bitcoin in USDT, which is not the dollar.
+/// The treatment of markets that quote bitcoin in USDT, which is not the dollar.
 package enum TetherPolicy: String, Sendable, Hashable, CaseIterable {
-    /// Their price is shown as it is, with a warning while USDT is off its peg. The default.
+    /// Show their price unchanged, with a warning while USDT is off its peg. The default.
     case warn
-    /// Their price is multiplied by the measured USDT/USD rate.
+    /// Multiply their price by the measured USDT/USD rate.
     case convert
-    /// They are passed over while USDT is off its peg.
+    /// Skip them while USDT is off its peg.
     case refuse
 }
 
-/// What the price is made of.
+/// How the price is determined.
 package enum PriceMode: String, Sendable, Hashable, CaseIterable {
-    /// The first source that has one. The default.
+    /// From the first source that has a price. The default.
     case primary
-    /// All sources that can be asked, and their median.
+    /// As the median of all sources that can be requested.
     case median
 }
 
-/// The rules of judgement that can be set.
+/// The configurable rules of judgement.
 package struct JudgementRules: Sendable, Hashable {
-    /// What the price is made of.
+    /// How the price is determined.
     package var mode: PriceMode
-    /// In a median, how many sources have to agree; at least 1.
+    /// In median mode, the number of sources that must agree; at least 1.
     package var quorum: Int
-    /// What is asked of USDT markets.
+    /// The treatment of USDT markets.
     package var tether: TetherPolicy
 
-    /// - Parameters:
-    ///   - mode: What the price is made of.
-    ///   - quorum: In a median, how many sources have to agree; at least 1.
-    ///   - tether: What is asked of USDT markets.
     package init(mode: PriceMode = .primary, quorum: Int = 3, tether: TetherPolicy = .warn) {
         self.mode = mode
         self.quorum = quorum

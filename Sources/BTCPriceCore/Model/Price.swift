@@ -1,21 +1,21 @@
 /// An exact decimal number: a price of one bitcoin, or an amount of money.
 ///
-/// It holds `digits · 10^-scale` with at most ``mostDigits`` digits. What has more digits is rounded half to even. Each number has one form,
-/// so that equal numbers are equal: no zeros at the end of a fraction, and no exponent where the digits have room.
+/// It holds `digits · 10^-scale` with at most ``mostDigits`` digits. More digits are rounded half to even. Each number has one
+/// representation, so equal numbers compare equal: fractions have no trailing zeros, and ``scale`` is below zero only if the digits do
+/// not fit otherwise.
 package struct Price: Sendable, Hashable {
-    /// The most significant digits.
+    /// The maximum number of significant digits.
     package static let mostDigits = 18
-    /// The first number with more digits than there is room for.
+    /// The smallest whole number with more than ``mostDigits`` digits.
     private static let bound: Int64 = 1_000_000_000_000_000_000
-    /// The scales that are taken. Nothing that is sold for money lies near them.
+    /// The accepted scales. They exceed those of any real price by far.
     private static let scales = -128...128
 
     /// The number without its decimal point.
     package let digits: Int64
-    /// How many of the digits stand after the decimal point; below zero for numbers with more than ``mostDigits`` digits before it.
+    /// The number of digits after the decimal point; below zero for numbers with more than ``mostDigits`` digits before it.
     package let scale: Int
 
-    /// Zero.
     package static let zero = Price(0)
 
     /// A whole number.
@@ -32,7 +32,7 @@ package struct Price: Sendable, Hashable {
     private init(rounding wide: Int128, scale wideScale: Int) {
         var excess = 0
         while wide.magnitude >= UInt128(Self.bound) * Self.power(excess) { excess += 1 }
-        // Rounding up may make one digit more of all nines.
+        // Rounding up all nines adds a digit.
         var digits = Int64(excess > 0 ? Self.divide(wide, by: Int128(Self.power(excess))) : wide)
         var scale = digits == 0 ? 0 : wideScale - excess
         while scale > 0, digits % 10 == 0 { (digits, scale) = (digits / 10, scale - 1) }
@@ -42,15 +42,15 @@ package struct Price: Sendable, Hashable {
         self.scale = scale
     }
 
-    /// Reads a number as RFC 8259, section 6, has it, exponents included: `75500.99`, `1E-8`.
+    /// Parses a decimal number, with an exponent if there is one: `75500.99`, `1E-8`.
     ///
-    /// Any number of digits is read; those beyond ``mostDigits`` round the others.
-    /// - Returns: `nil` for any other text, and for numbers near `10^128` and `10^-128`.
+    /// Reads any number of digits, and rounds to ``mostDigits``.
+    /// - Returns: `nil` for any other text, and for magnitudes from about `10^128` up or from about `10^-128` down.
     package init?(_ text: String) {
         self.init(utf8: Array(text.utf8)[...])
     }
 
-    /// As ``init(_:)-(String)``, from bytes.
+    /// Parses a number as ``init(_:)-(String)`` does, from bytes.
     package init?(utf8 bytes: ArraySlice<UInt8>) {
         var reader = Reader(rest: bytes)
         guard let price = reader.number() else { return nil }
@@ -59,7 +59,6 @@ package struct Price: Sendable, Hashable {
 
     // MARK: - Arithmetic
 
-    /// Whether the number is below zero.
     package var isNegative: Bool { digits < 0 }
 
     /// The number without its sign.
@@ -72,7 +71,7 @@ package struct Price: Sendable, Hashable {
         let (fine, coarse) = lhs.scale > rhs.scale ? (lhs, rhs) : (rhs, lhs)
         var (digits, scale) = (Int128(coarse.digits), coarse.scale)
         while scale < fine.scale, digits.magnitude < Self.power(37) { (digits, scale) = (digits * 10, scale + 1) }
-        // With so many digits between them, the smaller one changes no digit of the other.
+        // The scales are so far apart that the smaller number changes no digit of the larger one.
         guard scale == fine.scale else { return coarse }
         return Price(rounding: digits + Int128(fine.digits), scale: scale)
     }
@@ -84,17 +83,17 @@ package struct Price: Sendable, Hashable {
         Price(rounding: Int128(lhs.digits) * Int128(rhs.digits), scale: lhs.scale + rhs.scale)
     }
 
-    /// The quotient, rounded half to even to so many digits after the decimal point.
+    /// The quotient, rounded half to even to `places` digits after the decimal point.
     /// - Parameters:
     ///   - divisor: Not zero.
     ///   - places: At least 0.
     func divided(by divisor: Price, places: Int) -> Price {
-        // One decimal digit after the other: the dividend as a whole may not fit.
+        // One decimal digit at a time, because the whole dividend may not fit.
         let shift = places + divisor.scale - scale
         let divider = Int128(divisor.digits.magnitude) * Int128(Self.power(max(0, -shift)))
         var (quotient, remainder) = Int128(digits.magnitude).quotientAndRemainder(dividingBy: divider)
         var left = max(0, shift)
-        // With more digits than there is room for, the rest of them do not count.
+        // Further digits do not fit and are not needed.
         while left > 0, quotient < Int128(Self.bound) * 1000 {
             let next = (remainder * 10).quotientAndRemainder(dividingBy: divider)
             (quotient, remainder) = (quotient * 10 + next.quotient, next.remainder)
@@ -105,7 +104,7 @@ package struct Price: Sendable, Hashable {
         return Price(rounding: isNegative == divisor.isNegative ? quotient : -quotient, scale: places - left)
     }
 
-    /// Rounded half to even to so many digits after the decimal point.
+    /// The number, rounded half to even to `places` digits after the decimal point.
     package func rounded(toPlaces places: Int) -> Price {
         guard scale > places else { return self }
         guard scale - places <= Self.mostDigits else { return .zero }
@@ -119,7 +118,7 @@ package struct Price: Sendable, Hashable {
         return roundsUp ? quotient + (dividend < 0 ? -1 : 1) : quotient
     }
 
-    /// Ten to the power of `exponent`, which is from 0 to 38.
+    /// Ten to the power of `exponent`, from 0 to 38.
     private static func power(_ exponent: Int) -> UInt128 {
         var power: UInt128 = 1
         for _ in 0..<exponent { power *= 10 }
@@ -128,7 +127,7 @@ package struct Price: Sendable, Hashable {
 
     /// The nearest `Double`.
     package var double: Double {
-        // Both are exact up to 2^53 and 10^22, so that the one division rounds correctly.
+        // Both operands are exact up to 2^53 and 10^22, so the single division rounds correctly.
         if digits.magnitude <= 1 << 53, (0...22).contains(scale) {
             var divisor = 1.0
             for _ in 0..<scale { divisor *= 10 }
@@ -164,7 +163,7 @@ extension Price: CustomStringConvertible {
         let start = bytes.count
         var rest = digits.magnitude
         var written = 0
-        // From the last digit to the first; at least one stands before the point.
+        // From the last digit to the first, with at least one before the point.
         while rest > 0 || written <= scale {
             if written == scale, written > 0 { bytes.append(UInt8(ascii: ".")) }
             bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
@@ -177,12 +176,12 @@ extension Price: CustomStringConvertible {
 }
 
 extension Price {
-    /// Reads a number from its digits.
+    /// Parses a number.
     private struct Reader {
         private var rest: ArraySlice<UInt8>
         private var digits: Int64 = 0
         private var scale = 0
-        /// The first digit that has no room, and whether another than zero follows it.
+        /// The first digit that does not fit, and whether a digit other than zero follows it.
         private var (dropped, isMore): (UInt8?, Bool) = (nil, false)
 
         init(rest: ArraySlice<UInt8>) {
@@ -208,7 +207,7 @@ extension Price {
             return true
         }
 
-        /// - Parameter places: How much further each digit moves the point to the left.
+        /// - Parameter places: How much each digit adds to the scale: 0 before the point, 1 after it.
         private mutating func takeDigits(after places: Int) -> Bool {
             var isEmpty = true
             while let digit = rest.first, digit >= UInt8(ascii: "0"), digit <= UInt8(ascii: "9") {

@@ -1,17 +1,17 @@
-/// A price of one bitcoin, as one source gave it.
+/// A price of one bitcoin from one source.
 package struct PriceQuote: Sendable, Hashable {
-    /// The price, exact: never rounded, never through a binary floating-point number.
+    /// The exact price: never rounded, never converted through a binary floating-point number.
     package let value: Price
-    /// ISO 4217 code of the currency that ``value`` is in: `USD`.
+    /// ISO 4217 code of the currency of ``value``: `USD`.
     package let currency: String
-    /// When it was observed, on this machine's wall clock.
+    /// When it was observed, by this machine's wall clock.
     package let timestamp: Timestamp
-    /// The source that gave it: `binance`.
+    /// The name of the source: `binance`.
     package let source: String
-    /// The market it was read from: `BTC/USDT`. A USDT market is not a USD market, so this travels with every quote.
+    /// The market it was read from: `BTC/USDT`. Every quote carries it, because a USDT market is not a USD market.
     package let market: String
 
-    /// Makes a quote from its parts, unchecked; ``QuoteCheck`` judges it.
+    /// Makes an unchecked quote. ``QuoteCheck`` checks it.
     package init(value: Price, currency: String, timestamp: Timestamp, source: String, market: String) {
         self.value = value
         self.currency = currency
@@ -20,33 +20,30 @@ package struct PriceQuote: Sendable, Hashable {
         self.market = market
     }
 
-    /// The same quote at another value.
+    /// The same quote with another value.
     func with(value: Price) -> PriceQuote {
         PriceQuote(value: value, currency: currency, timestamp: timestamp, source: source, market: market)
     }
 }
 
-/// Where a venue says its answer stands in its own history. Either part may be missing: Binance's ticker has neither.
+/// The position of a response in the venue's own history. Either part may be missing: Binance's ticker has neither.
 package struct VenueMark: Sendable, Hashable {
     /// The venue's own time of the price.
     package let time: Timestamp?
-    /// The venue's number of the trade the price comes from.
+    /// The venue's number of the trade that set the price.
     package let trade: Int64?
 
-    /// - Parameters:
-    ///   - time: The venue's own time of the price.
-    ///   - trade: The venue's trade number.
     package init(time: Timestamp? = nil, trade: Int64? = nil) {
         self.time = time
         self.trade = trade
     }
 
-    /// Whether the venue told nothing.
+    /// Whether the venue sent neither part.
     package var isEmpty: Bool { time == nil && trade == nil }
 
-    /// Whether this mark lies before `other` in the venue's own history.
+    /// Whether this mark is before `other` in the venue's own history.
     ///
-    /// Time decides where both have one: a venue may start its trade numbers anew, its time goes on.
+    /// Compares times if both marks have one: a venue may restart its trade numbers, but its time continues.
     func isBefore(_ other: VenueMark) -> Bool {
         if let mine = time, let theirs = other.time { return mine < theirs }
         if let mine = trade, let theirs = other.trade { return mine < theirs }

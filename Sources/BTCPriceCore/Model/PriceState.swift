@@ -2,13 +2,13 @@
 package enum Freshness: String, Sendable, Hashable, CaseIterable {
     /// The last tick has a value, no older than two intervals at the moment of the reply.
     case fresh
-    /// The last tick failed, or the ticks are paused: the last valid value is shown.
+    /// The last tick failed, or the ticks are paused. The last valid value is shown.
     case stale
-    /// There never was a value.
+    /// There has been no value yet.
     case none
 }
 
-/// How many sources stand behind the price.
+/// How many sources support the price.
 package enum Confirmation: String, Sendable, Hashable, CaseIterable {
     /// One source.
     case single
@@ -18,7 +18,7 @@ package enum Confirmation: String, Sendable, Hashable, CaseIterable {
     case unconfirmed
 }
 
-/// What the last tick left: all that a client is told of the price.
+/// The result of the last tick: everything that a client receives about the price.
 package struct PriceState: Sendable, Hashable {
     /// The number of the last finished tick, from 1; 0 before the first.
     package var tick: Int64
@@ -26,25 +26,24 @@ package struct PriceState: Sendable, Hashable {
     package var freshness: Freshness
     /// The last valid quote; `nil` exactly when ``freshness`` is `none`.
     package var quote: PriceQuote?
-    /// `CLOCK_BOOTTIME` of the observation, milliseconds; `nil` where only the wall clock knows.
+    /// When ``quote`` was observed, `CLOCK_BOOTTIME` in milliseconds; `nil` if only the wall clock knows.
     package var observedBoottime: Int64?
-    /// What stands behind ``quote``.
+    /// How many sources support ``quote``.
     package var confirmation: Confirmation?
     /// Why the last tick failed, in one line; `paused` while paused.
     package var failure: String?
-    /// What a reader must know of the price although it is right: USDT is off its peg.
+    /// What a reader must know about a valid price: USDT is off its peg.
     package var warning: String?
-    /// Whose median ``quote`` is, where it is one.
+    /// The consensus that ``quote`` is the median of, if it is a median.
     package var consensus: Consensus?
-    /// How ``quote`` became dollars, where it was read in USDT.
+    /// The conversion of ``quote`` to dollars, if it was read in USDT.
     package var conversion: Conversion?
-    /// Until when a fresh state may be called fresh, `CLOCK_BOOTTIME` in milliseconds; `nil` where it is not fresh.
+    /// Until when the state is fresh, `CLOCK_BOOTTIME` in milliseconds; `nil` if it is not fresh.
     package var freshUntil: Int64?
 
-    /// Why the price is stale once ``freshUntil`` has passed, if there is a better reason than a tick that did not end: `paused`.
+    /// Why the price is stale after ``freshUntil``, for example `paused`; `nil` if only the next tick did not end in time.
     var agedFailure: String?
 
-    /// A state of which every part is given.
     package init(
         tick: Int64, freshness: Freshness, quote: PriceQuote?, observedBoottime: Int64?,
         confirmation: Confirmation?, failure: String?, warning: String? = nil, consensus: Consensus? = nil,
@@ -62,17 +61,16 @@ package struct PriceState: Sendable, Hashable {
         self.freshUntil = freshUntil
     }
 
-    /// Before the first price.
+    /// The state before the first price.
     package static let empty = PriceState(
         tick: 0, freshness: .none, quote: nil, observedBoottime: nil, confirmation: nil, failure: nil)
 
-    /// What ``PriceState/failure`` says while the ticks are paused.
+    /// The value of ``PriceState/failure`` while the ticks are paused.
     package static let pausedFailure = "paused"
 
-    /// How old the quote is.
+    /// The age of the quote.
     /// - Parameter now: The reader's clocks, on the same machine.
-    /// - Returns: The age, never below zero; and whether it is an estimate, because only the wall clock knows it. `nil` without
-    ///   a quote.
+    /// - Returns: The age, never below zero, and whether it is an estimate because only the wall clock knows it; `nil` without a quote.
     package func age(at now: ObservationTime) -> (age: Duration, isEstimate: Bool)? {
         guard let quote else { return nil }
         guard let observedBoottime else {
@@ -81,9 +79,9 @@ package struct PriceState: Sendable, Hashable {
         return (.milliseconds(max(0, now.boottime - observedBoottime)), false)
     }
 
-    /// The state as it must be told at `boottime`: one that was fresh and has grown too old is stale, and says so.
+    /// The state to send at `boottime`. A fresh state that has become too old is sent as stale, with a reason.
     ///
-    /// This is what keeps a wedged ticker from showing an old price as current.
+    /// This prevents a stuck ticker from showing an old price as current.
     /// - Parameter boottime: `CLOCK_BOOTTIME` of the reply, milliseconds.
     package func told(at boottime: Int64) -> PriceState {
         guard freshness == .fresh, let freshUntil, boottime > freshUntil else { return self }

@@ -1,34 +1,30 @@
 /// Keeps the last valid price over a restart.
 ///
-/// Synchronous on purpose: between taking a price in and showing it to a client nothing else may happen, so that what a
-/// client has seen is never lost to a kill. An implementation must not block for longer than a write to memory takes.
+/// Synchronous on purpose: nothing else may happen between accepting a price and showing it to a client, so that a kill never
+/// loses a price that a client has seen. An implementation must not block for longer than a write to memory takes.
 package protocol PriceStore: Sendable {
-    /// Reads what was kept. Damage is reported, never fatal: the price goes on without it.
+    /// Reads the stored data. Damage is reported and never fatal.
     func load() -> StoredPrice
 
-    /// Keeps `price` so that it outlives this process, and the sources' rests with it.
+    /// Stores `price` and the sources' cooldowns so that they outlive this process.
     /// - Parameters:
-    ///   - price: The last valid price; `nil` where there never was one.
-    ///   - rests: The rests that a restart must not cut short, by the source's name.
+    ///   - price: The last valid price; `nil` if there has been none.
+    ///   - cooldowns: The cooldowns that a restart must not shorten, by the source's name.
     func save(_ price: CachedPrice?, cooldowns: [String: KeptCooldown]) throws(PriceStoreError)
 
-    /// Brings what was saved to where it outlives a power cut. May take as long as the disk does; called at the stop.
+    /// Writes the saved data so that it outlives a power cut. May take as long as the disk does; called on shutdown.
     func flush() throws(PriceStoreError)
 }
 
-/// What a store held.
+/// The contents of a store.
 package struct StoredPrice: Sendable, Hashable {
-    /// The last valid price; `nil` where there is none or none could be read.
+    /// The last valid price; `nil` if there is none or none could be read.
     package let price: CachedPrice?
-    /// The rests of sources that were not over when it was saved, by the source's name.
+    /// The sources' cooldowns that were in effect when they were saved, by the source's name.
     package let cooldowns: [String: KeptCooldown]
-    /// What was found broken on the way.
+    /// The errors found while loading.
     package let problems: [PriceStoreError]
 
-    /// - Parameters:
-    ///   - price: The last valid price.
-    ///   - rests: The rests of sources that were not over when it was saved.
-    ///   - problems: What was found broken on the way.
     package init(price: CachedPrice?, cooldowns: [String: KeptCooldown] = [:], problems: [PriceStoreError] = []) {
         self.price = price
         self.cooldowns = cooldowns
@@ -36,18 +32,18 @@ package struct StoredPrice: Sendable, Hashable {
     }
 }
 
-/// What went wrong with a kept price.
+/// An error of a ``PriceStore``.
 package enum PriceStoreError: Error, Sendable, Hashable {
-    /// A file or folder can't be read. `reason` is the system's word for it.
+    /// A file or folder can't be read. `reason` is one line, such as the system's error message.
     case unreadable(path: String, reason: String)
-    /// A file can't be written. `reason` is the system's word for it.
+    /// A file can't be written. `reason` is one line, such as the system's error message.
     case unwritable(path: String, reason: String)
-    /// A file's content is not what was written; it was moved to `setAside`, where that worked.
+    /// A file's content is not what was written. It was moved to `setAside`; `nil` if that failed.
     case corrupt(path: String, reason: String, setAside: String?)
 }
 
 extension PriceStoreError: CustomStringConvertible {
-    /// One line that says what to do about it, where something can be done.
+    /// One line for an operator.
     package var description: String {
         switch self {
         case .unreadable(let path, let reason): "cannot read \(path): \(reason)"

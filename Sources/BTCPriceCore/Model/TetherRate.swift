@@ -1,15 +1,14 @@
-/// What one USDT is worth in dollars, as the BTC markets say: their USD price divided by their USDT price at the same moment.
+/// The value of one USDT in dollars, from the BTC markets: their USD price divided by their USDT price at the same moment.
 package struct TetherRate: Sendable, Hashable {
-    /// Dollars for one USDT, six digits after the point.
+    /// Dollars for one USDT, with six digits after the point.
     package let value: Price
     /// The sources whose prices it was measured from.
     package let sources: [String]
-    /// When the newest of them was, `CLOCK_BOOTTIME` in milliseconds.
+    /// When the newest of those prices was observed, `CLOCK_BOOTTIME` in milliseconds.
     package let measuredBoottime: Int64
-    /// Whether it is so far from one that USDT prices are no dollar prices.
+    /// Whether it is too far from one to use USDT prices as dollar prices.
     package let isOffPeg: Bool
 
-    /// A rate of which every part is given.
     package init(value: Price, sources: [String], measuredBoottime: Int64, isOffPeg: Bool) {
         self.value = value
         self.sources = sources
@@ -21,9 +20,9 @@ package struct TetherRate: Sendable, Hashable {
     package var text: String { "USDT is at \(value) USD (by \(sources.joined(separator: ", ")))" }
 }
 
-/// How a USDT price became a dollar price.
+/// The conversion of a USDT price to dollars.
 package struct Conversion: Sendable, Hashable {
-    /// The price as it was read, in USDT.
+    /// The price in USDT, as it was read.
     package let value: Price
     /// The rate it was multiplied by.
     package let rate: Price
@@ -32,7 +31,6 @@ package struct Conversion: Sendable, Hashable {
     /// When the rate was measured, `CLOCK_BOOTTIME` in milliseconds.
     package let measuredBoottime: Int64
 
-    /// A conversion of which every part is given.
     package init(value: Price, rate: Price, sources: [String], measuredBoottime: Int64) {
         self.value = value
         self.rate = rate

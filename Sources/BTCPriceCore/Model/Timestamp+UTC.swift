@@ -1,10 +1,10 @@
 extension Timestamp {
-    /// `2026-11-21 09:30:05 UTC`, whatever the time zone and the locale.
+    /// `2026-11-21 09:30:05 UTC`, independent of the time zone and the locale.
     package var utcText: String {
         let seconds = milliseconds.flooredQuotient(by: 1000)
         let days = seconds.flooredQuotient(by: 86_400)
         let second = seconds - days * 86_400
-        // The Gregorian calendar in eras of 400 years, each year from March on, so that a leap day is its last.
+        // The Gregorian calendar in eras of 400 years. Each year starts in March, so that a leap day is its last day.
         let shifted = days + 719_468
         let era = shifted.flooredQuotient(by: 146_097)
         let dayOfEra = shifted - era * 146_097

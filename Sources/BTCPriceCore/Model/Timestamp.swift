@@ -2,46 +2,41 @@ import Glibc
 
 /// A point in wall-clock time: whole milliseconds since 1970-01-01T00:00:00Z.
 ///
-/// An integer, because a date kept as a floating-point number of seconds loses milliseconds on its way through text.
+/// An integer, because a floating-point number of seconds loses milliseconds when it is converted to text and back.
 package struct Timestamp: Sendable, Hashable, Comparable {
     /// Milliseconds since 1970, UTC.
     package let milliseconds: Int64
 
-    /// What is taken for a time, on any clock, and for a span of time, where it is read from a file or a socket: some 8,900 years
-    /// around zero. Of whatever lies in it a difference can be made without an overflow.
+    /// The accepted range of times on any clock and of time spans that are read from a file or a socket: about 8,900 years
+    /// around zero. The difference of two such values does not overflow.
     package static let possibleMilliseconds: ClosedRange<Int64> = -(1 << 48)...(1 << 48)
 
-    /// - Parameter milliseconds: Milliseconds since 1970, UTC.
     package init(milliseconds: Int64) {
         self.milliseconds = milliseconds
     }
 
-    /// Orders by time.
     package static func < (lhs: Timestamp, rhs: Timestamp) -> Bool {
         lhs.milliseconds < rhs.milliseconds
     }
 }
 
-/// One moment on both clocks a price is dated by.
+/// One moment on both clocks that date a price.
 ///
-/// The wall clock is what people read; it can be set, in both directions. `CLOCK_BOOTTIME` only counts forward, suspended
-/// time included, so an age computed on it is exact until the next boot.
+/// The wall clock is for people, and can be set forward and back. `CLOCK_BOOTTIME` only counts forward and includes suspended
+/// time, so an age computed from it is exact until the next boot.
 package struct ObservationTime: Sendable, Hashable {
     /// The wall clock.
     package let wall: Timestamp
     /// `CLOCK_BOOTTIME`, milliseconds (clock_gettime(2)).
     package let boottime: Int64
 
-    /// - Parameters:
-    ///   - wall: The wall clock.
-    ///   - boottime: `CLOCK_BOOTTIME`, milliseconds.
     package init(wall: Timestamp, boottime: Int64) {
         self.wall = wall
         self.boottime = boottime
     }
 }
 
-/// Reads both clocks at once. Handed in, so that tests have a time of their own.
+/// Reads both clocks at once. Injected, so that tests can set the time.
 package typealias TimeSource = @Sendable () -> ObservationTime
 
 extension ObservationTime {

@@ -1,16 +1,16 @@
-/// How long a source took over its last answers: the newest 128, as a ring.
+/// The latencies of the newest 128 responses of a source, as a ring.
 package struct LatencyWindow: Sendable, Hashable {
     private static let capacity = 128
     private var milliseconds: [UInt32] = []
     private var next = 0
 
-    /// No answer yet.
+    /// An empty window.
     package init() {}
 
-    /// How many answers it holds.
+    /// The number of latencies, at most 128.
     package var count: Int { milliseconds.count }
 
-    /// Takes an answer's time in.
+    /// Adds the latency of a response.
     package mutating func add(_ latency: Duration) {
         let value = UInt32(clamping: latency.wholeMilliseconds)
         if milliseconds.count < Self.capacity {
@@ -21,7 +21,7 @@ package struct LatencyWindow: Sendable, Hashable {
         next = (next + 1) % Self.capacity
     }
 
-    /// The time within which so many of a hundred answers came (nearest rank); `nil` without any.
+    /// The latency that `percent` percent of the responses did not exceed (nearest rank); `nil` if the window is empty.
     func percentile(_ percent: Int) -> Duration? {
         guard !milliseconds.isEmpty else { return nil }
         let rank = max(1, (milliseconds.count * min(max(percent, 0), 100) + 99) / 100)

@@ -1,43 +1,34 @@
-/// What is known of a source before it is asked.
+/// The fixed properties of a source.
 package struct PriceSource: Sendable, Hashable {
-    /// Its name in the configuration, in quotes and in the journal: `binance`.
+    /// Its name in the configuration, in quotes and in the journal, in lower-case letters: `binance`.
     package let name: String
     /// The market it is read from: `BTC/USDT`.
     package let market: String
-    /// ISO 4217 code of the currency its prices are given out in.
+    /// ISO 4217 code of the currency of its prices.
     package let currency: String
-    /// How often it may be asked, as it publishes it: all of these at once.
+    /// The limits that it publishes. All of them apply.
     package let limits: [RequestLimit]
-    /// How long its servers give the same answer again; zero where each one is made anew.
+    /// How long its servers cache a response; zero if they make each response anew.
     package let cacheTime: Duration
-    /// What its answers tell of when their price was.
+    /// What its responses contain besides the price.
     package let tells: Tells
 
-    /// What an answer tells of when its price was: by that an old one is known.
+    /// The data besides the price in a source's responses. Times and trade numbers show whether a price is old.
     package struct Tells: OptionSet, Sendable, Hashable {
-        /// The bits.
         package let rawValue: Int
 
-        /// - Parameter rawValue: The bits.
         package init(rawValue: Int) {
             self.rawValue = rawValue
         }
 
         /// The venue's own time.
         package static let time = Tells(rawValue: 1)
-        /// The trade's number.
+        /// The number of the trade.
         package static let trade = Tells(rawValue: 2)
-        /// What a USDT is worth in dollars, on a market of the venue's own.
+        /// The value of one USDT in dollars, from the venue's own market.
         package static let tetherRate = Tells(rawValue: 4)
     }
 
-    /// - Parameters:
-    ///   - name: Its name: lower-case letters.
-    ///   - market: The market it is read from.
-    ///   - currency: ISO 4217.
-    ///   - limits: How often it may be asked, as it publishes it.
-    ///   - cacheTime: How long its servers give the same answer again.
-    ///   - tells: What its answers tell of when their price was.
     package init(
         name: String, market: String, currency: String = "USD", limits: [RequestLimit] = [],
         cacheTime: Duration = .zero, tells: Tells = []
@@ -50,30 +41,24 @@ package struct PriceSource: Sendable, Hashable {
         self.tells = tells
     }
 
-    /// The limits it is asked within: its own, and of an answer that its servers keep for more than a second no second one
-    /// before that time is over.
+    /// The limits for requests to it: its own, and one request per ``cacheTime`` if that is longer than a second.
     var allLimits: [RequestLimit] {
-        // A little less: a tick that is due when the time is over must not be turned away for being a moment early.
+        // Slightly less: a tick that is due when the cache time ends must not be rejected because it is a moment early.
         cacheTime > .seconds(1) ? limits + [RequestLimit(1, per: cacheTime * 0.95)] : limits
     }
 }
 
 /// A price as a loader read it, not yet judged or dated.
 package struct LoadedPrice: Sendable, Hashable {
-    /// The price, exact.
+    /// The exact price.
     package let value: Price
-    /// What the venue said of when it was.
+    /// The price's position in the venue's history.
     package let mark: VenueMark
-    /// Dollars for one USDT, if the same response told it.
+    /// Dollars for one USDT, if the same response contained it.
     package let tetherRate: Price?
-    /// The venue's clock when it responded, if it told it.
+    /// The venue's clock at the response, if the response contained it.
     package var venueClock: Timestamp?
 
-    /// - Parameters:
-    ///   - value: The price, exact.
-    ///   - mark: What the venue said of when it was.
-    ///   - tetherRate: Dollars for one USDT, if the same response told it.
-    ///   - venueClock: The venue's clock when it responded, if it told it.
     package init(
         value: Price, mark: VenueMark = VenueMark(), tetherRate: Price? = nil, venueClock: Timestamp? = nil
     ) {
@@ -84,35 +69,35 @@ package struct LoadedPrice: Sendable, Hashable {
     }
 }
 
-/// Asks one exchange once. Holds no policy: no retry, no fallback, no deadline of its own.
+/// Requests a price from one exchange, once. Has no policy: no retry, no fallback, no deadline of its own.
 package protocol PriceLoader: Sendable {
-    /// What is asked.
+    /// The source that it requests.
     var source: PriceSource { get }
 
-    /// Asks the exchange for its current price.
+    /// Requests the exchange's current price.
     ///
-    /// Must end promptly when its task is cancelled, with ``PriceLoadingError/cancelled``: the deadline around head and
-    /// body is the caller's cancellation.
+    /// Must end promptly when its task is cancelled, with ``PriceLoadingError/cancelled``: the caller cancels it to enforce the
+    /// deadline for head and body.
     func load() async throws(PriceLoadingError) -> LoadedPrice
 }
 
 /// Why a source gave no price.
 package enum PriceLoadingError: Error, Sendable, Hashable {
-    /// The caller gave up. Never a failure of the source: it counts nowhere and starts no fallback.
+    /// The caller cancelled the request. This is not a failure of the source: it is not counted and starts no fallback.
     case cancelled
-    /// No whole answer within this time; `nil` where the budget was over before the source's own time.
+    /// No complete response within this time; `nil` if the budget ended before the source's own timeout.
     case timedOut(after: Duration?)
-    /// No connection, or one that broke: name resolution, refusal, reset, TLS.
+    /// No connection, or a broken one: name resolution, refusal, reset, TLS.
     case unreachable(String)
-    /// The exchange answered that it can't at the moment.
+    /// The exchange responded that it is temporarily unavailable.
     case unavailable(String)
-    /// Too many requests. `retryAfter` is the pause asked for, where one was.
+    /// Too many requests. `retryAfter` is the pause that the exchange requested, if it did.
     case rateLimited(String, retryAfter: Duration?)
-    /// Refused for good until something changes: key, region, protocol.
+    /// Refused until something changes: key, region, protocol.
     case refused(String)
-    /// An answer that is not a price: wrong shape, wrong pair, not positive, absurd.
+    /// A response that is not a price: wrong shape, wrong pair, not positive, absurd.
     case invalidData(String)
-    /// An answer from before the one we hold, or the same one again and again while the others move.
+    /// A response older than the one we hold, or the same response repeatedly while the other sources change.
     case staleData(String)
     /// A price that other sources contradict.
     case implausible(String)
@@ -132,26 +117,26 @@ package enum PriceLoadingError: Error, Sendable, Hashable {
         }
     }
 
-    /// What a failure means for the next question.
+    /// What a failure means for the next request.
     package enum Category: Sendable, Hashable {
-        /// It may work the next time.
+        /// The next request may succeed.
         case transient
-        /// Not before some time has passed.
+        /// No requests until some time has passed.
         case rateLimited
-        /// Not until something changes.
+        /// No requests until something changes.
         case refused
-        /// The answer is no price, or not a true one.
+        /// The response is not a price, or not a correct one.
         case invalidData
-        /// The answer is an old one.
+        /// The response is an old one.
         case staleData
-        /// Nothing is known.
+        /// Nothing is known about the source.
         case cancelled
 
-        /// Whether the source is not asked until its rest is over, whatever else fails.
+        /// Whether the source is skipped until its cooldown ends, even if all others fail.
         package var isBinding: Bool { self == .rateLimited || self == .refused }
     }
 
-    /// What it means for the next question.
+    /// What the failure means for the next request.
     package var category: Category {
         switch self {
         case .cancelled: .cancelled
@@ -165,7 +150,7 @@ package enum PriceLoadingError: Error, Sendable, Hashable {
 }
 
 extension PriceLoadingError: CustomStringConvertible {
-    /// One line a person understands.
+    /// One line for people.
     package var description: String {
         switch self {
         case .cancelled: "cancelled"
@@ -186,7 +171,7 @@ extension PriceLoadingError: CustomStringConvertible {
 extension Duration {
     /// The duration in milliseconds, rounded down.
     package var wholeMilliseconds: Int64 {
-        // Not by way of `components`, which takes three times as long.
+        // `components` would take three times as long.
         Int64(clamping: attoseconds / 1_000_000_000_000_000)
     }
 }

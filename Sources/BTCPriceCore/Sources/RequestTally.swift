@@ -1,6 +1,6 @@
-/// How many requests fell into the last period of a limit, for people to see: a pure value. ``RequestLimiter`` decides without it.
+/// Counts the requests in the last period of a limit, for display: a pure value. ``RequestLimiter`` does not use it.
 ///
-/// Counted in thirtieths of the period, so that the count is never below the truth and at most a thirtieth's requests above.
+/// Counts in thirtieths of the period. The count is never too low, and too high by the requests of one thirtieth at most.
 struct RequestTally: Sendable {
     private static let parts: Int64 = 30
 
@@ -20,7 +20,7 @@ struct RequestTally: Sendable {
         counts[slot(newest)] += 1
     }
 
-    /// The requests of the last period.
+    /// The number of requests in the last period.
     func count(at boottime: Int64) -> Int {
         var copy = self
         copy.moveOn(to: boottime / part)
@@ -35,7 +35,7 @@ struct RequestTally: Sendable {
     }
 
     private func slot(_ number: Int64) -> Int {
-        // Below zero where the machine runs for less than the period.
+        // Negative if the machine has run for less than the period.
         let count = Int64(counts.count)
         return Int((number % count + count) % count)
     }

@@ -1,15 +1,14 @@
-/// A time in which a source is not asked, and why.
+/// A period in which a source is not requested, and its reason.
 package struct SourceCooldown: Sendable, Hashable {
-    /// What began it.
+    /// The error that started it.
     package let reason: PriceLoadingError
     /// When it began.
     package let since: ObservationTime
-    /// When it is over, on both clocks as they stood at its beginning.
+    /// When it ends, on both clocks as they were at its start.
     package let until: ObservationTime
-    /// How many rests of this kind came one after another, this one included.
+    /// The number of consecutive cooldowns of this kind, including this one.
     package let consecutiveFailures: Int
 
-    /// A rest of which every part is given.
     package init(reason: PriceLoadingError, since: ObservationTime, until: ObservationTime, consecutiveFailures: Int) {
         self.reason = reason
         self.since = since
@@ -17,7 +16,7 @@ package struct SourceCooldown: Sendable, Hashable {
         self.consecutiveFailures = consecutiveFailures
     }
 
-    /// The same rest by the wall clock as it is set now: it may have been set since the rest began.
+    /// The same cooldown with wall-clock times by the current wall clock, which may have been set since it started.
     func dated(by now: ObservationTime) -> SourceCooldown {
         SourceCooldown(
             reason: reason, since: ObservationTime(wall: now.wallTime(of: since.boottime), boottime: since.boottime),
@@ -25,36 +24,32 @@ package struct SourceCooldown: Sendable, Hashable {
             consecutiveFailures: consecutiveFailures)
     }
 
-    /// Whether asking before it is over would make things worse: a ban, a limit, a refusal.
+    /// Whether a request before its end would make things worse: a ban, a limit, a refusal.
     package var isBinding: Bool { reason.category.isBinding }
 }
 
-/// A rest as it is kept over a restart.
+/// A cooldown as it is stored over a restart.
 package struct KeptCooldown: Sendable, Hashable {
-    /// The base address it was earned at: another address is another host.
+    /// The base address that it applies to: another address is another host.
     package let address: String
-    /// The rest. After a reboot its boot clock is of another boot.
+    /// The cooldown. After a reboot its boot times are those of another boot.
     package let cooldown: SourceCooldown
-    /// Whether the boot clock is this boot's.
+    /// Whether the boot times are those of this boot.
     package let isOfThisBoot: Bool
 
-    /// - Parameters:
-    ///   - address: The base address it was earned at.
-    ///   - rest: The rest.
-    ///   - isOfThisBoot: Whether its boot clock is this boot's.
     package init(address: String, cooldown: SourceCooldown, isOfThisBoot: Bool) {
         self.address = address
         self.cooldown = cooldown
         self.isOfThisBoot = isOfThisBoot
     }
 
-    /// The rest as far as another boot may know it.
+    /// The same cooldown, marked as one of another boot.
     package var ofAnotherBoot: KeptCooldown { KeptCooldown(address: address, cooldown: cooldown, isOfThisBoot: false) }
 
-    /// What is left of it.
+    /// The time until it ends.
     ///
-    /// By the boot clock where it is this boot's. By the wall clock else, which may have been set meanwhile: never longer than
-    /// the whole rest.
+    /// By the boot clock if its boot times are those of this boot. Otherwise by the wall clock, which may have been set since: then
+    /// never longer than the whole cooldown.
     func remaining(at now: ObservationTime) -> Duration {
         if isOfThisBoot { return .milliseconds(cooldown.until.boottime - now.boottime) }
         let whole = cooldown.until.wall.milliseconds - cooldown.since.wall.milliseconds
@@ -62,36 +57,36 @@ package struct KeptCooldown: Sendable, Hashable {
     }
 }
 
-/// How long a source rests, and how that grows.
+/// The length of a cooldown and its growth.
 enum CooldownRule {
-    /// The first rest and the longest, without the exchange's word for it.
+    /// The first and the longest cooldown, if the exchange gives no time.
     static func bounds(_ category: PriceLoadingError.Category) -> (first: Duration, longest: Duration) {
         switch category {
-        // Binance counts by the minute, and its shortest ban has two.
+        // Binance counts per minute, and its shortest ban is two minutes.
         case .rateLimited: (.seconds(60), .seconds(6 * 3600))
-        // What is refused for good is asked for about once a day in the end.
+        // A lasting refusal is retried about once a day in the end.
         case .refused: (.seconds(600), .seconds(86_400))
         case .transient, .invalidData, .staleData, .cancelled: (.seconds(5), .seconds(300))
         }
     }
 
-    /// The longest rest that an exchange's word is taken for: as long as Binance's longest ban (REST API, IP limits).
+    /// The longest time accepted from an exchange: as long as Binance's longest ban (REST API, IP limits).
     static let longestTold = Duration.seconds(3 * 86_400)
-    /// If nobody else is left, a source that refuses us is asked again so often: a VPN's exit that was refused may be another one by now.
+    /// How often a source that refuses us is requested again if no other is available: a VPN may have changed its exit.
     static let refusalProbe = Duration.seconds(60)
 
-    /// The length of a rest.
+    /// The length of a cooldown.
     /// - Parameters:
-    ///   - error: What begins it.
-    ///   - strikes: How many of its kind came one after another, this one included.
-    ///   - jitter: From 0 to 1: machines that failed together must not come back together.
+    ///   - error: The error that starts it.
+    ///   - consecutiveFailures: The number of consecutive cooldowns of its kind, including this one.
+    ///   - jitter: From 0 to 1. It prevents machines that failed together from returning together.
     static func length(_ error: PriceLoadingError, consecutiveFailures: Int, jitter: Double) -> Duration {
         let (first, longest) = bounds(error.category)
         let doubled = min(first * Int(1 << min(20, max(0, consecutiveFailures - 1))), longest)
         guard error.category.isBinding else { return doubled.times(0.5 + jitter / 2) }
-        // Never before what was told, and a little later: our clock and theirs are two.
+        // Never before the exchange's time, and a little later, because the two clocks may differ.
         if case .rateLimited(_, let told?) = error {
-            // Whoever comes back as told and is turned away again waits longer of itself.
+            // If a request after the exchange's time is rejected again, wait longer than that.
             let grown = consecutiveFailures > 1 ? doubled / 2 : .zero
             let length = max(min(max(told, .seconds(1)), longestTold), grown)
             return length + min(length.times(jitter / 20), .seconds(30)) + .seconds(1)
@@ -101,7 +96,7 @@ enum CooldownRule {
 }
 
 extension Duration {
-    /// So many times the duration, to the millisecond.
+    /// The duration multiplied by `factor`, rounded to the millisecond.
     fileprivate func times(_ factor: Double) -> Duration {
         .milliseconds(Int64((Double(wholeMilliseconds) * factor).rounded()))
     }

@@ -1,35 +1,35 @@
-/// How one source is: a pure value.
+/// The health of one source: a pure value.
 ///
-/// Its breaker is closed until it fails too often or is told to stay away; then it rests (open), and when the rest is over one
-/// probe decides (half-open). Everything is dated by the caller.
+/// Its breaker is closed until it fails too often, is rate-limited or is refused. Then a cooldown starts (open). After the cooldown
+/// one probe decides (half-open). The caller supplies all times.
 package struct SourceHealth: Sendable {
-    /// Whether a source is asked.
+    /// The state of a source's circuit breaker.
     package enum Breaker: Sendable, Hashable {
-        /// It is asked.
+        /// It is requested.
         case closed
-        /// It rests.
+        /// It has a cooldown.
         case open
-        /// Its rest is over, and a probe decides.
+        /// Its cooldown has ended, and a probe decides.
         case halfOpen
     }
 
-    /// How a question to it ended.
+    /// The result of a request.
     package enum Outcome: Sendable, Hashable {
         /// A valid price.
         case success
-        /// No valid price, and why. Cancellation, and time that was too short to judge by, count nowhere.
+        /// No valid price, and why. Cancellations, and timeouts too short to judge the source, are not counted.
         case failure(PriceLoadingError)
     }
 
-    /// So many failures in a row open the breaker.
+    /// The number of consecutive failures that opens the breaker.
     static let failuresInARow = 3
-    /// So many failures among the last twenty open it too: one that fails every second time is of no use.
+    /// The number of failures among the last twenty results that also opens it: a source that fails every second time is useless.
     static let failuresOfTwenty = 10
-    /// So many successes in a row, and the next rest is a short one again.
+    /// The number of consecutive successes after which the next cooldown is short again.
     static let successesToForget = 60
 
     private var limiter: RequestLimiter
-    /// The requests of the last period of each limit.
+    /// The requests in the last period of each limit.
     private(set) var tallies: [RequestTally]
     private var recent: UInt32 = 0
     private var failuresRunning = 0
@@ -37,45 +37,45 @@ package struct SourceHealth: Sendable {
     private var consecutiveFailures = 0
     private var failureCategory: PriceLoadingError.Category?
 
-    /// The rest it is in or came out of last without a success since; `nil` while the breaker is closed.
+    /// The current cooldown, or the last one if no request has succeeded since; `nil` while the breaker is closed.
     package private(set) var cooldown: SourceCooldown?
     /// When it last gave a valid price.
     package private(set) var lastSuccess: ObservationTime?
-    /// When it last gave none, and why.
+    /// When it last gave no valid price, and why.
     package private(set) var lastFailure: (at: ObservationTime, error: PriceLoadingError)?
-    /// When it was last asked, `CLOCK_BOOTTIME` in milliseconds.
+    /// When it was last requested, `CLOCK_BOOTTIME` in milliseconds.
     private(set) var lastAsked: Int64?
-    /// How often it was asked since the start.
+    /// The number of requests since the start.
     package private(set) var requests: Int64 = 0
-    /// How long its last answers took.
+    /// The latencies of its last responses.
     private(set) var latencies = LatencyWindow()
 
-    /// - Parameter limits: All limits that it is asked within.
+    /// - Parameter limits: All limits that apply to its requests.
     package init(limits: [RequestLimit]) {
         limiter = RequestLimiter(limits)
         tallies = limits.map(RequestTally.init)
     }
 
     /// The state of the breaker.
-    /// - Parameter boottime: Now, `CLOCK_BOOTTIME` in milliseconds.
+    /// - Parameter boottime: The current time, `CLOCK_BOOTTIME` in milliseconds.
     package func breaker(at boottime: Int64) -> Breaker {
         guard let cooldown else { return .closed }
         return boottime < cooldown.until.boottime ? .open : .halfOpen
     }
 
-    /// Whether asking it now would make things worse.
+    /// Whether a request now would make things worse.
     func isBound(at boottime: Int64) -> Bool {
         breaker(at: boottime) == .open && cooldown?.isBinding == true
     }
 
-    /// Whether it refuses us, and was not asked for so long that it may be asked again if nobody else is left.
+    /// Whether it refuses us, and its last request is so long ago that it may be requested if no other source is available.
     func mayProbeRefusal(at boottime: Int64) -> Bool {
         guard let cooldown, breaker(at: boottime) == .open, cooldown.reason.category == .refused else { return false }
         return boottime - max(cooldown.since.boottime, lastAsked ?? .min) >= CooldownRule.refusalProbe.wholeMilliseconds
     }
 
-    /// Forgets a rest that no exchange has asked for.
-    /// - Returns: Whether there is none any more; `nil` if there was none.
+    /// Ends a cooldown that is not a rate limit.
+    /// - Returns: Whether it was ended; `nil` if none was in effect.
     mutating func retry(at boottime: Int64) -> Bool? {
         guard let cooldown, breaker(at: boottime) == .open else { return nil }
         if case .rateLimited = cooldown.reason { return false }
@@ -86,7 +86,7 @@ package struct SourceHealth: Sendable {
         return true
     }
 
-    /// The least time between two requests at the steady pace of its limits.
+    /// The minimum time between two requests at the steady pace of its limits.
     package var pace: Duration { limiter.pace }
 
     /// Whether its limits allow a request now.
@@ -102,13 +102,13 @@ package struct SourceHealth: Sendable {
         lastAsked = boottime
     }
 
-    /// A question has ended.
+    /// Records the end of a request.
     /// - Parameters:
-    ///   - outcome: How.
-    ///   - latency: From asking to the end of the answer.
-    ///   - now: When.
-    ///   - jitter: Draws from 0 to 1, anew each time: only where a rest begins.
-    /// - Returns: The rest that it began, if it began one.
+    ///   - outcome: The result.
+    ///   - latency: From the request to the end of the response.
+    ///   - now: The time of the end.
+    ///   - jitter: A new random number from 0 to 1, read only if a cooldown starts.
+    /// - Returns: The cooldown that it started, if any.
     package mutating func ended(
         _ outcome: Outcome, latency: Duration, at now: ObservationTime, jitter: @autoclosure () -> Double
     ) -> SourceCooldown? {
@@ -121,26 +121,26 @@ package struct SourceHealth: Sendable {
         }
     }
 
-    /// Its last answer was well-formed and is not believed: one such answer is enough for a rest.
-    /// - Returns: The rest that this began, if it began one.
+    /// Records a well-formed response that is not believed. One such response is enough for a cooldown.
+    /// - Returns: The cooldown that it started, if any.
     mutating func distrusted(
         _ error: PriceLoadingError, at now: ObservationTime, jitter: @autoclosure () -> Double
     ) -> SourceCooldown? {
         lastFailure = (now, error)
         recent = recent << 1 | 1
         successesRunning = 0
-        return breaker(at: now.boottime) == .open ? nil : beginRest(error, at: now, jitter: jitter())
+        return breaker(at: now.boottime) == .open ? nil : beginCooldown(error, at: now, jitter: jitter())
     }
 
-    /// Its last answer was well-formed and does not fit the others'.
+    /// Records a well-formed response that does not fit the others'.
     mutating func doubted(_ error: PriceLoadingError, at now: ObservationTime) {
         lastFailure = (now, error)
     }
 
-    /// Goes on with a rest that an earlier run began.
+    /// Continues a cooldown of an earlier run.
     package mutating func resume(_ kept: KeptCooldown, at now: ObservationTime) {
         var left = kept.remaining(at: now)
-        // A restart is how an operator says that a refusal was mended: it is not waited out to the end.
+        // An operator may restart the daemon after fixing the cause of a refusal, so at most the first cooldown is waited for.
         if kept.cooldown.reason.category == .refused { left = min(left, CooldownRule.bounds(.refused).first) }
         guard left > .zero else { return }
         consecutiveFailures = kept.cooldown.consecutiveFailures
@@ -159,10 +159,10 @@ package struct SourceHealth: Sendable {
         successesRunning += 1
         if successesRunning >= Self.successesToForget { consecutiveFailures = 0 }
         if let cooldown {
-            // It was asked before it told us to stay away.
+            // The request was sent before the rate limit.
             if case .rateLimited = cooldown.reason, breaker(at: now.boottime) == .open { return }
             self.cooldown = nil
-            // It starts with a clean slate, or the next failure would open the breaker again.
+            // Otherwise the next failure would open the breaker again.
             recent = 0
         }
     }
@@ -175,14 +175,14 @@ package struct SourceHealth: Sendable {
         failuresRunning += 1
         successesRunning = 0
         switch breaker(at: now.boottime) {
-        // Asked although it rests, because nobody else was left: that changes nothing unless it was told to stay away.
+        // Requested during its cooldown as a last resort: only a rate limit or a refusal changes the cooldown.
         case .open where !error.category.isBinding: return nil
         case .closed where !error.category.isBinding && !hasFailedTooOften: return nil
-        case .open, .halfOpen, .closed: return beginRest(error, at: now, jitter: jitter())
+        case .open, .halfOpen, .closed: return beginCooldown(error, at: now, jitter: jitter())
         }
     }
 
-    private mutating func beginRest(
+    private mutating func beginCooldown(
         _ error: PriceLoadingError, at now: ObservationTime, jitter: @autoclosure () -> Double
     ) -> SourceCooldown {
         if failureCategory != error.category { consecutiveFailures = 0 }
@@ -202,7 +202,7 @@ package struct SourceHealth: Sendable {
 }
 
 extension ObservationTime {
-    /// The moment so much later, on both clocks.
+    /// The moment that is `duration` later, on both clocks.
     func advanced(by duration: Duration) -> ObservationTime {
         let milliseconds = duration.wholeMilliseconds
         return ObservationTime(

@@ -1,29 +1,25 @@
-/// A source that is not asked this time, and why.
+/// A source that is not requested this time, and why.
 package struct Skipped: Sendable, Hashable, CustomStringConvertible {
-    /// Why a source is not asked.
+    /// Why a source is not requested.
     package enum Reason: Sendable, Hashable {
-        /// It rests.
+        /// It has a cooldown.
         case cooldowns(SourceCooldown)
-        /// It was asked as often as its limits allow.
+        /// Its limits allow no further request.
         case limit
         /// It quotes in USDT, which is off its peg.
         case offPeg
     }
 
-    /// Its name.
+    /// The source's name.
     package let source: String
-    /// Why.
     package let reason: Reason
 
-    /// - Parameters:
-    ///   - source: Its name.
-    ///   - reason: Why it is not asked.
     package init(source: String, reason: Reason) {
         self.source = source
         self.reason = reason
     }
 
-    /// `binance: rests until 2026-11-21 14:32:10 UTC, rate limited: HTTP 418`
+    /// `binance: cooldown until 2026-11-21 14:32:10 UTC, rate limited: HTTP 418`
     package var description: String {
         switch reason {
         case .cooldowns(let cooldown): "\(source): cooldown until \(cooldown.until.wall.utcText), \(cooldown.reason)"
@@ -33,42 +29,41 @@ package struct Skipped: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// All sources in their order with their health, and the rules of who is asked: a pure value.
+/// All sources in their order with their health, and the rules for selecting them: a pure value.
 package struct SourceRegistry: Sendable {
-    /// A source as it is asked here.
+    /// A configured source.
     package struct Entry: Sendable {
-        /// What is known of it.
+        /// Its fixed properties.
         package let source: PriceSource
-        /// The base address it is asked at.
+        /// The base address of its requests.
         package let address: String
-        /// How it is.
         package fileprivate(set) var health: SourceHealth
     }
 
-    /// Whom to ask, and whom not.
+    /// The sources to request and those to skip.
     struct Plan: Sendable {
-        /// Indices of sources, in the order in which they are asked.
+        /// Indices of sources, in the order of the requests.
         var order: [Int] = []
-        /// Those of them that rest, and are asked only because others may give nothing.
+        /// Those of ``order`` that have a cooldown, and are requested only because the others may fail.
         var lastResort: Set<Int> = []
         var skippedSources: [Skipped] = []
     }
 
-    /// Within this time after a source was asked the observer leaves it alone: the ticks see to it. One whose rest is over may
-    /// have been asked shortly before, and is left alone only if the ticks ask it for want of others.
+    /// The observer does not request a source within this time after its last request: the ticks already request it. A source whose
+    /// cooldown has ended (`probed`) may have been requested shortly before. It is left to the ticks only if they use it as a last resort.
     static let observerLeavesAlone = (well: Duration.seconds(10), probed: Duration.seconds(2))
 
     /// The sources in the order of the configuration.
     package private(set) var entries: [Entry]
     private let interval: Duration
-    /// Whether markets that quote in USDT are not asked for a price.
+    /// Whether markets that quote in USDT are not requested for a price.
     var passesOverTether = false
-    /// The rests of sources that are not asked now, or at another address: they hold if that changes.
+    /// The cooldowns of sources that are not configured now, or have another address. They apply again if that changes.
     private var unused: [String: KeptCooldown] = [:]
 
     /// - Parameters:
     ///   - sources: The sources with their addresses, the primary first.
-    ///   - interval: The ticks' interval.
+    ///   - interval: The interval of the ticks.
     init(_ sources: [(source: PriceSource, address: String)], interval: Duration) {
         entries = sources.map { source, address in
             Entry(source: source, address: address, health: SourceHealth(limits: source.allLimits))
@@ -76,12 +71,12 @@ package struct SourceRegistry: Sendable {
         self.interval = interval
     }
 
-    /// Takes over the health of the sources that were asked at the same address before.
+    /// Takes over the health of the sources that were configured with the same address before.
     /// - Parameters:
-    ///   - previous: The sources that were asked before.
-    ///   - now: The present moment.
+    ///   - previous: The previous sources.
+    ///   - now: The current time.
     mutating func inherit(_ previous: SourceRegistry, at now: ObservationTime) {
-        // What is no longer asked, and who told us to stay away then: it may come back before its time.
+        // Keeps the cooldowns of removed sources: they may be configured again before those end.
         resume(previous.cooldowns(at: now), at: now)
         for index in entries.indices {
             if let same = previous.index(of: entries[index].source.name, at: entries[index].address) {
@@ -90,18 +85,18 @@ package struct SourceRegistry: Sendable {
         }
     }
 
-    /// Where a source stands that is asked at this address; `nil` where it is not: another address is another host.
+    /// The index of a source with this address; `nil` if there is none. Another address is another host.
     func index(of name: String, at address: String) -> Int? {
         entries.firstIndex { $0.source.name == name && $0.address == address }
     }
 
-    /// Whom `requester` may ask now.
+    /// The sources that `requester` may request now.
     ///
-    /// - Sources with a closed breaker, in their order. One that can't be asked at every tick comes after those that can: the
-    ///   price would hop to it and back.
-    /// - Behind them, for a tick that would fail otherwise, those that rest because they failed: a network that comes back is seen at
-    ///   once that way. One that was told to stay away is never asked before its time.
-    /// - A client does not get another source's price because it asks too often.
+    /// - First come sources with a closed breaker, in their order. Those whose limits don't allow a request at every tick come after
+    ///   the others, so that the price does not switch between sources.
+    /// - Next, for a tick that would fail otherwise, come sources with a cooldown because of failures: this detects at once that the
+    ///   network is back. A rate-limited source is never requested before its cooldown ends.
+    /// - A client does not get another source's price because it requests too often.
     func plan(_ requester: Requester, excluding excluded: Set<String> = [], at boottime: Int64) -> Plan {
         var plan = Plan()
         if requester == .observer {
@@ -136,7 +131,7 @@ package struct SourceRegistry: Sendable {
         return plan
     }
 
-    /// Adds those that the limits allow.
+    /// Adds the sources whose limits allow a request.
     private func add(_ indices: [Int], _ requester: Requester, _ boottime: Int64, to plan: inout Plan) {
         for index in indices {
             if entries[index].health.isWithinLimits(requester, at: boottime) {
@@ -148,15 +143,15 @@ package struct SourceRegistry: Sendable {
         }
     }
 
-    /// Counts a request, if the limits allow it still.
+    /// Counts a request if the limits still allow it; `false` if they do not.
     mutating func take(_ index: Int, _ requester: Requester, at boottime: Int64) -> Bool {
         guard entries[index].health.isWithinLimits(requester, at: boottime) else { return false }
         entries[index].health.asked(at: boottime)
         return true
     }
 
-    /// A question has ended.
-    /// - Returns: The rest that it began, if it began one.
+    /// Records the end of a request.
+    /// - Returns: The cooldown that it started, if any.
     mutating func ended(
         _ index: Int, _ outcome: SourceHealth.Outcome, latency: Duration, at now: ObservationTime,
         jitter: @autoclosure () -> Double
@@ -164,8 +159,8 @@ package struct SourceRegistry: Sendable {
         entries[index].health.ended(outcome, latency: latency, at: now, jitter: jitter())
     }
 
-    /// A source gave a price that is not believed.
-    /// - Returns: The rest that this began, if it began one.
+    /// Records a price that is not believed.
+    /// - Returns: The cooldown that it started, if any.
     mutating func distrust(
         _ name: String, _ error: PriceLoadingError, at now: ObservationTime, jitter: @autoclosure () -> Double
     ) -> SourceCooldown? {
@@ -173,15 +168,15 @@ package struct SourceRegistry: Sendable {
         return entries[index].health.distrusted(error, at: now, jitter: jitter())
     }
 
-    /// A source gave a price that does not fit the others'. It goes on being asked.
+    /// Records a price that does not fit the others'. The source is still requested.
     mutating func doubt(_ name: String, _ error: PriceLoadingError, at now: ObservationTime) {
         guard let index = entries.firstIndex(where: { $0.source.name == name }) else { return }
         entries[index].health.doubted(error, at: now)
     }
 
-    /// Forgets the rests that no exchange has asked for.
+    /// Ends the cooldowns that are not rate limits.
     /// - Parameter name: Only of this source; `nil` for all.
-    /// - Returns: The sources whose rest is over now, and those that an exchange has told to stay away.
+    /// - Returns: The sources whose cooldown was ended, and the rate-limited ones that keep theirs.
     mutating func retry(_ name: String?, at boottime: Int64) -> (retried: [String], kept: [Skipped]) {
         var (retried, kept): ([String], [Skipped]) = ([], [])
         for index in entries.indices where name == nil || entries[index].source.name == name {
@@ -195,7 +190,7 @@ package struct SourceRegistry: Sendable {
         return (retried, kept)
     }
 
-    /// Goes on with the rests that an earlier run began, each at the address it was earned at.
+    /// Continues the cooldowns of an earlier run, each at its own address.
     mutating func resume(_ cooldowns: [String: KeptCooldown], at now: ObservationTime) {
         for (name, kept) in cooldowns {
             if let index = index(of: name, at: kept.address) {
@@ -206,7 +201,7 @@ package struct SourceRegistry: Sendable {
         }
     }
 
-    /// The rests that a restart must not cut short.
+    /// The cooldowns that a restart must not shorten.
     func cooldowns(at now: ObservationTime) -> [String: KeptCooldown] {
         var cooldowns = unused.filter { $0.value.remaining(at: now) > .zero }
         for entry in entries where entry.health.isBound(at: now.boottime) {
@@ -217,7 +212,7 @@ package struct SourceRegistry: Sendable {
         return cooldowns
     }
 
-    /// Sources that can't be asked at every tick within their limits.
+    /// The sources whose limits don't allow a request at every tick.
     package var slow: [Entry] { entries.indices.filter(isSlow).map { entries[$0] } }
 
     func isOffPeg(_ index: Int) -> Bool {
@@ -228,13 +223,13 @@ package struct SourceRegistry: Sendable {
         entries[index].health.pace > interval
     }
 
-    /// Whom the observer asks: first whoever's rest is over, else whoever was not asked for the longest time.
+    /// The source for the observer: one whose cooldown has ended, otherwise the one with the oldest request.
     private func observerChoice(excluding excluded: Set<String>, at boottime: Int64) -> Int? {
         let candidates = entries.indices.filter { index in
             let health = entries[index].health
             if excluded.contains(entries[index].source.name) { return false }
             let isProbe = health.breaker(at: boottime) == .halfOpen
-            // With long intervals those that the ticks ask are asked rarely, and are theirs all the same.
+            // At long intervals the ticks request their sources rarely. The observer still leaves them to the ticks.
             let alone = isProbe ? Self.observerLeavesAlone.probed : max(Self.observerLeavesAlone.well, interval * 2)
             return health.breaker(at: boottime) != .open && health.isWithinLimits(.observer, at: boottime)
                 && health.lastAsked ?? .min <= boottime - alone.wholeMilliseconds

@@ -1,33 +1,33 @@
-/// How a source is, and whether it is used: what an operator is told of it.
+/// The condition of a source and its use, for an operator.
 package struct SourceReport: Sendable, Hashable {
     /// Why a source is used or not.
     package enum Use: String, Sendable, Hashable, CaseIterable {
-        /// The price that is shown is its.
+        /// It supplies the price that is shown.
         case current
-        /// It is well, and asked if those before it give nothing.
+        /// It works, and is requested if the sources before it have no price.
         case ready
-        /// It is well, and can't be asked at every tick within its limits: it comes after those that can.
+        /// It works, but its limits don't allow a request at every tick. It comes after the sources whose limits do.
         case slow
-        /// It was asked as often as its limits allow, for the moment.
+        /// Its limits allow no request at the moment.
         case full
-        /// It was not asked since the start.
+        /// It has not been requested since the start.
         case untried
-        /// It gave nothing the last time, and is asked again.
+        /// Its last request failed. It is still requested.
         case failing
-        /// It rests, since it failed too often.
+        /// It has a cooldown because it failed too often.
         case resting
-        /// Its rest is over: how the next question to it ends decides.
+        /// Its cooldown has ended. The result of the next request decides.
         case probing
-        /// It said that it is asked too often, and rests until it may be asked again.
+        /// It reported too many requests, and has a cooldown until it may be requested again.
         case limited
-        /// It refuses us, and is asked again only rarely.
+        /// It refuses us, and is requested only rarely.
         case refused
-        /// It needs a key, and none was given: it is never asked.
+        /// It needs a key, but none was given. It is never requested.
         case noKey
-        /// It quotes in USDT, which is off its peg: it is passed over until that is over.
+        /// It quotes in USDT, and is skipped while USDT is off its peg.
         case offPeg
 
-        /// One letter for a table, as chronyc(1) has them.
+        /// One letter for a table, like those of chronyc(1).
         package var letter: Character {
             switch self {
             case .current: "*"
@@ -46,16 +46,14 @@ package struct SourceReport: Sendable, Hashable {
         }
     }
 
-    /// The last question to which it gave no price.
+    /// The last request that gave no price.
     package struct Failure: Sendable, Hashable {
-        /// When.
         package let at: Timestamp
-        /// The kind, one word: ``PriceLoadingError/kind``.
+        /// The kind in one word: ``PriceLoadingError/kind``.
         package let kind: String
-        /// Why, in one line.
+        /// The reason in one line.
         package let reason: String
 
-        /// A failure of which every part is given.
         package init(at: Timestamp, kind: String, reason: String) {
             self.at = at
             self.kind = kind
@@ -63,18 +61,17 @@ package struct SourceReport: Sendable, Hashable {
         }
     }
 
-    /// How long its last answers took: so many of a hundred within so many milliseconds.
+    /// Percentiles of the latency of its last responses, in milliseconds.
     package struct Latency: Sendable, Hashable {
-        /// Half of them.
+        /// The latency that 50 % of the responses did not exceed.
         package let p50: Int64
-        /// Nine of ten.
+        /// The latency that 90 % of the responses did not exceed.
         package let p90: Int64
-        /// Ninety-nine of a hundred.
+        /// The latency that 99 % of the responses did not exceed.
         package let p99: Int64
-        /// How many answers that is: the last 128 at most.
+        /// The number of responses, at most the last 128.
         package let answers: Int64
 
-        /// A latency of which every part is given, in milliseconds.
         package init(p50: Int64, p90: Int64, p99: Int64, answers: Int64) {
             self.p50 = p50
             self.p90 = p90
@@ -83,16 +80,15 @@ package struct SourceReport: Sendable, Hashable {
         }
     }
 
-    /// A published limit, and what of it is used up.
+    /// A published limit and its current use.
     package struct Limit: Sendable, Hashable {
-        /// The most requests in any span of the period.
+        /// The maximum number of requests in any span of the period.
         package let requests: Int64
         /// The period in milliseconds.
         package let period: Int64
-        /// The requests made in the period that ends now.
+        /// The number of requests in the period that ends now.
         package let made: Int64
 
-        /// A limit of which every part is given.
         package init(requests: Int64, period: Int64, made: Int64) {
             self.requests = requests
             self.period = period
@@ -100,34 +96,32 @@ package struct SourceReport: Sendable, Hashable {
         }
     }
 
-    /// Its name.
     package var name: String
     /// Its place in the configured order, from 1.
     package var order: Int64
     /// The market it is read from.
     package var market: String
-    /// The base address it is asked at.
+    /// The base address of its requests.
     package var address: String
     /// Whether it is used, and why.
     package var use: Use
     /// When it last gave a price.
     package var lastSuccess: Timestamp?
-    /// That price.
+    /// The price at ``lastSuccess``.
     package var lastPrice: Price?
-    /// Whether it is asked at another address than the exchange's own: a simulator, a mirror or a proxy.
+    /// Whether its address is not the exchange's own: a simulator, a mirror or a proxy.
     package var isElsewhere = false
-    /// When it last gave none, and why.
+    /// The last request that gave no price.
     package var lastFailure: Failure?
-    /// How long its last answers took; `nil` without any.
+    /// The latency of its last responses; `nil` without any.
     package var latency: Latency?
-    /// Until when it is not asked, where it rests.
+    /// When its cooldown ends; `nil` without one.
     package var cooldownUntil: Timestamp?
-    /// How often it was asked since the start.
+    /// The number of requests since the start.
     package var requests: Int64
     /// The limits it publishes.
     package var limits: [Limit]
 
-    /// A report of which every part is given.
     package init(
         name: String, order: Int64, market: String, address: String, use: Use, lastSuccess: Timestamp? = nil,
         lastFailure: Failure? = nil, latency: Latency? = nil, cooldownUntil: Timestamp? = nil, requests: Int64 = 0,
@@ -146,7 +140,7 @@ package struct SourceReport: Sendable, Hashable {
         self.limits = limits
     }
 
-    /// A source that is configured and can't be asked, since it needs a key.
+    /// The report of a configured source that can't be requested because it needs a key.
     package init(withoutKey source: PriceSource, address: String, order: Int64) {
         self.init(
             name: source.name, order: order, market: source.market, address: address, use: .noKey,
@@ -157,9 +151,9 @@ package struct SourceReport: Sendable, Hashable {
 }
 
 extension SourceRegistry {
-    /// How every source is.
+    /// The reports of all sources.
     /// - Parameters:
-    ///   - now: The present moment.
+    ///   - now: The current time.
     ///   - shown: The sources of the price that is shown as current.
     package func reports(at now: ObservationTime, shown: Set<String>) -> [SourceReport] {
         entries.indices.map { index in
@@ -219,7 +213,7 @@ extension SourceReport.Latency {
 }
 
 extension ObservationTime {
-    /// What the wall clock, as it is set now, says of another moment of this boot.
+    /// The wall-clock time of another moment of this boot, by the wall clock as it is set now.
     /// - Parameter boottime: That moment, `CLOCK_BOOTTIME` in milliseconds.
     package func wallTime(of boottime: Int64) -> Timestamp {
         Timestamp(milliseconds: wall.milliseconds - (self.boottime - boottime))

@@ -1,27 +1,27 @@
 import Synchronization
 
-/// The sources of a daemon, shared by all who ask them: the tick, the observer, clients. The rules are ``SourceBoard``'s.
+/// A daemon's sources, shared by the ticks, the observer and the clients. ``SourceRegistry`` has the rules.
 package final class Sources: Sendable {
     private struct State {
         var registry: SourceRegistry
         var cooldownsChanged = false
-        /// Those that are asked instead of these from some time on.
+        /// The sources that replace these.
         var successor: Sources?
     }
 
     private let state: Mutex<State>
     private let now: TimeSource
     private let jitter: @Sendable () -> Double
-    /// What the venues' clocks say of ours.
+    /// The venues' clocks in relation to ours.
     let clocks: VenueClocks
 
     /// - Parameters:
-    ///   - sources: The sources with the base addresses they are asked at, the primary first.
-    ///   - interval: The ticks' interval.
+    ///   - sources: The sources with their base addresses, the primary first.
+    ///   - interval: The interval of the ticks.
     ///   - now: Reads the clocks.
-    ///   - jitter: From 0 to 1, another one at each call.
-    ///   - previous: Those that were asked before: a source that is still asked at the same address keeps its health, and what is
-    ///     under way there is told to the new ones when it ends.
+    ///   - jitter: Returns a random number from 0 to 1 at each call.
+    ///   - previous: The sources that these replace. A source with the same address keeps its health, and requests in progress
+    ///     report their result to the new sources.
     package init(
         _ sources: [(source: PriceSource, address: String)], interval: Duration, now: @escaping TimeSource,
         jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) }, after previous: Sources? = nil
@@ -31,29 +31,29 @@ package final class Sources: Sendable {
         self.jitter = jitter
         clocks = previous?.clocks ?? VenueClocks()
         let present = now()
-        // In one step: what ends after it is told to these.
+        // In one step: requests that end after it report to the new sources.
         previous?.state.withLock { previous in
             state.withLock { $0.registry.inherit(previous.registry, at: present) }
             previous.successor = self
         }
     }
 
-    /// All of them as they are now.
+    /// All sources in their current state.
     package var registry: SourceRegistry { state.withLock { $0.registry } }
 
-    /// The names of those that don't tell what a USDT is worth.
+    /// The names of the sources whose responses don't contain the value of USDT.
     var withoutTetherRate: Set<String> {
         Set(registry.entries.map(\.source).filter { !$0.tells.contains(.tetherRate) }.map(\.name))
     }
 
-    /// Goes on with the rests that an earlier run began.
+    /// Continues the cooldowns of an earlier run.
     package func resume(_ cooldowns: [String: KeptCooldown]) {
         let present = now()
         state.withLock { $0.registry.resume(cooldowns, at: present) }
     }
 
-    /// Forgets the rests that no exchange has asked for, of one source or of all.
-    /// - Returns: The sources whose rest is over now, and those that an exchange has told to stay away; `nil` if none is named so.
+    /// Ends the cooldowns that are not rate limits, of one source or of all.
+    /// - Returns: The sources whose cooldown was ended, and the rate-limited ones that keep theirs; `nil` if no source has that name.
     package func retry(_ name: String?) -> (retried: [String], kept: [Skipped])? {
         let boottime = now().boottime
         return state.withLock { state in
@@ -63,14 +63,14 @@ package final class Sources: Sendable {
         }
     }
 
-    /// The rests that a restart must not cut short.
+    /// The cooldowns that a restart must not shorten.
     package var cooldowns: [String: KeptCooldown] {
         let present = now()
         return state.withLock { $0.registry.cooldowns(at: present) }
     }
 
-    /// Whether a rest that a restart must not cut short has begun since this was asked last.
-    func takeRestsChanged() -> Bool {
+    /// Whether the cooldowns that a restart must not shorten may have changed since the last call.
+    func takeCooldownsChanged() -> Bool {
         state.withLock { state in
             defer { state.cooldownsChanged = false }
             return state.cooldownsChanged
@@ -82,19 +82,19 @@ package final class Sources: Sendable {
         return state.withLock { $0.registry.plan(requester, excluding: excluded, at: boottime) }
     }
 
-    /// Whether USDT markets are passed over from now on. The observer goes on asking them.
+    /// Sets whether USDT markets are skipped. The observer still requests them.
     func passOverTether(_ isOffPeg: Bool) {
         state.withLock { $0.registry.passesOverTether = isOffPeg }
     }
 
-    /// A source gave a price that is not believed: it rests, however well it answers.
-    /// - Returns: The rest that this began, if it began one.
+    /// Records a price that is not believed. The source gets a cooldown even if its requests succeed.
+    /// - Returns: The cooldown that it started, if any.
     func distrust(_ name: String, _ error: PriceLoadingError) -> SourceCooldown? {
         let present = now()
         return state.withLock { $0.registry.distrust(name, error, at: present, jitter: jitter()) }
     }
 
-    /// A source gave a price that does not fit the others'.
+    /// Records a price that does not fit the others'.
     func doubt(_ name: String, _ error: PriceLoadingError) {
         let present = now()
         state.withLock { $0.registry.doubt(name, error, at: present) }
@@ -105,8 +105,8 @@ package final class Sources: Sendable {
         return state.withLock { $0.registry.take(index, requester, at: boottime) }
     }
 
-    /// A question has ended.
-    /// - Returns: The rest that it began, if it began one.
+    /// Records the end of a request.
+    /// - Returns: The cooldown that it started, if any.
     func ended(_ index: Int, _ outcome: SourceHealth.Outcome, latency: Duration) -> SourceCooldown? {
         let present = now()
         let (cooldown, successor, entry) = state.withLock { state in

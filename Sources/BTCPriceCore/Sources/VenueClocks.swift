@@ -1,36 +1,36 @@
 import Synchronization
 
-/// What the venues' clocks say of this machine's clock, and how often each market trades: by that an old price is known.
+/// Compares the venues' clocks with this machine's and measures how often each market trades, to detect old prices.
 ///
-/// A venue whose time differs from ours is wrong itself, unless most venues agree that we are. What is kept is held against CLOCK_BOOTTIME, so
-/// it stays right if our wall clock is set.
+/// If a venue's time differs from ours, the venue is wrong, unless most venues agree with it. Offsets are relative to CLOCK_BOOTTIME,
+/// so they stay correct if our wall clock is set.
 package final class VenueClocks: Sendable {
     private struct State {
-        /// By source: the venue's wall clock less our CLOCK_BOOTTIME, milliseconds, and when that was seen.
+        /// By source: the venue's wall clock minus our CLOCK_BOOTTIME, and the CLOCK_BOOTTIME of that observation, both in milliseconds.
         var offsets: [String: (offset: Int64, at: Int64)] = [:]
         var trades: [String: VenueMark] = [:]
-        /// By source: the usual time between two trades, milliseconds.
+        /// By source: the usual time between two trades, in milliseconds.
         var spacings: [String: Int64] = [:]
     }
 
-    /// A price may be this old at the least.
+    /// The lowest maximum age of a price.
     static let oldest = Duration.seconds(60)
-    /// No market is believed to trade more rarely, milliseconds.
+    /// The longest time between two trades that is used, in milliseconds.
     private static let longestSpacing = Duration.seconds(300).wholeMilliseconds
-    /// For so long a venue's word on the time counts.
+    /// How long a venue's clock offset is used, in milliseconds.
     private static let lasts = Duration.seconds(3600).wholeMilliseconds
 
     private let state = Mutex(State())
 
-    /// Nothing is known yet.
+    /// No observations.
     package init() {}
 
-    /// A venue's clock was seen: the `Date` header of its response (RFC 9110, section 6.6.1).
+    /// Records a venue's clock: the `Date` header of its response (RFC 9110, section 6.6.1).
     func told(_ time: Timestamp, by source: String, at now: ObservationTime) {
         state.withLock { $0.offsets[source] = (time.milliseconds - now.boottime, now.boottime) }
     }
 
-    /// The wall-clock time as most venues have it; our own, if none has told its.
+    /// The wall-clock time that most venues agree on; our own if no offset is known.
     func wallTime(at now: ObservationTime) -> Timestamp {
         let errors = state.withLock { state in
             state.offsets.values.filter { now.boottime - $0.at <= Self.lasts }
@@ -41,7 +41,7 @@ package final class VenueClocks: Sendable {
         return Timestamp(milliseconds: now.wall.milliseconds + sorted[(sorted.count - 1) / 2])
     }
 
-    /// A trade was seen: two of them tell how often the market trades.
+    /// Records a trade. Two trades show how often the market trades.
     func saw(_ mark: VenueMark, of source: String) {
         guard let time = mark.time, let trade = mark.trade else { return }
         state.withLock { state in
@@ -56,7 +56,7 @@ package final class VenueClocks: Sendable {
         }
     }
 
-    /// How old a market's price may be by its own time: ten usual gaps between trades, a minute at the least.
+    /// The maximum age of a market's price by its own time: ten usual gaps between trades, at least a minute.
     func oldest(of source: String) -> Duration {
         max(Self.oldest, .milliseconds(10 * min(state.withLock { $0.spacings[source] ?? 0 }, Self.longestSpacing)))
     }

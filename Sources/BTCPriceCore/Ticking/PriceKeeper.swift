@@ -200,7 +200,7 @@ package actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration
         }
         fetch.sources.passOverTether(machine.refusesTether(at: now().boottime))
         // Asked in any case, or it would be asked again at the next tick.
-        let cooldownsChanged = fetch.sources.takeRestsChanged()
+        let cooldownsChanged = fetch.sources.takeCooldownsChanged()
         if actions.save != nil || cooldownsChanged {
             do {
                 try persist.execute(machine.kept, cooldowns: fetch.sources.cooldowns)

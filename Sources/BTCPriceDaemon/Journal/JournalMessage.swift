@@ -1,7 +1,7 @@
 import Logging
 
-/// Every kind of line that the daemon writes, with its `MESSAGE_ID` (sd_journal_print(3)): by that the catalogue explains it, and
-/// programs find it whatever its words are. An id is never used for anything else.
+/// Every kind of line that the daemon logs, with its `MESSAGE_ID` (sd_journal_print(3)). The catalogue and programs identify a line
+/// by it, whatever the text is. An id is never reused.
 enum JournalMessage: String, CaseIterable {
     case ready = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a101"
     case stopped = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a102"
@@ -37,7 +37,7 @@ enum JournalMessage: String, CaseIterable {
     case tooManyOfUser = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a142"
     case acceptFailed = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a143"
 
-    /// How much it matters.
+    /// The log level.
     var level: Logger.Level {
         switch self {
         case .ready, .stopped, .idle, .slept, .fresh, .sourceRecovered, .sourceSlow: .info
@@ -57,11 +57,11 @@ enum JournalMessage: String, CaseIterable {
 }
 
 extension Logger {
-    /// Writes a line of a kind.
+    /// Logs a line.
     /// - Parameters:
     ///   - message: The kind.
     ///   - text: The line.
-    ///   - fields: What programs look for: `source` becomes `BTC_SOURCE`.
+    ///   - fields: Fields for programs: `source` becomes `BTC_SOURCE`.
     func tell(_ message: JournalMessage, _ text: String, _ fields: Logger.Metadata = [:]) {
         var fields = fields
         fields["MESSAGE_ID"] = "\(message.rawValue)"

@@ -1,17 +1,17 @@
 import BTCPriceCore
 
-/// Keeps a log short: of each kind of line one, then the next ones ever more rarely, with a count of those left out.
+/// Keeps a log short: it admits each kind of line ever more rarely, with a count of those left out.
 ///
-/// After the first line of a kind the next may come after ten minutes, then after two hours, then after a day each. A kind that has
-/// been quiet for six hours starts anew.
+/// After the first line of a kind, the next is admitted after ten minutes, then after two hours, then once a day. A kind without a
+/// line for six hours starts again.
 struct LineThrottle: Sendable {
-    /// What was left out before a line.
+    /// The lines left out before a line.
     struct Summary: Sendable, Equatable {
-        /// How many lines of its kind.
+        /// The number of lines of its kind.
         var count = 0
-        /// Over how long.
+        /// The time since the last admitted line.
         var span = Duration.zero
-        /// How many of each detail, the most frequent first.
+        /// The number of lines for each detail, the most frequent first.
         var details: [(name: String, count: Int)] = []
 
         static func == (lhs: Summary, rhs: Summary) -> Bool {
@@ -34,13 +34,13 @@ struct LineThrottle: Sendable {
 
     private var lines: [String: Line] = [:]
 
-    /// Asks whether a line may be said now.
+    /// Decides whether a line may be logged now.
     /// - Parameters:
-    ///   - kind: What kind of line it is.
-    ///   - detail: What tells it from others of its kind.
-    ///   - daily: Whether it is known to go on: then the next one comes after a day.
+    ///   - kind: The kind of line.
+    ///   - detail: Distinguishes it from others of its kind.
+    ///   - daily: Whether the condition is known to last: then the next one is admitted after a day.
     ///   - boottime: Now, `CLOCK_BOOTTIME` in milliseconds.
-    /// - Returns: What was left out of its kind since the last one; `nil` if this one is left out too.
+    /// - Returns: The lines of its kind left out since the last one; `nil` if this one is left out too.
     mutating func admit(_ kind: String, detail: String = "", daily: Bool = false, at boottime: Int64) -> Summary? {
         let first = daily ? Self.longestFloor : Self.firstFloor
         guard var line = lines[kind] else {
@@ -65,7 +65,7 @@ struct LineThrottle: Sendable {
 }
 
 extension LineThrottle.Summary: CustomStringConvertible {
-    /// ` (599 more in 10 min: timed-out 400, unavailable 199)`; empty where nothing was left out.
+    /// ` (599 more in 10 min: timed-out 400, unavailable 199)`; empty if nothing was left out.
     var description: String {
         guard count > 0 else { return "" }
         let minutes = span.components.seconds / 60

@@ -4,21 +4,21 @@ import BTCPriceServer
 package import Logging
 import Synchronization
 
-/// Turns events into log lines, few enough to be read: transitions only, of each kind ever more rarely, with counts.
+/// Turns events into few log lines: only transitions, each kind ever more rarely, with counts.
 package final class Reporter: Sendable {
     private let logger: Logger
     private let now: TimeSource
     private let throttle = Mutex(LineThrottle())
 
     /// - Parameters:
-    ///   - logger: Where the lines go.
+    ///   - logger: Receives the lines.
     ///   - now: Reads the clocks.
     package init(logger: Logger, now: @escaping TimeSource) {
         self.logger = logger
         self.now = now
     }
 
-    /// Tells of an event, if a line of its kind may be said now.
+    /// Logs an event, if a line of its kind may be logged now.
     package func report(_ event: PriceEvent) {
         switch event {
         case .ticked(let tick, let lateness, let skipped):
@@ -62,8 +62,7 @@ package final class Reporter: Sendable {
         }
     }
 
-    /// Failures that may pass are one kind of line, whatever they are: one of them follows the other. What a source is told to
-    /// wait for, and what it refuses for good, are kinds of their own.
+    /// Rate limits and refusals are kinds of their own. All other failures are one kind, since they often follow each other.
     private func report(_ failure: SourceFailure) {
         let category = failure.error.category
         let kind = category.isBinding ? failure.error.kind : "failed"
@@ -119,7 +118,7 @@ package final class Reporter: Sendable {
 }
 
 extension Duration {
-    /// Milliseconds with three digits after the point: `0.214`.
+    /// Milliseconds with three decimal places: `0.214`.
     fileprivate var microsecondsText: String {
         let microseconds = components.seconds * 1_000_000 + components.attoseconds / 1_000_000_000_000
         let fraction = String(microseconds % 1000)

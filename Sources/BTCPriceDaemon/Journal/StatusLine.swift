@@ -2,7 +2,7 @@ import BTCPriceCore
 import Synchronization
 import Systemd
 
-/// Keeps `systemctl status` informed: at every change of freshness or source, else every ten seconds. It has no timer of its own.
+/// Updates `systemctl status` at every change of freshness or source, else every 10 s. It has no timer of its own.
 final class StatusLine: Sendable {
     private struct Last {
         var freshness: Freshness?
@@ -28,7 +28,7 @@ final class StatusLine: Sendable {
         if isDue { manager.status(Self.text(state)) }
     }
 
-    /// One line with the time of the observation, which stays true; an age would not.
+    /// One line with the time of the observation, since an age would become wrong.
     static func text(_ state: PriceState) -> String {
         guard let quote = state.quote else { return "No price yet: \(state.failure ?? "the first tick is under way")" }
         let price = "\(quote.value) \(quote.currency) from \(quote.source) at \(quote.timestamp.utcText)"

@@ -7,9 +7,9 @@ import ServiceLifecycle
 import Systemd
 import UnixSignals
 
-/// Takes a new configuration while the daemon runs: a good one is in force from the next tick on, a bad one changes nothing.
+/// Reloads the configuration while the daemon runs. A valid one applies from the next tick on, an invalid one changes nothing.
 struct Reloading: Sendable {
-    /// Reads the configuration anew, from all its places.
+    /// Reads the configuration again from all its places.
     let read: @Sendable () throws(SettingsError) -> Settings
     let running: RunningSettings
     let client: ExchangeClient
@@ -36,10 +36,10 @@ struct Reloading: Sendable {
 
     private func apply(_ settings: Settings) async throws {
         let old = running.value.settings
-        // What may fail comes first: then nothing has changed.
+        // The steps that may fail come first, so that a failure changes nothing.
         let candidates = try ConfiguredSources(
             settings, client: client, credentials: credentials, now: now, logger: logger)
-        // What a file with trust anchors holds may have changed under its name.
+        // The content of the file with trust anchors may have changed.
         if settings.clientSettings != old.clientSettings || settings.caFile != nil {
             try client.apply(settings.clientSettings)
         }
@@ -50,7 +50,7 @@ struct Reloading: Sendable {
         candidates.describe(settings.rules, logger: logger)
         await keeper.apply(
             fetch, interval: settings.interval, budget: settings.budget, rules: settings.rules)
-        // Before the ticker: the watchdog must know of a longer silence.
+        // Before the ticker: the watchdog must allow the longer silence.
         running.value = RunningSettings.Value(settings: settings, unusable: candidates.unusable)
         await ticker.change(interval: settings.interval)
         await control.change(idleAfter: settings.pauseWhenIdle)
@@ -70,20 +70,20 @@ struct Reloading: Sendable {
 }
 
 extension Settings {
-    /// Whether a setting is looked at when the daemon starts, and not again.
+    /// Whether a setting is read only when the daemon starts.
     fileprivate static func needsRestart(_ name: String) -> Bool {
         ["state.directory", "runtime.directory", "socket.path"].contains(name)
     }
 }
 
-/// Reloads at each SIGHUP, telling systemd before and after.
+/// Reloads at each SIGHUP, and notifies systemd before and after.
 struct ReloadService: Service {
     let signals: UnixSignalsSequence
     let manager: ServiceManager
     let reloading: Reloading
     let status: @Sendable () async -> String
 
-    /// Whether SIGHUP is a wish to reload. For a daemon with a terminal it says that the terminal is gone: then it ends.
+    /// Whether SIGHUP means reload. With a terminal it means that the terminal is closed, and the daemon ends.
     static var isWanted: Bool {
         let terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC)
         guard terminal >= 0 else { return true }

@@ -3,7 +3,7 @@ import BTCPriceServer
 import ServiceLifecycle
 import BTCPriceNetworking
 
-/// A part of the daemon that runs until the shutdown and is then ended.
+/// A part of the daemon that ends at the shutdown.
 struct Part: Service {
     let end: @Sendable () async -> Void
 
@@ -12,14 +12,14 @@ struct Part: Service {
     }
 
     func run() async throws {
-        // Thrown where the group is cancelled instead: the part has to be ended all the same.
+        // It throws if the group is cancelled; the part must end in that case too.
         do { try await gracefulShutdown() } catch {}
         await end()
     }
 }
 
-/// Ends the daemon with an error if its socket's file is gone: clients would find nobody, and the exchanges would be asked for nothing. A logout
-/// that clears `XDG_RUNTIME_DIR` takes it away.
+/// Ends the daemon with an error if its socket's file is gone, since no client can connect any more. A logout that clears
+/// `XDG_RUNTIME_DIR` removes it.
 struct SocketGuardService: Service {
     private static let period: Duration = .seconds(2)
 
@@ -40,7 +40,7 @@ struct SocketGuardService: Service {
     }
 }
 
-/// The observer, until the shutdown.
+/// Runs the observer until the shutdown.
 struct ObserverService: Service {
     let observer: Observer<TickClock>
 

@@ -4,16 +4,16 @@ import Logging
 import Synchronization
 import Systemd
 
-/// Whether the machine has slept, by the clocks alone: `CLOCK_BOOTTIME` goes on meanwhile and `CLOCK_MONOTONIC` does not.
+/// Detects a sleep of the machine from the clocks: `CLOCK_BOOTTIME` advances during it, `CLOCK_MONOTONIC` does not.
 struct SuspendDetector {
-    /// Shorter than any sleep, longer than the two readings are apart.
+    /// Shorter than any sleep, longer than the time between the two readings.
     private static let least = Duration.milliseconds(500)
     private var ahead: Duration?
 
     /// - Parameters:
     ///   - boottime: `CLOCK_BOOTTIME` since the boot.
     ///   - monotonic: `CLOCK_MONOTONIC` since the boot.
-    /// - Returns: How long it has slept since this was asked last; `nil` where it has not.
+    /// - Returns: The length of the sleep since the last call; `nil` if there was none.
     mutating func slept(boottime: Duration, monotonic: Duration) -> Duration? {
         let now = boottime - monotonic
         defer { ahead = now }
@@ -22,10 +22,10 @@ struct SuspendDetector {
     }
 }
 
-/// Brings the daemon through a sleep of the machine: the ticks stop before it and begin at once after it, on new connections, since
-/// the kept ones lead nowhere by then. By logind where the bus is there; else the first tick finds out by the clocks.
+/// Handles a sleep of the machine: the ticks stop before it and start at once after it, on new connections, since the kept ones are
+/// dead. logind announces the sleep if the bus is available; else the first tick detects it from the clocks.
 final class Sleep: TickTarget {
-    /// The longest that a machine stays awake after it said that it is about to sleep.
+    /// The longest time awake between the announcement of a sleep and the sleep.
     private static let longestFarewell = Duration.seconds(60)
 
     private let keeper: PriceKeeper<TickClock>
@@ -41,18 +41,18 @@ final class Sleep: TickTarget {
         self.logger = logger
     }
 
-    /// - Returns: What listens to logind; it must be kept.
+    /// - Returns: The listener for logind's signals. The caller must keep it.
     func follow(_ control: TickControl<TickClock>) -> SleepSignals {
         let orders = AsyncStream<Bool>.makeStream()
         Task {
-            // One after the other: a wake-up must not overtake the sleep before it.
+            // In order: a wake-up must not overtake the sleep before it.
             for await isAboutToSleep in orders.stream {
                 guard isAboutToSleep else {
                     await self.wake(control)
                     continue
                 }
                 await control.suspend()
-                // Nobody may have told of the waking up. This counts the time awake alone.
+                // In case the wake-up is not announced. This clock counts only the time awake.
                 Task {
                     do { try await Task.sleep(for: Self.longestFarewell, clock: .suspending) } catch {}
                     await control.wake()
@@ -84,7 +84,7 @@ final class Sleep: TickTarget {
         clock.machineResumed()
     }
 
-    /// - Returns: Whether the machine has slept since it was looked at last.
+    /// - Returns: Whether the machine has slept since the last call.
     @discardableResult private func notice() -> Bool {
         let (boot, monotonic) = (ContinuousClock(), SuspendingClock())
         let slept = detector.withLock {

@@ -5,7 +5,7 @@ import Synchronization
 import Systemd
 import BTCPriceNetworking
 
-/// When the ticker last gave a sign of life, `CLOCK_BOOTTIME` in milliseconds.
+/// The time of the ticker's last sign of life, `CLOCK_BOOTTIME` in milliseconds.
 final class Heartbeat: Sendable {
     private let last: Atomic<Int64>
 
@@ -20,23 +20,23 @@ final class Heartbeat: Sendable {
     var lastBeat: Int64 { last.load(ordering: .relaxed) }
 }
 
-/// What the watchdog is told from: a pure value.
+/// The state that decides whether the watchdog is notified: a pure value.
 struct SignsOfLife {
-    /// Whether the socket's loop has answered what it was asked last.
+    /// Whether the socket's loop has answered the last ping.
     let loopHasAnswered: Bool
-    /// Since the ticker gave its last sign of life.
+    /// The time since the ticker's last sign of life.
     let tickerSilence: Duration
-    /// The longest that a healthy ticker is silent.
+    /// The longest silence of a healthy ticker.
     let longestSilence: Duration
-    /// Whether the ticks stand still on purpose.
+    /// Whether the ticks are paused on purpose.
     let isPaused: Bool
 
-    /// Both have to move on; deliberately paused is alive.
+    /// Whether the loop and the ticker both make progress. A paused ticker counts as alive.
     var isAlive: Bool { loopHasAnswered && (isPaused || tickerSilence <= longestSilence) }
 }
 
-/// Tells systemd's watchdog that the daemon lives: only while the ticker and the socket's loop both move on. That exchanges do
-/// not answer, and that the ticks are paused on purpose, is no reason to be killed.
+/// Notifies systemd's watchdog while the ticker and the socket's loop both make progress. Exchanges that do not respond, and ticks
+/// paused on purpose, do not stop the notifications.
 struct WatchdogService: Service {
     let manager: ServiceManager
     let server: PriceServer
@@ -62,7 +62,7 @@ struct WatchdogService: Service {
                 if signs.isAlive { manager.alive() }
                 pinged += 1
                 server.ping(pinged)
-                // A third of what systemd grants: one late wake-up does no harm.
+                // A third of systemd's timeout, so that one late wake-up is harmless.
                 do { try await clock.sleep(until: clock.now.advanced(by: interval / 3)) } catch { return }
             }
         }

@@ -1,4 +1,4 @@
-/// The daemon's command line, read: what to do, which file, and the settings given on it.
+/// The daemon's parsed command line: the action, the configuration file, and the settings.
 struct DaemonCommandLine {
     enum Action: Sendable {
         case run, checkConfiguration, printConfiguration, printStandardConfiguration, printVersion, printHelp
@@ -6,7 +6,7 @@ struct DaemonCommandLine {
         case printCompletions(Completions.Shell)
     }
 
-    /// A command line that can't be understood.
+    /// An invalid command line.
     struct UsageError: Error, CustomStringConvertible {
         let description: String
     }
@@ -62,7 +62,7 @@ struct DaemonCommandLine {
         return shell
     }
 
-    /// The flags that are no settings, each with what it is for and whether it takes a value.
+    /// The flags that are not settings, each with its purpose and the name of its value, if it takes one.
     static let flags: [(flag: String, summary: String, value: String?)] = [
         ("--config", "read this file instead of the default one", "FILE"),
         ("--check-config", "say whether the configuration is good, and end", nil),

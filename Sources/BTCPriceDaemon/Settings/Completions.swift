@@ -1,6 +1,5 @@
-/// Scripts that have a shell complete the daemon's command line, made from the flags and settings themselves.
+/// Shell completion scripts for the daemon's command line, generated from its flags and settings.
 enum Completions {
-    /// A shell.
     enum Shell: String, CaseIterable {
         case bash, zsh, fish
     }

@@ -1,16 +1,16 @@
 import Glibc
 import TOMLKit
 
-/// The configuration file, read: its values by the names of the settings, with the lines they stand on.
+/// The parsed configuration file: the names of the settings, with their values and line numbers.
 struct ConfigurationFile {
     /// The system daemon's file.
     static let systemPath = "/etc/btc-priced/config.toml"
 
     let values: [(name: String, value: RawValue, line: Int?)]
 
-    /// - Throws: ``SettingsError`` if the file can't be read or is no TOML.
+    /// - Throws: ``SettingsError`` if the file can't be read or is not valid TOML.
     init(path: String) throws(SettingsError) {
-        // Not blocking: a FIFO that nobody writes to would hold the start up for ever.
+        // Non-blocking: a FIFO without a writer would block the start for ever.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw SettingsError("\(path): \(String(cString: strerror(errno)))") }
         defer { close(descriptor) }
@@ -35,12 +35,12 @@ struct ConfigurationFile {
     ///   - text: The file's content.
     ///   - path: Its name, for errors.
     init(text: String, path: String) throws(SettingsError) {
-        // TOMLKit reads up to the first one, and says nothing of the rest.
+        // TOMLKit reads up to the first NUL, and silently ignores the rest.
         guard !text.utf8.contains(0), !text.contains("\\u0000"), !text.contains("\\U00000000") else {
             throw SettingsError("\(path): a NUL in it, so it is no text")
         }
         if let unused = Self.unusedSyntax(in: text) {
-            throw SettingsError("\(path), line \(unused.line): \(unused.name), which no key takes")
+            throw SettingsError("\(path), line \(unused.line): \(unused.name), which has no meaning here")
         }
         let table: TOMLTable
         do {
@@ -55,9 +55,9 @@ struct ConfigurationFile {
         values = Self.leaves(of: table, prefix: "").map { name, value in (name, value, lines[name]) }
     }
 
-    /// Finds TOML that no key of ours takes: a date or time, and an array of tables.
+    /// Finds TOML that no setting accepts: a date or time, an array of tables, or a table without a name.
     ///
-    /// TOMLKit's parser (toml++ 3) ends the process with an assertion for some malformed ones, such as `a = 1979-05-27T:` and `[[;]`.
+    /// TOMLKit's parser (toml++ 3) aborts with an assertion on some malformed ones, such as `a = 1979-05-27T:` and `[[;]`.
     private static func unusedSyntax(in text: String) -> (name: String, line: Int)? {
         var rest = Array(text.utf8)[...]
         var line = 1
@@ -74,8 +74,10 @@ struct ConfigurationFile {
                 continue
             case UInt8(ascii: "#"): rest = rest.drop { $0 != UInt8(ascii: "\n") }
             case UInt8(ascii: "\""), UInt8(ascii: "'"): line += skipString(&rest, quote: byte)
-            case UInt8(ascii: "[") where isLineStart && rest.starts(with: "[[".utf8):
-                return ("an array of tables", line)
+            case UInt8(ascii: "[") where isLineStart:
+                if rest.starts(with: "[[".utf8) { return ("an array of tables", line) }
+                rest = rest.dropFirst().drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+                guard let first = rest.first, first.startsKey else { return ("a table without a name", line) }
             default:
                 let word = rest.prefix { !" \t\r\n#\"'[]{}=,".utf8.contains($0) }
                 if isDate(word) { return ("a date or time", line) }
@@ -93,7 +95,7 @@ struct ConfigurationFile {
         return next == UInt8(ascii: ":") || (digits == 4 && next == UInt8(ascii: "-"))
     }
 
-    /// Drops the string that `rest` starts with, in one line or in several.
+    /// Drops the string at the start of `rest`, on one line or on several.
     /// - Returns: The number of line ends in it.
     private static func skipString(_ rest: inout ArraySlice<UInt8>, quote: UInt8) -> Int {
         let isMultiline = rest.starts(with: [quote, quote, quote])
@@ -119,7 +121,7 @@ struct ConfigurationFile {
             let name = prefix + key
             switch value.type {
             case .table:
-                // An empty one sets nothing, but its name has to be right too.
+                // An empty table sets nothing, but its name is checked too.
                 guard let inner = value.table, !inner.isEmpty else { return [(name, .other("table"))] }
                 return leaves(of: inner, prefix: name + ".")
             case .string: return [(name, .text(value.string ?? ""))]
@@ -133,8 +135,8 @@ struct ConfigurationFile {
         }
     }
 
-    /// The lines on which keys are set. TOMLKit tells lines only of what is no TOML, so this looks for the assignments; it
-    /// serves error messages and nothing else.
+    /// The lines on which keys are set, for error messages only. TOMLKit has line numbers only for syntax errors, so this searches
+    /// for the assignments.
     private static func lines(of text: String) -> [String: Int] {
         var lines: [String: Int] = [:]
         var prefix = ""
@@ -148,5 +150,18 @@ struct ConfigurationFile {
             }
         }
         return lines
+    }
+}
+
+extension UInt8 {
+    /// Whether a bare or quoted key may start with it (TOML 1.0, Keys).
+    fileprivate var startsKey: Bool {
+        switch self {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "\""),
+            UInt8(ascii: "'"):
+            true
+        default: false
+        }
     }
 }

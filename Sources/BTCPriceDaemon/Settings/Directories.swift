@@ -1,17 +1,17 @@
 import Glibc
 
-/// Where the daemon keeps its files.
+/// The directories for the daemon's files.
 struct Directories: Sendable, Hashable {
-    /// Outlives a reboot.
+    /// Kept over a reboot.
     let state: String
-    /// Gone after a reboot: the socket and the newest quote.
+    /// Deleted by a reboot: holds the socket and the newest quote.
     let runtime: String
 
-    /// The default directories: those that systemd made, else the system's for root, else the user's own (XDG Base Directory
-    /// Specification). Without `XDG_RUNTIME_DIR` a user has `/tmp/btc-priced-<uid>`.
+    /// The default directories: those made by systemd, else the system's for root, else the user's own (XDG Base Directory
+    /// Specification). Without `XDG_RUNTIME_DIR`, the runtime directory is `/tmp/btc-priced-<uid>`.
     static func standard(environment: [String: String], uid: UInt32) -> (state: String?, runtime: String) {
         func made(_ name: String) -> String? {
-            // systemd lists several, if the unit names several; the first is ours.
+            // systemd lists several if the unit names several; the first one is used.
             environment[name]?.split(separator: ":").first.map(String.init)
         }
         if uid == 0 {
@@ -22,9 +22,9 @@ struct Directories: Sendable, Hashable {
         return (made("STATE_DIRECTORY") ?? state, made("RUNTIME_DIRECTORY") ?? runtime ?? sharedFallback(uid: uid))
     }
 
-    /// Where the configuration file is looked for.
+    /// The default path of the configuration file.
     static func configurationPath(environment: [String: String], uid: UInt32) -> String? {
-        // A service of systemd's is the system's, whichever user it runs as.
+        // A systemd service uses the system's file, whichever user it runs as.
         if uid == 0 || environment["STATE_DIRECTORY"] != nil { return ConfigurationFile.systemPath }
         return folder("XDG_CONFIG_HOME", ".config", environment).map { "\($0)/config.toml" }
     }
@@ -33,9 +33,9 @@ struct Directories: Sendable, Hashable {
         access(path, F_OK) == 0
     }
 
-    /// Makes both. The runtime directory is needed, the state directory only to outlive a reboot.
-    /// - Returns: What is wrong with the state directory, if anything.
-    /// - Throws: What is wrong with the runtime directory.
+    /// Creates both. The runtime directory is required; the state directory only keeps the price over a reboot.
+    /// - Returns: The error of the state directory, if any.
+    /// - Throws: ``DirectoryError`` if the runtime directory can't be used, or is the state directory too.
     func make() throws(DirectoryError) -> DirectoryError? {
         try Self.make(runtime)
         if runtime == Self.sharedFallback(uid: getuid()) { try Self.takeForOneself(runtime) }
@@ -53,7 +53,7 @@ struct Directories: Sendable, Hashable {
         return nil
     }
 
-    /// Whether two paths lead to the same folder, by whatever links.
+    /// Whether two paths lead to the same directory, with links resolved.
     private static func isSame(_ first: String, _ second: String) -> Bool {
         var (one, other) = (stat(), stat())
         guard stat(first, &one) == 0, stat(second, &other) == 0 else { return false }
@@ -62,7 +62,7 @@ struct Directories: Sendable, Hashable {
 
     private static func sharedFallback(uid: UInt32) -> String { "/tmp/btc-priced-\(uid)" }
 
-    /// Makes a directory and those above it, unless they are there already.
+    /// Creates a directory and its parents, unless they exist.
     private static func make(_ path: String) throws(DirectoryError) {
         if let parent = path.lastIndex(of: "/"), parent != path.startIndex, !exists(String(path[..<parent])) {
             try make(String(path[..<parent]))
@@ -72,7 +72,7 @@ struct Directories: Sendable, Hashable {
         }
     }
 
-    /// In a place that all may write to, somebody else may have taken the name, or put a link there.
+    /// Checks the owner of a directory in a shared place, where another user may have created the name or a link.
     private static func takeForOneself(_ path: String) throws(DirectoryError) {
         var status = stat()
         let isOurs = lstat(path, &status) == 0 && status.st_uid == getuid() && status.st_mode & S_IFMT == S_IFDIR
@@ -89,7 +89,7 @@ struct Directories: Sendable, Hashable {
         return absolute(environment["HOME"]).map { "\($0)/\(fallback)/btc-priced" }
     }
 
-    /// The specification has relative paths ignored.
+    /// The specification requires relative paths to be ignored.
     private static func absolute(_ path: String?) -> String? {
         path.flatMap { $0.hasPrefix("/") ? $0 : nil }
     }
@@ -97,6 +97,6 @@ struct Directories: Sendable, Hashable {
 
 /// A directory that can't be used.
 struct DirectoryError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// Which one, why, and what to do.
+    /// The directory, the reason, and the remedy.
     let description: String
 }

@@ -2,12 +2,12 @@ import BTCPriceCore
 import BTCPriceNetworking
 import Logging
 
-/// The places a setting may come from, the strongest first. Every value in any of them is checked, also one that a stronger
-/// place overrides: a wrong line in the file is an error at once, not on the day the variable is gone.
+/// The values of the settings from all their places, the stronger overriding the weaker. Overridden values are checked too: an
+/// invalid line in the file is an error at once, not only after the overriding variable is removed.
 struct Layers {
     private let values: [String: (value: RawValue, origin: Origin)]
 
-    /// - Throws: ``SettingsError`` for a key that is unknown or a value that is not allowed.
+    /// - Throws: ``SettingsError`` for an unknown key or an invalid value.
     init(
         commandLine: DaemonCommandLine, environment: [String: String], file: (file: ConfigurationFile, path: String)?
     ) throws(SettingsError) {
@@ -73,7 +73,7 @@ struct Layers {
 }
 
 extension SettingKey {
-    /// The value in its type, or the error that says what is allowed.
+    /// The value in the setting's type, or an error with the allowed values.
     func checked(_ raw: RawValue, _ origin: Origin) throws(SettingsError) -> RawValue {
         switch kind {
         case .integer(let range):

@@ -1,10 +1,10 @@
 import BTCPriceCore
 import BTCPriceNetworking
 
-/// One setting: its name in the file, what it takes, and what it is without being set. The table of all of them is what the
-/// file, the environment and the command line are checked against.
+/// One setting: its name in the file, its type and its default. The file, the environment and the command line are checked against
+/// the table ``all``.
 struct SettingKey: Sendable {
-    /// What a value must be.
+    /// The type and range of a value.
     enum Kind: Sendable {
         case integer(ClosedRange<Int>)
         case text(TextRule)
@@ -12,7 +12,7 @@ struct SettingKey: Sendable {
         case sources
     }
 
-    /// A rule for a text.
+    /// The form of a text.
     enum TextRule: Sendable {
         case path
         case exchangeURL
@@ -23,9 +23,9 @@ struct SettingKey: Sendable {
     /// `source.binance.timeout-ms`
     let name: String
     let kind: Kind
-    /// The value where none is set; `nil` where there is none or where it depends on the user.
+    /// The default; `nil` if there is none or if it depends on the user.
     let standard: RawValue?
-    /// What it is for, in a line.
+    /// Its purpose, in one line.
     let summary: String
 
     /// `--source-binance-timeout-ms`
@@ -35,7 +35,7 @@ struct SettingKey: Sendable {
         Self.variablePrefix + name.uppercased().replacing(".", with: "_").replacing("-", with: "_")
     }
 
-    /// What a value may be, in words: `100 to 3600000`.
+    /// The allowed values as text: `100 to 3600000.`
     private var range: String? {
         switch kind {
         case .integer(let range): "\(range.lowerBound) to \(range.upperBound)."
@@ -44,7 +44,7 @@ struct SettingKey: Sendable {
         }
     }
 
-    /// A configuration file with every setting, its default and what it is for, all of it in comments.
+    /// A configuration file with every setting, its purpose and its default, all commented out.
     static var standardFile: String {
         let head = """
             # The configuration of btc-priced(8); btc-priced.toml(5) explains it. Every key is listed with its default. To set a key,
@@ -58,7 +58,7 @@ struct SettingKey: Sendable {
             }.joined()
     }
 
-    /// Stands for a value that depends on the user, or that is none unless it is set.
+    /// An example for a setting that has no default, or whose default depends on the user.
     private var placeholder: String {
         switch name {
         case "state.directory": "\"/var/lib/btc-priced\""
@@ -70,15 +70,15 @@ struct SettingKey: Sendable {
         }
     }
 
-    /// Begins the name of every environment variable of the daemon.
+    /// The prefix of every environment variable of the daemon.
     static let variablePrefix = "BTC_PRICED_"
-    /// Variables with that prefix that are not the daemon's: the client reads its socket's path from one.
+    /// Variables with this prefix that are not the daemon's: the client reads the socket's path from `BTC_PRICED_SOCKET`.
     static let foreignVariables: Set<String> = ["BTC_PRICED_SOCKET"]
 
-    /// From a tenth of a second, below which no exchange would have us, to an hour.
+    /// From 0.1 s, since no exchange would accept faster requests, to an hour.
     private static let intervals = 100...3_600_000
 
-    /// Every setting, in the order in which they are shown.
+    /// All settings, in the order in which they are shown.
     static let all: [SettingKey] =
         [
             SettingKey(
@@ -175,18 +175,18 @@ struct SettingKey: Sendable {
         ]
 }
 
-/// A value as it was written, before it is checked.
+/// A value before it is checked.
 enum RawValue: Sendable, Hashable {
-    /// From the environment or the command line, where everything is text; and a string in the file.
+    /// A value from the environment or the command line, or a string in the file.
     case text(String)
     case integer(Int)
     case list([String])
-    /// Something in the file that no setting takes, by the name of its type.
+    /// A value in the file that no setting accepts, as the name of its type.
     case other(String)
 }
 
 extension RawValue: CustomStringConvertible {
-    /// The value as it would be written in the file.
+    /// The value in the syntax of the file.
     var description: String {
         switch self {
         case .text(let text): Self.quoted(text)
@@ -196,7 +196,7 @@ extension RawValue: CustomStringConvertible {
         }
     }
 
-    /// A string as TOML has it, always on one line.
+    /// A TOML string, always on one line.
     private static func quoted(_ text: String) -> String {
         let escaped = text.unicodeScalars.map { scalar -> String in
             switch scalar {
@@ -211,7 +211,7 @@ extension RawValue: CustomStringConvertible {
     }
 }
 
-/// Where a value comes from.
+/// The place where a value was set.
 enum Origin: Sendable, Hashable, CustomStringConvertible {
     case commandLine(flag: String)
     case environment(variable: String)
@@ -229,9 +229,9 @@ enum Origin: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// A setting that can't be used.
+/// An unknown or invalid setting, or a file that can't be read.
 struct SettingsError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// Where, which key, which value, and what is allowed.
+    /// The place, the key, the value, and what is allowed.
     let description: String
 
     init(_ description: String) {

@@ -4,19 +4,19 @@ import BTCPriceServer
 import BTCPriceAPI
 import Logging
 
-/// Everything that can be set, read once, checked, and typed.
+/// All settings, checked and typed.
 struct Settings: Sendable {
     /// A source in use.
     struct Source: Sendable {
         let exchange: Exchange
         let url: String
-        /// Asked where the first address refuses this region.
+        /// Used if the first URL refuses this region.
         let secondURL: String?
         let timeout: Duration
         let hedge: Duration
     }
 
-    /// A setting as it is in force, for `--print-config`.
+    /// A setting in force, for `--print-config`.
     struct Entry: Sendable {
         let name: String
         let value: RawValue?
@@ -27,7 +27,7 @@ struct Settings: Sendable {
     let interval: Duration
     let budget: Duration
     let rules: JudgementRules
-    /// After how long without a client the ticks stand still; `nil` for never.
+    /// The time without a client after which the ticks stop; `nil` for never.
     let pauseWhenIdle: Duration?
     let directories: Directories
     let socketPath: String
@@ -41,8 +41,8 @@ struct Settings: Sendable {
     /// - Parameters:
     ///   - commandLine: The command line.
     ///   - environment: The process's environment.
-    ///   - uid: The user it runs as.
-    /// - Throws: ``SettingsError`` for the first one that is unknown or wrong.
+    ///   - uid: The user that it runs as.
+    /// - Throws: ``SettingsError`` for the first setting that is unknown or invalid.
     static func read(
         commandLine: DaemonCommandLine, environment: [String: String], uid: UInt32
     ) throws(SettingsError) -> Settings {
@@ -94,7 +94,7 @@ struct Settings: Sendable {
         }
     }
 
-    /// Every setting with where it came from, as a file that would set the same.
+    /// All settings with their origins, as a valid configuration file.
     var listing: String {
         entries.map { entry in
             guard let value = entry.value else { return "# \(entry.name) is not set\n" }
@@ -102,7 +102,7 @@ struct Settings: Sendable {
         }.joined()
     }
 
-    /// What clients are granted: as it fits this process where nothing else is set.
+    /// The limits for clients. Connection limits that are not set depend on this process.
     private static func limits(_ layers: Layers) throws(SettingsError) -> ServerLimits {
         var limits = ServerLimits.fitting()
         let connections = try layers.integer("clients.connections")
@@ -131,7 +131,7 @@ struct Settings: Sendable {
         for name in try layers.sources() {
             guard let exchange = Exchange.all.first(where: { $0.source.name == name }) else { continue }
             let url = URLRule.withoutTrailingSlash(try layers.text("source.\(name).url") ?? exchange.baseURL)
-            // Whoever names an address of his own means that one, and no second one of the exchange's.
+            // If the user sets a URL, the exchange's second one is not used.
             let second =
                 try layers.text("source.\(name).second-url")
                 ?? (url == exchange.baseURL ? exchange.secondURL : nil)
@@ -147,7 +147,7 @@ struct Settings: Sendable {
     private static func configurationFile(
         _ given: String?, _ environment: [String: String], uid: UInt32
     ) throws(SettingsError) -> (file: ConfigurationFile, path: String)? {
-        // A file that was asked for has to be there; the default one need not.
+        // A file named on the command line must exist; the default one is optional.
         if let given { return (try ConfigurationFile(path: given), given) }
         guard let path = Directories.configurationPath(environment: environment, uid: uid), Directories.exists(path)
         else { return nil }

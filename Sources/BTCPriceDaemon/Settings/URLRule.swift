@@ -1,8 +1,8 @@
 import BTCPriceNetworking
 
-/// What is taken for an address in the configuration.
+/// The rules for URLs in the configuration.
 enum URLRule {
-    /// `http` or `https`, a host, perhaps a port and a path; nothing else.
+    /// `http` or `https` and a host, with an optional port and path.
     static func isExchange(_ text: String) -> Bool {
         guard let (scheme, rest) = split(text), ["http", "https"].contains(scheme) else { return false }
         guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }), !text.contains(where: { "?#@\\\"".contains($0) })

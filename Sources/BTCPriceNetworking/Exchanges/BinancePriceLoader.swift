@@ -4,9 +4,9 @@ import Varlink
 
 /// Binance spot, `GET /api/v3/ticker/price?symbol=BTCUSDT` (developers.binance.com, REST API, Symbol price ticker).
 ///
-/// Weight 2 of 6,000 a minute an address. The body has no time and no trade number, so a frozen answer can't be told from one
-/// alone. Whoever does not heed a 429 is banned with 418, for two minutes up to three days. Regions that it does not serve get 451
-/// from its first host; the second one, for market data only, serves them.
+/// Weight 2 of 6,000 a minute per IP address. The body has no time and no trade number, so a single response does not show whether
+/// it is frozen. A client that ignores a 429 is banned with 418, for two minutes to three days. The first host responds with 451 to
+/// regions that it does not serve; the second one, for market data only, serves them.
 package final class BinancePriceLoader: PriceLoader {
     /// Binance as a source.
     package static let exchange = Exchange(
@@ -15,37 +15,37 @@ package final class BinancePriceLoader: PriceLoader {
         baseURL: "https://api.binance.com", secondURL: "https://data-api.binance.vision"
     ) { BinancePriceLoader(client: $0.client, baseURLs: [$0.baseURL] + ($0.secondURL.map { [$0] } ?? [])) }
 
-    /// The longest ban there is (REST API, IP limits).
+    /// The longest ban (REST API, IP limits).
     private static let longestBan = Duration.seconds(3 * 86_400)
-    /// The shortest one, taken where a ban does not say how long it is.
+    /// The shortest ban, used if a response does not state its length.
     private static let shortestBan = Duration.seconds(120)
 
     private let client: ExchangeClient
     private let baseURLs: [String]
-    private let questions: [ExchangeRequest]
-    /// Which of the addresses is asked.
+    private let requests: [ExchangeRequest]
+    /// The index of the base URL in use.
     private let current = Atomic(0)
 
     init(client: ExchangeClient, baseURLs: [String]) {
         self.client = client
         self.baseURLs = baseURLs
-        questions = baseURLs.map { ExchangeRequest("\($0)/api/v3/ticker/price?symbol=BTCUSDT") }
+        requests = baseURLs.map { ExchangeRequest("\($0)/api/v3/ticker/price?symbol=BTCUSDT") }
     }
 
-    /// What is asked.
+    /// The source's name, market and limits.
     package var source: PriceSource { Self.exchange.source }
 
-    /// Asks for the last trade's price.
+    /// Requests the last trade's price.
     package func load() async throws(PriceLoadingError) -> LoadedPrice {
         let index = current.load(ordering: .relaxed)
-        let response = try await client.get(questions[index])
+        let response = try await client.get(requests[index])
         do {
             return try response.price(Self.read)
         } catch {
             guard response.status == 451, index + 1 < baseURLs.count else { throw error }
-            // Within a tick a source is asked once: the second address has its turn at the next.
+            // A source gets one request per tick: the second URL is used from the next one on.
             current.store(index + 1, ordering: .relaxed)
-            throw .unavailable("HTTP 451, not served in this region; \(baseURLs[index + 1]) is asked from now on")
+            throw .unavailable("HTTP 451, not served in this region; \(baseURLs[index + 1]) is used from now on")
         }
     }
 
@@ -65,7 +65,7 @@ package final class BinancePriceLoader: PriceLoader {
         return LoadedPrice(value: price)
     }
 
-    /// What is left of a ban whose end stands in prose: `IP banned until 1785050129644.`
+    /// The remaining time of a ban, from a message such as `IP banned until 1785050129644.`
     private static func ban(_ text: String, at now: Timestamp) -> Duration? {
         guard let range = text.firstRange(of: "banned until ") else { return nil }
         let digits = text[range.upperBound...].prefix { $0.isASCII && $0.isNumber }

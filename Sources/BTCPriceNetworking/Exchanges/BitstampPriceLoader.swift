@@ -3,8 +3,8 @@ import Varlink
 
 /// Bitstamp, `GET /api/v2/ticker/btcusd/` (www.bitstamp.net/api, Ticker).
 ///
-/// 400 requests a second and 10,000 in ten minutes an address; cached for 1 s. The body carries the time in whole seconds. An
-/// exceeded limit comes with status 429, or with 400 and the code 400.002.
+/// 400 requests a second and 10,000 in ten minutes per IP address; cached for 1 s. The body has the time in whole seconds. An
+/// exceeded limit has status 429, or 400 with the code 400.002.
 package struct BitstampPriceLoader: PriceLoader {
     /// Bitstamp as a source.
     package static let exchange = Exchange(
@@ -23,10 +23,10 @@ package struct BitstampPriceLoader: PriceLoader {
         request = ExchangeRequest("\(baseURL)/api/v2/ticker/btcusd/")
     }
 
-    /// What is asked.
+    /// The source's name, market and limits.
     package var source: PriceSource { Self.exchange.source }
 
-    /// Asks for the last trade's price.
+    /// Requests the last trade's price.
     package func load() async throws(PriceLoadingError) -> LoadedPrice {
         try await client.get(request).price(Self.read)
     }

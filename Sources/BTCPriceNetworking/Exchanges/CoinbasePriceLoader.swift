@@ -3,8 +3,8 @@ import Varlink
 
 /// Coinbase Exchange, `GET /products/BTC-USD/ticker` (docs.cdp.coinbase.com, Exchange API, Get product ticker).
 ///
-/// 10 requests a second an address, burst 15; cached for 1 s. The body carries the last trade's time and number, by which an
-/// answer from a stale cache node is known. Without a User-Agent it answers 400.
+/// 10 requests a second per IP address, burst 15; cached for 1 s. The body has the last trade's time and number, which reveal a
+/// response from a stale cache node. Without a User-Agent the response is 400.
 package struct CoinbasePriceLoader: PriceLoader {
     /// Coinbase as a source.
     package static let exchange = Exchange(
@@ -22,10 +22,10 @@ package struct CoinbasePriceLoader: PriceLoader {
         request = ExchangeRequest("\(baseURL)/products/BTC-USD/ticker")
     }
 
-    /// What is asked.
+    /// The source's name, market and limits.
     package var source: PriceSource { Self.exchange.source }
 
-    /// Asks for the last trade's price.
+    /// Requests the last trade's price.
     package func load() async throws(PriceLoadingError) -> LoadedPrice {
         try await client.get(request).price(Self.read)
     }

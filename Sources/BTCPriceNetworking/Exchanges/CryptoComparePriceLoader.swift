@@ -3,9 +3,9 @@ import Varlink
 
 /// CryptoCompare (CoinDesk Data), `GET /data/generateAvg?fsym=BTC&tsym=USD&e=coinbase` (min-api.cryptocompare.com/documentation).
 ///
-/// Needs a key since 21 May 2026; it goes into a header, since an address ends up in logs. Answers are cached for 10 s, so it is
-/// asked once in ten. What a key allows depends on its plan; the limits here are those of the free tier that was. Errors come with
-/// status 200 too, of two shapes: `{"Response":"Error",…}` and `{"Err":{…}}`.
+/// Requires a key since 21 May 2026. The key is sent in a header, since URLs end up in logs. Responses are cached for 10 s, so there
+/// is one request in 10 s. The limits of a key depend on its plan; the limits here are those of the former free tier. Errors may have
+/// status 200 too, in two forms: `{"Response":"Error",…}` and `{"Err":{…}}`.
 package struct CryptoComparePriceLoader: PriceLoader {
     /// CryptoCompare as a source.
     package static let exchange = Exchange(
@@ -26,10 +26,10 @@ package struct CryptoComparePriceLoader: PriceLoader {
             headers: key.map { [("Authorization", "Apikey \($0)")] } ?? [])
     }
 
-    /// What is asked.
+    /// The source's name, market and limits.
     package var source: PriceSource { Self.exchange.source }
 
-    /// Asks for the average it makes of its markets.
+    /// Requests the average over its markets.
     package func load() async throws(PriceLoadingError) -> LoadedPrice {
         try await client.get(request).price(Self.read)
     }
@@ -57,7 +57,7 @@ package struct CryptoComparePriceLoader: PriceLoader {
             .compactMap { $0?.stringValue }.first { !$0.isEmpty }
     }
 
-    /// What an error with status 200 stands for. Type 99 is its rate limit, 1 its own trouble, 2 a wrong request.
+    /// The meaning of an error with status 200. Type 99 is a rate limit, 1 an internal error, 2 an invalid request.
     private static func error(_ body: JSONValue, _ response: ExchangeResponse) -> PriceLoadingError {
         let text = oneLine(message(body) ?? "an error without a message")
         return switch body["Type"]?.integerValue {

@@ -1,19 +1,19 @@
 package import BTCPriceCore
 
-/// An exchange that can be a source: what is known of it, and how its loader is made.
+/// An exchange that can be a source: its properties, and a factory for its loader.
 package struct Exchange: Sendable {
-    /// What a loader is made of.
+    /// The parameters of a loader.
     package struct Access: Sendable {
-        /// Asks.
+        /// Sends the requests.
         package let client: ExchangeClient
-        /// The base address to use.
+        /// The base URL to use.
         package let baseURL: String
-        /// The base address to use where the first one refuses this region.
+        /// The base URL to use if the first one refuses this region.
         package let secondURL: String?
-        /// The key, where the exchange needs one.
+        /// The key, if the exchange requires one.
         package let key: String?
 
-        /// Everything that a loader is made of.
+        /// Creates the parameters of a loader.
         package init(client: ExchangeClient, baseURL: String, secondURL: String? = nil, key: String? = nil) {
             self.client = client
             self.baseURL = baseURL
@@ -24,11 +24,11 @@ package struct Exchange: Sendable {
 
     /// Name, market, currency and limits.
     package let source: PriceSource
-    /// The base of its public address: scheme and host, without a path.
+    /// Its public base URL: scheme and host, without a path.
     package let baseURL: String
-    /// The base of its second address, where it has one.
+    /// Its second base URL, if it has one.
     package let secondURL: String?
-    /// The name of the credential that holds its key, where it needs one.
+    /// The name of the credential with its key, if it requires one.
     package let credential: String?
     /// Makes its loader.
     package let loader: @Sendable (Access) -> any PriceLoader
@@ -44,8 +44,7 @@ package struct Exchange: Sendable {
         self.loader = loader
     }
 
-    /// Every exchange that is known, in the order in which they are asked unless told otherwise. A new one is one file and
-    /// one line here.
+    /// All supported exchanges, in the default order of requests. A new one needs one file and one line here.
     package static let all: [Exchange] = [
         BinancePriceLoader.exchange,
         CryptoComparePriceLoader.exchange,

@@ -4,24 +4,24 @@ import Synchronization
 
 import func Glibc.strerror
 
-/// The one HTTP client that all loaders share, and the words for what goes wrong with it.
+/// The HTTP client that all loaders share. It turns HTTP errors into loading errors.
 ///
-/// HTTP/1.1, since with HTTP/2 a single connection that went dark took every following request with it.
+/// It uses HTTP/1.1: with HTTP/2, a single dead connection made every following request fail.
 package final class ExchangeClient: Sendable {
     private let loop: TickLoop
     private let transport: Mutex<HTTPTransport>
     private let names = NameLookup()
 
     /// - Parameters:
-    ///   - settings: How exchanges are reached. Coinbase answers 400 without a User-Agent, CoinGecko 403.
-    ///   - loop: Where they are asked from.
+    ///   - settings: The HTTP settings. Without a User-Agent Coinbase responds with 400, CoinGecko with 403.
+    ///   - loop: Runs the requests.
     /// - Throws: ``ExchangeClientError`` if the file with trust anchors can't be used.
     package init(_ settings: HTTPTransportSettings, on loop: TickLoop) throws(ExchangeClientError) {
         self.loop = loop
         transport = Mutex(try Self.transport(settings, names, loop))
     }
 
-    /// Has everything from now on asked by other settings. Requests that are under way end as they began.
+    /// Uses other settings from now on. Pending requests finish with the old ones.
     /// - Throws: ``ExchangeClientError`` if the file with trust anchors can't be used; then nothing has changed.
     package func apply(_ settings: HTTPTransportSettings) throws(ExchangeClientError) {
         let new = try Self.transport(settings, names, loop)
@@ -42,26 +42,26 @@ package final class ExchangeClient: Sendable {
         }
     }
 
-    /// Has names looked up anew and new connections made from now on: after a suspend those that are kept lead nowhere, and say so
-    /// only after a time-out.
+    /// Restarts name lookups and uses new connections from now on: after a suspend the kept ones are dead, which only a timeout
+    /// would show.
     package func dropConnections() {
         names.restart()
         transport.withLock(\.self).dropConnections()
     }
 
-    /// Whether a client can be made from these settings.
+    /// Checks that a client can be made from these settings.
     /// - Throws: ``ExchangeClientError`` if the file with trust anchors can't be used.
     package static func check(_ settings: HTTPTransportSettings) throws(ExchangeClientError) {
         do { try HTTPTransport.check(settings) } catch { throw ExchangeClientError(error) }
     }
 
-    /// Ends every connection. The client can't be used after that.
+    /// Closes every connection. The client can't be used afterwards.
     package func shutdown() async {
         names.cancel()
         await transport.withLock(\.self).close()
     }
 
-    /// Asks once and reads the whole answer. The caller's cancellation ends head and body alike.
+    /// Sends one request and returns the complete response. Cancelling the task ends it at any point.
     func get(_ request: ExchangeRequest) async throws(PriceLoadingError) -> ExchangeResponse {
         let transport = transport.withLock(\.self)
         guard let asked = request.request else { throw .unreachable("\(oneLine(request.url)) is no address") }
@@ -90,7 +90,7 @@ package final class ExchangeClient: Sendable {
     }
 }
 
-/// What went wrong with TLS: the library's own text, without the path of the machine that it was built on.
+/// A TLS error as text: NIOSSL's description, without the source path of the build machine.
 private func tlsReason(_ error: any Error) -> String {
     if let extra = error as? NIOSSLExtraError, extra == .failedToValidateHostname {
         return "TLS: its certificate is for another host"
@@ -101,7 +101,7 @@ private func tlsReason(_ error: any Error) -> String {
 
 /// The client can't be made from these settings.
 package struct ExchangeClientError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The setting, and what is wrong with it.
+    /// The setting and its error.
     package let description: String
 
     fileprivate init(_ error: TrustAnchorsError) {
@@ -109,21 +109,21 @@ package struct ExchangeClientError: Error, Sendable, Hashable, CustomStringConve
     }
 }
 
-/// The system's word for an errno.
+/// The system's text for an errno.
 private func errorText(_ errno: Int32) -> String {
     String(cString: strerror(errno))
 }
 
-/// A foreign text made safe for one line of a log: printable, and not long.
+/// Makes an external text safe for a log line: printable, on one line, at most 160 scalars.
 func oneLine(_ text: String) -> String {
-    // More than is kept, for what is taken out of it; and by scalars, of which one character may have any number.
+    // More than the final length, since white space is removed. Scalars, since a character may have any number of them.
     let printable = text.unicodeScalars.prefix(1000).map { $0.properties.generalCategory.isPrintable ? $0 : " " }
     let words = String(String.UnicodeScalarView(printable)).split(separator: " ").joined(separator: " ").unicodeScalars
     return words.count > 160 ? String(String.UnicodeScalarView(words.prefix(157))) + "..." : String(words)
 }
 
 extension Unicode.GeneralCategory {
-    /// Whether it shows as itself: not a control character, nor one that turns the direction or breaks the line.
+    /// Whether it is printable: no control character, change of direction or line break.
     fileprivate var isPrintable: Bool {
         switch self {
         case .control, .format, .lineSeparator, .paragraphSeparator: false

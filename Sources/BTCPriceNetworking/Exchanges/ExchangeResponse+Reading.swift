@@ -4,17 +4,17 @@ import Varlink
 extension ExchangeResponse {
     /// The body of a successful response.
     /// - Parameter message: Finds the exchange's message in the body of an error.
-    /// - Throws: What the status stands for, and ``PriceLoadingError/invalidData(_:)`` if the body is not JSON.
+    /// - Throws: The error for the status, or ``PriceLoadingError/invalidData(_:)`` if the body is not JSON.
     func successBody(_ message: (JSONValue) -> String?) throws(PriceLoadingError) -> JSONValue {
         switch status {
         case 200: break
-        // 418 is Binance's: 429 was not heeded.
+        // Binance sends 418 to a client that ignored 429.
         case 418, 429: throw .rateLimited(reason(message), retryAfter: pause)
-        // Maintenance that says when it is over.
+        // Maintenance with a known end.
         case 503 where pause != nil: throw .rateLimited(reason(message), retryAfter: pause)
         case 408, 500...: throw .unavailable(reason(message))
         case 300..<400: throw .unavailable("HTTP \(status): it redirects, which is not followed")
-        // The same request gets the same response: key, region, protocol, or an endpoint that is gone.
+        // A retry gets the same response: wrong key, region or protocol, or a removed endpoint.
         case 400..<500: throw .refused(reason(message))
         default: throw .invalidData("HTTP \(status)")
         }
@@ -22,15 +22,15 @@ extension ExchangeResponse {
         return json
     }
 
-    /// The body as JSON; `nil` if it is none.
+    /// The body as JSON; `nil` if it is not valid.
     var json: JSONValue? {
         do { return try JSONValue(parsing: body[...]) } catch { return nil }
     }
 
-    /// The error for a body that is not what was expected: it says what the body looks like instead.
+    /// The error for an unexpected body, with a description of the body.
     var unexpectedBody: PriceLoadingError { .invalidData(bodyShape) }
 
-    /// The price that `read` finds, with the exchange's clock.
+    /// The price that `read` returns, with the exchange's clock.
     func price(_ read: (ExchangeResponse) throws(PriceLoadingError) -> LoadedPrice) throws(PriceLoadingError)
         -> LoadedPrice
     {
@@ -39,22 +39,22 @@ extension ExchangeResponse {
         return price
     }
 
-    /// The status, and the exchange's own word where it has one.
+    /// The status, with the exchange's message if there is one.
     func reason(_ message: (JSONValue) -> String?) -> String {
         guard var text = json.flatMap(message), !text.isEmpty else { return "HTTP \(status)" }
-        // What follows brings its own punctuation.
+        // The caller adds punctuation.
         if text.hasSuffix(".") { text.removeLast() }
         return "HTTP \(status), \(oneLine(text))"
     }
 
-    /// The exchange's clock, where it tells it; else ours.
+    /// The exchange's clock if the response has it, else the local one.
     var time: Timestamp {
         date.flatMap(VenueTime.milliseconds(fromHTTPDate:)).map(Timestamp.init(milliseconds:))
             ?? ObservationTime.now().wall
     }
 
-    /// What `Retry-After` asks for, in seconds or as a date (RFC 9110, section 10.2.3), at most thirty days. A date is held
-    /// against the exchange's own clock.
+    /// The wait that `Retry-After` demands, in seconds or as a date (RFC 9110, section 10.2.3), at most thirty days. A date is
+    /// compared with the exchange's own clock.
     var pause: Duration? {
         let longest: Int64 = 2_592_000
         guard let retryAfter else { return nil }
@@ -82,9 +82,9 @@ extension JSONValue {
     /// A whole number, as a string or as a number.
     var wholeNumber: Int64? { integerValue ?? stringValue.flatMap { Int64($0) } }
 
-    /// Checks what the body says of its market, in the names that exchanges use.
+    /// Checks the market in the body, under the member names that exchanges use.
     /// - Parameter market: The market that was requested, in upper case without separators: `BTCUSD`.
-    /// - Throws: ``PriceLoadingError/invalidData(_:)`` if the body is another market's.
+    /// - Throws: ``PriceLoadingError/invalidData(_:)`` if the body is of another market.
     func refuseOtherMarket(than market: String) throws(PriceLoadingError) {
         let names: [StaticString] = ["symbol", "pair", "product_id", "product", "market", "instrument"]
         for name in names {

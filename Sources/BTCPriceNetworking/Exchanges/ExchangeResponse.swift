@@ -1,32 +1,32 @@
-/// What an exchange is asked, again and again.
+/// A request to an exchange that is sent many times.
 struct ExchangeRequest: Sendable {
-    /// The whole address.
+    /// The complete URL.
     let url: String
-    /// `nil` where the address is none.
+    /// `nil` if the URL is invalid.
     let request: HTTPRequest?
 
     /// - Parameters:
-    ///   - url: The whole address.
-    ///   - headers: What is told beside who asks.
+    ///   - url: The complete URL.
+    ///   - headers: Headers in addition to Accept, Host and User-Agent.
     init(_ url: String, headers: [(name: String, value: String)] = []) {
         self.url = url
         request = HTTPRequest(url, headers: [("Accept", "application/json")] + headers)
     }
 }
 
-/// An exchange's answer, whole.
+/// A complete response of an exchange.
 struct ExchangeResponse: Sendable {
     var status: Int
     var retryAfter: String?
-    /// The header of that name: the exchange's clock, where it tells it.
+    /// The `Date` header: the exchange's clock, if it sends one.
     var date: String?
-    /// `Content-Encoding`, where there is one: none was asked for.
+    /// The `Content-Encoding` header, if there is one. None was requested.
     var encoding: String?
     var body: [UInt8]
 }
 
 extension ExchangeResponse {
-    /// What of an answer an exchange's loader looks at.
+    /// Takes the parts of an HTTP response that the loaders use.
     init(_ response: HTTPResponse) {
         self.init(
             status: response.status, retryAfter: response.header("retry-after"), date: response.header("date"),

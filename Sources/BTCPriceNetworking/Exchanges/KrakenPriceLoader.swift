@@ -3,14 +3,14 @@ import Varlink
 
 /// Kraken, `GET /0/public/Ticker?pair=XBTUSD,USDTUSD` (docs.kraken.com, REST API, Get Ticker Information).
 ///
-/// USDT/USD comes with the same request: the one market here that tells what a USDT is worth.
+/// The same request returns USDT/USD, the only market here with the rate of USDT.
 ///
-/// One request a second or less an address; cached for 2 s, so it is asked once in two. Errors come with status 200. The body has
-/// neither a time nor a trade number, and names the pair otherwise than it was asked for.
+/// At most one request a second per IP address; cached for 2 s, so there is one request in 2 s. Errors have status 200. The body
+/// has no time and no trade number, and its name of the pair differs from the requested one.
 package struct KrakenPriceLoader: PriceLoader {
-    /// The names of BTC/USD: the old one, the one that is asked for, and the one with `assetVersion=1`.
+    /// The names of BTC/USD: the old one, the requested one, and the one with `assetVersion=1`.
     private static let pairs: [StaticString] = ["XXBTZUSD", "XBTUSD", "BTC/USD"]
-    /// The same of USDT/USD.
+    /// The same names for USDT/USD.
     private static let tetherPairs: [StaticString] = ["USDTZUSD", "USDTUSD", "USDT/USD"]
 
     /// Kraken as a source.
@@ -29,10 +29,10 @@ package struct KrakenPriceLoader: PriceLoader {
         request = ExchangeRequest("\(baseURL)/0/public/Ticker?pair=XBTUSD,USDTUSD")
     }
 
-    /// What is asked.
+    /// The source's name, market and limits.
     package var source: PriceSource { Self.exchange.source }
 
-    /// Asks for the last trade's price.
+    /// Requests the last trade's price.
     package func load() async throws(PriceLoadingError) -> LoadedPrice {
         try await client.get(request).price(Self.read)
     }
@@ -56,7 +56,7 @@ package struct KrakenPriceLoader: PriceLoader {
         names.lazy.compactMap { result[$0] }.first
     }
 
-    /// What an error stands for: `EAPI:Rate limit exceeded`, `EService:Unavailable`, `EQuery:Unknown asset pair`
+    /// The meaning of an error: `EAPI:Rate limit exceeded`, `EService:Unavailable`, `EQuery:Unknown asset pair`
     /// (docs.kraken.com, API error messages).
     private static func error(_ text: String, _ response: ExchangeResponse) -> PriceLoadingError {
         let lower = text.lowercased()

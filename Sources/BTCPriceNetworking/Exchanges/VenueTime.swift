@@ -1,4 +1,4 @@
-/// Reads the times that exchanges put into their answers, to whole milliseconds.
+/// Parses the times in exchanges' responses, to whole milliseconds.
 enum VenueTime {
     /// Milliseconds since 1970 of `2026-06-19T16:43:33.016274911Z`: UTC, any number of digits after the point
     /// (RFC 3339, section 5.6; Coinbase sends six or nine). `nil` for anything else.
@@ -31,8 +31,8 @@ enum VenueTime {
         return seconds * 1000 + fraction
     }
 
-    /// Milliseconds since 1970 of a number of seconds, milliseconds, microseconds or nanoseconds since then: for every time from
-    /// 2001 to 5138 its size tells which. `nil` for anything else.
+    /// Milliseconds since 1970 of a number of seconds, milliseconds, microseconds or nanoseconds since then. For times from 2001 to
+    /// 5138 the magnitude determines the unit. `nil` for anything else.
     ///
     /// An exchange may change its unit without notice, as Binance's public data did on 2025-01-01.
     static func milliseconds(fromEpoch number: Int64) -> Int64? {
@@ -45,12 +45,12 @@ enum VenueTime {
         }
     }
 
-    /// Milliseconds since 1970 of a date in a header, in any of the three forms that a reader has to know (RFC 9110, section
+    /// Milliseconds since 1970 of a date in a header, in any of the three forms that a recipient must accept (RFC 9110, section
     /// 5.6.7): `Sat, 21 Nov 2026 14:30:05 GMT`, `Saturday, 21-Nov-26 14:30:05 GMT`, `Sat Nov 21 14:30:05 2026`.
     static func milliseconds(fromHTTPDate text: String) -> Int64? {
         var text = text
         return text.withUTF8 { bytes in
-            // The words' places: the longest form has eight.
+            // The ranges of the words: the longest form has eight.
             var words: [Range<Int>] = []
             words.reserveCapacity(8)
             var start: Int?
@@ -81,7 +81,7 @@ enum VenueTime {
                 let second = number(5), (1...31).contains(day), (0..<24).contains(hour), (0..<60).contains(minute),
                 (0...60).contains(second)
             else { return nil }
-            // Two digits are of the years from 1970 to 2069.
+            // Two digits stand for the years 1970 to 2069.
             let days = days(year < 70 ? 2000 + year : year < 100 ? 1900 + year : year, Int64(month) + 1, day)
             return (((days * 24 + hour) * 60 + minute) * 60 + second) * 1000
         }
@@ -89,9 +89,9 @@ enum VenueTime {
 
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-    /// Days since 1970-01-01 in the Gregorian calendar. Counts from March, so that a leap day is a year's last.
+    /// Days since 1970-01-01 in the Gregorian calendar. Years start in March, so a leap day is the last day of a year.
     private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
-        // An era of 400 years more, for the year before 0: divisions round towards zero.
+        // 400 years are added for the year before 0, since division rounds towards zero.
         let shifted = (month > 2 ? year : year - 1) + 400
         let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
         return shifted * 365 + shifted / 4 - shifted / 100 + shifted / 400 + dayOfYear - (719_468 + 146_097)

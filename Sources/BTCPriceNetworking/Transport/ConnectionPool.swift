@@ -1,16 +1,16 @@
 import NIOCore
 import NIOSSL
 
-/// A request, and what waits for its response.
-// Touched on the event loop's thread only, apart from its constant.
+/// A request, and the continuation that waits for its response.
+// Touched on the event loop's thread only, except for its constant.
 final class PendingRequest: @unchecked Sendable {
     typealias Continuation = CheckedContinuation<Result<HTTPResponse, HTTPError>, Never>
 
     let request: HTTPRequest
-    /// Nobody waits before it is asked, and after it is told.
+    /// `nil` before the request is executed, and after it has finished.
     var continuation: Continuation?
     var isCancelled = false
-    /// Where it is asked.
+    /// The connection that it uses.
     weak var connection: HTTPConnection?
 
     init(_ request: HTTPRequest) {
@@ -23,17 +23,17 @@ final class PendingRequest: @unchecked Sendable {
     }
 }
 
-/// The connections that there are, and which of them a question takes.
-// Touched on the event loop's thread only, apart from its constants.
+/// The open connections, and the choice of the one that a request uses.
+// Touched on the event loop's thread only, except for its constants.
 final class ConnectionPool: @unchecked Sendable {
-    /// A connection that nobody used for longer is not trusted: what lies between may have forgotten it, and would say so only by silence.
-    private static let longestRest = TimeAmount.seconds(60)
+    /// A connection that was idle for longer is closed: a NAT or firewall may have dropped it without notice.
+    private static let idleTimeout = TimeAmount.seconds(60)
 
     let context: TransportContext
     let names: NameLookup
     let eventLoop: any EventLoop
     private var connections: [HTTPRequest.Origin: [HTTPConnection]] = [:]
-    /// By whether the server has a name; made where the first secure connection needs it: each reads every certificate of the system.
+    /// By whether the server has a name. Made for the first secure connection, since each one reads every certificate of the system.
     private var contexts: [Bool: NIOSSLContext] = [:]
     private var isDraining = false
     private var isClosed = false
@@ -53,30 +53,30 @@ final class ConnectionPool: @unchecked Sendable {
         return context
     }
 
-    // MARK: - Asking
+    // MARK: - Requests
 
-    func ask(_ pending: PendingRequest, _ continuation: PendingRequest.Continuation) {
+    func start(_ pending: PendingRequest, _ continuation: PendingRequest.Continuation) {
         pending.continuation = continuation
-        ask(pending)
+        start(pending)
     }
 
-    /// Asks where a connection is free, waits for one that opens for nobody any more, or opens another.
-    func ask(_ pending: PendingRequest) {
+    /// Sends the request on a free connection, waits for one that is opening without a request, or opens another.
+    func start(_ pending: PendingRequest) {
         eventLoop.assertInEventLoop()
         guard !pending.isCancelled, !isClosed else { return pending.finish(.failure(.cancelled)) }
         let origin = pending.request.origin
         let known = known(to: origin)
-        // The one used last is the likeliest to be there.
-        if let ready = known.last(where: \.isReady) { return ready.ask(pending) }
+        // The newest one is the most likely to be still open.
+        if let ready = known.last(where: \.isReady) { return ready.start(pending) }
         let opening = known.first(where: \.isFree)
         let host = context.settings.proxy?.host ?? origin.host
         if opening?.isResolving ?? true, names.isSilent(about: host) {
             return pending.finish(.failure(.unresolved("no name server answers for \(host)")))
         }
-        if let opening { return opening.ask(pending) }
+        if let opening { return opening.start(pending) }
         let connection = HTTPConnection(to: origin, of: self, isDraining: isDraining)
         connections[origin, default: []].append(connection)
-        connection.ask(pending)
+        connection.start(pending)
         connection.open(host)
     }
 
@@ -91,15 +91,15 @@ final class ConnectionPool: @unchecked Sendable {
     private func known(to origin: HTTPRequest.Origin) -> [HTTPConnection] {
         guard let known = connections[origin] else { return [] }
         let now = NIODeadline.now()
-        for connection in known where connection.isOverdue(at: now, longestRest: Self.longestRest) {
+        for connection in known where connection.isOverdue(at: now, idleTimeout: Self.idleTimeout) {
             connection.close()
         }
         return connections[origin] ?? []
     }
 
-    // MARK: - Ending
+    // MARK: - Closing
 
-    /// New connections are made from now on; where that is `forGood`, none of them is kept.
+    /// Drains the present connections. If `forGood`, later ones are not kept either.
     func drop(forGood: Bool) {
         if forGood { isDraining = true }
         for connection in connections.values.joined() { connection.drain() }

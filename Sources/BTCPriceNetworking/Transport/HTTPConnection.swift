@@ -5,22 +5,22 @@ import NIOSOCKS
 import NIOSSL
 import NIOTLS
 
-/// One connection: opens, asks one question at a time, and is the last in its channel's pipeline.
-// Touched on the event loop's thread only, apart from its constants.
+/// One connection: opens, sends one request at a time, and is the last handler in its channel's pipeline.
+// Touched on the event loop's thread only, except for its constants.
 final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = HTTPClientResponsePart
     typealias OutboundOut = HTTPClientRequestPart
 
     private enum Stage {
-        /// The name is looked up.
+        /// Looks up the name.
         case resolving
-        /// An address is connected to.
+        /// Connects to an address.
         case connecting
-        /// The proxy is asked for its tunnel.
+        /// Waits for the HTTP proxy's response to CONNECT.
         case tunnelling
-        /// The proxy or TLS shake hands.
+        /// Runs the handshake of SOCKS5 or TLS.
         case shakingHands
-        /// Can be asked, or is.
+        /// Ready for a request, or waiting for its response.
         case ready
         case closed
     }
@@ -32,62 +32,62 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     private var channel: (any Channel)?
     private let meter = ResponseMeter()
     private var collector = HTTPResponseCollector()
-    /// Ends what takes too long to open.
+    /// The timeout for opening.
     private var opening: Scheduled<Void>?
-    /// Since when it could be asked, or its last answer came.
+    /// When it became ready, or its last response was complete.
     private var since = NIODeadline.now()
-    private var hasAnswered = false
+    private var hasResponded = false
     private var isDraining: Bool
 
-    /// - Parameter isRetired: Whether it is for one question only.
+    /// - Parameter isDraining: Whether it is for one request only.
     init(to origin: HTTPRequest.Origin, of pool: ConnectionPool, isDraining: Bool) {
         self.origin = origin
         self.pool = pool
         self.isDraining = isDraining
     }
 
-    // MARK: - What the pool asks of it
+    // MARK: - For the pool
 
-    /// Whether a question would go out at once.
+    /// Whether a request would be sent at once.
     var isReady: Bool {
         if case .ready = stage { isFree } else { false }
     }
 
-    /// Whether nobody waits for it.
+    /// Whether it can take a request.
     var isFree: Bool { pending == nil && !isDraining }
 
-    /// Whether it waits for a name server.
+    /// Whether its name is being looked up.
     var isResolving: Bool {
         if case .resolving = stage { true } else { false }
     }
 
-    /// Whether it has rested too long.
-    func isOverdue(at now: NIODeadline, longestRest: TimeAmount) -> Bool {
-        isReady && now - since > longestRest
+    /// Whether it has been idle for too long.
+    func isOverdue(at now: NIODeadline, idleTimeout: TimeAmount) -> Bool {
+        isReady && now - since > idleTimeout
     }
 
-    /// Takes a question: it is sent at once, or as soon as that can be.
-    func ask(_ request: PendingRequest) {
+    /// Takes a request, and sends it at once or as soon as the connection is ready.
+    func start(_ request: PendingRequest) {
         pending = request
         request.connection = self
         if case .ready = stage { send(request) }
     }
 
-    /// Whoever waited has gone. What opens goes on opening, for the next; what was asked already can't be asked again before the answer.
+    /// The pending request was cancelled. A ready connection is closed, since a response is due; one that is opening stays.
     func abandon() {
         pending = nil
         if case .ready = stage { return close() }
-        // There is no next one.
+        // There is no next request.
         if isDraining { close() }
     }
 
-    /// It is asked no more: closed now, or with its answer.
+    /// Takes no more requests: closes now, or after the pending response.
     func drain() {
         isDraining = true
         if pending == nil { close() }
     }
 
-    /// Closes it. Whoever waits is told why.
+    /// Closes it. A pending request fails with `reason`.
     func close(_ reason: HTTPError = .closedEarly) {
         let (pending, channel) = (pending, channel)
         (self.pending, self.channel) = (nil, nil)
@@ -100,9 +100,9 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
 
     // MARK: - Opening
 
-    /// - Parameter host: Whom to connect to: the server or the proxy.
+    /// - Parameter host: The server or the proxy.
     func open(_ host: String) {
-        // Beyond the connection: a proxy and TLS may stall, too, and nobody else looks at one that is asked no more.
+        // Covers the proxy and TLS too: they may stall, and an abandoned connection has no other timeout.
         opening = pool.eventLoop.scheduleTask(in: TimeAmount(pool.context.settings.connectTimeout)) {
             self.close(.connectTimedOut)
         }
@@ -125,7 +125,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
         ClientBootstrap(group: pool.eventLoop)
             .resolver(KnownAddresses(addresses: addresses, eventLoop: pool.eventLoop))
             .connectTimeout(TimeAmount(pool.context.settings.connectTimeout))
-            // What an exchange answers fits into it.
+            // An exchange's response fits into it.
             .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 8192))
             .connect(host: host, port: port)
             .whenComplete { result in
@@ -159,13 +159,13 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
         }
     }
 
-    /// HTTP/1.1 in front of this handler.
+    /// Adds the HTTP/1.1 handlers in front of this one.
     private func addCodec(_ pipeline: ChannelPipeline.SynchronousOperations) throws {
         try pipeline.addHandlers(
             [meter, HTTPRequestEncoder(), ByteToMessageHandler(HTTPResponseDecoder())], position: .before(self))
     }
 
-    /// The tunnel is there: what is spoken in it begins anew.
+    /// The tunnel is open: removes the HTTP handlers used for the proxy.
     private func leaveProxy(_ channel: any Channel) {
         stage = .shakingHands
         let pipeline = channel.pipeline.syncOperations
@@ -190,7 +190,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
         }
     }
 
-    /// The way to the server is free.
+    /// The path to the server is open: starts TLS if the origin uses it.
     private func secure(_ channel: any Channel) throws {
         guard origin.isSecure else { return try becomeReady(channel) }
         stage = .shakingHands
@@ -200,7 +200,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
         try channel.pipeline.syncOperations.addHandler(handler, position: .before(self))
     }
 
-    /// TLS is there: with whom?
+    /// TLS is established: checks the server's identity.
     private func secured(_ channel: any Channel) {
         do {
             guard let certificate = try channel.pipeline.syncOperations.nioSSL_peerCertificate(),
@@ -224,7 +224,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
         }
     }
 
-    // MARK: - Asking
+    // MARK: - Requests
 
     private func send(_ pending: PendingRequest) {
         send(pending.request.head(userAgent: pool.context.settings.userAgent))
@@ -241,7 +241,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
         do throws(HTTPError) {
             switch stage {
             case .ready:
-                // Nothing was requested: the next response would be taken from the wrong place.
+                // No request is pending: these bytes would be taken for the next response.
                 guard pending != nil else { return close() }
                 if let response = try collector.take(unwrapInboundIn(data)) { finish(response) }
             case .tunnelling:
@@ -261,13 +261,14 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
 
     private func finish(_ response: HTTPResponse) {
         let pending = pending.take()
-        hasAnswered = true
+        hasResponded = true
+        meter.complete()
         since = .now()
         if !collector.keepsConnection(meter) || isDraining { close() }
         pending?.finish(.success(response))
     }
 
-    // MARK: - What else happens on a channel
+    // MARK: - Other channel events
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch event {
@@ -282,7 +283,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
         fail(.closedEarly)
     }
 
-    /// The last that is told of a channel, also of one that broke while it became active, which is told nothing else.
+    /// The last event of a channel, and the only one if it broke while it became active.
     func channelUnregistered(context: ChannelHandlerContext) {
         if case .closed = stage { return }
         fail(.closedEarly)
@@ -292,20 +293,20 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
         fail(HTTPError(onConnection: error))
     }
 
-    /// Closes it for something that happened on the way.
+    /// Closes it after an error, or retries the pending request on another connection.
     private func fail(_ error: HTTPError) {
         if case .closed = stage { return }
-        // The server has closed while the question was under way: it has not read it, and another connection can be asked.
-        if case .ready = stage, hasAnswered, meter.isEmpty, error.isLoss, let pending = pending.take() {
+        // The server closed a kept connection and sent no byte of a response: the request is sent on another one.
+        if case .ready = stage, hasResponded, meter.isEmpty, error.isLoss, let pending = pending.take() {
             close()
-            return pool.ask(pending)
+            return pool.start(pending)
         }
         close(error)
     }
 }
 
 extension HTTPError {
-    /// Why there is no connection.
+    /// The error for a failed connect.
     fileprivate init(connecting error: any Error) {
         switch error {
         case ChannelError.connectTimeout: self = .connectTimedOut
@@ -316,7 +317,7 @@ extension HTTPError {
         }
     }
 
-    /// Why a connection has gone.
+    /// The error for a connection that was open.
     fileprivate init(onConnection error: any Error) {
         switch error {
         case let error as HTTPError: self = error
@@ -325,10 +326,10 @@ extension HTTPError {
         case let error as HTTPParserError: self = .malformed("\(error)")
         case let error as NIOHTTPDecoderError: self = .malformed("\(error)")
         case let error as IOError: self = .lost(errno: error.errnoCode)
-        // The end without TLS's own: whether the answer was whole, its framing says.
+        // Closed without TLS's close_notify: the framing shows whether the response was complete.
         case NIOSSLError.uncleanShutdown: self = .closedEarly
         case let error as SOCKSError.ConnectionFailed: self = .proxyRefused("\(error.reply)")
-        // It takes none of the methods that were offered, which is the one without a password (RFC 1928, section 3).
+        // It accepts no offered method; only the one without a password is offered (RFC 1928, section 3).
         case is SOCKSError.InvalidAuthenticationSelection: self = .proxyWantsPassword
         case is SOCKSError.InvalidProtocolVersion, is SOCKSError.InvalidReservedByte, is SOCKSError.InvalidAddressType,
             is SOCKSError.UnexpectedRead, is SOCKSError.InvalidClientState:
@@ -337,7 +338,7 @@ extension HTTPError {
         }
     }
 
-    /// Whether it says that the connection went, and nothing else.
+    /// Whether it means only that the connection was lost.
     fileprivate var isLoss: Bool {
         switch self {
         case .closedEarly, .lost: true

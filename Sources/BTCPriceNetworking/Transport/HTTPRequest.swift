@@ -1,20 +1,20 @@
 import FoundationEssentials
 import NIOHTTP1
 
-/// What is asked again and again with GET: taken apart once.
+/// A GET request that is parsed once and sent many times.
 package struct HTTPRequest: Sendable {
-    /// Whom a connection leads to.
+    /// The server that a connection leads to.
     struct Origin: Sendable, Hashable {
-        /// Whether TLS is spoken.
+        /// Whether TLS is used.
         let isSecure: Bool
-        /// As a resolver takes it: without the brackets of an IPv6 address.
+        /// In a resolver's form: without the brackets of an IPv6 address.
         let host: String
         let port: Int
 
-        /// As it stands in a `Host` field, with its port where that is not the scheme's (RFC 9110, section 7.2).
+        /// The value of the `Host` field, with the port if it is not the scheme's default (RFC 9110, section 7.2).
         var hostField: String { port == (isSecure ? 443 : 80) ? bracketedHost : authority }
 
-        /// As `CONNECT` names it, always with its port (RFC 9110, section 9.3.6).
+        /// The target of `CONNECT`, always with the port (RFC 9110, section 9.3.6).
         var authority: String { "\(bracketedHost):\(port)" }
 
         private var bracketedHost: String { host.contains(":") ? "[\(host)]" : host }
@@ -25,9 +25,9 @@ package struct HTTPRequest: Sendable {
     private let headers: HTTPHeaders
 
     /// - Parameters:
-    ///   - url: The whole address, `http` or `https`.
-    ///   - headers: Headers beside Host and User-Agent.
-    /// - Returns: `nil` where the address is none, or a field could not be sent as it is.
+    ///   - url: The complete URL, `http` or `https`.
+    ///   - headers: Headers in addition to Host and User-Agent.
+    /// - Returns: `nil` if the URL is invalid, or a header contains a character that is not allowed.
     package init?(_ url: String, headers: [(name: String, value: String)] = []) {
         guard let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased(),
             scheme == "http" || scheme == "https", parts.user == nil, parts.password == nil,
@@ -56,7 +56,7 @@ package struct HTTPRequest: Sendable {
         return HTTPRequestHead(version: .http1_1, method: .GET, uri: target, headers: headers)
     }
 
-    /// Whether a text is allowed in a header: no line end, no control character.
+    /// Whether a text is allowed in a header: it contains no control character, such as a line end.
     static func isSendable(_ text: String) -> Bool {
         text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
     }

@@ -1,15 +1,15 @@
 package import NIOHTTP1
 
-/// A whole response.
+/// A complete response.
 package struct HTTPResponse: Sendable {
     /// The status code, 200 to 999.
     package let status: Int
-    /// The headers in their order.
+    /// The headers, in the order received.
     package let headers: HTTPHeaders
-    /// The body without its transfer coding; a content coding is left as it is.
+    /// The body without its transfer coding. A content coding is not decoded.
     package let body: [UInt8]
 
-    /// The value of the first header of a name, without white space around it.
+    /// The value of the first header with this name, without surrounding white space.
     package func header(_ name: String) -> String? {
         guard let value = headers.first(name: name) else { return nil }
         var text = value.utf8[...]
@@ -23,11 +23,11 @@ package struct HTTPResponse: Sendable {
 package enum HTTPError: Error, Sendable {
     /// The caller cancelled the request.
     case cancelled
-    /// The name has no address, or no name server responds. One line for people.
+    /// The name has no address, or no name server responds. A one-line description.
     case unresolved(String)
-    /// There was no connection in time.
+    /// The connection was not open in time.
     case connectTimedOut
-    /// No connection could be made; the system's reason, if there is one.
+    /// No connection could be made, with the system's reason if there is one.
     case notConnected(errno: Int32?)
     /// The connection broke, with the system's reason.
     case lost(errno: Int32)
@@ -35,12 +35,12 @@ package enum HTTPError: Error, Sendable {
     case closedEarly
     /// The body has more than this many bytes.
     case tooLong(limit: Int)
-    /// Not HTTP/1.1 as RFC 9112 has it: what is wrong.
+    /// Not valid HTTP/1.1 (RFC 9112), with a description of what is wrong.
     case malformed(String)
     /// The proxy requires a user name and a password.
     case proxyWantsPassword
-    /// The proxy refuses the connection: its reason.
+    /// The proxy refuses the connection, with its reason.
     case proxyRefused(String)
-    /// An error of a library: TLS.
+    /// Another error, such as one of TLS.
     case other(any Error)
 }

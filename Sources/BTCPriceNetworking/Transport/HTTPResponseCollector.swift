@@ -1,11 +1,11 @@
 import NIOCore
 import NIOHTTP1
 
-/// Puts the decoded parts of one response together: a pure value.
+/// Assembles the decoded parts of one response: a pure value.
 ///
-/// It refuses what NIOHTTP1 lets through and could be read in two ways.
+/// It rejects ambiguous responses that NIOHTTP1 accepts.
 struct HTTPResponseCollector {
-    /// The longest body, bytes. The largest real one of an exchange has under three thousand.
+    /// The longest body, bytes. The largest one of an exchange has under three thousand.
     static let longestBody = 64 * 1024
 
     private var head: HTTPResponseHead?
@@ -33,7 +33,7 @@ struct HTTPResponseCollector {
     private func check(_ head: HTTPResponseHead) throws(HTTPError) {
         guard head.status.code >= 200 else { throw .malformed("status \(head.status.code), which is not final") }
         let codings = head.headers["transfer-encoding"]
-        // Only "chunked" is in HTTP/1.1 without being requested, and HTTP/1.0 has none (RFC 9112, section 6.1).
+        // HTTP/1.1 allows only "chunked" without a request for it, and HTTP/1.0 has no codings (RFC 9112, section 6.1).
         guard codings.isEmpty || (codings.count == 1 && isChunked(head) && head.version != .http1_0) else {
             throw .malformed("a Transfer-Encoding that was not requested")
         }
@@ -46,7 +46,7 @@ struct HTTPResponseCollector {
         head.headers.first(name: "transfer-encoding")?.lowercased() == "chunked"
     }
 
-    /// Whether the connection can be used again after the response: the server keeps it, and sent nothing behind the response.
+    /// Whether the connection can be reused: the server keeps it open, and sent nothing after the response.
     func keepsConnection(_ meter: ResponseMeter) -> Bool {
         let connection = head?.headers[canonicalForm: "connection"] ?? []
         guard let head, head.isKeepAlive, !connection.contains(where: { $0.lowercased() == "close" }) else {

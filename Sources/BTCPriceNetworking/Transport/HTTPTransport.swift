@@ -1,13 +1,13 @@
 package import NIOCore
 import NIOSSL
 
-/// How servers are reached.
+/// Settings of ``HTTPTransport``.
 package struct HTTPTransportSettings: Sendable, Hashable {
-    /// What a proxy speaks.
+    /// A proxy and its protocol.
     package enum Proxy: Sendable, Hashable {
         /// An HTTP proxy that tunnels with CONNECT.
         case http(host: String, port: Int)
-        /// A SOCKS5 proxy; names are resolved by it.
+        /// A SOCKS5 proxy, which resolves the names.
         case socks5(host: String, port: Int)
 
         var host: String {
@@ -25,15 +25,15 @@ package struct HTTPTransportSettings: Sendable, Hashable {
 
     /// The User-Agent field.
     package var userAgent: String
-    /// A PEM file with trust anchors beside the system's.
+    /// A PEM file with trust anchors in addition to the system's.
     package var caFile: String?
-    /// The proxy that every server is asked through.
+    /// The proxy for every connection.
     package var proxy: Proxy?
-    /// How long it may take until a connection can be asked: its name, its address, its proxy, its TLS. A deadline is the caller's
-    /// cancellation; this is for where nobody cancels.
+    /// The timeout for opening a connection: name lookup, connect, proxy and TLS together. The deadline of a request is its
+    /// caller's cancellation.
     package var connectTimeout: Duration
 
-    /// Settings of which every part is given.
+    /// Creates settings from their parts.
     package init(
         userAgent: String, caFile: String? = nil, proxy: Proxy? = nil, connectTimeout: Duration = .seconds(2)
     ) {
@@ -44,18 +44,18 @@ package struct HTTPTransportSettings: Sendable, Hashable {
     }
 }
 
-/// Asks servers by HTTP/1.1 on one event loop, and keeps the connections: one question at a time on each (RFC 9112).
+/// An HTTP/1.1 client on one event loop that keeps its connections, with one request at a time on each (RFC 9112).
 ///
-/// It knows what a price needs and no more: GET without a body, no redirects, no cookies, no content codings. So it costs a small part of
-/// what a client for everything does, which is most of what a tick costs. The wire below, TLS and SOCKS are SwiftNIO's.
+/// It supports what a price needs: GET without a body, no redirects, no cookies, no content codings. It costs a small part of what a
+/// general client does, and that is most of the cost of a tick. SwiftNIO does I/O, HTTP parsing, TLS and SOCKS.
 package final class HTTPTransport: Sendable {
     private let eventLoop: any EventLoop
     private let pool: ConnectionPool
 
     /// - Parameters:
-    ///   - settings: How servers are reached.
-    ///   - names: Looks their names up.
-    ///   - eventLoop: Where the connections live.
+    ///   - settings: Timeout, proxy, trust anchors and User-Agent.
+    ///   - names: Looks up the servers' names.
+    ///   - eventLoop: Runs the connections.
     /// - Throws: ``TrustAnchorsError``.
     package init(
         _ settings: HTTPTransportSettings, names: NameLookup, on eventLoop: any EventLoop
@@ -64,26 +64,25 @@ package final class HTTPTransport: Sendable {
         pool = ConnectionPool(try TransportContext(settings), names: names, on: eventLoop)
     }
 
-    /// Whether the file with trust anchors can be used.
+    /// Checks that the file with trust anchors can be used.
     /// - Throws: ``TrustAnchorsError``.
     package static func check(_ settings: HTTPTransportSettings) throws(TrustAnchorsError) {
         _ = try TransportContext(settings)
     }
 
-    /// How servers are reached.
+    /// The settings it was created with.
     package var settings: HTTPTransportSettings { pool.context.settings }
 
-    /// Asks, and reads the whole answer. The caller's cancellation ends head and body alike. Without it there is no end to the wait once
-    /// a connection is there.
+    /// Sends a request and returns the complete response. Cancelling the task ends it at any point. Once the connection is open there
+    /// is no other timeout.
     ///
-    /// A kept connection that turns out to have been closed by its server meanwhile is no error: another one is asked (RFC 9112,
-    /// section 9.3.1).
+    /// If the server has closed a kept connection, the request is sent again on another one (RFC 9112, section 9.3.1).
     /// - Throws: ``HTTPError``.
     package func execute(_ request: HTTPRequest) async throws(HTTPError) -> HTTPResponse {
         let pending = PendingRequest(request)
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                onLoop { self.pool.ask(pending, continuation) }
+                onLoop { self.pool.start(pending, continuation) }
             }
         } onCancel: {
             onLoop { self.pool.cancel(pending) }
@@ -91,17 +90,17 @@ package final class HTTPTransport: Sendable {
         return try outcome.get()
     }
 
-    /// Has new connections made from now on. What is under way ends as it began.
+    /// Uses new connections from now on. Pending requests finish on their connections.
     package func dropConnections() {
         onLoop { self.pool.drop(forGood: false) }
     }
 
-    /// Keeps no connection any more: another transport takes its place. What is under way ends as it began.
+    /// Keeps no connections from now on, since another transport replaces this one. Pending requests finish on their connections.
     package func drain() {
         onLoop { self.pool.drop(forGood: true) }
     }
 
-    /// Ends every connection at once; whoever waits is told ``HTTPError/cancelled``.
+    /// Closes every connection at once. Pending requests fail with ``HTTPError/cancelled``.
     package func close() async {
         await withCheckedContinuation { continuation in
             onLoop {
@@ -116,7 +115,7 @@ package final class HTTPTransport: Sendable {
     }
 }
 
-/// Settings, with what is read once.
+/// The settings, and the TLS configuration made from them.
 struct TransportContext: Sendable {
     let settings: HTTPTransportSettings
     let tls: TLSConfiguration
@@ -137,7 +136,7 @@ struct TransportContext: Sendable {
     }
 }
 
-/// The file with trust anchors holds no certificates that can be read.
+/// The file with trust anchors contains no readable certificates.
 package struct TrustAnchorsError: Error, Sendable, Hashable {
     /// Its path.
     package let file: String

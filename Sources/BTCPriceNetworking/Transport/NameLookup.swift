@@ -4,16 +4,16 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Looks names up on threads of its own.
+/// Looks up names on separate threads.
 ///
-/// getaddrinfo(3) can't be cancelled and takes many seconds where a name server is silent. Here a name is looked up once at a time, so
-/// that no threads pile up with every tick, and whoever asks while nobody answers is told at once.
+/// getaddrinfo(3) can't be cancelled, and takes many seconds if a name server does not respond. Each name has at most one lookup at a
+/// time, so threads do not pile up with every tick, and ``isSilent(about:)`` lets a request fail at once.
 package final class NameLookup: Sendable {
-    /// The addresses of a name in the order of RFC 6724, without a port, or why there are none.
+    /// The addresses of a name in the order of RFC 6724, without a port, or the error.
     typealias Outcome = Result<[SocketAddress], HTTPError>
 
     private struct Pending {
-        /// Which lookup of this name it is.
+        /// Identifies the lookup, since a restart replaces it.
         let number: UInt64
         let since: ContinuousClock.Instant
         var waiters: [@Sendable (Outcome) -> Void] = []
@@ -32,20 +32,20 @@ package final class NameLookup: Sendable {
         }
     }
 
-    /// A lookup that is older than this is said not to be answered.
+    /// A lookup that takes longer counts as unanswered.
     private static let patience = Duration.milliseconds(500)
 
     private let lookups = Mutex(Lookups())
     private let lookUp: @Sendable (String) -> Outcome
     private let now: @Sendable () -> ContinuousClock.Instant
 
-    /// Asks the system's resolver.
+    /// Uses the system's resolver.
     package convenience init() {
         self.init(lookUp: systemLookup)
     }
 
     /// - Parameters:
-    ///   - lookUp: Looks a name up and blocks for as long as that takes.
+    ///   - lookUp: Looks up a name, and blocks until it has the outcome.
     ///   - now: Reads the clock.
     init(
         lookUp: @escaping @Sendable (String) -> Outcome,
@@ -55,14 +55,14 @@ package final class NameLookup: Sendable {
         self.now = now
     }
 
-    /// Whether a name has been asked for so long that nobody is expected to answer.
+    /// Whether the lookup of a name has been pending for so long that no response is expected.
     func isSilent(about host: String) -> Bool {
         let since = lookups.withLock { $0.pending[host]?.since }
         return since.map { $0.duration(to: now()) > Self.patience } ?? false
     }
 
-    /// Looks a name up, or joins whoever does.
-    /// - Parameter body: Told the outcome, on any thread, once.
+    /// Looks up a name, or joins its pending lookup.
+    /// - Parameter body: Called once with the outcome, on any thread.
     func addresses(of host: String, _ body: @escaping @Sendable (Outcome) -> Void) {
         let number = lookups.withLock { lookups -> UInt64? in
             if lookups.pending[host] == nil { return lookups.add(host, since: now(), [body]) }
@@ -72,7 +72,7 @@ package final class NameLookup: Sendable {
         if let number { begin(host, number) }
     }
 
-    /// Looks up anew what somebody waits for, and forgets what nobody does: after a suspend, whom the system asks is not there any more.
+    /// Restarts the lookups that have waiters, and forgets the others: after a suspend, the old name servers may be unreachable.
     package func restart() {
         let begun = lookups.withLock { lookups in
             let waiting = lookups.pending.filter { !$0.value.waiters.isEmpty }
@@ -82,7 +82,7 @@ package final class NameLookup: Sendable {
         for (host, number) in begun { begin(host, number) }
     }
 
-    /// Tells everybody who waits that nobody wants to know any more. What a lookup that is under way finds is not told.
+    /// Fails all waiters with ``HTTPError/cancelled``. The outcomes of pending lookups are dropped.
     package func cancel() {
         let waiters = lookups.withLock { lookups in
             let waiters = lookups.pending.values.flatMap(\.waiters)
@@ -93,13 +93,13 @@ package final class NameLookup: Sendable {
     }
 
     private func begin(_ host: String, _ number: UInt64) {
-        // On a queue of its own: it blocks for as long as a name server is silent.
+        // On a separate queue: it blocks until a name server responds.
         DispatchQueue(label: "io.btcpriced.names").async { self.end(host, number, self.lookUp(host)) }
     }
 
     private func end(_ host: String, _ number: UInt64, _ outcome: Outcome) {
         let ended = lookups.withLock { lookups -> Pending? in
-            // One that was begun anew meanwhile has its waiters.
+            // After a restart, the new lookup has the waiters.
             guard lookups.pending[host]?.number == number else { return nil }
             return lookups.pending.removeValue(forKey: host)
         }
@@ -107,7 +107,7 @@ package final class NameLookup: Sendable {
     }
 }
 
-/// Asks the system's resolver.
+/// Looks up a name with getaddrinfo(3).
 private func systemLookup(_ host: String) -> NameLookup.Outcome {
     var hints = addrinfo()
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -135,7 +135,7 @@ private func systemLookup(_ host: String) -> NameLookup.Outcome {
     return .success(addresses)
 }
 
-/// Tells NIO's connector what a lookup has found already: it tries the addresses of both families, a moment apart (RFC 8305).
+/// Passes known addresses to NIO's connector, which tries both families, a moment apart (RFC 8305).
 struct KnownAddresses: Resolver {
     let addresses: [SocketAddress]
     let eventLoop: any EventLoop
@@ -160,12 +160,12 @@ struct KnownAddresses: Resolver {
 }
 
 extension HTTPRequest.Origin {
-    /// What the host is, where it is no name.
+    /// The host's address; `nil` if the host is a name.
     var address: SocketAddress? { SocketAddress(literal: host, port: port) }
 }
 
 extension SocketAddress {
-    /// - Returns: `nil` where the host is a name.
+    /// - Returns: `nil` if the host is a name.
     init?(literal host: String, port: Int) {
         do { self = try SocketAddress(ipAddress: host, port: port) } catch { return nil }
     }

@@ -1,7 +1,7 @@
 import NIOCore
 
-/// Counts the bytes of a response before they are decoded. NIOHTTP1 bounds headers, and neither a reason phrase nor a body; and it does not say
-/// where a response ends, so bytes behind it would be taken for the start of the next one.
+/// Counts the bytes of a response before they are decoded. NIOHTTP1 limits the headers, but not the reason phrase or the body. It
+/// does not report where a response ends, so bytes after it would be taken for the start of the next one.
 final class ResponseMeter: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -9,15 +9,17 @@ final class ResponseMeter: ChannelInboundHandler, RemovableChannelHandler {
     /// The longest head, bytes.
     static let longestHead = 16 * 1024
 
-    /// Bytes up to the end of the head, the empty line included.
+    /// Bytes up to the end of the head, including the empty line.
     private var head = 0
-    /// Bytes behind the head.
+    /// Bytes after the head.
     private(set) var body = 0
     private var hasHead = false
+    /// Whether a response is due. Bytes at any other time are an error.
+    private var isExpecting = false
     /// The last four bytes.
     private var last: UInt32 = 0
 
-    /// Whether nothing came yet.
+    /// Whether no byte has been received.
     var isEmpty: Bool { head == 0 }
 
     /// Whether the last bytes are the end of a head or of a chunked body.
@@ -26,12 +28,18 @@ final class ResponseMeter: ChannelInboundHandler, RemovableChannelHandler {
     /// CR LF CR LF.
     private static let emptyLine: UInt32 = 0x0D0A_0D0A
 
-    /// Counts a new response from now on.
+    /// Starts counting a new response.
     func reset() {
-        (head, body, hasHead, last) = (0, 0, false, 0)
+        (head, body, hasHead, last, isExpecting) = (0, 0, false, 0, true)
+    }
+
+    /// The response is complete, and none is due until ``reset()``.
+    func complete() {
+        isExpecting = false
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard isExpecting else { return context.fireErrorCaught(HTTPError.malformed("bytes without a request")) }
         let bytes = unwrapInboundIn(data).readableBytesView
         for byte in bytes {
             last = last << 8 | UInt32(byte)
@@ -41,7 +49,7 @@ final class ResponseMeter: ChannelInboundHandler, RemovableChannelHandler {
         if head > Self.longestHead {
             context.fireErrorCaught(HTTPError.malformed("a head of more than \(Self.longestHead) bytes"))
         } else if body > HTTPResponseCollector.longestBody + Self.longestHead {
-            // Room for the framing of chunks.
+            // The second term is room for the framing of chunks.
             context.fireErrorCaught(HTTPError.tooLong(limit: HTTPResponseCollector.longestBody))
         } else {
             context.fireChannelRead(data)

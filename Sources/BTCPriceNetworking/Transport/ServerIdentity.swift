@@ -1,12 +1,12 @@
 import NIOCore
 import NIOSSL
 
-/// Who a server must be by its certificate (RFC 9525).
+/// The identity that a server's certificate must show (RFC 9525).
 ///
-/// The library also takes a certificate for the address that is connected to, and that where the server has a name, too: then whoever
-/// answers in a name server's place, or is the proxy, would need a certificate for no more than an address of its own.
+/// NIOSSL also accepts a certificate for the connected IP address, even if the server has a name. A forged DNS response or a proxy
+/// would then need only a certificate for its own address.
 enum ServerIdentity: Hashable {
-    /// In lower case, without a period at its end.
+    /// In lower case, without a trailing period.
     case name([UInt8])
     case address(SocketAddress)
 
@@ -14,14 +14,14 @@ enum ServerIdentity: Hashable {
         self = origin.address.map(Self.address) ?? .name(Self.comparable(origin.host.utf8))
     }
 
-    /// Whether the library's own look at the certificate, which comes first, is of use: it knows no address but the one connected to,
-    /// which behind a proxy is another's.
+    /// Whether NIOSSL's own check of the host, which comes first, applies. It compares an address only with the connected one, which
+    /// is the proxy's if there is a proxy.
     var isName: Bool {
         if case .name = self { true } else { false }
     }
 
-    /// Whether a certificate that is valid is this server's. One without any subject alternative name is left to the library, which
-    /// compares its common name.
+    /// Whether a valid certificate is this server's. If it has no subject alternative name, NIOSSL has compared its common name
+    /// already.
     func isShown(by certificate: NIOSSLCertificate) -> Bool {
         let names = certificate._subjectAlternativeNames()
         if names.isEmpty { return isName }
@@ -39,12 +39,12 @@ enum ServerIdentity: Hashable {
         do {
             return try SocketAddress(packedIPAddress: ByteBuffer(bytes: presented), port: address.port ?? 0) == address
         } catch {
-            // Neither four bytes nor sixteen.
+            // Not four or sixteen bytes.
             return false
         }
     }
 
-    /// Whether a certificate's name is this one, or stands for it: an asterisk stands for the whole of the first label (section 6.3).
+    /// Whether a certificate's name matches this one. An asterisk matches exactly the first label (section 6.3).
     func matches(_ presented: some Collection<UInt8>) -> Bool {
         guard case .name(let name) = self else { return false }
         let presented = Self.comparable(presented)
@@ -53,7 +53,7 @@ enum ServerIdentity: Hashable {
             return false
         }
         let domain = name[period...]
-        // Nobody owns all names of a top-level domain.
+        // A wildcard directly below a top-level domain is not accepted.
         return domain.dropFirst().contains(UInt8(ascii: ".")) && presented.dropFirst().elementsEqual(domain)
     }
 

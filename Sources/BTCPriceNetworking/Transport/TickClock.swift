@@ -3,8 +3,8 @@ import Synchronization
 
 /// `ContinuousClock` with sleeps that end on an event loop's thread.
 ///
-/// NIO's timers don't count the time in which the machine is suspended. After that, ``machineResumed()`` ends the sleeps that are over by
-/// the continuous clock, and sets the timers of the others anew.
+/// NIO's timers don't count the time in which the machine is suspended. After a suspend, ``machineResumed()`` ends the sleeps whose
+/// deadline on the continuous clock has passed, and reschedules the timers of the others.
 package struct TickClock: Clock {
     /// An instant of `CLOCK_BOOTTIME`.
     package typealias Instant = ContinuousClock.Instant
@@ -27,7 +27,7 @@ package struct TickClock: Clock {
         try await timers.sleep(until: deadline)
     }
 
-    /// To be called when the machine was suspended and runs again.
+    /// Must be called after the machine was suspended.
     package func machineResumed() {
         timers.scheduleAnew()
     }
@@ -64,7 +64,7 @@ private final class Timers: Sendable {
                     state.sleepers[id] = Sleeper(
                         deadline: deadline, continuation: continuation, timer: timer(id, deadline))
                 }
-                // A cancellation before found nothing to end.
+                // An earlier cancellation found no sleeper to end.
                 if Task.isCancelled { end(id, .failure(CancellationError())) }
             }
         } onCancel: {

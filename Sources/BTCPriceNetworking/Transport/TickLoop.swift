@@ -1,7 +1,7 @@
 package import NIOCore
 import NIOPosix
 
-/// The one thread on which the price is kept: it requests prices from the exchanges, sleeps between the ticks, and runs the tasks of a tick.
+/// The thread that keeps the price: it requests prices from the exchanges, sleeps between the ticks, and runs the tasks of a tick.
 ///
 /// A tick that hops between the threads of a pool costs a wake-up at every hop. On one thread it costs two: for the timer and for the
 /// response.
@@ -11,7 +11,7 @@ package final class TickLoop: Sendable {
     package let eventLoop: any EventLoop
     /// Runs tasks on this thread.
     package let executor: any TaskExecutor
-    /// Its sleeps end on this thread.
+    /// A clock whose sleeps end on this thread.
     package let clock: TickClock
 
     /// Starts the thread.
@@ -22,7 +22,7 @@ package final class TickLoop: Sendable {
         clock = TickClock(on: eventLoop)
     }
 
-    /// Ends the thread. Tasks that are still on it never go on: to be called when all have ended, and from another thread.
+    /// Ends the thread. Tasks still on it never continue: call this after all have ended, from another thread.
     package func shutDown() async {
         // It throws only if it was shut down before.
         do { try await group.shutdownGracefully() } catch {}

@@ -9,11 +9,10 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/timerfd.h>
 #include <sys/types.h>
 
-/* glibc shows these two with _GNU_SOURCE only, which would make this module's view of the system headers differ from
-   Glibc's own: accept4(2) and the credentials of unix(7). */
+/* glibc declares accept4(2) and the credentials of unix(7) only with _GNU_SOURCE, which would make this module's view of the
+   system headers differ from Glibc's own. */
 extern int accept4(int fd, struct sockaddr *restrict address, socklen_t *restrict size, int flags);
 
 struct clinux_credentials {
@@ -22,7 +21,7 @@ struct clinux_credentials {
     gid_t gid;
 };
 
-/* An event: which bits, and the number it was registered with. */
+/* An event: its bits, and the tag it was registered with. */
 struct clinux_event {
     uint32_t events;
     uint64_t tag;
@@ -40,17 +39,6 @@ static inline int clinux_create(void) {
 
 static inline int clinux_eventfd(void) {
     return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-}
-
-/* A timer that counts the time in which the machine is suspended. */
-static inline int clinux_boottime_timer(void) {
-    return timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-}
-
-/* Has it expire once at a moment since the boot; never, where both are zero. */
-static inline void clinux_arm(int timer, int64_t seconds, int64_t nanoseconds) {
-    struct itimerspec moment = {.it_value = {.tv_sec = seconds, .tv_nsec = nanoseconds}};
-    timerfd_settime(timer, TFD_TIMER_ABSTIME, &moment, NULL);
 }
 
 static inline int clinux_add(int epoll, int fd, uint32_t events, uint64_t tag) {
@@ -89,19 +77,19 @@ static inline int clinux_accept(int listener) {
     return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
-/* Who is behind a connection (SO_PEERCRED, unix(7)); -1 with errno set where that is not known. */
+/* The credentials of a connection's peer (SO_PEERCRED, unix(7)); -1 with errno set if they are not known. */
 static inline int clinux_peer(int fd, struct clinux_credentials *credentials) {
     socklen_t size = sizeof *credentials;
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, credentials, &size);
 }
 
-/* The user id behind a connection; -1 where it is not known. */
+/* The user id of a connection's peer; -1 if it is not known. */
 static inline int64_t clinux_peer_uid(int fd) {
     struct clinux_credentials credentials;
     return clinux_peer(fd, &credentials) < 0 ? -1 : (int64_t)credentials.uid;
 }
 
-/* The supplementary groups behind a connection (SO_PEERGROUPS, linux 4.13) and their number; -1 with ERANGE where they are more
+/* The supplementary groups of a connection's peer (SO_PEERGROUPS, linux 4.13), and their number; -1 with ERANGE if there are more
    than `capacity`. */
 static inline ssize_t clinux_peer_groups(int fd, gid_t *groups, size_t capacity) {
     socklen_t size = (socklen_t)(capacity * sizeof *groups);
