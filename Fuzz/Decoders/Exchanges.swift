@@ -5,7 +5,7 @@ import Varlink
 @testable import BTCPriceNetworking
 @testable import BTCPricePersistence
 
-/// The longest pause that an answer may ask for (``ExchangeAnswer/pause``), thirty days.
+/// The longest pause that an answer may ask for (``ExchangeResponse/pause``), thirty days.
 private let longestPause = Duration.seconds(2_592_000)
 
 /// The exchange's clock where the input tells none, as in the tests of answers: else it would be another one in every run.

@@ -119,7 +119,7 @@ extension Reply {
             "retried": .array(retried.map { .string($0) }),
             "kept": .array(
                 kept.compactMap { kept in
-                    guard case .cooldowns(let cooldown) = kept.reason else { return nil }
+                    guard case .cooldown(let cooldown) = kept.reason else { return nil }
                     return .object([
                         "source": .string(kept.source),
                         "until": .integer(now.wallTime(of: cooldown.until.boottime).milliseconds),

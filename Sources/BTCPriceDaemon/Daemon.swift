@@ -91,13 +91,13 @@ package enum Daemon {
         }
         let level = SharedLogLevel(settings.logLevel)
         let logger = logger(level: level, environment: environment)
-        let composition = Assembly(
+        let assembly = Assembly(
             settings: settings, environment: environment, logger: logger, level: level,
             readAnew: { () throws(SettingsError) in
                 try Settings.read(commandLine: commandLine, environment: environment, uid: getuid())
             })
         do {
-            try await composition.run()
+            try await assembly.run()
             return 0
         } catch let failure as StartFailure {
             logger.tell(.startFailed, failure.description)

@@ -25,7 +25,7 @@ import Varlink
     private static let now = ObservationTime(wall: time, boottime: 5_000_000)
     private static let kept = Skipped(
         source: "binance",
-        reason: .cooldowns(
+        reason: .cooldown(
             SourceCooldown(
                 reason: .rateLimited("HTTP 418", retryAfter: .seconds(9)), since: now, until: now,
                 consecutiveFailures: 1)))

@@ -224,10 +224,10 @@ private func moment(_ seconds: Double) -> ObservationTime {
         end(&registry, 1, .rateLimited("HTTP 429", retryAfter: .seconds(59)))
         let plan = registry.plan(.tick, at: moment(1).boottime)
         #expect(names(plan, registry) == ["c", "a"], "who only failed is the last resort of a tick")
-        #expect(plan.skippedSources.map(\.source) == ["b"])
+        #expect(plan.skipped.map(\.source) == ["b"])
         #expect(names(registry.plan(.client, at: moment(1).boottime), registry) == ["c"])
         #expect(
-            registry.plan(.client, at: moment(1).boottime).skippedSources.map(\.description) == [
+            registry.plan(.client, at: moment(1).boottime).skipped.map(\.description) == [
                 "a: cooldown until 2024-08-25 14:30:05 UTC, not available: HTTP 503",
                 "b: cooldown until 2024-08-25 14:31:02 UTC, rate limited for 59 s: HTTP 429",
             ])
@@ -241,7 +241,7 @@ private func moment(_ seconds: Double) -> ObservationTime {
         #expect(names(registry.plan(.tick, at: moment(1).boottime), registry) == ["c"])
         end(&registry, 2, .rateLimited("", retryAfter: .seconds(60)), at: 1)
         #expect(registry.plan(.tick, at: moment(2).boottime).order.isEmpty)
-        #expect(registry.plan(.tick, at: moment(2).boottime).skippedSources.count == 3)
+        #expect(registry.plan(.tick, at: moment(2).boottime).skipped.count == 3)
     }
 
     @Test func `a tick leaves probing to the observer while somebody is well`() {
@@ -288,7 +288,7 @@ private func moment(_ seconds: Double) -> ObservationTime {
         #expect(names(registry.plan(.tick, at: now + 999), registry) == ["b"])
         let client = registry.plan(.client, at: now + 999)
         #expect(client.order.isEmpty)
-        #expect(client.skippedSources.map(\.description) == ["a: requested as often as its limit allows"])
+        #expect(client.skipped.map(\.description) == ["a: requested as often as its limit allows"])
         #expect(names(registry.plan(.client, at: now + 1000), registry) == ["a", "b"])
     }
 

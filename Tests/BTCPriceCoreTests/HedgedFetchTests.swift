@@ -140,7 +140,7 @@ import Testing
 
     @Test func `who must not be asked after all costs nothing`() {
         var run = Run(sources: 3)
-        let actions = run.machine.skippedSources(0, now: at(0))
+        let actions = run.machine.skipped(0, now: at(0))
         run.take(actions)
         #expect(run.asked == [0, 1])
         run.answered(1, "b", at: 90)

@@ -51,7 +51,7 @@ struct Case: Sendable, CustomTestStringConvertible {
 }
 
 /// Every shape of answer, in small bodies of our own.
-@Suite struct AnswerTests {
+@Suite struct ExchangeResponseTests {
     static let coinbase =
         #"{"ask":"1","bid":"1","price":"63212.97","time":"2026-06-19T16:43:33.016274911Z","trade_id":7}"#
     static let cryptocompare =

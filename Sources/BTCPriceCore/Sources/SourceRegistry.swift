@@ -3,7 +3,7 @@ package struct Skipped: Sendable, Hashable, CustomStringConvertible {
     /// Why a source is not requested.
     package enum Reason: Sendable, Hashable {
         /// It has a cooldown.
-        case cooldowns(SourceCooldown)
+        case cooldown(SourceCooldown)
         /// Its limits allow no further request.
         case limit
         /// It quotes in USDT, which is off its peg.
@@ -22,7 +22,7 @@ package struct Skipped: Sendable, Hashable, CustomStringConvertible {
     /// `binance: cooldown until 2026-11-21 14:32:10 UTC, rate limited: HTTP 418`
     package var description: String {
         switch reason {
-        case .cooldowns(let cooldown): "\(source): cooldown until \(cooldown.until.wall.utcText), \(cooldown.reason)"
+        case .cooldown(let cooldown): "\(source): cooldown until \(cooldown.until.wall.utcText), \(cooldown.reason)"
         case .limit: "\(source): requested as often as its limit allows"
         case .offPeg: "\(source): passed over while USDT is off its peg"
         }
@@ -46,7 +46,7 @@ package struct SourceRegistry: Sendable {
         var order: [Int] = []
         /// Those of ``order`` that have a cooldown, and are requested only because the others may fail.
         var lastResort: Set<Int> = []
-        var skippedSources: [Skipped] = []
+        var skipped: [Skipped] = []
     }
 
     /// The observer does not request a source within this time after its last request: the ticks already request it. A source whose
@@ -107,7 +107,7 @@ package struct SourceRegistry: Sendable {
         let ranked = wanted.filter { !isSlow($0) } + wanted.filter(isSlow)
         let isClosed = { (index: Int) in entries[index].health.breaker(at: boottime) == .closed }
         add(ranked.filter(isClosed), requester, boottime, to: &plan)
-        if requester == .tick || (plan.order.isEmpty && plan.skippedSources.isEmpty) {
+        if requester == .tick || (plan.order.isEmpty && plan.skipped.isEmpty) {
             let resting = ranked.filter { !isClosed($0) && !entries[$0].health.isBound(at: boottime) }
             add(resting, requester, boottime, to: &plan)
             plan.lastResort = Set(resting)
@@ -118,15 +118,15 @@ package struct SourceRegistry: Sendable {
             plan.lastResort.formUnion(refusing)
         }
         for index in entries.indices where isOffPeg(index) {
-            plan.skippedSources.append(Skipped(source: entries[index].source.name, reason: .offPeg))
+            plan.skipped.append(Skipped(source: entries[index].source.name, reason: .offPeg))
         }
         for entry in entries
         where entry.health.breaker(at: boottime) == .open && !excluded.contains(entry.source.name) {
             guard let cooldown = entry.health.cooldown,
                 !plan.order.contains(where: { entries[$0].source == entry.source }),
-                !plan.skippedSources.contains(where: { $0.source == entry.source.name })
+                !plan.skipped.contains(where: { $0.source == entry.source.name })
             else { continue }
-            plan.skippedSources.append(Skipped(source: entry.source.name, reason: .cooldowns(cooldown)))
+            plan.skipped.append(Skipped(source: entry.source.name, reason: .cooldown(cooldown)))
         }
         return plan
     }
@@ -137,7 +137,7 @@ package struct SourceRegistry: Sendable {
             if entries[index].health.isWithinLimits(requester, at: boottime) {
                 plan.order.append(index)
             } else {
-                plan.skippedSources.append(Skipped(source: entries[index].source.name, reason: .limit))
+                plan.skipped.append(Skipped(source: entries[index].source.name, reason: .limit))
                 if requester == .client, plan.order.isEmpty { return }
             }
         }
@@ -183,7 +183,7 @@ package struct SourceRegistry: Sendable {
             let (source, cooldown) = (entries[index].source.name, entries[index].health.cooldown)
             switch entries[index].health.retry(at: boottime) {
             case true: retried.append(source)
-            case false: if let cooldown { kept.append(Skipped(source: source, reason: .cooldowns(cooldown))) }
+            case false: if let cooldown { kept.append(Skipped(source: source, reason: .cooldown(cooldown))) }
             case nil: break
             }
         }

@@ -180,7 +180,7 @@ package actor PriceKeeper<C: Clock>: TickTarget, ObserverTarget where C.Duration
         if shared == nil {
             let plan = fetch.sources.plan(.client)
             // Known at once, and no fetch that a tick could join.
-            if plan.order.isEmpty { throw FetchFailure(failures: [], skippedSources: plan.skippedSources) }
+            if plan.order.isEmpty { throw FetchFailure(failures: [], skipped: plan.skipped) }
         }
         return try await join(deadline: clock.now.advanced(by: budget), isTick: false).get()
     }

@@ -122,7 +122,7 @@ package struct PriceStateMachine: Sendable {
     private func isHeld(over failure: FetchFailure, at now: Int64) -> Bool {
         guard state.freshness == .fresh, let freshUntil = state.freshUntil, now <= freshUntil else { return false }
         let shown = state.consensus?.sources ?? [state.quote?.source].compactMap(\.self)
-        return failure.skippedSources.contains { $0.reason == .limit && shown.contains($0.source) }
+        return failure.skipped.contains { $0.reason == .limit && shown.contains($0.source) }
     }
 
     private mutating func answered(_ evidence: PriceEvidence, isTick: Bool, _ actions: inout Actions) {

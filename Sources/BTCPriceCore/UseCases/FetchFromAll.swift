@@ -6,7 +6,7 @@ extension FetchWithFallback {
 
     /// Asks every source that may be asked, all at once; those that rest only where the others are too few.
     /// - Parameters:
-    ///   - asker: Who asks.
+    ///   - requester: Who asks.
     ///   - deadline: The end of the budget: by then it has returned or thrown.
     ///   - known: What is known of the sources' earlier answers.
     ///   - quorum: How many are enough.
@@ -17,13 +17,13 @@ extension FetchWithFallback {
         var plan = sources.plan(requester)
         let well = plan.order.filter { !plan.lastResort.contains($0) }
         if well.count >= quorum { plan.order = well }
-        var skippedSources = plan.skippedSources
+        var skipped = plan.skipped
         var waiting = Set<Int>()
         for index in plan.order {
             if sources.take(index, requester) {
                 waiting.insert(index)
             } else {
-                skippedSources.append(Skipped(source: candidates[index].fetch.source.name, reason: .limit))
+                skipped.append(Skipped(source: candidates[index].fetch.source.name, reason: .limit))
             }
         }
         let begun = clock.now
@@ -64,7 +64,7 @@ extension FetchWithFallback {
         }
         let inOrder = plan.order.compactMap { prices[$0] }
         let failed = plan.order.compactMap { failures[$0] }
-        guard let first = inOrder.first else { throw FetchFailure(failures: failed, skippedSources: skippedSources) }
+        guard let first = inOrder.first else { throw FetchFailure(failures: failed, skipped: skipped) }
         return PriceEvidence(price: first, witnesses: Array(inOrder.dropFirst()), failures: failed)
     }
 

@@ -42,7 +42,7 @@ package struct SourceFailure: Sendable, Hashable {
     /// - Parameters:
     ///   - source: The source's name.
     ///   - error: Why it gave no price.
-    ///   - rest: The rest that this failure began.
+    ///   - cooldown: The cooldown that this failure began.
     package init(source: String, error: PriceLoadingError, cooldown: SourceCooldown? = nil) {
         self.source = source
         self.error = error

@@ -3,20 +3,20 @@ package struct FetchFailure: Error, Sendable, Hashable, CustomStringConvertible 
     /// The sources that were asked, in their order, and why each gave nothing.
     package let failures: [SourceFailure]
     /// The sources that were not asked, and why.
-    let skippedSources: [Skipped]
+    let skipped: [Skipped]
     /// The caller gave up: nothing is known of any source.
     package let isCancelled: Bool
 
     /// A fetch in which every source failed or was passed over.
-    package init(failures: [SourceFailure], skippedSources: [Skipped] = []) {
+    package init(failures: [SourceFailure], skipped: [Skipped] = []) {
         self.failures = failures
-        self.skippedSources = skippedSources
+        self.skipped = skipped
         self.isCancelled = false
     }
 
     private init() {
         failures = []
-        skippedSources = []
+        skipped = []
         isCancelled = true
     }
 
@@ -26,7 +26,7 @@ package struct FetchFailure: Error, Sendable, Hashable, CustomStringConvertible 
     /// One line: `binance: no answer within 800 ms; coinbase: not reached: connection refused`.
     package var description: String {
         if isCancelled { return "cancelled" }
-        let reasons = failures.map { "\($0.source): \($0.error)" } + skippedSources.map(\.description)
+        let reasons = failures.map { "\($0.source): \($0.error)" } + skipped.map(\.description)
         return reasons.isEmpty ? "there is no source that can be asked" : reasons.joined(separator: "; ")
     }
 }
@@ -60,8 +60,8 @@ package struct FetchCandidate: Sendable {
 
 /// Fetches the price from the first source that has one: any number of sources, hedged, within one budget.
 ///
-/// Who is asked is ``SourceBoard``'s to say, and in which order and for how long ``HedgedFetch``'s; this runs both on a clock and
-/// on real loaders, and tells the board how each question ended.
+/// ``Sources`` decides which sources are requested, ``HedgedFetch`` in which order and for how long. This runs both on a clock and
+/// on real loaders, and reports to ``Sources`` how each request ended.
 package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration {
     /// The sources that are asked, shared by all who ask.
     package let sources: Sources
@@ -87,7 +87,7 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
     }
 
     /// - Parameters:
-    ///   - asker: Who asks.
+    ///   - requester: Who asks.
     ///   - deadline: The end of the budget: by then it has returned or thrown.
     ///   - known: What is known of the sources' earlier answers.
     ///   - excluded: Sources that are not asked this time, by their names.
@@ -98,7 +98,7 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
         excluding excluded: Set<String> = []
     ) async throws(FetchFailure) -> FetchedPrice {
         let plan = sources.plan(requester, excluding: excluded)
-        guard !plan.order.isEmpty else { throw FetchFailure(failures: [], skippedSources: plan.skippedSources) }
+        guard !plan.order.isEmpty else { throw FetchFailure(failures: [], skipped: plan.skipped) }
         var run = Run(fetch: self, requester: requester, plan: plan, deadline: deadline)
         let outcome = await withTaskGroup(of: FetchEvent.self) { group in
             await run.result(of: &group, after: known)
@@ -108,18 +108,18 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
         case .answered(_, var price, _):
             price.failures = failures
             return price
-        case .failed: throw FetchFailure(failures: failures, skippedSources: run.skippedSources)
+        case .failed: throw FetchFailure(failures: failures, skipped: run.skipped)
         case .cancelled: throw .cancelled
         }
     }
 
-    /// One execution: the machine, and what the board has still to be told.
+    /// One execution: the machine, and what is still to be reported to ``Sources``.
     private struct Run {
         let fetch: FetchWithFallback
         let requester: Requester
         let order: [Int]
         var machine: HedgedMachine
-        var skippedSources: [Skipped]
+        var skipped: [Skipped]
         let began: C.Instant
         /// When each was asked, and the rest that its failure began.
         var asked: [Int: Duration] = [:]
@@ -130,7 +130,7 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
             self.requester = requester
             order = plan.order
             began = fetch.clock.now
-            skippedSources = plan.skippedSources
+            skipped = plan.skipped
             machine = HedgedMachine(
                 patience: plan.order.map { fetch.candidates[$0].patience }, deadline: began.duration(to: deadline))
         }
@@ -175,8 +175,8 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
             let fetch = fetch.candidates[order[place]].fetch
             // Somebody else may have used up the limit since the plan was made.
             guard self.fetch.sources.take(order[place], requester) else {
-                skippedSources.append(Skipped(source: fetch.source.name, reason: .limit))
-                return machine.skippedSources(place, now: now)
+                skipped.append(Skipped(source: fetch.source.name, reason: .limit))
+                return machine.skipped(place, now: now)
             }
             asked[place] = now
             let clocks = self.fetch.sources.clocks
@@ -200,7 +200,7 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
             }
         }
 
-        /// Tells the board of those that were given up, too.
+        /// Reports those that were given up too.
         mutating func close(_ result: HedgedMachine.Result) -> [SourceFailure] {
             let failures: [(index: Int, error: PriceLoadingError)] =
                 switch result {

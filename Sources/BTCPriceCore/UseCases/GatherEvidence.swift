@@ -31,7 +31,7 @@ struct GatherEvidence<C: Clock>: Sendable where C.Duration == Duration {
     }
 
     /// - Parameters:
-    ///   - asker: Who asks.
+    ///   - requester: Who asks.
     ///   - deadline: The end of the budget.
     ///   - known: What is known of the sources' earlier answers.
     ///   - judgement: What is known of their prices. It decides again when it takes the evidence: it may know more by then.

@@ -44,7 +44,7 @@ struct HedgedFetch<Answer: Sendable>: Sendable {
         case overdue
         case late(Answer)
         /// Its turn did not come before the budget was over, or it must not be asked after all.
-        case skippedSources
+        case skipped
     }
 
     private let patience: [Patience]
@@ -88,8 +88,8 @@ struct HedgedFetch<Answer: Sendable>: Sendable {
     }
 
     /// A source that was to be asked is not: the next one's turn is now.
-    mutating func skippedSources(_ index: Int, now: Instant) -> [Action] {
-        if case .asked = slots[index] { slots[index] = .skippedSources }
+    mutating func skipped(_ index: Int, now: Instant) -> [Action] {
+        if case .asked = slots[index] { slots[index] = .skipped }
         return advance(now: now)
     }
 
@@ -125,7 +125,7 @@ struct HedgedFetch<Answer: Sendable>: Sendable {
             case .late(let answer):
                 failures.append((index, .timedOut(after: patience[index].timeout)))
                 late = late ?? (index, answer)
-            case .skippedSources: break
+            case .skipped: break
             case .answered(let answer) where !someoneEarlierMayStillAnswer:
                 return finish(.answered(index, answer, failures: failures))
             case .waiting, .asked, .answered:
@@ -164,7 +164,7 @@ struct HedgedFetch<Answer: Sendable>: Sendable {
         // What was never asked does not stand in the way of a held answer once the time is over.
         if now >= deadline {
             for index in slots.indices {
-                if case .waiting = slots[index] { slots[index] = .skippedSources }
+                if case .waiting = slots[index] { slots[index] = .skipped }
             }
         }
     }
@@ -175,7 +175,7 @@ struct HedgedFetch<Answer: Sendable>: Sendable {
         for (index, slot) in slots.enumerated() {
             switch slot {
             case .waiting: return turn ? index : nil
-            case .failed, .skippedSources, .overdue, .late: turn = true
+            case .failed, .skipped, .overdue, .late: turn = true
             case .answered: return nil
             case .asked(let at): turn = now >= at + patience[index].hedge
             }

@@ -9,7 +9,7 @@ package struct PersistLastValidPrice: Sendable {
 
     /// - Parameters:
     ///   - price: The price to keep; the caller has checked it. `nil` where there never was one.
-    ///   - rests: The rests that a restart must not cut short, by the source's name.
+    ///   - cooldowns: The rests that a restart must not cut short, by the source's name.
     package func execute(_ price: CachedPrice?, cooldowns: [String: KeptCooldown]) throws(PriceStoreError) {
         try store.save(price, cooldowns: cooldowns)
     }

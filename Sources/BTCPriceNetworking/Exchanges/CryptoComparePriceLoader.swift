@@ -29,7 +29,7 @@ package struct CryptoComparePriceLoader: PriceLoader {
     /// The source's name, market and limits.
     package var source: PriceSource { Self.exchange.source }
 
-    /// Requests the average over its markets.
+    /// Requests the average over the markets in the address: Coinbase alone.
     package func load() async throws(PriceLoadingError) -> LoadedPrice {
         try await client.get(request).price(Self.read)
     }

@@ -13,7 +13,7 @@ package final class ExchangeClient: Sendable {
     private let names = NameLookup()
 
     /// - Parameters:
-    ///   - settings: The HTTP settings. Without a User-Agent Coinbase responds with 400, CoinGecko with 403.
+    ///   - settings: The HTTP settings. Without a User-Agent Coinbase responds with 400.
     ///   - loop: Runs the requests.
     /// - Throws: ``ExchangeClientError`` if the file with trust anchors can't be used.
     package init(_ settings: HTTPTransportSettings, on loop: TickLoop) throws(ExchangeClientError) {
