@@ -34,6 +34,8 @@ package struct MessageBuffer: Sendable {
     package mutating func next() throws(MessageError) -> ArraySlice<UInt8>? {
         let start = bytes.startIndex
         guard let end = firstNUL() else {
+            // Not even an empty slice of the received bytes is kept.
+            if bytes.isEmpty { (bytes, isShared) = ([], false) }
             scanned = bytes.count
             guard count <= limit else { throw tooLong }
             return nil

@@ -80,6 +80,8 @@ import Testing
         ("1", "3", 4, "0.3333"), ("2", "3", 4, "0.6667"), ("1", "8", 2, "0.12"), ("3", "8", 2, "0.38"),
         ("-1", "8", 2, "-0.12"), ("5", "2", 0, "2"), ("250", "68901.23", 8, "0.00362838"),
         ("999999999999999999", "0.00000001", 8, "99999999999999999900000000"), ("0", "7", 8, "0"),
+        ("1", "1e120", 8, "0"), ("999999999999999999", "1e30", 8, "0"),
+        ("999999999999999999", "1e18", 0, "1"),
     ])
     func `a quotient is rounded half to even`(dividend: String, divisor: String, places: Int, expected: String) throws {
         let (dividend, divisor) = (try #require(Price(dividend)), try #require(Price(divisor)))

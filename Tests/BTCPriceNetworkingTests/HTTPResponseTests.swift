@@ -82,6 +82,11 @@ import Testing
         ("HTTP/1.1 304 Not Modified\nContent-Length: 5\n\n", "304  kept"),
         ("HTTP/1.1 200 OK\n\nto the end", "200 to the end"),
         ("HTTP/1.1 200 OK\nTransfer-Encoding: Chunked\n\n2\nab\n3;x=y\ncde\n0\n\n", "200 abcde kept"),
+        ("HTTP/1.1 200 OK\nTransfer-Encoding:  chunked \n\n2\nab\n0\n\n", "200 ab kept"),
+        (
+            "HTTP/1.1 200 OK\nTransfer-Encoding: chunked, chunked\n\n2\nab\n0\n\n",
+            "a Transfer-Encoding that was not requested"
+        ),
         ("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\nA\n0123456789\n000\nTrailer: 1\n\n", "200 0123456789 kept"),
         // Where the head ends is not followed through interim responses, which nobody sends to these requests.
         (

@@ -90,6 +90,8 @@ package struct Price: Sendable, Hashable {
     func divided(by divisor: Price, places: Int) -> Price {
         // One decimal digit at a time, because the whole dividend may not fit.
         let shift = places + divisor.scale - scale
+        // The quotient is far below half a unit of the last place.
+        if -shift > Self.mostDigits { return .zero }
         let divider = Int128(divisor.digits.magnitude) * Int128(Self.power(max(0, -shift)))
         var (quotient, remainder) = Int128(digits.magnitude).quotientAndRemainder(dividingBy: divider)
         var left = max(0, shift)

@@ -36,7 +36,8 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     private var opening: Scheduled<Void>?
     /// When it became ready, or its last response was complete.
     private var since = NIODeadline.now()
-    private var hasResponded = false
+    /// Whether the pending request was given to it when it was open already.
+    private var isReused = false
     private var isDraining: Bool
 
     /// - Parameter isDraining: Whether it is for one request only.
@@ -70,7 +71,8 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     func start(_ request: PendingRequest) {
         pending = request
         request.connection = self
-        if case .ready = stage { send(request) }
+        if case .ready = stage { isReused = true } else { isReused = false }
+        if isReused { send(request) }
     }
 
     /// The pending request was cancelled. A ready connection is closed, since a response is due; one that is opening stays.
@@ -168,6 +170,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     /// The tunnel is open: removes the HTTP handlers used for the proxy.
     private func leaveProxy(_ channel: any Channel) {
         stage = .shakingHands
+        meter.complete()
         let pipeline = channel.pipeline.syncOperations
         do {
             let removals = [
@@ -245,7 +248,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
                 guard pending != nil else { return close() }
                 if let response = try collector.take(unwrapInboundIn(data)) { finish(response) }
             case .tunnelling:
-                if case .head(let head) = unwrapInboundIn(data), head.status.code >= 300 {
+                if case .head(let head) = unwrapInboundIn(data), !(200..<300).contains(head.status.code) {
                     throw head.status == .proxyAuthenticationRequired
                         ? .proxyWantsPassword : .proxyRefused("HTTP \(head.status.code)")
                 }
@@ -261,7 +264,6 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
 
     private func finish(_ response: HTTPResponse) {
         let pending = pending.take()
-        hasResponded = true
         meter.complete()
         since = .now()
         if !collector.keepsConnection(meter) || isDraining { close() }
@@ -297,7 +299,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     private func fail(_ error: HTTPError) {
         if case .closed = stage { return }
         // The server closed a kept connection and sent no byte of a response: the request is sent on another one.
-        if case .ready = stage, hasResponded, meter.isEmpty, error.isLoss, let pending = pending.take() {
+        if case .ready = stage, isReused, meter.isEmpty, error.isLoss, let pending = pending.take() {
             close()
             return pool.start(pending)
         }

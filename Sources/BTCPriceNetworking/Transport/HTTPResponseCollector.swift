@@ -32,7 +32,7 @@ struct HTTPResponseCollector {
 
     private func check(_ head: HTTPResponseHead) throws(HTTPError) {
         guard head.status.code >= 200 else { throw .malformed("status \(head.status.code), which is not final") }
-        let codings = head.headers["transfer-encoding"]
+        let codings = head.headers[canonicalForm: "transfer-encoding"]
         // HTTP/1.1 allows only "chunked" without a request for it, and HTTP/1.0 has no codings (RFC 9112, section 6.1).
         guard codings.isEmpty || (codings.count == 1 && isChunked(head) && head.version != .http1_0) else {
             throw .malformed("a Transfer-Encoding that was not requested")
@@ -43,7 +43,7 @@ struct HTTPResponseCollector {
     }
 
     private func isChunked(_ head: HTTPResponseHead) -> Bool {
-        head.headers.first(name: "transfer-encoding")?.lowercased() == "chunked"
+        head.headers[canonicalForm: "transfer-encoding"].first?.lowercased() == "chunked"
     }
 
     /// Whether the connection can be reused: the server keeps it open, and sent nothing after the response.
