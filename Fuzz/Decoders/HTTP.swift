@@ -44,6 +44,8 @@ private func read(_ pieces: [ArraySlice<UInt8>]) -> Reading {
         return nil
     }
     meter.reset()
+    // A channel that is not closed is kept for ever.
+    defer { _ = try? channel.finish(acceptAlreadyClosed: true) }
     do {
         try channel.pipeline.syncOperations.addHandlers([
             meter, HTTPRequestEncoder(), ByteToMessageHandler(HTTPResponseDecoder()),

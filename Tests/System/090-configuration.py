@@ -47,6 +47,7 @@ def _():
             ("tick = = 5\n", "FILE, line 1, column "),
             # What TOMLKit's parser would be aborted by, were it built with its assertions.
             ("a = 1979-05-27T:32:00\n", "FILE, line 1: a date or time, which has no meaning here"),
+            ("a = [1, }\n", "FILE, line 1: a closing bracket without its opening one"), ("[;]\n", "FILE, line 1: a table without a name"),
             ("[[;]\n", "FILE, line 1: an array of tables, which has no meaning here")):
         for arguments in ([], ["--check-config"]):
             result = with_file(text, *arguments)

@@ -661,7 +661,7 @@ def _():
 
 @scenario("every message has its explanation, every key its line in the default file and the manual")
 def _():
-    identifiers = re.findall(r'= "([0-9a-f]{32})"', (ROOT / "Sources/BTCPriceDaemon/JournalMessage.swift").read_text())
+    identifiers = re.findall(r'= "([0-9a-f]{32})"', (ROOT / "Sources/BTCPriceDaemon/Journal/JournalMessage.swift").read_text())
     explained = re.findall(r"(?m)^-- ([0-9a-f]{32})$", (ROOT / "packaging/btc-priced.catalog").read_text())
     equal(explained, identifiers)
     listed = subprocess.run([BINARIES / "btc-priced", "--print-config"], capture_output=True, text=True).stdout

@@ -61,7 +61,7 @@ struct SourcesText {
     /// The used share of the limit that is used most.
     private func used(_ limits: [SourceReport.Limit]) -> String {
         let shares = limits.map { Double($0.made) / Double(max(1, $0.requests)) }
-        return shares.max().map { "\(Int(($0 * 100).rounded())) %" } ?? PriceTexts.placeholder
+        return shares.max().map { "\(Int(min(max($0 * 100, 0), 1e6).rounded())) %" } ?? PriceTexts.placeholder
     }
 
     private func reason(_ report: SourceReport, at now: ObservationTime) -> String {

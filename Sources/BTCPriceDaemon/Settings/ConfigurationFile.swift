@@ -40,7 +40,7 @@ struct ConfigurationFile {
             throw SettingsError("\(path): a NUL in it, so it is no text")
         }
         if let unused = Self.unusedSyntax(in: text) {
-            throw SettingsError("\(path), line \(unused.line): \(unused.name), which has no meaning here")
+            throw SettingsError("\(path), line \(unused.line): \(unused.problem)")
         }
         let table: TOMLTable
         do {
@@ -55,13 +55,15 @@ struct ConfigurationFile {
         values = Self.leaves(of: table, prefix: "").map { name, value in (name, value, lines[name]) }
     }
 
-    /// Finds TOML that no setting accepts: a date or time, an array of tables, or a table without a name.
+    /// Finds what no setting accepts: a date or time, an array of tables, a table without a name, and brackets that do not match.
     ///
-    /// TOMLKit's parser (toml++ 3) aborts with an assertion on some malformed ones, such as `a = 1979-05-27T:` and `[[;]`.
-    private static func unusedSyntax(in text: String) -> (name: String, line: Int)? {
+    /// TOMLKit's parser (toml++ 3) aborts with an assertion on some of them, such as `a = 1979-05-27T:`, `[[;]` and `a = [1, }`.
+    private static func unusedSyntax(in text: String) -> (problem: String, line: Int)? {
         var rest = Array(text.utf8)[...]
         var line = 1
         var isLineStart = true
+        /// The brackets that are open.
+        var brackets: [UInt8] = []
         while let byte = rest.first {
             switch byte {
             case UInt8(ascii: "\n"):
@@ -74,13 +76,21 @@ struct ConfigurationFile {
                 continue
             case UInt8(ascii: "#"): rest = rest.drop { $0 != UInt8(ascii: "\n") }
             case UInt8(ascii: "\""), UInt8(ascii: "'"): line += skipString(&rest, quote: byte)
-            case UInt8(ascii: "[") where isLineStart:
-                if rest.starts(with: "[[".utf8) { return ("an array of tables", line) }
+            case UInt8(ascii: "[") where isLineStart && brackets.isEmpty:
+                if rest.starts(with: "[[".utf8) { return ("an array of tables, which has no meaning here", line) }
+                brackets.append(byte)
                 rest = rest.dropFirst().drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
                 guard let first = rest.first, first.startsKey else { return ("a table without a name", line) }
+            case UInt8(ascii: "["), UInt8(ascii: "{"):
+                brackets.append(byte)
+                rest.removeFirst()
+            case UInt8(ascii: "]"), UInt8(ascii: "}"):
+                // The closing brackets come two after the opening ones in ASCII.
+                guard brackets.popLast() == byte - 2 else { return ("a closing bracket without its opening one", line) }
+                rest.removeFirst()
             default:
                 let word = rest.prefix { !" \t\r\n#\"'[]{}=,".utf8.contains($0) }
-                if isDate(word) { return ("a date or time", line) }
+                if isDate(word) { return ("a date or time, which has no meaning here", line) }
                 rest = rest.dropFirst(max(1, word.count))
             }
             isLineStart = false
