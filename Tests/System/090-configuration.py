@@ -46,8 +46,9 @@ def _():
             ("[tick]\nintervall-ms = 5\n", "FILE, line 2: unknown key tick.intervall-ms (its value is 5)"),
             ("tick = = 5\n", "FILE, line 1, column "),
             # What TOMLKit's parser would be aborted by, were it built with its assertions.
-            ("a = 1979-05-27T:32:00\n", "FILE, line 1: a date or time, which has no meaning here"),
+            ("a = 1979-05-27T:32:00\n", "FILE, line 1: a value that is not quoted, and neither a number nor true or false"),
             ("a = [1, }\n", "FILE, line 1: a closing bracket without its opening one"), ("[;]\n", "FILE, line 1: a table without a name"),
+            ("a-1 = 19so-05-ba 1 = true\n", "FILE, line 1: a value that is not quoted"),
             ("[[;]\n", "FILE, line 1: an array of tables, which has no meaning here")):
         for arguments in ([], ["--check-config"]):
             result = with_file(text, *arguments)

@@ -55,13 +55,16 @@ struct ConfigurationFile {
         values = Self.leaves(of: table, prefix: "").map { name, value in (name, value, lines[name]) }
     }
 
-    /// Finds what no setting accepts: a date or time, an array of tables, a table without a name, and brackets that do not match.
+    /// Finds what no setting accepts: bare values other than numbers, `true` and `false`, arrays of tables, tables without a name, and
+    /// brackets that do not match.
     ///
     /// TOMLKit's parser (toml++ 3) aborts with an assertion on some of them, such as `a = 1979-05-27T:`, `[[;]` and `a = [1, }`.
     private static func unusedSyntax(in text: String) -> (problem: String, line: Int)? {
         var rest = Array(text.utf8)[...]
         var line = 1
         var isLineStart = true
+        // Whether a bare word is a value, not a key.
+        var isValue = false
         /// The brackets that are open.
         var brackets: [UInt8] = []
         while let byte = rest.first {
@@ -69,6 +72,7 @@ struct ConfigurationFile {
             case UInt8(ascii: "\n"):
                 line += 1
                 isLineStart = true
+                if brackets.isEmpty { isValue = false }
                 rest.removeFirst()
                 continue
             case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"):
@@ -83,26 +87,32 @@ struct ConfigurationFile {
                 guard let first = rest.first, first.startsKey else { return ("a table without a name", line) }
             case UInt8(ascii: "["), UInt8(ascii: "{"):
                 brackets.append(byte)
+                isValue = byte == UInt8(ascii: "[")
                 rest.removeFirst()
             case UInt8(ascii: "]"), UInt8(ascii: "}"):
                 // The closing brackets come two after the opening ones in ASCII.
                 guard brackets.popLast() == byte - 2 else { return ("a closing bracket without its opening one", line) }
                 rest.removeFirst()
+            case UInt8(ascii: "="), UInt8(ascii: ","):
+                isValue = byte == UInt8(ascii: "=") || brackets.last == UInt8(ascii: "[")
+                rest.removeFirst()
             default:
                 let word = rest.prefix { !" \t\r\n#\"'[]{}=,".utf8.contains($0) }
-                if isDate(word) { return ("a date or time, which has no meaning here", line) }
-                rest = rest.dropFirst(max(1, word.count))
+                if isValue, !isBareValue(word) {
+                    return ("a value that is not quoted, and neither a number nor true or false", line)
+                }
+                rest = rest.dropFirst(word.count)
             }
             isLineStart = false
         }
         return nil
     }
 
-    /// Whether a bare word starts like a date or time: `1979-`, `07:32`.
-    private static func isDate(_ word: ArraySlice<UInt8>) -> Bool {
-        let digits = word.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }.count
-        guard digits > 0, let next = word.dropFirst(digits).first else { return false }
-        return next == UInt8(ascii: ":") || (digits == 4 && next == UInt8(ascii: "-"))
+    /// Whether a word is a number, `true` or `false` (TOML 1.0, Integer, Float, Boolean).
+    private static func isBareValue(_ word: ArraySlice<UInt8>) -> Bool {
+        let text = String(decoding: word, as: UTF8.self)
+        return ["true", "false"].contains(text)
+            || text.wholeMatch(of: /[+-]?[0-9][0-9_]*(\.[0-9][0-9_]*)?([eE][+-]?[0-9]+)?|0[xob][0-9A-Fa-f_]+/) != nil
     }
 
     /// Drops the string at the start of `rest`, on one line or on several.
