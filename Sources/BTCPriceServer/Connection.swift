@@ -225,10 +225,9 @@ struct Connection {
     private mutating func take(_ call: Call, replies: inout ReplyCache, at boottime: Int64) -> Request? {
         if let read = PriceCall.read(call) { return take(read, of: call, replies: &replies, at: boottime) }
         switch call.interface.map(String.init) {
-        case PriceInterface.name: answer(call, .methodNotFound(call.method))
+        case PriceInterface.name, nil: answer(call, .methodNotFound(call.method))
         case ServiceInterface.name: answer(call, replies.service.reply(to: call))
         case let other?: answer(call, .interfaceNotFound(other))
-        case nil: answer(call, .methodNotFound(call.method))
         }
         return nil
     }

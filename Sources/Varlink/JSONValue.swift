@@ -160,8 +160,7 @@ package struct JSONValue: Sendable, Hashable {
             repeat {
                 switch bytes[place] {
                 case UInt8(ascii: "\""):
-                    place += 1
-                    place = JSONValue.endOfString(bytes, from: place)
+                    place = JSONValue.endOfString(bytes, from: place + 1)
                 case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
                 case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
                 default: break

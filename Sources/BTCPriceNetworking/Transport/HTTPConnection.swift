@@ -287,7 +287,6 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
 
     /// The last event of a channel, and the only one if it broke while it became active.
     func channelUnregistered(context: ChannelHandlerContext) {
-        if case .closed = stage { return }
         fail(.closedEarly)
     }
 
