@@ -40,7 +40,7 @@ test-system:
 test-deep: build
 	@scripts/dependencies test
 	@scripts/test-threads
-	@for _ in 1 2 3; do seed=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' '); SEED=$$seed Tests/System/145-judgement.py \
+	@for _ in 1 2 3; do seed=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' '); SEED=$$seed Tests/System/145-validation.py \
 		&& SEED=$$seed Tests/System/146-truth.py "one venue lies" || exit; done
 	@scripts/fuzz --runs 20000
 

@@ -26,24 +26,26 @@ private func answer(_ input: [UInt8]) -> ExchangeResponse {
 }
 
 /// Reads an answer, and holds what comes out against what the rest of the daemon relies on.
-func exchange(_ input: [UInt8], _ read: (ExchangeResponse) throws(PriceLoadingError) -> LoadedPrice) {
+func exchange(_ input: [UInt8], _ read: (ExchangeResponse) throws(PriceLoadingError) -> [LoadedPrice]) {
     let answer = answer(input)
     do throws(PriceLoadingError) {
         let loaded = try read(answer)
         hold(answer.status == 200, "a price with status \(answer.status)")
-        try QuoteCheck.judge(loaded, after: nil, at: answer.time, oldest: .seconds(60))
-        checkAccepted(loaded, at: answer.time)
+        hold(!loaded.isEmpty, "no price and no error")
+        let now = ObservationTime(wall: answer.time, boottime: 1)
+        var book = ObservationBook(currency: "USD")
+        try book.record(loaded, of: loaded[0].market, at: now)
+        checkAccepted(loaded[0], book.positions, at: now.wall)
     } catch {
         checkFailure(error)
     }
 }
 
-private func checkAccepted(_ loaded: LoadedPrice, at now: Timestamp) {
+private func checkAccepted(_ loaded: LoadedPrice, _ positions: [Market: FeedPosition], at now: Timestamp) {
     checkBounds(loaded.value)
     let quote = PriceQuote(value: loaded.value, currency: "USD", timestamp: now, source: "fuzz", market: "BTC/USD")
     // What is taken is kept and told: neither may change or refuse it.
-    let marks = QuoteCheck.mark(of: loaded, acceptedAt: now).map { ["fuzz": $0] } ?? [:]
-    let file = QuoteFile(sequence: 1, price: CachedPrice(quote: quote, observedBoottime: 1, marks: marks))
+    let file = QuoteFile(sequence: 1, price: CachedPrice(quote: quote, observedBoottime: 1, positions: positions))
     hold(accepted { try QuoteFile(decoding: try file.encoded()) } == file, "\(loaded) is not kept as it is")
     let message = StateMessage(
         instance: "",
@@ -56,7 +58,7 @@ private func checkAccepted(_ loaded: LoadedPrice, at now: Timestamp) {
 
 /// A price that is shown lies within these bounds, wherever it was read.
 func checkBounds(_ value: Price) {
-    hold(value >= QuoteCheck.lowest && value <= QuoteCheck.highest, "\(value) was taken")
+    hold(value >= ResponseCheck.lowest && value <= ResponseCheck.highest, "\(value) was taken")
 }
 
 private func checkFailure(_ error: PriceLoadingError) {

@@ -48,33 +48,27 @@ struct Assembly {
         let (listener, place) = try listeningSocket()
 
         let heartbeat = Heartbeat(now().boottime)
-        let status = StatusLine(manager: manager)
-        let publication = Publication()
+        let status = StatusLine(manager: manager, now: now)
         let credentials = Credentials(environment: environment)
         let candidates = try ConfiguredSources(
-            settings, client: client, credentials: credentials, now: now, logger: logger)
+            settings, client: client, credentials: credentials, logger: logger)
         let running = RunningSettings(settings, unusable: candidates.unusable)
         let fetch = FetchWithFallback(
             candidates: candidates.asked, interval: settings.interval, now: now, clock: loop.clock)
         fetch.sources.resume(stored.cooldowns)
         ConfiguredSources.describe(fetch.sources, at: now().boottime, logger: logger)
         candidates.describe(settings.rules, logger: logger)
-        let keeper = PriceKeeper(
-            fetch: fetch,
-            persist: PersistLastValidPrice(store: store), clock: loop.clock, interval: settings.interval,
-            budget: settings.budget, rules: settings.rules, executor: loop.executor, now: now,
-            publish: { state, toWatchers in
-                publication.publish(state, toWatchers: toWatchers)
-                status.show(state, at: now().boottime)
-            },
+        let persist = PersistLastValidPrice(store: store, report: { reporter.report($0) })
+        let engine = PriceEngine(
+            fetch: fetch, clock: loop.clock, budget: settings.budget,
+            tracker: PriceTracker(
+                interval: settings.interval, rules: settings.rules, book: ObservationBook(currency: "USD")),
+            executor: loop.executor, now: now, subscribers: [persist, status],
             report: { event in
-                if case .ticked = event {
-                    heartbeat.beat(at: now().boottime)
-                    publication.ticked()
-                }
+                if case .ticked = event { heartbeat.beat(at: now().boottime) }
                 reporter.report(event)
             })
-        let sleep = Sleep(keeper: keeper, client: client, clock: loop.clock, logger: logger)
+        let sleep = Sleep(engine: engine, client: client, clock: loop.clock, logger: logger)
         let ticker = OneSecondTicker(
             interval: settings.interval, clock: loop.clock, target: sleep, executor: loop.executor)
         let activity = ClientActivity(at: now().boottime)
@@ -83,18 +77,19 @@ struct Assembly {
             report: { reporter.report($0) })
         let answers = CallHandler(
             instance: Self.newInstance(), startedAt: now(), running: running, directories: settings.directories,
-            keeper: keeper, control: control, store: store, now: now, logger: logger)
+            engine: engine, control: control, store: store, persist: persist, now: now, logger: logger)
         let server = try PriceServer(
             listener: listener, instance: answers.instance, limits: settings.limits, now: now, activity: activity,
             administrators: Administrators(group: Product.group),
             answer: { call, uid, clients in await answers.reply(to: call, of: uid, clients) },
             wake: { await control.clientCame() },
             report: { reporter.report($0) })
-        publication.connect(server, control)
-        if let price = stored.price { await keeper.restore(price) }
-        let observer = Observer(clock: loop.clock, target: keeper, isPaused: { await ticker.isPaused })
+        await engine.subscribe(server)
+        await engine.subscribe(control)
+        if let price = stored.price { await engine.restore(price) }
+        let observer = Observer(clock: loop.clock, target: engine, isPaused: { await ticker.isPaused })
         let reloading = Reloading(
-            read: readAnew, running: running, client: client, credentials: credentials, keeper: keeper, ticker: ticker,
+            read: readAnew, running: running, client: client, credentials: credentials, engine: engine, ticker: ticker,
             control: control, server: server, level: level, clock: loop.clock, now: now, logger: logger)
         // Before READY=1: a SIGHUP right after it must not end the daemon.
         let reload = isReloadWanted ? await UnixSignalsSequence(trapping: .sighup) : nil
@@ -102,7 +97,7 @@ struct Assembly {
         // Before the socket: a client that pauses the ticks must find them running.
         await ticker.start()
         try server.start()
-        manager.ready(status: StatusLine.text(await keeper.state))
+        manager.ready(status: StatusLine.text(await engine.state))
         logger.tell(.ready, "Ready: answering at \(place).")
 
         // Ended from the last to the first: no tick after the socket is closed, and the quote is saved after the last tick.
@@ -123,7 +118,7 @@ struct Assembly {
             services.append(
                 ReloadService(
                     signals: reload, manager: manager, reloading: reloading,
-                    status: { StatusLine.text(await keeper.state) }))
+                    status: { StatusLine.text(await engine.state) }))
         }
         services.append(Part { manager.stopping() })
         var groupLogger = logger

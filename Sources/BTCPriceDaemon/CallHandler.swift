@@ -14,9 +14,10 @@ struct CallHandler: Sendable {
     let running: RunningSettings
     /// Fixed at the start: a reload does not change them.
     let directories: Directories
-    let keeper: PriceKeeper<TickClock>
+    let engine: PriceEngine<TickClock>
     let control: TickControl<TickClock>
     let store: FilePriceStore
+    let persist: PersistLastValidPrice
     let now: TimeSource
     let logger: Logger
 
@@ -35,7 +36,7 @@ struct CallHandler: Sendable {
             await control.resume()
             return Reply()
         case .retry(let source):
-            guard let (retried, kept) = await keeper.retry(source) else {
+            guard let (retried, kept) = await engine.retry(source) else {
                 return .unknownSource(source ?? "", known: await reports().map(\.name))
             }
             logger.tell(
@@ -52,7 +53,7 @@ struct CallHandler: Sendable {
         // This client needs a current price, and the price is current only while the ticks run.
         await control.clientCame()
         do throws(FetchFailure) {
-            let state = try await GetPrice(keeper: keeper, now: now).execute(policy)
+            let state = try await GetPrice(engine: engine, now: now).execute(policy)
             return .state(StateMessage(instance: instance, state: state))
         } catch {
             return .fetchFailed(error)
@@ -60,10 +61,10 @@ struct CallHandler: Sendable {
     }
 
     private func reports() async -> [SourceReport] {
-        let record = await keeper.record
-        let isFresh = record.state.freshness == .fresh
-        let shown = isFresh ? record.state.consensus?.sources ?? [record.state.quote?.source].compactMap(\.self) : []
-        var reports = await keeper.sources.registry.reports(at: now(), shown: Set(shown))
+        let record = await engine.record
+        // Of a price that is not current, no source is in use.
+        let verdicts = record.state.freshness == .fresh ? record.verdicts : [:]
+        var reports = await engine.sources.registry.reports(at: now(), verdicts)
         for report in running.value.unusable { reports.insert(report, at: min(Int(report.order) - 1, reports.count)) }
         let elsewhere = Set(running.value.settings.elsewhere)
         for index in reports.indices {
@@ -75,7 +76,7 @@ struct CallHandler: Sendable {
     }
 
     private func status(_ clients: ClientCounts) async -> StatusMessage {
-        let record = await keeper.record
+        let record = await engine.record
         let ticking = await control.ticking
         let present = now()
         return StatusMessage(
@@ -84,11 +85,11 @@ struct CallHandler: Sendable {
             ticks: StatusMessage.Ticks(
                 interval: running.value.settings.interval.wholeMilliseconds, done: record.state.tick,
                 failed: record.failed,
-                skipped: record.skipped, judged: record.judged),
-            tetherRate: record.tetherRate,
+                skipped: record.skipped, validated: record.validated),
+            pegRate: record.pegRate,
             store: StatusMessage.Store(
                 runtimeDirectory: directories.runtime, stateDirectory: directories.state,
-                synced: store.lastSync.map(present.wallTime), failure: record.saveFailure.map { "\($0)" }),
+                synced: store.lastSync.map(present.wallTime), failure: persist.failure.map { "\($0)" }),
             clients: StatusMessage.Clients(clients), elsewhere: running.value.settings.elsewhere)
     }
 }

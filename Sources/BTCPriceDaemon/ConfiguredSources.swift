@@ -13,11 +13,10 @@ struct ConfiguredSources {
 
     /// - Throws: ``StartFailure`` if a credential can't be read.
     init(
-        _ settings: Settings, client: ExchangeClient, credentials: Credentials, now: @escaping TimeSource,
-        logger: Logger
+        _ settings: Settings, client: ExchangeClient, credentials: Credentials, logger: Logger
     ) throws {
         for (index, source) in settings.sources.enumerated() {
-            let known = source.exchange.source
+            let known = source.exchange.source(at: source.url)
             var key: String?
             if let credential = source.exchange.credential {
                 do {
@@ -29,7 +28,7 @@ struct ConfiguredSources {
                     logger.tell(
                         .sourceNeedsKey, "\(known.name) is skipped: it needs a key, the credential \(credential).",
                         ["source": "\(known.name)"])
-                    unusable.append(SourceReport(withoutKey: known, address: source.url, order: Int64(index + 1)))
+                    unusable.append(SourceReport(withoutKey: known, order: Int64(index + 1)))
                     continue
                 }
             }
@@ -42,15 +41,15 @@ struct ConfiguredSources {
             let access = Exchange.Access(client: client, baseURL: source.url, secondURL: source.secondURL, key: key)
             asked.append(
                 .init(
-                    fetch: FetchLatestPrice(loader: source.exchange.loader(access), now: now), address: source.url,
+                    fetch: FetchLatestPrice(loader: source.exchange.loader(access)), address: source.url,
                     timeout: source.timeout, hedge: source.hedge))
         }
     }
 
     /// Logs a warning if prices in USDT are to be converted, but no source has the rate.
-    func describe(_ rules: JudgementRules, logger: Logger) {
-        let sources = asked.map(\.fetch.source)
-        guard rules.tether == .convert, !sources.isEmpty, sources.allSatisfy(\.isInTether) else { return }
+    func describe(_ rules: SelectionRules, logger: Logger) {
+        let markets = asked.map(\.source.market)
+        guard rules.peg == .convert, !markets.isEmpty, markets.allSatisfy(\.isInTether) else { return }
         logger.tell(
             .conversionImpossible,
             "currency.usdt is \"convert\", but no configured source has the rate of USDT, so there is no price. Add a dollar market, such as kraken."
@@ -61,18 +60,20 @@ struct ConfiguredSources {
     static func describe(_ sources: Sources, at boottime: Int64, logger: Logger) {
         let registry = sources.registry
         // If none can, some ticks have no source to request.
+        let slow = registry.entries.indices.filter(registry.isSlow)
         let advice =
-            registry.slow.count < registry.entries.count
+            slow.count < registry.entries.count
             ? "it comes after those that can" : "add another source, or make tick.interval-ms as long"
-        for entry in registry.slow {
+        for index in slow {
+            let entry = registry.entries[index]
             logger.tell(
                 .sourceSlow,
                 "\(entry.source.name) can't be requested at every tick within its limit, only once in "
-                    + "\(entry.health.pace.wholeMilliseconds) ms: \(advice).",
+                    + "\(registry.pace(index).wholeMilliseconds) ms: \(advice).",
                 ["source": "\(entry.source.name)"])
         }
-        for entry in registry.entries {
-            guard let cooldown = entry.health.cooldown, entry.health.breaker(at: boottime) == .open else { continue }
+        for (index, entry) in registry.entries.enumerated() where registry.isCoolingDown(index, at: boottime) {
+            guard let cooldown = registry.cooldown(index) else { continue }
             logger.tell(
                 .sourceStillRests,
                 "\(entry.source.name) has a cooldown from before the start, until \(cooldown.until.wall.utcText): \(cooldown.reason)",
@@ -83,7 +84,7 @@ struct ConfiguredSources {
 
 extension Settings {
     /// The sources whose URL is not the exchange's own.
-    var elsewhere: [String] { sources.filter { $0.url != $0.exchange.baseURL }.map(\.exchange.source.name) }
+    var elsewhere: [String] { sources.filter { $0.url != $0.exchange.baseURL }.map(\.exchange.name) }
 
     /// The settings of the HTTP client.
     var clientSettings: HTTPTransportSettings {

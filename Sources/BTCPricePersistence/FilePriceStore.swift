@@ -188,6 +188,6 @@ package final class FilePriceStore: PriceStore {
 extension CachedPrice {
     /// The price without the data that is valid only for the boot that wrote it.
     fileprivate var withoutBoottime: CachedPrice {
-        CachedPrice(quote: quote, observedBoottime: nil, marks: marks)
+        CachedPrice(quote: quote, observedBoottime: nil, positions: positions, learned: learned)
     }
 }

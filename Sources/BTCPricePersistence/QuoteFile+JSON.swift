@@ -8,6 +8,7 @@ extension QuoteFile {
     var json: JSONObject {
         var file: JSONObject = ["checksum": .string(Self.blankChecksum)]
         file["conversion"] = price?.conversion.map { .object($0.json) }
+        file["learned"] = price?.learned.map { .object($0.json) }
         file["observedBoottime"] = price?.observedBoottime.map { .integer($0) }
         file["quote"] = price.map { .object($0.quote.json) }
         var rests = JSONObject()
@@ -18,8 +19,8 @@ extension QuoteFile {
         file["schemaVersion"] = .integer(Self.schemaVersion)
         file["sequence"] = .integer(sequence)
         var venues = JSONObject()
-        for (source, mark) in (price?.marks ?? [:]).sorted(by: { $0.key < $1.key }) {
-            venues[source] = .object(mark.json)
+        for (market, position) in (price?.positions ?? [:]).sorted(by: { $0.key.venue < $1.key.venue }) {
+            venues[market.venue] = .object(position.json(of: market))
         }
         file["venues"] = .object(venues)
         return file
@@ -33,16 +34,18 @@ extension QuoteFile {
                 cooldowns[source.stringValue ?? ""] = try KeptCooldown(json: rest)
             }
         }
-        var marks: [String: VenueMark] = [:]
-        for (source, mark) in try json.required("venues", \.objectValue).members {
-            marks[source.stringValue ?? ""] = try VenueMark(json: mark)
+        var positions: [Market: FeedPosition] = [:]
+        for (source, position) in try json.required("venues", \.objectValue).members {
+            // 0.1.0 wrote no pair: its sources with positions have this one.
+            let pair = try position.optional("market", \.stringValue) ?? "BTC/USD"
+            positions[Market(source.stringValue ?? "", pair)] = try FeedPosition(json: position)
         }
         let observedBoottime = try json.optional("observedBoottime", \.milliseconds)
         let conversion = try json.optional("conversion", \.objectValue).map(Conversion.init(json:))
         guard let quote = try json.optional("quote", \.objectValue) else { return }
         price = CachedPrice(
-            quote: try PriceQuote(json: quote), observedBoottime: observedBoottime, conversion: conversion, marks: marks
-        )
+            quote: try PriceQuote(json: quote), observedBoottime: observedBoottime, conversion: conversion,
+            positions: positions, learned: try json.optional("learned", \.objectValue).map(LearnedMarkets.init(json:)))
     }
 }
 
@@ -56,7 +59,7 @@ extension PriceQuote {
 
     fileprivate init(json: JSONValue) throws {
         let value = try json.required("value", \.decimal)
-        guard value >= QuoteCheck.lowest, value <= QuoteCheck.highest else {
+        guard value >= ResponseCheck.lowest, value <= ResponseCheck.highest else {
             throw QuoteFile.Damage("the price is none that is taken")
         }
         self.init(
@@ -76,25 +79,47 @@ extension Conversion {
 
     fileprivate init(json: JSONValue) throws {
         let (value, rate) = (try json.required("value", \.decimal), try json.required("rate", \.decimal))
-        guard value > 0, rate > 0, value <= QuoteCheck.highest else { throw QuoteFile.Damage("the conversion is none") }
+        guard value > 0, rate > 0, value <= ResponseCheck.highest else {
+            throw QuoteFile.Damage("the conversion is none")
+        }
         self.init(
             value: value, rate: rate, sources: try json.texts("sources"),
             measuredBoottime: try json.required("measuredBoottime", \.milliseconds))
     }
 }
 
-extension VenueMark {
-    fileprivate var json: JSONObject {
-        var json = JSONObject()
+extension FeedPosition {
+    fileprivate func json(of market: Market) -> JSONObject {
+        var json: JSONObject = ["market": .string(market.pair)]
         json["time"] = time.map { .integer($0.milliseconds) }
-        json["trade"] = trade.map { .integer($0) }
+        json["trade"] = sequence.map { .integer($0) }
         return json
     }
 
     fileprivate init(json: JSONValue) throws {
         self.init(
             time: try json.optional("time", \.milliseconds).map { Timestamp(milliseconds: $0) },
-            trade: try json.optional("trade", \.integerValue))
+            sequence: try json.optional("trade", \.integerValue))
+    }
+}
+
+extension LearnedMarkets {
+    /// By market: the basis in millionths, and its age in milliseconds. Absent from the files of 0.1.0, which ignores it.
+    fileprivate var json: JSONObject {
+        var json = JSONObject()
+        for basis in bases { json["\(basis.market)"] = .array([.integer(basis.millionths), .integer(basis.age)]) }
+        return json
+    }
+
+    fileprivate init(json: JSONValue) throws {
+        self.init(
+            bases: try json.members.map { name, value in
+                let names = (name.stringValue ?? "").split(separator: " ", maxSplits: 1)
+                let numbers = value.arrayValue?.compactMap(\.milliseconds) ?? []
+                guard names.count == 2, numbers.count == 2 else { throw QuoteFile.Damage("a basis is none") }
+                return Basis(
+                    market: Market(String(names[0]), String(names[1])), millionths: numbers[0], age: numbers[1])
+            })
     }
 }
 

@@ -125,7 +125,7 @@ struct EventLoop: ~Copyable {
         for (state, version) in delivery.fanOut {
             // Finish the previous fan-out first: no watcher may miss a tick because of the slices.
             continueFanOut(atMost: .max)
-            let bytes = ReplyCache.reply(state.told(at: boottime), instance: environment.instance, continues: true)
+            let bytes = ReplyCache.reply(state.aged(at: boottime), instance: environment.instance, continues: true)
             fanOut = (bytes, version)
             watchers.beginFanOut()
         }

@@ -6,7 +6,7 @@ import Synchronization
 package import Varlink
 
 /// Serves the Unix socket: an epoll loop on its own thread.
-package final class PriceServer: Sendable {
+package final class PriceServer: StateSubscriber {
     /// Handles a call that needs more than the cached price. `uid` is the client's user, `clients` the loop's counts.
     package typealias Answer = @Sendable (_ call: PriceCall, _ uid: UInt32, _ clients: ClientCounts) async -> Reply
 
@@ -66,9 +66,9 @@ package final class PriceServer: Sendable {
         }
     }
 
-    /// Replies to calls with `state` from now on, and sends it to the watchers if `toWatchers` is true.
-    package func publish(_ state: PriceState, toWatchers: Bool) {
-        inbox.publish(state, toWatchers: toWatchers)
+    /// Replies to calls with the state from now on, and sends it to the watchers if a tick has made it.
+    package func receive(_ published: PublishedState) {
+        inbox.publish(published.state, toWatchers: published.isTick)
     }
 
     /// Applies new limits. Open connections stay open.

@@ -55,7 +55,7 @@ struct ReplyCache {
     mutating func reply(continues: Bool, at boottime: Int64) -> [UInt8] {
         if boottime > trueUntil { encodedAnew(until: .max) }
         if let bytes = continues ? continued : single { return bytes }
-        let bytes = Self.reply(state.told(at: boottime), instance: instance, continues: continues)
+        let bytes = Self.reply(state.aged(at: boottime), instance: instance, continues: continues)
         if continues { continued = bytes } else { single = bytes }
         return bytes
     }

@@ -10,9 +10,27 @@ private func moment(_ seconds: Double) -> ObservationTime {
         boottime: 5_000_000 + Int64(seconds * 1000))
 }
 
+/// A market's health together with its venue's.
+private struct Health {
+    var market = MarketHealth()
+    var venue: VenueHealth
+
+    init(limits: [RequestLimit] = []) { venue = VenueHealth(limits: limits) }
+
+    mutating func ended(
+        _ outcome: MarketHealth.Outcome, latency: Duration, at now: ObservationTime, jitter: Double
+    ) -> SourceCooldown? {
+        market.ended(outcome, latency: latency, at: now, venue: &venue, jitter: jitter)
+    }
+
+    func breaker(at boottime: Int64) -> CircuitBreaker.State { market.breaker.state(at: boottime, venue.breaker) }
+    func isBound(at boottime: Int64) -> Bool { venue.isBound(at: boottime) }
+    var cooldown: SourceCooldown? { venue.breaker.cooldown ?? market.breaker.cooldown }
+}
+
 @Suite struct HealthTests {
     private func failed(
-        _ health: inout SourceHealth, _ error: PriceLoadingError, at seconds: Double, jitter: Double = 1
+        _ health: inout Health, _ error: PriceLoadingError, at seconds: Double, jitter: Double = 1
     ) -> SourceCooldown? {
         health.ended(.failure(error), latency: .zero, at: moment(seconds), jitter: jitter)
     }
@@ -22,36 +40,35 @@ private func moment(_ seconds: Double) -> ObservationTime {
     }
 
     @Test func `a source that refuses us may be probed after a minute, counted from the last request`() {
-        var health = SourceHealth(limits: [])
-        health.asked(at: moment(0).boottime)
+        var health = Health()
+        health.venue.requested(at: moment(0).boottime)
         _ = failed(&health, .refused("HTTP 403"), at: 0)
         #expect(health.isBound(at: moment(60).boottime))
-        #expect(!health.mayProbeRefusal(at: moment(59.9).boottime))
-        #expect(health.mayProbeRefusal(at: moment(60).boottime))
-        health.asked(at: moment(60).boottime)
-        #expect(!health.mayProbeRefusal(at: moment(61).boottime))
-        var limited = SourceHealth(limits: [])
+        #expect(!health.venue.mayProbeRefusal(at: moment(59.9).boottime))
+        #expect(health.venue.mayProbeRefusal(at: moment(60).boottime))
+        health.venue.requested(at: moment(60).boottime)
+        #expect(!health.venue.mayProbeRefusal(at: moment(61).boottime))
+        var limited = Health()
         _ = failed(&limited, .rateLimited("HTTP 429", retryAfter: .seconds(600)), at: 0)
-        #expect(!limited.mayProbeRefusal(at: moment(500).boottime))
+        #expect(!limited.venue.mayProbeRefusal(at: moment(500).boottime))
     }
 
     @Test func `a retry forgets what no exchange has asked for`() {
-        var refused = SourceHealth(limits: [])
-        _ = failed(&refused, .refused("HTTP 403"), at: 0)
-        let isForgotten = refused.retry(at: moment(1).boottime)
-        #expect(isForgotten == true)
-        #expect(refused.breaker(at: moment(1).boottime) == .closed)
-        let none = refused.retry(at: moment(1).boottime)
-        #expect(none == nil)
-        var limited = SourceHealth(limits: [])
-        _ = failed(&limited, .rateLimited("HTTP 429", retryAfter: .seconds(600)), at: 0)
-        let isKept = limited.retry(at: moment(1).boottime)
-        #expect(isKept == false)
-        #expect(limited.isBound(at: moment(1).boottime))
+        var refused = registry([("a", [])])
+        end(&refused, 0, .refused("HTTP 403"))
+        let (retried, none) = (refused.retry(nil, at: moment(1).boottime), refused.retry(nil, at: moment(1).boottime))
+        #expect(retried.retried == ["a"] && retried.kept.isEmpty)
+        #expect(!refused.isCoolingDown(0, at: moment(1).boottime))
+        #expect(none.retried.isEmpty && none.kept.isEmpty)
+        var limited = registry([("a", [])])
+        end(&limited, 0, .rateLimited("HTTP 429", retryAfter: .seconds(600)))
+        let kept = limited.retry(nil, at: moment(1).boottime)
+        #expect(kept.retried.isEmpty && kept.kept.map(\.source) == ["a"])
+        #expect(limited.isCoolingDown(0, at: moment(1).boottime))
     }
 
     @Test func `three failures in a row open the breaker, and a probe decides when the rest is over`() {
-        var health = SourceHealth(limits: [])
+        var health = Health()
         let rest1 = failed(&health, outage, at: 0)
         #expect(rest1 == nil)
         let rest2 = failed(&health, outage, at: 1)
@@ -67,13 +84,13 @@ private func moment(_ seconds: Double) -> ObservationTime {
         let rest5 = health.ended(.success, latency: .milliseconds(90), at: moment(20), jitter: 0)
         #expect(rest5 == nil)
         #expect(health.breaker(at: moment(20).boottime) == .closed)
-        #expect(health.latencies.percentile(50) == .milliseconds(90))
-        #expect(health.lastSuccess == moment(20))
-        #expect(health.lastFailure?.at == moment(8))
+        #expect(health.market.latencies.percentile(50) == .milliseconds(90))
+        #expect(health.market.lastSuccess == moment(20))
+        #expect(health.market.lastFailure?.at == moment(8))
     }
 
     @Test func `one that fails every second time rests too`() {
-        var health = SourceHealth(limits: [])
+        var health = Health()
         var asked = 0
         while health.cooldown == nil, asked < 100 {
             if asked % 2 == 0 {
@@ -87,7 +104,7 @@ private func moment(_ seconds: Double) -> ObservationTime {
     }
 
     @Test func `rests grow to a bound and are spread, and sixty successes forget them`() {
-        var health = SourceHealth(limits: [])
+        var health = Health()
         for second in 0..<2 { _ = failed(&health, outage, at: Double(second)) }
         var lengths: [Duration] = []
         var at = 2.0
@@ -105,7 +122,7 @@ private func moment(_ seconds: Double) -> ObservationTime {
     }
 
     @Test func `a ban is waited out to its end and a little longer, at the first failure`() {
-        var health = SourceHealth(limits: [])
+        var health = Health()
         let ban = PriceLoadingError.rateLimited("HTTP 418", retryAfter: .seconds(120))
         let rest7 = failed(&health, ban, at: 0, jitter: 0)
         #expect(length(rest7) == .seconds(121))
@@ -136,7 +153,7 @@ private func moment(_ seconds: Double) -> ObservationTime {
     }
 
     @Test func `a ban that comes while it rests for failures counts`() {
-        var health = SourceHealth(limits: [])
+        var health = Health()
         for second in 0..<3 { _ = failed(&health, outage, at: Double(second)) }
         let rest9 = failed(&health, outage, at: 3)
         #expect(rest9 == nil, "asked as a last resort: nothing changes")
@@ -147,19 +164,19 @@ private func moment(_ seconds: Double) -> ObservationTime {
 
     @Test(arguments: [PriceLoadingError.cancelled, .timedOut(after: nil)])
     func `what says nothing of the source counts nowhere`(error: PriceLoadingError) {
-        var health = SourceHealth(limits: [])
+        var health = Health()
         for second in 0..<30 {
             let cooldown = failed(&health, error, at: Double(second))
             #expect(cooldown == nil)
         }
-        #expect(health.lastFailure == nil)
+        #expect(health.market.lastFailure == nil)
         #expect(health.breaker(at: moment(31).boottime) == .closed)
     }
 
     /// The wall clock is set while a source rests: on the boot clock nothing changes.
     @Test(arguments: [-86_400.0, 86_400])
     func `a step of the wall clock moves no rest`(step: Double) throws {
-        var health = SourceHealth(limits: [])
+        var health = Health()
         let cooldown = failed(&health, .rateLimited("", retryAfter: .seconds(300)), at: 0, jitter: 0)
         let stepped = ObservationTime(
             wall: Timestamp(milliseconds: moment(300 + step).wall.milliseconds), boottime: moment(300).boottime)
@@ -175,47 +192,48 @@ private func moment(_ seconds: Double) -> ObservationTime {
         let ban = SourceCooldown(
             reason: .rateLimited("HTTP 418", retryAfter: nil), since: moment(0), until: moment(3600),
             consecutiveFailures: 2)
-        var health = SourceHealth(limits: [])
-        health.resume(KeptCooldown(address: "", cooldown: ban, isOfThisBoot: true), at: moment(600))
+        var health = Health()
+        health.venue.breaker.resume(KeptCooldown(address: "", cooldown: ban, isOfThisBoot: true), at: moment(600))
         #expect(health.cooldown?.until == moment(3600))
         #expect(health.isBound(at: moment(3599).boottime))
         let rest12 = failed(&health, ban.reason, at: 3600, jitter: 0)
         #expect(CooldownRule.length(ban.reason, consecutiveFailures: 3, jitter: 0) == length(rest12))
 
-        var refused = SourceHealth(limits: [])
+        var refused = Health()
         let refusal = SourceCooldown(
             reason: .refused("HTTP 451"), since: moment(0), until: moment(86_400), consecutiveFailures: 9)
-        refused.resume(KeptCooldown(address: "", cooldown: refusal, isOfThisBoot: true), at: moment(600))
+        refused.venue.breaker.resume(KeptCooldown(address: "", cooldown: refusal, isOfThisBoot: true), at: moment(600))
         #expect(refused.cooldown?.until == moment(1200))
 
-        var over = SourceHealth(limits: [])
-        over.resume(KeptCooldown(address: "", cooldown: ban, isOfThisBoot: true), at: moment(3601))
+        var over = Health()
+        over.venue.breaker.resume(KeptCooldown(address: "", cooldown: ban, isOfThisBoot: true), at: moment(3601))
         #expect(over.cooldown == nil)
     }
 }
 
-@Suite struct BoardTests {
-    private static let minute = [RequestLimit(3000, per: .seconds(60))]
+private func registry(_ sources: [(name: String, limits: [RequestLimit])], interval: Duration = .seconds(1))
+    -> SourceRegistry
+{
+    SourceRegistry(
+        sources.map { name, limits in
+            SourceDescription(
+                venue: Venue(name, limits: limits), market: Market(name, "BTC/USD"), address: "https://\(name)")
+        }, interval: interval)
+}
 
-    private func registry(_ sources: [(name: String, limits: [RequestLimit])], interval: Duration = .seconds(1))
-        -> SourceRegistry
-    {
-        SourceRegistry(
-            sources.map { (PriceSource(name: $0.name, market: "BTC/USD", limits: $0.limits), "https://\($0.name)") },
-            interval: interval)
+private func end(
+    _ registry: inout SourceRegistry, _ index: Int, _ error: PriceLoadingError, times: Int = 1, at seconds: Double = 0
+) {
+    for _ in 0..<times {
+        _ = registry.ended(index, .failure(error), latency: .zero, at: moment(seconds), jitter: 1)
     }
+}
+
+@Suite struct RegistryTests {
+    private static let minute = [RequestLimit(3000, per: .seconds(60))]
 
     private func names(_ plan: SourceRegistry.Plan, _ registry: SourceRegistry) -> [String] {
         plan.order.map { registry.entries[$0].source.name }
-    }
-
-    private func end(
-        _ registry: inout SourceRegistry, _ index: Int, _ error: PriceLoadingError, times: Int = 1,
-        at seconds: Double = 0
-    ) {
-        for _ in 0..<times {
-            _ = registry.ended(index, .failure(error), latency: .zero, at: moment(seconds), jitter: 1)
-        }
     }
 
     @Test func `who rests is passed over, and said to be`() {
@@ -277,7 +295,7 @@ private func moment(_ seconds: Double) -> ObservationTime {
         #expect(names(impatient.plan(.tick, at: 0), impatient) == ["a", "b", "slow"])
         let patient = registry([("slow", slow), ("b", [])], interval: .seconds(10))
         #expect(names(patient.plan(.tick, at: 0), patient) == ["slow", "b"])
-        #expect(registry([("slow", slow)]).slow.map(\.source.name) == ["slow"])
+        #expect(registry([("slow", slow)]).isSlow(0))
     }
 
     @Test func `a tick passes over whoever's limit is used up, and a client gets nobody else's price for it`() {
@@ -302,7 +320,9 @@ private func moment(_ seconds: Double) -> ObservationTime {
         var second = registry([("a", []), ("b", [])])
         second.resume(cooldowns, at: moment(2))
         #expect(second.plan(.tick, at: moment(2).boottime).order.isEmpty)
-        var elsewhere = SourceRegistry([(PriceSource(name: "a", market: ""), "https://mirror")], interval: .seconds(1))
+        var elsewhere = SourceRegistry(
+            [SourceDescription(venue: Venue("a"), market: Market("a", "BTC/USD"), address: "https://mirror")],
+            interval: .seconds(1))
         elsewhere.resume(cooldowns, at: moment(2))
         #expect(elsewhere.plan(.tick, at: moment(2).boottime).order == [0])
         // Not asked there, it is remembered all the same: it may be asked there again.
@@ -311,6 +331,21 @@ private func moment(_ seconds: Double) -> ObservationTime {
         back.inherit(elsewhere, at: moment(4))
         #expect(back.plan(.tick, at: moment(4).boottime).order.isEmpty)
         #expect(first.cooldowns(at: moment(100_000)).isEmpty && back.cooldowns(at: moment(100_000)).isEmpty)
+    }
+
+    @Test func `two markets of a venue share its limits and its bans, and each has its own failures`() {
+        let venue = Venue("a", limits: [RequestLimit(1, per: .seconds(1))])
+        let markets = [Market("a", "BTC/USD"), Market("a", "BTC/EUR")]
+        var registry = SourceRegistry(
+            markets.map { SourceDescription(venue: venue, market: $0, address: "https://a") }, interval: .seconds(1))
+        let now = moment(0).boottime
+        let (first, second) = (registry.take(0, .tick, at: now), registry.take(1, .tick, at: now))
+        #expect(first && !second)
+        end(&registry, 0, outage, times: 3)
+        #expect(registry.isCoolingDown(0, at: now) && !registry.isCoolingDown(1, at: now))
+        end(&registry, 0, .rateLimited("HTTP 429", retryAfter: .seconds(60)))
+        #expect(registry.isCoolingDown(1, at: now))
+        #expect(registry.cooldowns(at: moment(0)).count == 1)
     }
 
     @Test func `a rest is kept by the wall clock as it is set when it is kept`() throws {

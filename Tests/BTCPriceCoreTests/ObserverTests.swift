@@ -53,12 +53,12 @@ import Testing
             #expect(await world.nextTick().quote?.source == "coinbase")
         }
         #expect(world.primary.asks == 3)
-        async let observation: Void = world.keeper.observe()
+        async let observation: Void = world.engine.observe()
         await world.primary.isAsked()
         world.primary.answer("68950")
         await observation
         #expect(world.events.all.last == .sourceRecovered("binance"))
-        #expect(await world.keeper.state.quote?.source == "coinbase", "the observer shows no price")
+        #expect(await world.engine.state.quote?.source == "coinbase", "the observer shows no price")
         await world.clock.run(to: .seconds(8))
         await world.primary.isAsked()
         world.primary.answer("68951")

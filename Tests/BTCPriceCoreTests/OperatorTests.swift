@@ -10,14 +10,18 @@ import Testing
 
     private static func registry(_ names: [String] = ["a", "b"], limits: [RequestLimit] = [second]) -> SourceRegistry {
         SourceRegistry(
-            names.map { (PriceSource(name: $0, market: "BTC/USD", limits: limits), "https://\($0)") },
-            interval: .seconds(1))
+            names.map {
+                SourceDescription(
+                    venue: Venue($0, limits: limits), market: Market($0, "BTC/USD"), address: "https://\($0)")
+            }, interval: .seconds(1))
     }
 
     private func uses(_ registry: SourceRegistry, at boottime: Int64 = 10_000, shown: Set<String> = []) -> [SourceReport
         .Use]
     {
-        registry.reports(at: time(boottime), shown: shown).map(\.use)
+        registry.reports(
+            at: time(boottime), Dictionary(uniqueKeysWithValues: shown.map { (Market($0, "BTC/USD"), .used) })
+        ).map(\.use)
     }
 
     private func time(_ boottime: Int64) -> ObservationTime {
@@ -25,7 +29,7 @@ import Testing
     }
 
     private func ask(
-        _ registry: inout SourceRegistry, _ index: Int, _ outcome: SourceHealth.Outcome, at boottime: Int64 = 10_000
+        _ registry: inout SourceRegistry, _ index: Int, _ outcome: MarketHealth.Outcome, at boottime: Int64 = 10_000
     ) {
         _ = registry.take(index, .tick, at: boottime)
         _ = registry.ended(index, outcome, latency: .milliseconds(35), at: time(boottime), jitter: 0)
@@ -70,7 +74,7 @@ import Testing
         ask(&registry, 0, .success, at: 10_000)
         // Ten seconds later the clock was set an hour on.
         let later = ObservationTime(wall: Timestamp(milliseconds: 5_000_000), boottime: 20_000)
-        let report = try #require(registry.reports(at: later, shown: []).first)
+        let report = try #require(registry.reports(at: later, [:]).first)
         #expect(report.lastSuccess == Timestamp(milliseconds: 4_990_000))
         #expect(report.latency == SourceReport.Latency(p50: 35, p90: 35, p99: 35, answers: 1))
         #expect(report.requests == 1)
@@ -197,7 +201,7 @@ import Testing
     @Test func `the record counts the ticks, and dates the change of freshness`() async {
         let setup = Setup()
         await setup.firstTick()
-        var record = await setup.world.keeper.record
+        var record = await setup.world.engine.record
         #expect(record.state.tick == 1 && record.failed == 0 && record.since == setup.world.now().wall)
         await setup.world.clock.run(to: .seconds(1))
         await setup.world.primary.isAsked()
@@ -205,7 +209,7 @@ import Testing
         await setup.world.fallback.isAsked()
         setup.world.fallback.fail(.unavailable("HTTP 500"))
         _ = await setup.world.nextTick()
-        record = await setup.world.keeper.record
+        record = await setup.world.engine.record
         #expect(record.state.freshness == .stale && record.failed == 1)
         #expect(record.since.milliseconds == World.start.wall.milliseconds + 1000)
         await setup.world.ticker.stop()
@@ -216,7 +220,7 @@ import Testing
         await setup.firstTick()
         await setup.world.ticker.stop()
         setup.world.clock.advance(to: .seconds(10))
-        let record = await setup.world.keeper.record
+        let record = await setup.world.engine.record
         #expect(record.state.freshness == .stale)
         #expect(record.since.milliseconds == World.start.wall.milliseconds + 2000)
     }
@@ -247,24 +251,27 @@ import Testing
         let now = world.now
         let registry = { (names: [String], previous: Sources?) in
             Sources(
-                names.map { (PriceSource(name: $0, market: "m"), "https://\($0)") }, interval: .seconds(1), now: now,
+                names.map {
+                    SourceDescription(venue: Venue($0), market: Market($0, "m"), address: "https://\($0)")
+                }, interval: .seconds(1), now: now,
                 jitter: { 0 }, after: previous)
         }
         let old = registry(["a", "b"], nil)
         _ = old.take(0, .tick)
         _ = old.ended(0, .failure(.refused("HTTP 451")), latency: .zero)
         let new = registry(["c", "b", "a"], old)
-        #expect(new.registry.reports(at: now(), shown: []).map(\.use) == [.untried, .untried, .refused])
+        #expect(new.registry.reports(at: now(), [:]).map(\.use) == [.untried, .untried, .refused])
         // What was under way at the old ones is told to the new ones: a ban must not be forgotten.
         _ = old.take(1, .tick)
         _ = old.ended(1, .failure(.rateLimited("HTTP 429", retryAfter: nil)), latency: .zero)
-        #expect(new.registry.reports(at: now(), shown: []).map(\.use) == [.untried, .limited, .refused])
+        #expect(new.registry.reports(at: now(), [:]).map(\.use) == [.untried, .limited, .refused])
         #expect(new.takeCooldownsChanged())
         // At another address it is another host.
         let elsewhere = Sources(
-            [(PriceSource(name: "a", market: "m"), "https://mirror")], interval: .seconds(1), now: now, jitter: { 0 },
+            [SourceDescription(venue: Venue("a"), market: Market("a", "m"), address: "https://mirror")],
+            interval: .seconds(1), now: now, jitter: { 0 },
             after: new)
-        #expect(elsewhere.registry.reports(at: now(), shown: []).map(\.use) == [.untried])
+        #expect(elsewhere.registry.reports(at: now(), [:]).map(\.use) == [.untried])
     }
 
     @Test func `before a sleep the ticks stop and after it the first is at once`() async {

@@ -102,12 +102,12 @@ import Testing
         ("99999999.9999999999", true), ("100000000.000000001", false),
     ])
     func `a price is taken up to its bounds, to the last digit`(text: String, isTaken: Bool) throws {
-        let loaded = LoadedPrice(value: try #require(Price(text)))
+        let loaded = LoadedPrice(.coinbase, try #require(Price(text)))
         if isTaken {
-            try QuoteCheck.judge(loaded, after: nil, at: Timestamp(milliseconds: 0), oldest: .seconds(60))
+            try ResponseCheck.check(loaded, after: nil, at: Timestamp(milliseconds: 0), oldest: .seconds(60))
         } else {
             #expect(throws: PriceLoadingError.self) {
-                try QuoteCheck.judge(loaded, after: nil, at: Timestamp(milliseconds: 0), oldest: .seconds(60))
+                try ResponseCheck.check(loaded, after: nil, at: Timestamp(milliseconds: 0), oldest: .seconds(60))
             }
         }
     }

@@ -49,7 +49,7 @@ import Testing
         await world.clock.run(to: .milliseconds(400))
         await world.fallback.isAsked()
         world.fallback.answer("68900.00")
-        await world.answerIsDated()
+        await world.isRecorded(.coinbase)
         await world.clock.run(to: .milliseconds(800))
         let state = await world.nextTick()
         #expect(state.freshness == .fresh)
@@ -60,7 +60,7 @@ import Testing
 
     @Test func `a body that stalls past the budget fails the tick`() async {
         let world = World(cached: cached("68000"))
-        await world.keeper.restore(cached("68000"))
+        await world.engine.restore(cached("68000"))
         _ = await world.nextState()
         await world.ticker.start()
         await world.primary.isAsked()
@@ -79,7 +79,7 @@ import Testing
 
     @Test func `both fail with a cached value`() async {
         let world = World(cached: cached("68000.5"))
-        await world.keeper.restore(cached("68000.5"))
+        await world.engine.restore(cached("68000.5"))
         _ = await world.nextState()
         await world.ticker.start()
         await world.primary.isAsked()

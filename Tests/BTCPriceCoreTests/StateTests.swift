@@ -5,101 +5,117 @@ import Testing
 @testable import BTCPriceCore
 
 @Suite struct StateTests {
-    private func fetched(_ value: String, at milliseconds: Int64, mark: VenueMark? = nil) -> FetchedPrice {
-        let observed = ObservationTime(
+    private func time(_ milliseconds: Int64) -> ObservationTime {
+        ObservationTime(
             wall: Timestamp(milliseconds: World.start.wall.milliseconds + milliseconds),
             boottime: World.start.boottime + milliseconds)
-        return FetchedPrice(
-            quote: PriceQuote(
-                value: price(value), currency: "USD", timestamp: observed.wall, source: "coinbase", market: "BTC/USD"),
-            observed: observed, mark: mark)
     }
 
-    private func machine() -> PriceStateMachine {
-        PriceStateMachine(
-            interval: .seconds(1), judge: PriceJudge(rules: JudgementRules(), judgement: .ofToday))
+    private func tracker() -> PriceTracker { PriceTracker(interval: .seconds(1), book: .ofToday) }
+
+    /// A tick in which Coinbase gives a price.
+    private func tick(
+        _ tracker: inout PriceTracker, _ value: String, at milliseconds: Int64 = 0,
+        position: FeedPosition = FeedPosition()
+    ) throws -> PriceTracker.Actions {
+        var round = tracker.round(
+            at: World.start.boottime + milliseconds, markets: [.binance, .coinbase], statingPeg: [])
+        round.end()
+        try tracker.record(
+            [LoadedPrice(.coinbase, price(value), position: position)], of: .coinbase, pace: .zero,
+            at: time(milliseconds))
+        tracker.add(PollResult(answered: [.coinbase]), to: &round, for: .price)
+        guard case .decided(let decision) = tracker.select(round) else {
+            Issue.record("no decision")
+            return PriceTracker.Actions()
+        }
+        return tracker.decided(decision, in: round, isTick: true)
     }
 
-    private func evidence(
-        _ value: String, at milliseconds: Int64, mark: VenueMark? = nil
-    ) -> Result<PriceEvidence, FetchFailure> {
-        .success(PriceEvidence(price: fetched(value, at: milliseconds, mark: mark)))
-    }
-
-    @Test func `a fresh state is stale two intervals after its price, and says so`() {
-        var machine = self.machine()
-        let state = machine.fetched(evidence("68901.23", at: 0), isTick: true, at: World.start.boottime).publish
-        #expect(state?.told(at: World.start.boottime + 2000).freshness == .fresh)
-        let aged = state?.told(at: World.start.boottime + 2001)
+    @Test func `a fresh state is stale two intervals after its price, and says so`() throws {
+        var tracker = self.tracker()
+        let state = try tick(&tracker, "68901.23").publish
+        #expect(state?.aged(at: World.start.boottime + 2000).freshness == .fresh)
+        let aged = state?.aged(at: World.start.boottime + 2001)
         #expect(aged?.freshness == .stale)
         #expect(aged?.failure != nil)
         #expect(aged?.quote == state?.quote)
     }
 
-    @Test func `what is shown is saved before`() {
-        var machine = self.machine()
-        let actions = machine.fetched(evidence("68901.23", at: 0), isTick: true, at: World.start.boottime)
-        #expect(actions.save?.quote == actions.publish?.quote)
-        let failed = machine.fetched(.failure(FetchFailure(failures: [])), isTick: true, at: World.start.boottime)
-        #expect(failed.save == nil)
+    @Test func `what is shown is what is kept`() throws {
+        var tracker = self.tracker()
+        let actions = try tick(&tracker, "68901.23")
+        #expect(tracker.kept?.quote == actions.publish?.quote)
+        let kept = tracker.kept
+        let failed = tracker.failed(FetchFailure(failures: []), isTick: true, at: World.start.boottime)
+        #expect(tracker.kept == kept)
         #expect(failed.publish?.quote == actions.publish?.quote)
     }
 
-    @Test func `staleness is told once, recovery with the count`() {
-        var machine = self.machine()
+    @Test func `staleness is reported once, recovery with the count`() throws {
+        var tracker = self.tracker()
         let failure = FetchFailure(failures: [SourceFailure(source: "binance", error: .unavailable("HTTP 502"))])
-        var told: [PriceEvent] = []
-        for _ in 0..<100 { told += machine.fetched(.failure(failure), isTick: true, at: World.start.boottime).events }
-        #expect(told.filter { if case .becameStale = $0 { true } else { false } }.count == 1)
-        let back = machine.fetched(evidence("68901.23", at: 0), isTick: true, at: World.start.boottime).events
-        #expect(back == [.becameFresh(fetched("68901.23", at: 0).quote, failedTicks: 100)])
+        var events: [PriceEvent] = []
+        for _ in 0..<100 { events += tracker.failed(failure, isTick: true, at: World.start.boottime).events }
+        #expect(events.filter { if case .becameStale = $0 { true } else { false } }.count == 1)
+        let back = try tick(&tracker, "68901.23")
+        #expect(back.events == [.becameFresh(try #require(back.publish?.quote), failedTicks: 100)])
     }
 
-    @Test func `a fetch that was given up changes nothing`() {
-        var machine = self.machine()
-        _ = machine.fetched(evidence("68901.23", at: 0), isTick: true, at: World.start.boottime)
-        let before = machine.state
-        let actions = machine.fetched(.failure(.cancelled), isTick: true, at: World.start.boottime)
-        #expect(actions.publish == nil && actions.save == nil && actions.events.isEmpty)
-        #expect(machine.state == before)
+    @Test func `a round that was given up changes nothing`() throws {
+        var tracker = self.tracker()
+        _ = try tick(&tracker, "68901.23")
+        let before = tracker.state
+        let actions = tracker.failed(.cancelled, isTick: true, at: World.start.boottime)
+        #expect(actions.publish == nil && actions.events.isEmpty)
+        #expect(tracker.state == before)
     }
 
-    @Test func `marks are kept with the price and taken over at a start`() {
-        let mark = VenueMark(time: Timestamp(milliseconds: 17), trade: 4)
-        var machine = self.machine()
-        let save = machine.fetched(evidence("68901.23", at: 0, mark: mark), isTick: true, at: World.start.boottime).save
-        #expect(save?.marks == ["coinbase": mark])
-        var restarted = self.machine()
-        guard let save else { return }
-        let shown = restarted.restored(save, at: World.start).publish
-        #expect(restarted.marks == ["coinbase": mark])
+    @Test func `positions and bases are kept with the price and taken over at a start`() throws {
+        let position = FeedPosition(time: World.start.wall, sequence: 4)
+        var tracker = self.tracker()
+        _ = try tick(&tracker, "68901.23", at: 5000, position: position)
+        let kept = try #require(tracker.kept)
+        #expect(kept.positions == [.coinbase: position])
+        let bases = try #require(kept.learned?.bases)
+        #expect(bases.map(\.market) == [.binance, .coinbase])
+        #expect(bases[0].age == 5000)
+        var restarted = PriceTracker(interval: .seconds(1), book: ObservationBook(currency: "USD"))
+        let shown = restarted.restored(kept, at: time(6000)).publish
+        #expect(restarted.book.positions == [.coinbase: position])
+        #expect(restarted.book.bases[.binance]?.at == World.start.boottime)
         #expect(shown?.freshness == .stale)
-        #expect(shown?.quote == save.quote)
+        #expect(shown?.quote == kept.quote)
+        // A day later it says nothing of the markets any more.
+        var late = PriceTracker(interval: .seconds(1), book: ObservationBook(currency: "USD"))
+        _ = late.restored(kept, at: time(86_500_000))
+        #expect(late.book.bases[.binance] == nil)
     }
 
     @Test func `a converted price is compared, after a restart, as the market gave it`() throws {
-        var machine = PriceStateMachine(interval: .seconds(1), rules: JudgementRules(tether: .convert))
+        let rules = SelectionRules(peg: .convert)
+        var tracker = PriceTracker(interval: .seconds(1), rules: rules, book: ObservationBook(currency: "USD"))
         let conversion = Conversion(
             value: price("68900"), rate: price("0.95"), sources: ["coinbase"],
             measuredBoottime: World.start.boottime)
         let kept = CachedPrice(
             quote: cached("65455").quote, observedBoottime: World.start.boottime, conversion: conversion)
-        #expect(machine.restored(kept, at: World.start).publish?.conversion == conversion)
-        #expect(machine.judgement.index?.log == price("68900").logarithm)
+        #expect(tracker.restored(kept, at: World.start).publish?.conversion == conversion)
+        #expect(tracker.book.reference?.log == price("68900").logarithm)
         // Of one of another boot only the wall clock knows the age, which may be wrong: it is never of this moment.
-        var rebooted = PriceStateMachine(interval: .seconds(1))
+        var rebooted = PriceTracker(interval: .seconds(1), book: ObservationBook(currency: "USD"))
         _ = rebooted.restored(cached("65455", age: .seconds(-3600)), at: World.start)
-        #expect(rebooted.judgement.index?.at == World.start.boottime - 60_000)
+        #expect(rebooted.book.reference?.at == World.start.boottime - 60_000)
     }
 
-    @Test func `an age is exact on the boot clock, an estimate on the wall clock, and never negative`() {
+    @Test func `an age is exact on the boot clock, an estimate on the wall clock, and never negative`() throws {
         let now = ObservationTime(
             wall: Timestamp(milliseconds: World.start.wall.milliseconds + 1500), boottime: World.start.boottime + 1500)
-        var machine = self.machine()
-        let fresh = machine.fetched(evidence("68901.23", at: 0), isTick: true, at: World.start.boottime).publish
+        var tracker = self.tracker()
+        let fresh = try tick(&tracker, "68901.23").publish
         #expect(fresh?.age(at: now)?.age == .milliseconds(1500))
         #expect(fresh?.age(at: now)?.isEstimate == false)
-        let restored = machine.restored(cached("68000", age: .seconds(10)), at: World.start).publish
+        let restored = tracker.restored(cached("68000", age: .seconds(10)), at: World.start).publish
         #expect(restored?.age(at: now)?.age == .milliseconds(11_500))
         #expect(restored?.age(at: now)?.isEstimate == true)
         // The wall clock was set back by a day since.
@@ -110,48 +126,51 @@ import Testing
     }
 }
 
-@Suite struct QuoteCheckTests {
+@Suite struct ResponseCheckTests {
     @Test(arguments: ["0", "-1", "0.99", "100000000.01", "850867136053.72"])
     func `what can't be a price is refused`(value: String) {
         #expect(throws: PriceLoadingError.self) {
-            try QuoteCheck.judge(
-                LoadedPrice(value: price(value)), after: nil, at: World.start.wall, oldest: .seconds(60))
+            try ResponseCheck.check(
+                LoadedPrice(.coinbase, price(value)), after: nil, at: World.start.wall, oldest: .seconds(60))
         }
     }
 
     @Test(arguments: ["1", "611.78", "68901.23", "99999999.99999999"])
     func `real prices pass`(value: String) {
         #expect(throws: Never.self) {
-            try QuoteCheck.judge(
-                LoadedPrice(value: price(value)), after: nil, at: World.start.wall, oldest: .seconds(60))
+            try ResponseCheck.check(
+                LoadedPrice(.coinbase, price(value)), after: nil, at: World.start.wall, oldest: .seconds(60))
         }
     }
 
     @Test func `an answer from before the last one is stale, by time first`() {
-        let last = VenueMark(time: Timestamp(milliseconds: 1000), trade: 50)
-        func judge(_ mark: VenueMark) -> PriceLoadingError? {
+        let last = FeedPosition(time: Timestamp(milliseconds: 1000), sequence: 50)
+        func judge(_ mark: FeedPosition) -> PriceLoadingError? {
             do {
-                try QuoteCheck.judge(
-                    LoadedPrice(value: 68901, mark: mark), after: last, at: Timestamp(milliseconds: 2000),
+                try ResponseCheck.check(
+                    LoadedPrice(.coinbase, 68901, position: mark), after: last, at: Timestamp(milliseconds: 2000),
                     oldest: .seconds(60))
                 return nil
             } catch {
                 return error
             }
         }
-        #expect(judge(VenueMark(time: Timestamp(milliseconds: 999), trade: 51))?.kind == "stale-data")
-        #expect(judge(VenueMark(time: Timestamp(milliseconds: 1000), trade: 50)) == nil)
-        #expect(judge(VenueMark(time: Timestamp(milliseconds: 1001), trade: 1)) == nil, "the trade numbers began anew")
-        #expect(judge(VenueMark(trade: 49))?.kind == "stale-data")
-        #expect(judge(VenueMark()) == nil)
+        #expect(judge(FeedPosition(time: Timestamp(milliseconds: 999), sequence: 51))?.kind == "stale-data")
+        #expect(judge(FeedPosition(time: Timestamp(milliseconds: 1000), sequence: 50)) == nil)
+        #expect(
+            judge(FeedPosition(time: Timestamp(milliseconds: 1001), sequence: 1)) == nil, "the trade numbers began anew"
+        )
+        #expect(judge(FeedPosition(sequence: 49))?.kind == "stale-data")
+        #expect(judge(FeedPosition()) == nil)
     }
 
     @Test func `a price that is old by its own time is stale`() {
         let now = Timestamp(milliseconds: 10_000_000)
         func age(_ seconds: Int64, oldest: Duration = .seconds(60)) -> PriceLoadingError? {
-            let mark = VenueMark(time: Timestamp(milliseconds: now.milliseconds - seconds * 1000))
+            let mark = FeedPosition(time: Timestamp(milliseconds: now.milliseconds - seconds * 1000))
             do throws(PriceLoadingError) {
-                try QuoteCheck.judge(LoadedPrice(value: 68901, mark: mark), after: nil, at: now, oldest: oldest)
+                try ResponseCheck.check(
+                    LoadedPrice(.coinbase, 68901, position: mark), after: nil, at: now, oldest: oldest)
                 return nil
             } catch {
                 return error
@@ -166,23 +185,24 @@ import Testing
 
     @Test func `a mark from the future is remembered as the present`() {
         let now = Timestamp(milliseconds: 1_000_000)
-        func mark(_ time: Int64) -> VenueMark? {
-            QuoteCheck.mark(
-                of: LoadedPrice(value: 1, mark: VenueMark(time: Timestamp(milliseconds: time), trade: 5)),
+        func mark(_ time: Int64) -> FeedPosition? {
+            ResponseCheck.position(
+                of: LoadedPrice(
+                    .coinbase, 1, position: FeedPosition(time: Timestamp(milliseconds: time), sequence: 5)),
                 acceptedAt: now)
         }
         #expect(mark(999_999)?.time == Timestamp(milliseconds: 999_999))
-        #expect(mark(1_055_000) == VenueMark(time: now, trade: 5))
-        #expect(QuoteCheck.mark(of: LoadedPrice(value: 1), acceptedAt: now) == nil)
+        #expect(mark(1_055_000) == FeedPosition(time: now, sequence: 5))
+        #expect(ResponseCheck.position(of: LoadedPrice(.coinbase, 1), acceptedAt: now) == nil)
     }
 }
 
 @Suite struct VenueClockTests {
     private func told(_ errors: [Int64]) -> Int64 {
-        let clocks = VenueClocks()
+        var clocks = VenueClocks()
         for (index, error) in errors.enumerated() {
-            clocks.told(
-                Timestamp(milliseconds: World.start.wall.milliseconds + error), by: "venue \(index)", at: World.start)
+            clocks.record(
+                Timestamp(milliseconds: World.start.wall.milliseconds + error), of: "venue \(index)", at: World.start)
         }
         return clocks.wallTime(at: World.start).milliseconds - World.start.wall.milliseconds
     }
@@ -197,8 +217,8 @@ import Testing
     }
 
     @Test func `what was told stays right if our clock is set`() {
-        let clocks = VenueClocks()
-        clocks.told(World.start.wall, by: "coinbase", at: World.start)
+        var clocks = VenueClocks()
+        clocks.record(World.start.wall, of: "coinbase", at: World.start)
         let set = ObservationTime(
             wall: Timestamp(milliseconds: World.start.wall.milliseconds - 3_590_000),
             boottime: World.start.boottime + 10_000)
@@ -206,16 +226,16 @@ import Testing
     }
 
     @Test func `a market that trades rarely may have an older price`() {
-        let clocks = VenueClocks()
-        #expect(clocks.oldest(of: "kraken") == .seconds(60))
-        clocks.saw(VenueMark(time: Timestamp(milliseconds: 0), trade: 10), of: "kraken")
-        clocks.saw(VenueMark(time: Timestamp(milliseconds: 60_000), trade: 13), of: "kraken")
-        #expect(clocks.oldest(of: "kraken") == .seconds(200))
-        clocks.saw(VenueMark(time: Timestamp(milliseconds: 90_000_000), trade: 14), of: "kraken")
-        #expect(clocks.oldest(of: "kraken") == .seconds(3000))
-        clocks.saw(VenueMark(time: Timestamp(milliseconds: .max / 2), trade: .max), of: "kraken")
-        clocks.saw(VenueMark(time: Timestamp(milliseconds: .max / 2 + 1), trade: .min), of: "kraken")
-        #expect(clocks.oldest(of: "kraken") >= .seconds(60))
+        var clocks = VenueClocks()
+        #expect(clocks.oldest(of: .kraken) == .seconds(60))
+        clocks.record(FeedPosition(time: Timestamp(milliseconds: 0), sequence: 10), of: .kraken)
+        clocks.record(FeedPosition(time: Timestamp(milliseconds: 60_000), sequence: 13), of: .kraken)
+        #expect(clocks.oldest(of: .kraken) == .seconds(200))
+        clocks.record(FeedPosition(time: Timestamp(milliseconds: 90_000_000), sequence: 14), of: .kraken)
+        #expect(clocks.oldest(of: .kraken) == .seconds(3000))
+        clocks.record(FeedPosition(time: Timestamp(milliseconds: .max / 2), sequence: .max), of: .kraken)
+        clocks.record(FeedPosition(time: Timestamp(milliseconds: .max / 2 + 1), sequence: .min), of: .kraken)
+        #expect(clocks.oldest(of: .kraken) >= .seconds(60))
     }
 }
 

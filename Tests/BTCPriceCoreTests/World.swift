@@ -12,7 +12,7 @@ final class World: Sendable {
     let primary: ScriptedLoader
     let fallback = ScriptedLoader("coinbase")
     let store: MemoryStore
-    let keeper: PriceKeeper<TestClock>
+    let engine: PriceEngine<TestClock>
     let ticker: OneSecondTicker<TestClock>
     let getPrice: GetPrice<TestClock>
     let events: EventLog
@@ -21,14 +21,13 @@ final class World: Sendable {
     let shownUnsaved = Counter()
     let saves: Counter
     private let states: AsyncStream<(PriceState, Bool)>
-    private let datings = Counter()
 
     /// - Parameters:
     ///   - limits: Those of the primary.
     ///   - isNew: Whether no price was ever seen; else one of 68,900 is believed by itself.
     init(
         cached: CachedPrice? = nil, interval: Duration = .seconds(1), limits: [RequestLimit] = [],
-        rules: JudgementRules = JudgementRules(), isNew: Bool = false
+        rules: SelectionRules = SelectionRules(), isNew: Bool = false
     ) {
         primary = ScriptedLoader("binance", market: "BTC/USDT", limits: limits)
         let (states, published) = AsyncStream.makeStream(of: (PriceState, Bool).self)
@@ -45,36 +44,30 @@ final class World: Sendable {
                 boottime: World.start.boottime + passed)
         }
         self.now = now
-        let datings = datings
         let candidates = [primary, fallback].map { loader in
             FetchCandidate(
-                fetch: FetchLatestPrice(
-                    loader: loader,
-                    now: {
-                        datings.add()
-                        return now()
-                    }), address: "https://\(loader.source.name)", timeout: .milliseconds(800),
-                hedge: .milliseconds(400))
+                fetch: FetchLatestPrice(loader: loader), address: "https://\(loader.venue.name)",
+                timeout: .milliseconds(800), hedge: .milliseconds(400))
         }
-        keeper = PriceKeeper(
+        let persist = PersistLastValidPrice(store: store, report: { events.add($0) })
+        let watcher = Watcher { [shownUnsaved] state, toWatchers in
+            if state.freshness == .fresh, store.price?.quote != state.quote { shownUnsaved.add() }
+            published.yield((state, toWatchers))
+        }
+        engine = PriceEngine(
             fetch: FetchWithFallback(
                 candidates: candidates, interval: interval, now: now, jitter: { 0.5 }, clock: clock),
-            persist: PersistLastValidPrice(store: store), clock: clock, budget: .seconds(1),
-            machine: PriceStateMachine(
-                interval: interval, judge: PriceJudge(rules: rules, judgement: isNew ? Judgement() : .ofToday)),
-            now: now,
-            publish: { [shownUnsaved] state, toWatchers in
-                if state.freshness == .fresh, store.price?.quote != state.quote { shownUnsaved.add() }
-                published.yield((state, toWatchers))
-            },
-            report: { events.add($0) })
-        ticker = OneSecondTicker(interval: interval, clock: clock, target: keeper)
-        getPrice = GetPrice(keeper: keeper, now: now)
+            clock: clock, budget: .seconds(1),
+            tracker: PriceTracker(
+                interval: interval, rules: rules, book: isNew ? ObservationBook(currency: "USD") : .ofToday),
+            now: now, subscribers: [persist, watcher], report: { events.add($0) })
+        ticker = OneSecondTicker(interval: interval, clock: clock, target: engine)
+        getPrice = GetPrice(engine: engine, now: now)
     }
 
-    /// Waits until an answer was dated.
-    func answerIsDated() async {
-        while datings.count == 0 { await Task.yield() }
+    /// Waits until a market's price is in the book.
+    func isRecorded(_ market: Market) async {
+        while await !engine.observedMarkets.contains(market) { await Task.yield() }
     }
 
     /// The next state that watchers get.
@@ -90,17 +83,31 @@ final class World: Sendable {
     }
 }
 
-extension Judgement {
+/// Passes on what is published.
+private struct Watcher: StateSubscriber {
+    let watch: @Sendable (PriceState, Bool) -> Void
+
+    func receive(_ published: PublishedState) { watch(published.state, published.isTick) }
+}
+
+extension Market {
+    static let binance = Market("binance", "BTC/USDT")
+    static let coinbase = Market("coinbase", "BTC/USD")
+    static let bitstamp = Market("bitstamp", "BTC/USD")
+    static let kraken = Market("kraken", "BTC/USD")
+}
+
+extension ObservationBook {
     /// Both sources were at 68,900 a moment ago.
-    static var ofToday: Judgement {
-        var judgement = Judgement()
-        for source in ["binance", "coinbase"] {
-            judgement.premiums[source] = Premium(log: 0, at: World.start.boottime)
-        }
+    static var ofToday: ObservationBook {
+        var book = ObservationBook(currency: "USD")
         let log = price("68900").logarithm
-        judgement.index = Index(source: "binance", log: log, at: World.start.boottime, read: (log, true))
-        judgement.level = log
-        return judgement
+        for market in [Market.binance, .coinbase] {
+            book.bases.set(BasisTable.Basis(log: 0, at: World.start.boottime), of: market)
+        }
+        book.reference = ReferencePrice(market: .binance, log: log, at: World.start.boottime, readLog: log)
+        book.level.log = log
+        return book
     }
 }
 
@@ -121,11 +128,11 @@ final class EventLog: Sendable {
 
 func price(_ text: String) -> Price { Price(text) ?? 0 }
 
-func cached(_ value: String, age: Duration = .seconds(3600), marks: [String: VenueMark] = [:]) -> CachedPrice {
+func cached(_ value: String, age: Duration = .seconds(3600), positions: [Market: FeedPosition] = [:]) -> CachedPrice {
     CachedPrice(
         quote: PriceQuote(
             value: price(value), currency: "USD",
             timestamp: Timestamp(milliseconds: World.start.wall.milliseconds - age.wholeMilliseconds),
             source: "binance", market: "BTC/USDT"),
-        observedBoottime: nil, marks: marks)
+        observedBoottime: nil, positions: positions)
 }

@@ -31,7 +31,7 @@ import Testing
     @Test func `without a word everything is as the design has it`() throws {
         let settings = try read()
         #expect(
-            settings.sources.map(\.exchange.source.name) == [
+            settings.sources.map(\.exchange.name) == [
                 "binance", "cryptocompare", "coinbase", "bitstamp", "kraken",
             ])
         #expect(settings.sources.allSatisfy { $0.timeout == .milliseconds(800) && $0.hedge == .milliseconds(400) })
@@ -84,7 +84,7 @@ import Testing
         let again = try read(file: settings.listing)
         #expect(again.entries.map(\.value) == settings.entries.map(\.value))
         #expect(again.proxy == .socks5(host: "::1", port: 9050))
-        #expect(again.sources.map(\.exchange.source.name) == ["coinbase", "binance"])
+        #expect(again.sources.map(\.exchange.name) == ["coinbase", "binance"])
         // A control character would end the line, and an accent hides the quotation mark before it.
         let odd = try read(["--tls-ca-file=/a\n\t\u{7F}\"\u{301}\\b"])
         #expect(try read(file: odd.listing).caFile == odd.caFile)

@@ -20,7 +20,7 @@ import Testing
         }
 
         func loader(_ name: String, key: String? = "k") throws -> any PriceLoader {
-            let exchange = try #require(Exchange.all.first { $0.source.name == name })
+            let exchange = try #require(Exchange.all.first { $0.name == name })
             let venue = try #require(VenueName(rawValue: name))
             return exchange.loader(
                 Exchange.Access(client: client, baseURL: simulator.url(of: venue), key: key))
@@ -42,12 +42,12 @@ import Testing
         }
     }
 
-    @Test(arguments: Exchange.all.map(\.source.name))
+    @Test(arguments: Exchange.all.map(\.name))
     func `every exchange is asked as it wants to be asked`(name: String) async throws {
         let setup = try await Setup()
-        let loaded = try await setup.loader(name).load()
+        let loaded = try await setup.loader(name).load()[0]
         #expect(loaded.value > 1000)
-        #expect(loaded.mark.isEmpty == ["binance", "kraken"].contains(name))
+        #expect(loaded.position.isEmpty == ["binance", "kraken"].contains(name))
         await setup.end()
     }
 
@@ -58,7 +58,7 @@ import Testing
         let client = try ExchangeClient(HTTPTransportSettings(userAgent: "btc-priced/test"), on: loop)
         let loader = BinancePriceLoader(client: client, baseURLs: [simulator.url(of: .binance)])
         var values: [String] = []
-        for _ in 0..<5 { values.append(try await loader.load().value.description) }
+        for _ in 0..<5 { values.append(try await loader.load()[0].value.description) }
         #expect(values == ["61828.02", "75500.99", "0.10000001", "12345678.12345678", "12345678.12345678"])
         await client.shutdown()
         await loop.shutDown()
@@ -125,12 +125,13 @@ import Testing
         let fetch = FetchWithFallback(
             candidates: [
                 .init(
-                    fetch: FetchLatestPrice(loader: try setup.loader("binance"), now: { .now() }), address: "",
+                    fetch: FetchLatestPrice(loader: try setup.loader("binance")), address: "",
                     timeout: .milliseconds(150), hedge: .milliseconds(50))
             ], interval: .seconds(1), now: { .now() }, clock: clock)
         var failure: FetchFailure?
         do throws(FetchFailure) {
-            _ = try await fetch.execute(.tick, deadline: clock.now.advanced(by: .milliseconds(400)))
+            _ = try await fetch.execute(
+                .tick, deadline: clock.now.advanced(by: .milliseconds(400)), record: { _, _ in nil })
         } catch {
             failure = error
         }
@@ -146,7 +147,7 @@ import Testing
         while setup.simulator.requests(of: .binance) < 2 { await Task.yield() }
         task.cancel()
         #expect(await task.value == .cancelled)
-        #expect(try await loader.load().value > 1000)
+        #expect(try await loader.load()[0].value > 1000)
         await setup.end()
     }
 

@@ -30,18 +30,21 @@ struct Case: Sendable, CustomTestStringConvertible {
         let answer = ExchangeResponse(
             status: status, retryAfter: retryAfter, date: Self.date, encoding: nil, body: body)
         do throws(PriceLoadingError) {
-            let loaded =
+            let prices =
                 switch exchange {
                 case "binance": try BinancePriceLoader.read(answer)
                 case "cryptocompare": try CryptoComparePriceLoader.read(answer)
                 case "coinbase": try CoinbasePriceLoader.read(answer)
                 case "bitstamp": try BitstampPriceLoader.read(answer)
                 case "kraken": try KrakenPriceLoader.read(answer)
-                default: throw .refused("no such exchange in this test: \(exchange)")
+                default: fatalError("no such exchange in this test: \(exchange)")
                 }
-            try QuoteCheck.judge(loaded, after: nil, at: Timestamp(milliseconds: 0), oldest: .seconds(60))
-            let time = loaded.mark.time.map { " at \($0.milliseconds)" } ?? ""
-            let trade = loaded.mark.trade.map { " trade \($0)" } ?? ""
+            let loaded = prices[0]
+            var book = ObservationBook(currency: "USD")
+            let then = ObservationTime(wall: Timestamp(milliseconds: 0), boottime: 0)
+            try book.record([loaded], of: loaded.market, at: then)
+            let time = loaded.position.time.map { " at \($0.milliseconds)" } ?? ""
+            let trade = loaded.position.sequence.map { " trade \($0)" } ?? ""
             return "\(loaded.value)\(time)\(trade)"
         } catch {
             guard case .rateLimited(_, let pause?) = error else { return error.kind }

@@ -97,7 +97,7 @@ import Testing
         let root = "\(Shared.folder)/fixtures"
         for folder in try FileManager.default.contentsOfDirectory(atPath: root) where !folder.hasSuffix(".md") {
             for file in try FileManager.default.contentsOfDirectory(atPath: "\(root)/\(folder)") {
-                for exchange in Exchange.all.map(\.source.name) {
+                for exchange in Exchange.all.map(\.name) {
                     var answer = Case(exchange, 200, "", "")
                     answer.body = try Shared.bytes("fixtures/\(folder)/\(file)")
                     let isPrice = answer.outcome.first?.isNumber == true
@@ -121,16 +121,15 @@ import Testing
             as: UTF8.self
         )
         .split(separator: "\n")
-        var last: VenueMark?
+        var book = ObservationBook(currency: "USD")
+        let now = ObservationTime(wall: Timestamp(milliseconds: 1_514_811_297_000), boottime: 0)
         var outcomes: [String] = []
         for line in lines {
             let loaded = try CoinbasePriceLoader.read(
                 ExchangeResponse(
                     status: 200, retryAfter: nil, date: Case.date, encoding: nil, body: Array(line.utf8)))
             do throws(PriceLoadingError) {
-                try QuoteCheck.judge(loaded, after: last, at: Timestamp(milliseconds: 0), oldest: .seconds(60))
-                last = loaded.mark
-                outcomes.append("\(loaded.value)")
+                outcomes.append("\(try book.record(loaded, of: loaded[0].market, at: now).value)")
             } catch {
                 outcomes.append(error.kind)
             }

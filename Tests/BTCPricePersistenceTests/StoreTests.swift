@@ -184,7 +184,7 @@ import Testing
         let loaded = setup.store().load()
         #expect(loaded.price?.quote == sample("68901.23").quote)
         #expect(loaded.price?.observedBoottime == nil)
-        #expect(loaded.price?.marks == sample("1").marks)
+        #expect(loaded.price?.positions == sample("1").positions)
     }
 
     @Test func `rests outlive a kill by the boot clock, and a reboot by the wall clock`() throws {
@@ -397,10 +397,13 @@ func sample(_ value: String) -> CachedPrice {
             timestamp: Timestamp(milliseconds: 1_724_000_000_123),
             source: "binance", market: "BTC/USDT"),
         observedBoottime: 4_000_000,
-        marks: [
-            "coinbase": VenueMark(time: Timestamp(milliseconds: 17), trade: 4),
-            "cryptocompare": VenueMark(time: Timestamp(milliseconds: 5)),
-        ])
+        positions: [
+            Market("coinbase", "BTC/USD"): FeedPosition(time: Timestamp(milliseconds: 17), sequence: 4),
+            Market("cryptocompare", "BTC/USD"): FeedPosition(time: Timestamp(milliseconds: 5)),
+        ],
+        learned: LearnedMarkets(bases: [
+            LearnedMarkets.Basis(market: Market("kraken", "BTC/USD"), millionths: -730, age: 12_000)
+        ]))
 }
 
 extension FilePriceStore {

@@ -54,7 +54,9 @@ private let patience = Duration.seconds(60)
 
         deinit { server.stop() }
 
-        func publish(_ tick: Int64) { server.publish(ConnectionTests.sample(tick), toWatchers: true) }
+        func publish(_ tick: Int64) {
+            server.receive(PublishedState(state: ConnectionTests.sample(tick), isTick: true, kept: nil))
+        }
     }
 
     /// A blocking client must not take the pool's thread that its answer is made on.

@@ -190,14 +190,18 @@ private struct AdversaryCount: Sendable {
 }
 
 /// Three virtual days in which one venue lies, beside the same days in which it does not, in three modes.
-/// - Parameter closely: Seconds of which every tick is printed.
-func rehearseAdversary(seed: UInt64, clock: VirtualClock, closely: Range<Double>) async throws {
+/// - Parameters:
+///   - closely: Seconds of which every tick is printed.
+///   - only: The one mode to run; `nil` for all three.
+func rehearseAdversary(
+    seed: UInt64, clock: VirtualClock, closely: Range<Double>, only: String? = nil
+) async throws {
     let four = ["binance", "coinbase", "bitstamp", "kraken"]
-    let modes: [(name: String, sources: [String], rules: JudgementRules)] = [
-        ("primary", four, JudgementRules()), ("median", four, JudgementRules(mode: .median, quorum: 3)),
-        ("dollars", Array(four.dropFirst()), JudgementRules()),
+    let modes: [(name: String, sources: [String], rules: SelectionRules)] = [
+        ("primary", four, SelectionRules()), ("median", four, SelectionRules(mode: .median, quorum: 3)),
+        ("dollars", Array(four.dropFirst()), SelectionRules()),
     ]
-    for (index, mode) in modes.enumerated() {
+    for (index, mode) in modes.enumerated() where only ?? mode.name == mode.name {
         let drawn = seed &* 3 &+ UInt64(index)
         let world = AdversaryWorld(seed: drawn, sources: mode.sources, hasLiar: true)
         let honest = AdversaryWorld(seed: drawn, sources: mode.sources, hasLiar: false)
@@ -217,7 +221,7 @@ func rehearseAdversary(seed: UInt64, clock: VirtualClock, closely: Range<Double>
 }
 
 private func run(
-    _ world: AdversaryWorld, _ rules: JudgementRules, _ clock: VirtualClock, _ closely: Range<Double>
+    _ world: AdversaryWorld, _ rules: SelectionRules, _ clock: VirtualClock, _ closely: Range<Double>
 ) async throws -> AdversaryCount {
     let begun = clock.now.seconds
     let venues = try world.sources.map { name in

@@ -20,7 +20,7 @@ struct Tally {
 /// The shipped core on virtual time: ticker, fallback, health, observer, state machine and reports. Only clock, loaders and store
 /// differ.
 final class VirtualDaemon: Sendable {
-    private let keeper: PriceKeeper<VirtualClock>
+    private let engine: PriceEngine<VirtualClock>
     private let ticker: OneSecondTicker<VirtualClock>
     private let getPrice: GetPrice<VirtualClock>
     private let observing: Task<Void, Never>
@@ -32,7 +32,7 @@ final class VirtualDaemon: Sendable {
     /// - Parameter watch: Gets what watchers get.
     init(
         _ loaders: [any PriceLoader], clock: VirtualClock, store: MemoryStore, interval: Duration = .seconds(1),
-        rules: JudgementRules = JudgementRules(), jitter: @escaping @Sendable () -> Double, tally: Shared<Tally>,
+        rules: SelectionRules = SelectionRules(), jitter: @escaping @Sendable () -> Double, tally: Shared<Tally>,
         watch: @escaping @Sendable (PriceState) -> Void = { _ in }
     ) async {
         let now: TimeSource = {
@@ -45,29 +45,29 @@ final class VirtualDaemon: Sendable {
         let reporter = Reporter(logger: logger, now: now)
         let candidates = loaders.map { loader in
             FetchCandidate(
-                fetch: FetchLatestPrice(loader: loader, now: now), address: "virtual", timeout: .milliseconds(800),
+                fetch: FetchLatestPrice(loader: loader), address: "virtual", timeout: .milliseconds(800),
                 hedge: .milliseconds(400))
         }
         let fetch = FetchWithFallback(
             candidates: candidates, interval: interval, now: now, jitter: jitter, clock: clock)
-        keeper = PriceKeeper(
-            fetch: fetch, persist: PersistLastValidPrice(store: store), clock: clock, interval: interval,
-            budget: .seconds(1), rules: rules, now: now,
-            publish: { state, toWatchers in
-                guard toWatchers else { return }
-                watch(state)
-                let isAvoidable = loaders.contains { loader in
-                    (loader as? VirtualExchange)?.isWell == true && loader.source.cacheTime <= .seconds(1)
+        let watcher = Watcher { state in
+            watch(state)
+            let isAvoidable = loaders.contains { loader in
+                (loader as? VirtualExchange)?.isWell == true && loader.venue.cacheTime <= .seconds(1)
+            }
+            tally.update { tally in
+                if state.freshness == .fresh {
+                    tally.fresh += 1
+                } else {
+                    tally.stale += 1
+                    if isAvoidable { tally.avoidable += 1 }
                 }
-                tally.update { tally in
-                    if state.freshness == .fresh {
-                        tally.fresh += 1
-                    } else {
-                        tally.stale += 1
-                        if isAvoidable { tally.avoidable += 1 }
-                    }
-                }
-            },
+            }
+        }
+        engine = PriceEngine(
+            fetch: fetch, clock: clock, budget: .seconds(1),
+            tracker: PriceTracker(interval: interval, rules: rules, book: ObservationBook(currency: "USD")), now: now,
+            subscribers: [PersistLastValidPrice(store: store, report: { reporter.report($0) }), watcher],
             report: { event in
                 reporter.report(event)
                 guard case .ticked(_, let lateness, let skipped) = event else { return }
@@ -77,18 +77,18 @@ final class VirtualDaemon: Sendable {
                     tally.latest = max(tally.latest, lateness)
                 }
             })
-        ticker = OneSecondTicker(interval: interval, clock: clock, target: keeper)
-        getPrice = GetPrice(keeper: keeper, now: now)
+        ticker = OneSecondTicker(interval: interval, clock: clock, target: engine)
+        getPrice = GetPrice(engine: engine, now: now)
         let stored = store.load()
         fetch.sources.resume(stored.cooldowns)
-        if let price = stored.price { await keeper.restore(price) }
-        let observer = Observer(clock: clock, target: keeper, jitter: jitter)
+        if let price = stored.price { await engine.restore(price) }
+        let observer = Observer(clock: clock, target: engine, jitter: jitter)
         observing = Task { await observer.run() }
         await ticker.start()
     }
 
     /// What the ticks have come to.
-    var record: TickRecord { get async { await keeper.record } }
+    var record: TickRecord { get async { await engine.record } }
 
     func stop() async {
         await ticker.stop()
@@ -103,6 +103,15 @@ final class VirtualDaemon: Sendable {
         } catch {
             return false
         }
+    }
+}
+
+/// Passes on what watchers get.
+private struct Watcher: StateSubscriber {
+    let watch: @Sendable (PriceState) -> Void
+
+    func receive(_ published: PublishedState) {
+        if published.isTick { watch(published.state) }
     }
 }
 

@@ -1,4 +1,5 @@
 import BTCPriceCore
+import BTCPriceNetworking
 import ExchangeSimulator
 import Synchronization
 import TestSupport
@@ -29,7 +30,7 @@ final class VirtualExchange: PriceLoader {
         var deepened = 0
     }
 
-    let source: PriceSource
+    let exchange: Exchange
     private let clock: VirtualClock
     private let faults: [Fault]
     /// From one fault to the next, on the average.
@@ -37,12 +38,12 @@ final class VirtualExchange: PriceLoader {
     private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - source: The real source that it stands for.
+    ///   - exchange: The real exchange that it stands for.
     ///   - faults: What goes wrong with it now and then.
     ///   - calm: How long nothing goes wrong, on the average; `.zero` for a fault that never ends.
-    init(_ source: PriceSource, clock: VirtualClock, seed: UInt64, faults: [Fault], calm: Duration) throws {
-        guard let venue = VenueName(rawValue: source.name) else { throw Unknown(name: source.name) }
-        self.source = source
+    init(_ exchange: Exchange, clock: VirtualClock, seed: UInt64, faults: [Fault], calm: Duration) throws {
+        guard let venue = VenueName(rawValue: exchange.name) else { throw Unknown(name: exchange.name) }
+        self.exchange = exchange
         self.clock = clock
         self.faults = faults
         self.calm = calm
@@ -52,6 +53,9 @@ final class VirtualExchange: PriceLoader {
     }
 
     struct Unknown: Error { let name: String }
+
+    var venue: Venue { exchange.venue }
+    var market: Market { exchange.market }
 
     var seen: Seen { state.withLock { $0.seen } }
     var counts: String { state.withLock { $0.counter.text } }
@@ -66,11 +70,11 @@ final class VirtualExchange: PriceLoader {
     }
     var isWithinLimits: Bool { state.withLock { $0.counter.isWithinLimits } }
 
-    func load() async throws(PriceLoadingError) -> LoadedPrice {
+    func load() async throws(PriceLoadingError) -> [LoadedPrice] {
         let now = clock.now.offset
-        let (latency, outcome) = state.withLock { $0.answer(at: now, faults, calm, source) }
+        let (latency, outcome) = state.withLock { $0.answer(at: now, faults, calm, exchange) }
         do { try await clock.sleep(until: clock.now.advanced(by: latency)) } catch { throw .cancelled }
-        return try outcome.get()
+        return [try outcome.get()]
     }
 
     fileprivate static func draw(around mean: Duration, _ generator: inout SeededGenerator) -> Duration {
@@ -80,7 +84,7 @@ final class VirtualExchange: PriceLoader {
 
 extension VirtualExchange.State {
     mutating func answer(
-        at now: Duration, _ faults: [Fault], _ calm: Duration, _ source: PriceSource
+        at now: Duration, _ faults: [Fault], _ calm: Duration, _ exchange: Exchange
     ) -> (latency: Duration, outcome: Result<LoadedPrice, PriceLoadingError>) {
         counter.count(at: now.wholeMilliseconds)
         if let fault, now >= fault.until {
@@ -106,11 +110,14 @@ extension VirtualExchange.State {
         switch fault?.kind {
         case .outage: return (near, .failure(.unavailable("HTTP 503")))
         case .hang: return (.seconds(3600), .failure(.unreachable("reset")))
-        case .slow: return (near * 8, .success(price(source, at: now)))
+        case .slow: return (near * 8, .success(price(exchange, at: now)))
         case .garbage: return (near, .failure(.invalidData("a page of HTML instead of JSON")))
-        case .staleNode where Int.random(in: 0..<4, using: &generator) == 0 && !source.tells.isEmpty:
+        case .staleNode where Int.random(in: 0..<4, using: &generator) == 0 && !exchange.venue.provides.isEmpty:
             return (
-                near, .success(LoadedPrice(value: 68_900, mark: VenueMark(time: Timestamp(milliseconds: 1), trade: 1)))
+                near,
+                .success(
+                    LoadedPrice(
+                        exchange.market, 68_900, position: FeedPosition(time: Timestamp(milliseconds: 1), sequence: 1)))
             )
         case .rateLimit, .ban:
             // It comes once: whoever waits it out is welcome again.
@@ -122,18 +129,18 @@ extension VirtualExchange.State {
             seen.bans += 1
             return (near, .failure(.rateLimited(isBan ? "HTTP 418" : "HTTP 429", retryAfter: length)))
         case .refusal: return (near, .failure(.refused("HTTP 451")))
-        case .staleNode, nil: return (near, .success(price(source, at: now)))
+        case .staleNode, nil: return (near, .success(price(exchange, at: now)))
         }
     }
 
-    private mutating func price(_ source: PriceSource, at now: Duration) -> LoadedPrice {
+    private mutating func price(_ exchange: Exchange, at now: Duration) -> LoadedPrice {
         trades += 1
         let cents = 6_890_000 + Int.random(in: -5000...5000, using: &generator)
         let time = VirtualDaemon.wallStart + now.wholeMilliseconds
         return LoadedPrice(
-            value: Price(Int64(cents), scale: 2),
-            mark: VenueMark(
-                time: source.tells.contains(.time) ? Timestamp(milliseconds: time) : nil,
-                trade: source.tells.contains(.trade) ? trades : nil))
+            exchange.market, Price(Int64(cents), scale: 2),
+            position: FeedPosition(
+                time: exchange.venue.provides.contains(.time) ? Timestamp(milliseconds: time) : nil,
+                sequence: exchange.venue.provides.contains(.sequence) ? trades : nil))
     }
 }

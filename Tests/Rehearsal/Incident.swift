@@ -9,7 +9,7 @@ struct Incident: Sendable {
     let what: String
     let expected: String
     var sources = ["binance", "coinbase", "bitstamp", "kraken"]
-    var rules = JudgementRules()
+    var rules = SelectionRules()
     /// What an earlier run has kept, in dollars.
     var stored: Double?
     var seconds = 600
@@ -37,7 +37,7 @@ struct Shown: Sendable {
 
     var ticks: [Tick] = []
     var lines: [String] = []
-    var judged = JudgedTicks()
+    var validated = ValidatedTicks()
 
     var fresh: [Tick] { ticks.filter { $0.state.freshness == .fresh } }
     var stale: [Tick] { ticks.filter { $0.state.freshness != .fresh } }
@@ -61,9 +61,9 @@ struct Shown: Sendable {
         for tick in fresh { bySource[tick.state.quote?.source ?? "", default: 0] += 1 }
         let sources = bySource.sorted { ($0.value, $1.key) > ($1.value, $0.key) }.map { "\($0.key) \($0.value)" }
         var text = "\(fresh.count) fresh (\(sources.joined(separator: ", "))), \(stale.count) stale"
-        if judged.confirmed > 0 { text += ", \(judged.confirmed) confirmed" }
-        if judged.unconfirmed > 0 { text += ", \(judged.unconfirmed) unconfirmed" }
-        if judged.withheld > 0 { text += ", \(judged.withheld) withheld" }
+        if validated.confirmed > 0 { text += ", \(validated.confirmed) confirmed" }
+        if validated.unconfirmed > 0 { text += ", \(validated.unconfirmed) unconfirmed" }
+        if validated.withheld > 0 { text += ", \(validated.withheld) withheld" }
         if warned > 0 { text += ", \(warned) with a warning" }
         let share = Int((worst * 10_000).rounded())
         return text + "; at most \(share / 100).\(share % 100 < 10 ? "0" : "")\(share % 100) % off"
@@ -125,7 +125,7 @@ extension Incident {
         await daemon.stop()
         var result = shown.current
         result.lines = tally.current.lines
-        result.judged = record.judged
+        result.validated = record.validated
         return result
     }
 }

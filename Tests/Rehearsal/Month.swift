@@ -71,10 +71,10 @@ private struct MonthTruth: Sendable {
             switch fault.kind {
             case .freeze: return .price(self.fair(source, at: Double(fault.start)))
             case .staleNode where source != "binance" && ask % 4 == 3:
-                let mark = VenueMark(time: Timestamp(milliseconds: now - 36_000_000), trade: now - 36_000_000)
+                let mark = FeedPosition(time: Timestamp(milliseconds: now - 36_000_000), sequence: now - 36_000_000)
                 return .marked(fair * 0.95, mark)
             case .microseconds where source != "binance":
-                return .marked(fair, VenueMark(time: Timestamp(milliseconds: now * 1000)))
+                return .marked(fair, FeedPosition(time: Timestamp(milliseconds: now * 1000)))
             default: break
             }
         }
@@ -128,10 +128,10 @@ func rehearseMonth(seed: UInt64, clock: VirtualClock, closely: Range<Double>) as
     }
     let store = MemoryStore()
     let tally = Shared(Tally())
-    let parts: [(days: Int, name: String, rules: JudgementRules)] = [
-        (12, "primary, warn", JudgementRules()), (6, "primary, convert", JudgementRules(tether: .convert)),
-        (6, "primary, refuse", JudgementRules(tether: .refuse)),
-        (6, "median of 3", JudgementRules(mode: .median, quorum: 3)),
+    let parts: [(days: Int, name: String, rules: SelectionRules)] = [
+        (12, "primary, warn", SelectionRules()), (6, "primary, convert", SelectionRules(peg: .convert)),
+        (6, "primary, refuse", SelectionRules(peg: .refuse)),
+        (6, "median of 3", SelectionRules(mode: .median, quorum: 3)),
     ]
     var day = 0
     for part in parts {
@@ -170,7 +170,7 @@ private func show(_ state: PriceState, _ truth: MonthTruth, at seconds: Double) 
 
 /// The oracle: holds what is shown against what is true.
 private func judge(
-    _ state: PriceState, _ truth: MonthTruth, at seconds: Double, rules: JudgementRules
+    _ state: PriceState, _ truth: MonthTruth, at seconds: Double, rules: SelectionRules
 ) -> (kind: String, MonthCount) {
     var count = MonthCount()
     let read = Double((state.quote?.timestamp.milliseconds ?? 0) - VirtualDaemon.wallStart) / 1000 - 0.04
@@ -193,7 +193,7 @@ private func judge(
         print("UNTRUE at \(seconds) (\(kind)): \(quote.value) from \(quote.source), fair \(fair)")
     }
     let isFarOff = (0...180).allSatisfy { abs(truth.peg(at: Int(read) - $0) - 1) > 0.015 }
-    if isFarOff, quote.market == "BTC/USDT", rules.tether == .warn, state.warning == nil {
+    if isFarOff, quote.market == "BTC/USDT", rules.peg == .warn, state.warning == nil {
         count.unwarned = 1
         print("UNWARNED at \(seconds) (\(kind)): USDT at \(truth.peg(at: Int(read)))")
     }

@@ -15,11 +15,11 @@ private func drawing(_ seed: UInt64) -> @Sendable () -> Double {
 }
 
 private func exchanges(
-    _ clock: VirtualClock, seed: UInt64, calm: Duration, faults: (PriceSource) -> [Fault]
+    _ clock: VirtualClock, seed: UInt64, calm: Duration, faults: (Exchange) -> [Fault]
 ) throws -> [VirtualExchange] {
     try Exchange.all.enumerated().map { index, exchange in
         try VirtualExchange(
-            exchange.source, clock: clock, seed: seed &+ UInt64(index) &* 7919, faults: faults(exchange.source),
+            exchange, clock: clock, seed: seed &+ UInt64(index) &* 7919, faults: faults(exchange),
             calm: calm)
     }
 }
@@ -40,7 +40,7 @@ private func report(_ tally: Tally, _ exchanges: [VirtualExchange]) {
     for exchange in exchanges {
         let seen = exchange.seen
         print(
-            "\(exchange.source.name) \(exchange.isWithinLimits ? "within" : "OVER") \(exchange.counts); faults \(seen.faults), bans \(seen.bans), deepened \(seen.deepened)"
+            "\(exchange.venue.name) \(exchange.isWithinLimits ? "within" : "OVER") \(exchange.counts); faults \(seen.faults), bans \(seen.bans), deepened \(seen.deepened)"
         )
     }
     print("lines \(tally.lines.count)")
@@ -72,7 +72,7 @@ func rehearseWeek(seed: UInt64, clock: VirtualClock) async throws {
 
 /// A day with the same trouble all over.
 func rehearseDay(
-    seed: UInt64, clock: VirtualClock, faults: (PriceSource) -> [Fault], calm: Duration
+    seed: UInt64, clock: VirtualClock, faults: (Exchange) -> [Fault], calm: Duration
 ) async throws {
     let exchanges = try exchanges(clock, seed: seed, calm: calm, faults: faults)
     try await runDay(exchanges, seed: seed, clock: clock) { $0 }
@@ -103,9 +103,10 @@ private final class AlternatingLoader: PriceLoader {
 
     init(_ exchange: VirtualExchange) { self.exchange = exchange }
 
-    var source: PriceSource { exchange.source }
+    var venue: Venue { exchange.venue }
+    var market: Market { exchange.market }
 
-    func load() async throws(PriceLoadingError) -> LoadedPrice {
+    func load() async throws(PriceLoadingError) -> [LoadedPrice] {
         let price = try await exchange.load()
         if asks.add(1, ordering: .relaxed).newValue % 2 == 0 { throw .unavailable("HTTP 502") }
         return price

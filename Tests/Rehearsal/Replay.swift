@@ -36,7 +36,7 @@ func rehearseReplay(of path: String, interval: Duration, on clock: VirtualClock)
     let record = await daemon.record
     await daemon.stop()
     print(
-        "prices \(prices.count) fresh \(shown.current.fresh) stale \(shown.current.stale) withheld \(record.judged.withheld)"
+        "prices \(prices.count) fresh \(shown.current.fresh) stale \(shown.current.stale) withheld \(record.validated.withheld)"
     )
     for failure in shown.current.failures { print(failure) }
 }

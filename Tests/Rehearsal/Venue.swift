@@ -5,7 +5,7 @@ import Synchronization
 /// What a venue answers to one question.
 enum VenueAnswer {
     case price(Double)
-    case marked(Double, VenueMark)
+    case marked(Double, FeedPosition)
     /// A price that was made at this time, in seconds.
     case madeAt(Double, Double)
     /// The venue's own time, made from the true milliseconds since 1970.
@@ -21,7 +21,7 @@ final class ScriptedVenue: PriceLoader {
     ///   - ask: Which question it is, from 0.
     typealias Script = @Sendable (_ seconds: Double, _ ask: Int) -> VenueAnswer
 
-    let source: PriceSource
+    private let exchange: Exchange
     private let clock: VirtualClock
     private let latency: Duration
     private let peg: @Sendable (Double) -> Double
@@ -33,17 +33,21 @@ final class ScriptedVenue: PriceLoader {
         _ name: String, clock: VirtualClock, latency: Duration = .milliseconds(40),
         peg: @escaping @Sendable (Double) -> Double = { _ in 1 }, script: @escaping Script
     ) throws {
-        guard let exchange = Exchange.all.first(where: { $0.source.name == name }) else {
+        guard let exchange = Exchange.all.first(where: { $0.name == name }) else {
             throw VirtualExchange.Unknown(name: name)
         }
-        source = exchange.source
+        self.exchange = exchange
         self.clock = clock
         self.latency = latency
         self.peg = peg
         self.script = script
     }
 
-    func load() async throws(PriceLoadingError) -> LoadedPrice {
+    var venue: Venue { exchange.venue }
+    var market: Market { exchange.market }
+    var companions: [Market] { Array(exchange.markets.dropFirst()) }
+
+    func load() async throws(PriceLoadingError) -> [LoadedPrice] {
         let seconds = clock.now.seconds
         let answer = script(seconds, asks.add(1, ordering: .relaxed).oldValue)
         if case .hangs = answer {
@@ -53,30 +57,27 @@ final class ScriptedVenue: PriceLoader {
         do { try await clock.sleep(until: clock.now.advanced(by: latency)) } catch { throw .cancelled }
         switch answer {
         case .price(let value):
-            return LoadedPrice(value: .cents(value), mark: ordinaryMark(seconds), tetherRate: tetherRate(seconds))
-        case .marked(let value, let mark):
-            return LoadedPrice(value: .cents(value), mark: mark, tetherRate: tetherRate(seconds))
-        case .madeAt(let value, let then):
-            return LoadedPrice(value: .cents(value), mark: ordinaryMark(then), tetherRate: tetherRate(seconds))
+            return prices(value, ordinaryPosition(seconds), seconds)
+        case .marked(let value, let position): return prices(value, position, seconds)
+        case .madeAt(let value, let then): return prices(value, ordinaryPosition(then), seconds)
         case .dated(let value, let time):
             let milliseconds = time(VirtualDaemon.wallStart + Int64(seconds * 1000))
-            return LoadedPrice(
-                value: .cents(value), mark: VenueMark(time: Timestamp(milliseconds: milliseconds)),
-                tetherRate: tetherRate(seconds))
+            return prices(value, FeedPosition(time: Timestamp(milliseconds: milliseconds)), seconds)
         case .fails(let error): throw error
         case .hangs: throw .cancelled
         }
     }
 
-    private func tetherRate(_ seconds: Double) -> Price? {
-        source.tells.contains(.tetherRate) ? Price(Int64((peg(seconds) * 10_000).rounded()), scale: 4) : nil
+    private func prices(_ value: Double, _ position: FeedPosition, _ seconds: Double) -> [LoadedPrice] {
+        [LoadedPrice(market, .cents(value), position: position)]
+            + companions.map { LoadedPrice($0, Price(Int64((peg(seconds) * 10_000).rounded()), scale: 4)) }
     }
 
-    private func ordinaryMark(_ seconds: Double) -> VenueMark {
+    private func ordinaryPosition(_ seconds: Double) -> FeedPosition {
         let milliseconds = VirtualDaemon.wallStart + Int64(seconds * 1000)
-        return VenueMark(
-            time: source.tells.contains(.time) ? Timestamp(milliseconds: milliseconds) : nil,
-            trade: source.tells.contains(.trade) ? milliseconds : nil)
+        return FeedPosition(
+            time: venue.provides.contains(.time) ? Timestamp(milliseconds: milliseconds) : nil,
+            sequence: venue.provides.contains(.sequence) ? milliseconds : nil)
     }
 }
 

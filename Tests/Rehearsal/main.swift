@@ -43,7 +43,8 @@ Task.detached {
         case "adversary":
             let closely = arguments.dropFirst(3).compactMap(Double.init)
             try await rehearseAdversary(
-                seed: seed, clock: clock, closely: closely.count == 2 ? closely[0]..<closely[1] : 0..<0)
+                seed: seed, clock: clock, closely: closely.count == 2 ? closely[0]..<closely[1] : 0..<0,
+                only: arguments.dropFirst(3).first { Double($0) == nil })
         case "cases": try await rehearseCases(on: clock)
         case "incidents": try await rehearseIncidents(on: clock, day: arguments.dropFirst(2).first)
         default: print("unknown rehearsal")

@@ -33,10 +33,9 @@ def _():
     print(textwrap.indent(text, "    "))
     rows = [line for line in text.splitlines() if " lies: " in line]
     equal(len(rows), 3)
-    # Other seeds are for their figures: the thresholds are being tuned.
-    for row in rows if "SEED" not in os.environ else []:
-        assert number(row, r"in a row (\d+)") <= 10, row
-        assert number(row, r" wrong (\d+)") <= 60, row
+    for row in rows:
+        assert number(row, r"in a row (\d+)") <= 3, row
+        assert number(row, r" wrong (\d+)") <= 30, row
         stale, twin = number(row, r" stale (\d+)"), number(row, r" twin (\d+)")
         assert stale - twin <= 3 * 864, f"more than one percentage point: {row}"
     return "; ".join(rows)

@@ -5,20 +5,22 @@ import Synchronization
 /// A loader whose every answer the test gives, when it likes.
 package final class ScriptedLoader: PriceLoader {
     private struct State {
-        var pending: [Int: CheckedContinuation<Result<LoadedPrice, PriceLoadingError>, Never>] = [:]
+        var pending: [Int: CheckedContinuation<Result<[LoadedPrice], PriceLoadingError>, Never>] = [:]
         var order: [Int] = []
         var cancelled: Set<Int> = []
         var asks = 0
         var most = 0
     }
 
-    package let source: PriceSource
+    package let venue: Venue
+    package let market: Market
     private let state = Mutex(State())
     private let stream: AsyncStream<Void>
     private let asked: AsyncStream<Void>.Continuation
 
     package init(_ name: String, market: String = "BTC/USD", limits: [RequestLimit] = []) {
-        source = PriceSource(name: name, market: market, limits: limits)
+        venue = Venue(name, limits: limits)
+        self.market = Market(name, market)
         (stream, asked) = AsyncStream.makeStream()
     }
 
@@ -27,12 +29,12 @@ package final class ScriptedLoader: PriceLoader {
     /// How many asks were open at once, at the most.
     package var mostAtOnce: Int { state.withLock { $0.most } }
 
-    package func load() async throws(PriceLoadingError) -> LoadedPrice {
+    package func load() async throws(PriceLoadingError) -> [LoadedPrice] {
         let id = state.withLock { state in
             state.asks += 1
             return state.asks
         }
-        let result: Result<LoadedPrice, PriceLoadingError> = await withTaskCancellationHandler {
+        let result: Result<[LoadedPrice], PriceLoadingError> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isCancelled = state.withLock { state in
                     if state.cancelled.remove(id) != nil { return true }
@@ -61,8 +63,8 @@ package final class ScriptedLoader: PriceLoader {
     }
 
     /// Answers the oldest open ask.
-    package func answer(_ price: String, mark: VenueMark = VenueMark()) {
-        give(.success(LoadedPrice(value: Price(price) ?? 0, mark: mark)))
+    package func answer(_ price: String, position: FeedPosition = FeedPosition()) {
+        give(.success([LoadedPrice(market, Price(price) ?? 0, position: position)]))
     }
 
     /// Fails the oldest open ask.
@@ -70,7 +72,7 @@ package final class ScriptedLoader: PriceLoader {
         give(.failure(error))
     }
 
-    private func give(_ result: Result<LoadedPrice, PriceLoadingError>) {
+    private func give(_ result: Result<[LoadedPrice], PriceLoadingError>) {
         let continuation = state.withLock { state in
             state.order.isEmpty ? nil : state.pending.removeValue(forKey: state.order.removeFirst())
         }

@@ -20,8 +20,8 @@ struct StatusText {
                 ("State", state(status)),
                 ("Source", source(status.price.state, at: now)),
                 ("Ticks", ticks(status)),
-                ("Judged", judged(status.ticks.judged)),
-                ("USDT", tether(status.tetherRate, at: now)),
+                ("Judged", validated(status.ticks.validated)),
+                ("USDT", tether(status.pegRate, at: now)),
                 ("Store", store(status.store, at: now)),
                 ("Clients", clients(status.clients)),
                 ("Limits hit", limits(status.clients.limits)),
@@ -57,11 +57,11 @@ struct StatusText {
         return text
     }
 
-    private func judged(_ judged: JudgedTicks) -> String {
-        "\(judged.confirmed) confirmed, \(judged.unconfirmed) unconfirmed, \(judged.withheld) withheld"
+    private func validated(_ validated: ValidatedTicks) -> String {
+        "\(validated.confirmed) confirmed, \(validated.unconfirmed) unconfirmed, \(validated.withheld) withheld"
     }
 
-    private func tether(_ rate: TetherRate?, at now: ObservationTime) -> String {
+    private func tether(_ rate: PegRate?, at now: ObservationTime) -> String {
         guard let rate else { return "not measured yet" }
         let age = Table.text(.milliseconds(max(0, now.boottime - rate.measuredBoottime)))
         return "\(rate.value) USD, by \(rate.sources.joined(separator: ", ")) \(age) ago"

@@ -14,14 +14,16 @@ package struct StatusMessage: Sendable, Hashable {
         /// Ticks that did not start in time.
         package var skipped: Int64
         /// The results of the ticks that needed more than one source's judgement.
-        package var judged: JudgedTicks
+        package var validated: ValidatedTicks
 
-        package init(interval: Int64, done: Int64, failed: Int64, skipped: Int64, judged: JudgedTicks = JudgedTicks()) {
+        package init(
+            interval: Int64, done: Int64, failed: Int64, skipped: Int64, validated: ValidatedTicks = ValidatedTicks()
+        ) {
             self.interval = interval
             self.done = done
             self.failed = failed
             self.skipped = skipped
-            self.judged = judged
+            self.validated = validated
         }
     }
 
@@ -96,7 +98,7 @@ package struct StatusMessage: Sendable, Hashable {
     /// The ticks since the start.
     package var ticks: Ticks
     /// The rate of USDT; `nil` before the first measurement.
-    package var tetherRate: TetherRate?
+    package var pegRate: PegRate?
     /// Where the last price is stored.
     package var store: Store
     /// The clients and their limits.
@@ -106,7 +108,7 @@ package struct StatusMessage: Sendable, Hashable {
 
     package init(
         version: String, pid: Int64, uptime: Int64, price: StateMessage, since: Timestamp, ticking: Ticking,
-        ticks: Ticks, tetherRate: TetherRate? = nil, store: Store, clients: Clients, elsewhere: [String] = []
+        ticks: Ticks, pegRate: PegRate? = nil, store: Store, clients: Clients, elsewhere: [String] = []
     ) {
         self.version = version
         self.pid = pid
@@ -115,7 +117,7 @@ package struct StatusMessage: Sendable, Hashable {
         self.since = since
         self.ticking = ticking
         self.ticks = ticks
-        self.tetherRate = tetherRate
+        self.pegRate = pegRate
         self.store = store
         self.clients = clients
         self.elsewhere = elsewhere
@@ -132,10 +134,10 @@ package struct StatusMessage: Sendable, Hashable {
             "ticking": .string(ticking.rawValue),
             "ticks": .object([
                 "intervalMs": .integer(ticks.interval), "done": .integer(ticks.done), "failed": .integer(ticks.failed),
-                "skipped": .integer(ticks.skipped), "confirmed": .integer(ticks.judged.confirmed),
-                "unconfirmed": .integer(ticks.judged.unconfirmed), "withheld": .integer(ticks.judged.withheld),
+                "skipped": .integer(ticks.skipped), "confirmed": .integer(ticks.validated.confirmed),
+                "unconfirmed": .integer(ticks.validated.unconfirmed), "withheld": .integer(ticks.validated.withheld),
             ]),
-            "tetherRate": tetherRate.map { .object($0.json) } ?? .null,
+            "tetherRate": pegRate.map { .object($0.json) } ?? .null,
             "store": .object([
                 "runtimeDirectory": .string(store.runtimeDirectory), "stateDirectory": .string(store.stateDirectory),
                 "syncedAt": .optional(store.synced?.milliseconds), "failure": .optional(store.failure),
@@ -156,8 +158,8 @@ package struct StatusMessage: Sendable, Hashable {
     /// - Throws: ``JSONFieldError`` if a field is missing or of the wrong type.
     package init(json: JSONValue) throws(JSONFieldError) {
         let (ticks, store) = (try json.required("ticks", \.objectValue), try json.required("store", \.objectValue))
-        let rate: TetherRate? =
-            if let object = try json.optional("tetherRate", \.objectValue) { try TetherRate(json: object) } else { nil }
+        let rate: PegRate? =
+            if let object = try json.optional("tetherRate", \.objectValue) { try PegRate(json: object) } else { nil }
         let clients = try json.required("clients", \.objectValue)
         self.init(
             version: try json.required("version", \.stringValue),
@@ -170,11 +172,11 @@ package struct StatusMessage: Sendable, Hashable {
                 interval: try ticks.required("intervalMs", \.millisecondsValue),
                 done: try ticks.required("done", \.integerValue), failed: try ticks.required("failed", \.integerValue),
                 skipped: try ticks.required("skipped", \.integerValue),
-                judged: JudgedTicks(
+                validated: ValidatedTicks(
                     confirmed: try ticks.optional("confirmed", \.integerValue) ?? 0,
                     unconfirmed: try ticks.optional("unconfirmed", \.integerValue) ?? 0,
                     withheld: try ticks.optional("withheld", \.integerValue) ?? 0)),
-            tetherRate: rate,
+            pegRate: rate,
             store: Store(
                 runtimeDirectory: try store.required("runtimeDirectory", \.stringValue),
                 stateDirectory: try store.required("stateDirectory", \.stringValue),

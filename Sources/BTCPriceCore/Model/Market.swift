@@ -1,45 +1,50 @@
-/// The treatment of markets that quote bitcoin in USDT, which is not the dollar.
-package enum TetherPolicy: String, Sendable, Hashable, CaseIterable {
-    /// Show their price unchanged, with a warning while USDT is off its peg. The default.
-    case warn
-    /// Multiply their price by the measured USDT/USD rate.
-    case convert
-    /// Skip them while USDT is off its peg.
-    case refuse
-}
+/// A pair on a venue: `kraken BTC/USD`.
+package struct Market: Sendable, Hashable, CustomStringConvertible {
+    /// The name of the venue, in lower-case letters: `kraken`.
+    package let venue: String
+    /// The pair, as `<base>/<quote>`: `BTC/USD`, `BTC/USDT`.
+    package let pair: String
 
-/// How the price is determined.
-package enum PriceMode: String, Sendable, Hashable, CaseIterable {
-    /// From the first source that has a price. The default.
-    case primary
-    /// As the median of all sources that can be requested.
-    case median
-}
-
-/// The configurable rules of judgement.
-package struct JudgementRules: Sendable, Hashable {
-    /// How the price is determined.
-    package var mode: PriceMode
-    /// In median mode, the number of sources that must agree; at least 1.
-    package var quorum: Int
-    /// The treatment of USDT markets.
-    package var tether: TetherPolicy
-
-    package init(mode: PriceMode = .primary, quorum: Int = 3, tether: TetherPolicy = .warn) {
-        self.mode = mode
-        self.quorum = quorum
-        self.tether = tether
+    package init(_ venue: String, _ pair: String) {
+        self.venue = venue
+        self.pair = pair
     }
+
+    package func hash(into hasher: inout Hasher) {
+        // A venue has few pairs.
+        hasher.combine(venue)
+    }
+
+    /// Whether it quotes in USDT, which is not the dollar.
+    package var isInTether: Bool { pair.hasSuffix("/USDT") }
+
+    /// The pair that states the value of USDT in dollars.
+    package static let pegPair = "USDT/USD"
+
+    package var description: String { "\(venue) \(pair)" }
 }
 
-extension PriceQuote {
-    /// Whether it was read from a market that quotes in USDT.
-    var isInTether: Bool { PriceSource.isInTether(market: market) }
-}
+/// The position of a price in its market's own history. Either part may be missing: Binance's ticker has neither.
+package struct FeedPosition: Sendable, Hashable {
+    /// The venue's own time of the price.
+    package let time: Timestamp?
+    /// The venue's number of the trade that set the price.
+    package let sequence: Int64?
 
-extension PriceSource {
-    /// Whether it quotes in USDT.
-    package var isInTether: Bool { Self.isInTether(market: market) }
+    package init(time: Timestamp? = nil, sequence: Int64? = nil) {
+        self.time = time
+        self.sequence = sequence
+    }
 
-    static func isInTether(market: String) -> Bool { market.hasSuffix("/USDT") }
+    /// Whether the venue sent neither part.
+    package var isEmpty: Bool { time == nil && sequence == nil }
+
+    /// Whether this position is before `other`.
+    ///
+    /// Compares times if both have one: a venue may restart its trade numbers, but its time continues.
+    func isBefore(_ other: FeedPosition) -> Bool {
+        if let mine = time, let theirs = other.time { return mine < theirs }
+        if let mine = sequence, let theirs = other.sequence { return mine < theirs }
+        return false
+    }
 }

@@ -38,6 +38,8 @@ package struct PriceState: Sendable, Hashable {
     package var consensus: Consensus?
     /// The conversion of ``quote`` to dollars, if it was read in USDT.
     package var conversion: Conversion?
+    /// How sure ``quote`` is; `nil` if only one market is known.
+    package var uncertainty: Uncertainty?
     /// Until when the state is fresh, `CLOCK_BOOTTIME` in milliseconds; `nil` if it is not fresh.
     package var freshUntil: Int64?
 
@@ -47,7 +49,7 @@ package struct PriceState: Sendable, Hashable {
     package init(
         tick: Int64, freshness: Freshness, quote: PriceQuote?, observedBoottime: Int64?,
         confirmation: Confirmation?, failure: String?, warning: String? = nil, consensus: Consensus? = nil,
-        conversion: Conversion? = nil, freshUntil: Int64? = nil
+        conversion: Conversion? = nil, uncertainty: Uncertainty? = nil, freshUntil: Int64? = nil
     ) {
         self.tick = tick
         self.freshness = freshness
@@ -58,6 +60,7 @@ package struct PriceState: Sendable, Hashable {
         self.warning = warning
         self.consensus = consensus
         self.conversion = conversion
+        self.uncertainty = uncertainty
         self.freshUntil = freshUntil
     }
 
@@ -83,7 +86,7 @@ package struct PriceState: Sendable, Hashable {
     ///
     /// This prevents a stuck ticker from showing an old price as current.
     /// - Parameter boottime: `CLOCK_BOOTTIME` of the reply, milliseconds.
-    package func told(at boottime: Int64) -> PriceState {
+    package func aged(at boottime: Int64) -> PriceState {
         guard freshness == .fresh, let freshUntil, boottime > freshUntil else { return self }
         var aged = self
         aged.freshness = .stale

@@ -36,6 +36,21 @@ package struct ObservationTime: Sendable, Hashable {
     }
 }
 
+extension ObservationTime {
+    /// The wall-clock time of another moment of this boot, by the wall clock as it is set now.
+    /// - Parameter boottime: That moment, `CLOCK_BOOTTIME` in milliseconds.
+    package func wallTime(of boottime: Int64) -> Timestamp {
+        Timestamp(milliseconds: wall.milliseconds - (self.boottime - boottime))
+    }
+
+    /// The moment that is `duration` later, on both clocks.
+    func advanced(by duration: Duration) -> ObservationTime {
+        let milliseconds = duration.wholeMilliseconds
+        return ObservationTime(
+            wall: Timestamp(milliseconds: wall.milliseconds + milliseconds), boottime: boottime + milliseconds)
+    }
+}
+
 /// Reads both clocks at once. Injected, so that tests can set the time.
 package typealias TimeSource = @Sendable () -> ObservationTime
 
@@ -48,5 +63,13 @@ extension ObservationTime {
         return ObservationTime(
             wall: Timestamp(milliseconds: Int64(wall.tv_sec) * 1000 + Int64(wall.tv_nsec) / 1_000_000),
             boottime: clock.systemEpoch.duration(to: clock.now).wholeMilliseconds)
+    }
+}
+
+extension Duration {
+    /// The duration in milliseconds, rounded down.
+    package var wholeMilliseconds: Int64 {
+        // `components` would take three times as long.
+        Int64(clamping: attoseconds / 1_000_000_000_000_000)
     }
 }

@@ -29,15 +29,40 @@ package struct Skipped: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// All sources in their order with their health, and the rules for selecting them: a pure value.
+/// The properties of a source: a market that is requested at an address.
+package struct SourceDescription: Sendable, Hashable {
+    package let venue: Venue
+    package let market: Market
+    /// Other markets whose prices come with the same response.
+    package let companions: [Market]
+    /// The base address of its requests.
+    package let address: String
+
+    package init(venue: Venue, market: Market, companions: [Market] = [], address: String) {
+        self.venue = venue
+        self.market = market
+        self.companions = companions
+        self.address = address
+    }
+
+    /// Its name in the configuration, in quotes and in the journal.
+    package var name: String { venue.name }
+}
+
+/// All sources in their order, with the health of their markets and venues, and the rules for which may be requested: a pure value.
 package struct SourceRegistry: Sendable {
     /// A configured source.
     package struct Entry: Sendable {
-        /// Its fixed properties.
-        package let source: PriceSource
-        /// The base address of its requests.
-        package let address: String
-        package fileprivate(set) var health: SourceHealth
+        package let source: SourceDescription
+        fileprivate let venue: Int
+        package fileprivate(set) var health = MarketHealth()
+    }
+
+    private struct VenueEntry: Sendable {
+        let name: String
+        /// Another address is another host.
+        let address: String
+        var health: VenueHealth
     }
 
     /// The sources to request and those to skip.
@@ -55,19 +80,29 @@ package struct SourceRegistry: Sendable {
 
     /// The sources in the order of the configuration.
     package private(set) var entries: [Entry]
+    private var venues: [VenueEntry] = []
     private let interval: Duration
     /// Whether markets that quote in USDT are not requested for a price.
-    var passesOverTether = false
-    /// The cooldowns of sources that are not configured now, or have another address. They apply again if that changes.
+    var skipsTether = false
+    /// The cooldowns of venues that are not configured now, or have another address. They apply again if that changes.
     private var unused: [String: KeptCooldown] = [:]
 
     /// - Parameters:
-    ///   - sources: The sources with their addresses, the primary first.
+    ///   - sources: The sources, the primary first.
     ///   - interval: The interval of the ticks.
-    init(_ sources: [(source: PriceSource, address: String)], interval: Duration) {
-        entries = sources.map { source, address in
-            Entry(source: source, address: address, health: SourceHealth(limits: source.allLimits))
+    init(_ sources: [SourceDescription], interval: Duration) {
+        var venues: [VenueEntry] = []
+        entries = sources.map { source in
+            let known = venues.firstIndex { $0.name == source.venue.name && $0.address == source.address }
+            if known == nil {
+                venues.append(
+                    VenueEntry(
+                        name: source.venue.name, address: source.address,
+                        health: VenueHealth(limits: source.venue.allLimits)))
+            }
+            return Entry(source: source, venue: known ?? venues.count - 1)
         }
+        self.venues = venues
         self.interval = interval
     }
 
@@ -79,16 +114,42 @@ package struct SourceRegistry: Sendable {
         // Keeps the cooldowns of removed sources: they may be configured again before those end.
         resume(previous.cooldowns(at: now), at: now)
         for index in entries.indices {
-            if let same = previous.index(of: entries[index].source.name, at: entries[index].address) {
+            if let same = previous.index(of: entries[index].source.market, at: entries[index].source.address) {
                 entries[index].health = previous.entries[same].health
+            }
+        }
+        for index in venues.indices {
+            if let same = previous.venue(venues[index].name, at: venues[index].address) {
+                venues[index].health = previous.venues[same].health
             }
         }
     }
 
-    /// The index of a source with this address; `nil` if there is none. Another address is another host.
-    func index(of name: String, at address: String) -> Int? {
-        entries.firstIndex { $0.source.name == name && $0.address == address }
+    /// The index of a market at this address; `nil` if there is none.
+    func index(of market: Market, at address: String) -> Int? {
+        entries.firstIndex { $0.source.market == market && $0.source.address == address }
     }
+
+    private func venue(_ name: String, at address: String) -> Int? {
+        venues.firstIndex { $0.name == name && $0.address == address }
+    }
+
+    private func health(_ index: Int) -> VenueHealth { venues[entries[index].venue].health }
+
+    private func breaker(_ index: Int, at boottime: Int64) -> CircuitBreaker.State {
+        entries[index].health.breaker.state(at: boottime, health(index).breaker)
+    }
+
+    /// The cooldown of a source: its venue's, otherwise its market's. It may have ended, if no request has succeeded since.
+    package func cooldown(_ index: Int) -> SourceCooldown? {
+        health(index).breaker.cooldown ?? entries[index].health.breaker.cooldown
+    }
+
+    /// Whether a source has a cooldown.
+    package func isCoolingDown(_ index: Int, at boottime: Int64) -> Bool { breaker(index, at: boottime) == .open }
+
+    /// The minimum time between two requests for a source.
+    package func pace(_ index: Int) -> Duration { health(index).pace }
 
     /// The sources that `requester` may request now.
     ///
@@ -97,36 +158,37 @@ package struct SourceRegistry: Sendable {
     /// - Next, for a tick that would fail otherwise, come sources with a cooldown because of failures: this detects at once that the
     ///   network is back. A rate-limited source is never requested before its cooldown ends.
     /// - A client does not get another source's price because it requests too often.
-    func plan(_ requester: Requester, excluding excluded: Set<String> = [], at boottime: Int64) -> Plan {
+    /// - Parameter markets: The sources in question; `nil` for all.
+    func plan(_ requester: Requester, among markets: Set<Market>? = nil, at boottime: Int64) -> Plan {
         var plan = Plan()
+        let candidates = entries.indices.filter { markets?.contains(entries[$0].source.market) ?? true }
         if requester == .observer {
-            plan.order = observerChoice(excluding: excluded, at: boottime).map { [$0] } ?? []
+            plan.order = observerChoice(of: candidates, at: boottime).map { [$0] } ?? []
             return plan
         }
-        let wanted = entries.indices.filter { !excluded.contains(entries[$0].source.name) && !isOffPeg($0) }
+        let wanted = candidates.filter { !isOffPeg($0) }
         let ranked = wanted.filter { !isSlow($0) } + wanted.filter(isSlow)
-        let isClosed = { (index: Int) in entries[index].health.breaker(at: boottime) == .closed }
+        let isClosed = { (index: Int) in breaker(index, at: boottime) == .closed }
         add(ranked.filter(isClosed), requester, boottime, to: &plan)
         if requester == .tick || (plan.order.isEmpty && plan.skipped.isEmpty) {
-            let resting = ranked.filter { !isClosed($0) && !entries[$0].health.isBound(at: boottime) }
-            add(resting, requester, boottime, to: &plan)
-            plan.lastResort = Set(resting)
+            let coolingDown = ranked.filter { !isClosed($0) && !health($0).isBound(at: boottime) }
+            add(coolingDown, requester, boottime, to: &plan)
+            plan.lastResort = Set(coolingDown)
         }
         if requester == .tick || plan.order.isEmpty, !ranked.contains(where: isClosed) {
-            let refusing = ranked.filter { entries[$0].health.mayProbeRefusal(at: boottime) }
+            let refusing = ranked.filter { health($0).mayProbeRefusal(at: boottime) }
             add(refusing, requester, boottime, to: &plan)
             plan.lastResort.formUnion(refusing)
         }
-        for index in entries.indices where isOffPeg(index) {
+        for index in candidates where isOffPeg(index) {
             plan.skipped.append(Skipped(source: entries[index].source.name, reason: .offPeg))
         }
-        for entry in entries
-        where entry.health.breaker(at: boottime) == .open && !excluded.contains(entry.source.name) {
-            guard let cooldown = entry.health.cooldown,
-                !plan.order.contains(where: { entries[$0].source == entry.source }),
-                !plan.skipped.contains(where: { $0.source == entry.source.name })
+        for index in candidates where isCoolingDown(index, at: boottime) {
+            let name = entries[index].source.name
+            guard let cooldown = cooldown(index), !plan.order.contains(index),
+                !plan.skipped.contains(where: { $0.source == name })
             else { continue }
-            plan.skipped.append(Skipped(source: entry.source.name, reason: .cooldown(cooldown)))
+            plan.skipped.append(Skipped(source: name, reason: .cooldown(cooldown)))
         }
         return plan
     }
@@ -134,7 +196,7 @@ package struct SourceRegistry: Sendable {
     /// Adds the sources whose limits allow a request.
     private func add(_ indices: [Int], _ requester: Requester, _ boottime: Int64, to plan: inout Plan) {
         for index in indices {
-            if entries[index].health.isWithinLimits(requester, at: boottime) {
+            if health(index).isWithinLimits(requester, at: boottime) {
                 plan.order.append(index)
             } else {
                 plan.skipped.append(Skipped(source: entries[index].source.name, reason: .limit))
@@ -145,27 +207,28 @@ package struct SourceRegistry: Sendable {
 
     /// Counts a request if the limits still allow it; `false` if they do not.
     mutating func take(_ index: Int, _ requester: Requester, at boottime: Int64) -> Bool {
-        guard entries[index].health.isWithinLimits(requester, at: boottime) else { return false }
-        entries[index].health.asked(at: boottime)
+        guard health(index).isWithinLimits(requester, at: boottime) else { return false }
+        venues[entries[index].venue].health.requested(at: boottime)
         return true
     }
 
     /// Records the end of a request.
     /// - Returns: The cooldown that it started, if any.
     mutating func ended(
-        _ index: Int, _ outcome: SourceHealth.Outcome, latency: Duration, at now: ObservationTime,
+        _ index: Int, _ outcome: MarketHealth.Outcome, latency: Duration, at now: ObservationTime,
         jitter: @autoclosure () -> Double
     ) -> SourceCooldown? {
-        entries[index].health.ended(outcome, latency: latency, at: now, jitter: jitter())
+        entries[index].health.ended(
+            outcome, latency: latency, at: now, venue: &venues[entries[index].venue].health, jitter: jitter())
     }
 
     /// Records a price that is not believed.
     /// - Returns: The cooldown that it started, if any.
-    mutating func distrust(
+    mutating func reject(
         _ name: String, _ error: PriceLoadingError, at now: ObservationTime, jitter: @autoclosure () -> Double
     ) -> SourceCooldown? {
         guard let index = entries.firstIndex(where: { $0.source.name == name }) else { return nil }
-        return entries[index].health.distrusted(error, at: now, jitter: jitter())
+        return entries[index].health.rejected(error, at: now, jitter: jitter())
     }
 
     /// Records a price that does not fit the others'. The source is still requested.
@@ -180,11 +243,14 @@ package struct SourceRegistry: Sendable {
     mutating func retry(_ name: String?, at boottime: Int64) -> (retried: [String], kept: [Skipped]) {
         var (retried, kept): ([String], [Skipped]) = ([], [])
         for index in entries.indices where name == nil || entries[index].source.name == name {
-            let (source, cooldown) = (entries[index].source.name, entries[index].health.cooldown)
-            switch entries[index].health.retry(at: boottime) {
-            case true: retried.append(source)
-            case false: if let cooldown { kept.append(Skipped(source: source, reason: .cooldown(cooldown))) }
-            case nil: break
+            guard isCoolingDown(index, at: boottime), let cooldown = cooldown(index) else { continue }
+            let source = entries[index].source.name
+            if case .rateLimited = cooldown.reason {
+                kept.append(Skipped(source: source, reason: .cooldown(cooldown)))
+            } else {
+                entries[index].health.retry()
+                venues[entries[index].venue].health.breaker.reset()
+                retried.append(source)
             }
         }
         return (retried, kept)
@@ -193,50 +259,99 @@ package struct SourceRegistry: Sendable {
     /// Continues the cooldowns of an earlier run, each at its own address.
     mutating func resume(_ cooldowns: [String: KeptCooldown], at now: ObservationTime) {
         for (name, kept) in cooldowns {
-            if let index = index(of: name, at: kept.address) {
-                entries[index].health.resume(kept, at: now)
+            if let index = venue(name, at: kept.address) {
+                venues[index].health.breaker.resume(kept, at: now)
             } else {
                 unused[name] = kept
             }
         }
     }
 
-    /// The cooldowns that a restart must not shorten.
+    /// The cooldowns that a restart must not shorten, by the venue's name.
     func cooldowns(at now: ObservationTime) -> [String: KeptCooldown] {
         var cooldowns = unused.filter { $0.value.remaining(at: now) > .zero }
-        for entry in entries where entry.health.isBound(at: now.boottime) {
-            guard let cooldown = entry.health.cooldown else { continue }
-            cooldowns[entry.source.name] = KeptCooldown(
-                address: entry.address, cooldown: cooldown.dated(by: now), isOfThisBoot: true)
+        for venue in venues where venue.health.isBound(at: now.boottime) {
+            guard let cooldown = venue.health.breaker.cooldown else { continue }
+            cooldowns[venue.name] = KeptCooldown(
+                address: venue.address, cooldown: cooldown.dated(by: now), isOfThisBoot: true)
         }
         return cooldowns
     }
 
-    /// The sources whose limits don't allow a request at every tick.
-    package var slow: [Entry] { entries.indices.filter(isSlow).map { entries[$0] } }
+    func isOffPeg(_ index: Int) -> Bool { skipsTether && entries[index].source.market.isInTether }
 
-    func isOffPeg(_ index: Int) -> Bool {
-        passesOverTether && entries[index].source.isInTether
-    }
-
-    func isSlow(_ index: Int) -> Bool {
-        entries[index].health.pace > interval
-    }
+    /// Whether its limits don't allow a request at every tick.
+    package func isSlow(_ index: Int) -> Bool { pace(index) > interval }
 
     /// The source for the observer: one whose cooldown has ended, otherwise the one with the oldest request.
-    private func observerChoice(excluding excluded: Set<String>, at boottime: Int64) -> Int? {
-        let candidates = entries.indices.filter { index in
-            let health = entries[index].health
-            if excluded.contains(entries[index].source.name) { return false }
-            let isProbe = health.breaker(at: boottime) == .halfOpen
+    private func observerChoice(of indices: [Int], at boottime: Int64) -> Int? {
+        let candidates = indices.filter { index in
+            let state = breaker(index, at: boottime)
             // At long intervals the ticks request their sources rarely. The observer still leaves them to the ticks.
-            let alone = isProbe ? Self.observerLeavesAlone.probed : max(Self.observerLeavesAlone.well, interval * 2)
-            return health.breaker(at: boottime) != .open && health.isWithinLimits(.observer, at: boottime)
-                && health.lastAsked ?? .min <= boottime - alone.wholeMilliseconds
+            let alone =
+                state == .halfOpen
+                ? Self.observerLeavesAlone.probed : max(Self.observerLeavesAlone.well, interval * 2)
+            return state != .open && health(index).isWithinLimits(.observer, at: boottime)
+                && health(index).lastRequest ?? .min <= boottime - alone.wholeMilliseconds
         }
-        let probes = candidates.filter { entries[$0].health.breaker(at: boottime) == .halfOpen }
+        let probes = candidates.filter { breaker($0, at: boottime) == .halfOpen }
         return (probes.isEmpty ? candidates : probes).min { first, second in
-            entries[first].health.lastAsked ?? .min < entries[second].health.lastAsked ?? .min
+            health(first).lastRequest ?? .min < health(second).lastRequest ?? .min
         }
+    }
+}
+
+// MARK: - Reports
+
+extension SourceRegistry {
+    /// The reports of all sources.
+    /// - Parameters:
+    ///   - now: The current time.
+    ///   - verdicts: What the last decision said of each market.
+    package func reports(at now: ObservationTime, _ verdicts: [Market: MarketVerdict]) -> [SourceReport] {
+        entries.indices.map { index in
+            let (source, health, venue) = (entries[index].source, entries[index].health, health(index))
+            let verdict = verdicts[source.market]
+            return SourceReport(
+                name: source.name, order: Int64(index + 1), market: source.market.pair, address: source.address,
+                use: use(of: index, at: now.boottime, isShown: verdict == .used), verdict: verdict,
+                lastSuccess: health.lastSuccess.map { now.wallTime(of: $0.boottime) },
+                lastFailure: health.lastFailure.map { failure in
+                    SourceReport.Failure(
+                        at: now.wallTime(of: failure.at.boottime), kind: failure.error.kind,
+                        reason: failure.error.description)
+                },
+                latency: SourceReport.Latency(health.latencies),
+                cooldownUntil: isCoolingDown(index, at: now.boottime)
+                    ? cooldown(index).map { now.wallTime(of: $0.until.boottime) } : nil,
+                requests: venue.requests,
+                limits: venue.tallies.prefix(source.venue.limits.count).map { tally in
+                    SourceReport.Limit(
+                        requests: Int64(tally.limit.requests), period: tally.limit.period.wholeMilliseconds,
+                        made: Int64(tally.count(at: now.boottime)))
+                })
+        }
+    }
+
+    private func use(of index: Int, at boottime: Int64, isShown: Bool) -> SourceReport.Use {
+        switch breaker(index, at: boottime) {
+        case .open:
+            switch cooldown(index)?.reason.category {
+            case .rateLimited: return .limited
+            case .refused: return .refused
+            default: return .resting
+            }
+        case .halfOpen: return .probing
+        case .closed: break
+        }
+        if isOffPeg(index) { return .offPeg }
+        let health = entries[index].health
+        if let failure = health.lastFailure, failure.at.boottime >= health.lastSuccess?.boottime ?? .min {
+            return .failing
+        }
+        if isShown { return .current }
+        if health.lastSuccess == nil { return .untried }
+        if !self.health(index).isWithinLimits(.tick, at: boottime) { return .full }
+        return isSlow(index) ? .slow : .ready
     }
 }

@@ -105,6 +105,8 @@ package struct SourceReport: Sendable, Hashable {
     package var address: String
     /// Whether it is used, and why.
     package var use: Use
+    /// What the last decision said of its price; `nil` if it said nothing.
+    package var verdict: MarketVerdict?
     /// When it last gave a price.
     package var lastSuccess: Timestamp?
     /// The price at ``lastSuccess``.
@@ -123,8 +125,9 @@ package struct SourceReport: Sendable, Hashable {
     package var limits: [Limit]
 
     package init(
-        name: String, order: Int64, market: String, address: String, use: Use, lastSuccess: Timestamp? = nil,
-        lastFailure: Failure? = nil, latency: Latency? = nil, cooldownUntil: Timestamp? = nil, requests: Int64 = 0,
+        name: String, order: Int64, market: String, address: String, use: Use, verdict: MarketVerdict? = nil,
+        lastSuccess: Timestamp? = nil, lastFailure: Failure? = nil, latency: Latency? = nil,
+        cooldownUntil: Timestamp? = nil, requests: Int64 = 0,
         limits: [Limit] = []
     ) {
         self.name = name
@@ -132,6 +135,7 @@ package struct SourceReport: Sendable, Hashable {
         self.market = market
         self.address = address
         self.use = use
+        self.verdict = verdict
         self.lastSuccess = lastSuccess
         self.lastFailure = lastFailure
         self.latency = latency
@@ -141,81 +145,21 @@ package struct SourceReport: Sendable, Hashable {
     }
 
     /// The report of a configured source that can't be requested because it needs a key.
-    package init(withoutKey source: PriceSource, address: String, order: Int64) {
+    package init(withoutKey source: SourceDescription, order: Int64) {
         self.init(
-            name: source.name, order: order, market: source.market, address: address, use: .noKey,
-            limits: source.limits.map {
+            name: source.name, order: order, market: source.market.pair, address: source.address, use: .noKey,
+            limits: source.venue.limits.map {
                 Limit(requests: Int64($0.requests), period: $0.period.wholeMilliseconds, made: 0)
             })
     }
 }
 
-extension SourceRegistry {
-    /// The reports of all sources.
-    /// - Parameters:
-    ///   - now: The current time.
-    ///   - shown: The sources of the price that is shown as current.
-    package func reports(at now: ObservationTime, shown: Set<String>) -> [SourceReport] {
-        entries.indices.map { index in
-            let (source, health) = (entries[index].source, entries[index].health)
-            let isOpen = health.breaker(at: now.boottime) == .open
-            return SourceReport(
-                name: source.name, order: Int64(index + 1), market: source.market, address: entries[index].address,
-                use: use(of: index, at: now.boottime, shown: shown),
-                lastSuccess: health.lastSuccess.map { now.wallTime(of: $0.boottime) },
-                lastFailure: health.lastFailure.map { failure in
-                    SourceReport.Failure(
-                        at: now.wallTime(of: failure.at.boottime), kind: failure.error.kind,
-                        reason: failure.error.description)
-                },
-                latency: SourceReport.Latency(health.latencies),
-                cooldownUntil: isOpen ? health.cooldown.map { now.wallTime(of: $0.until.boottime) } : nil,
-                requests: health.requests,
-                limits: health.tallies.prefix(source.limits.count).map { tally in
-                    SourceReport.Limit(
-                        requests: Int64(tally.limit.requests), period: tally.limit.period.wholeMilliseconds,
-                        made: Int64(tally.count(at: now.boottime)))
-                })
-        }
-    }
-
-    private func use(of index: Int, at boottime: Int64, shown: Set<String>) -> SourceReport.Use {
-        let health = entries[index].health
-        switch health.breaker(at: boottime) {
-        case .open:
-            switch health.cooldown?.reason.category {
-            case .rateLimited: return .limited
-            case .refused: return .refused
-            default: return .resting
-            }
-        case .halfOpen: return .probing
-        case .closed: break
-        }
-        if isOffPeg(index) { return .offPeg }
-        if let failure = health.lastFailure, failure.at.boottime >= health.lastSuccess?.boottime ?? .min {
-            return .failing
-        }
-        if shown.contains(entries[index].source.name) { return .current }
-        if health.lastSuccess == nil { return .untried }
-        if !health.isWithinLimits(.tick, at: boottime) { return .full }
-        return isSlow(index) ? .slow : .ready
-    }
-}
-
 extension SourceReport.Latency {
-    fileprivate init?(_ window: LatencyWindow) {
+    init?(_ window: LatencyWindow) {
         guard let half = window.percentile(50), let most = window.percentile(90), let all = window.percentile(99)
         else { return nil }
         self.init(
             p50: half.wholeMilliseconds, p90: most.wholeMilliseconds, p99: all.wholeMilliseconds,
             answers: Int64(window.count))
-    }
-}
-
-extension ObservationTime {
-    /// The wall-clock time of another moment of this boot, by the wall clock as it is set now.
-    /// - Parameter boottime: That moment, `CLOCK_BOOTTIME` in milliseconds.
-    package func wallTime(of boottime: Int64) -> Timestamp {
-        Timestamp(milliseconds: wall.milliseconds - (self.boottime - boottime))
     }
 }

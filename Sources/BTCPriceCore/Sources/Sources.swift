@@ -12,24 +12,21 @@ package final class Sources: Sendable {
     private let state: Mutex<State>
     private let now: TimeSource
     private let jitter: @Sendable () -> Double
-    /// The venues' clocks in relation to ours.
-    let clocks: VenueClocks
 
     /// - Parameters:
-    ///   - sources: The sources with their base addresses, the primary first.
+    ///   - sources: The sources, the primary first.
     ///   - interval: The interval of the ticks.
     ///   - now: Reads the clocks.
     ///   - jitter: Returns a random number from 0 to 1 at each call.
     ///   - previous: The sources that these replace. A source with the same address keeps its health, and requests in progress
     ///     report their result to the new sources.
     package init(
-        _ sources: [(source: PriceSource, address: String)], interval: Duration, now: @escaping TimeSource,
+        _ sources: [SourceDescription], interval: Duration, now: @escaping TimeSource,
         jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) }, after previous: Sources? = nil
     ) {
         state = Mutex(State(registry: SourceRegistry(sources, interval: interval)))
         self.now = now
         self.jitter = jitter
-        clocks = previous?.clocks ?? VenueClocks()
         let present = now()
         // In one step: requests that end after it report to the new sources.
         previous?.state.withLock { previous in
@@ -40,11 +37,6 @@ package final class Sources: Sendable {
 
     /// All sources in their current state.
     package var registry: SourceRegistry { state.withLock { $0.registry } }
-
-    /// The names of the sources whose responses don't contain the value of USDT.
-    var withoutTetherRate: Set<String> {
-        Set(registry.entries.map(\.source).filter { !$0.tells.contains(.tetherRate) }.map(\.name))
-    }
 
     /// Continues the cooldowns of an earlier run.
     package func resume(_ cooldowns: [String: KeptCooldown]) {
@@ -77,21 +69,21 @@ package final class Sources: Sendable {
         }
     }
 
-    func plan(_ requester: Requester, excluding excluded: Set<String> = []) -> SourceRegistry.Plan {
+    func plan(_ requester: Requester, among markets: Set<Market>? = nil) -> SourceRegistry.Plan {
         let boottime = now().boottime
-        return state.withLock { $0.registry.plan(requester, excluding: excluded, at: boottime) }
+        return state.withLock { $0.registry.plan(requester, among: markets, at: boottime) }
     }
 
     /// Sets whether USDT markets are skipped. The observer still requests them.
-    func passOverTether(_ isOffPeg: Bool) {
-        state.withLock { $0.registry.passesOverTether = isOffPeg }
+    func skipTether(_ isOffPeg: Bool) {
+        state.withLock { $0.registry.skipsTether = isOffPeg }
     }
 
     /// Records a price that is not believed. The source gets a cooldown even if its requests succeed.
     /// - Returns: The cooldown that it started, if any.
-    func distrust(_ name: String, _ error: PriceLoadingError) -> SourceCooldown? {
+    func reject(_ name: String, _ error: PriceLoadingError) -> SourceCooldown? {
         let present = now()
-        return state.withLock { $0.registry.distrust(name, error, at: present, jitter: jitter()) }
+        return state.withLock { $0.registry.reject(name, error, at: present, jitter: jitter()) }
     }
 
     /// Records a price that does not fit the others'.
@@ -107,7 +99,7 @@ package final class Sources: Sendable {
 
     /// Records the end of a request.
     /// - Returns: The cooldown that it started, if any.
-    func ended(_ index: Int, _ outcome: SourceHealth.Outcome, latency: Duration) -> SourceCooldown? {
+    func ended(_ index: Int, _ outcome: MarketHealth.Outcome, latency: Duration) -> SourceCooldown? {
         let present = now()
         let (cooldown, successor, entry) = state.withLock { state in
             let entry = state.registry.entries[index]
@@ -117,7 +109,7 @@ package final class Sources: Sendable {
             return (cooldown, nil, entry)
         }
         guard let successor else { return cooldown }
-        let place = successor.registry.index(of: entry.source.name, at: entry.address)
+        let place = successor.registry.index(of: entry.source.market, at: entry.source.address)
         return place.flatMap { successor.ended($0, outcome, latency: latency) }
     }
 }

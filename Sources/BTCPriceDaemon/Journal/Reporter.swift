@@ -47,11 +47,11 @@ package final class Reporter: Sendable {
             say(
                 .outliers, "outliers", "Not counted, because far from the median of \(value) USD: \(names).",
                 ["source": "\(names)", "price": "\(value)"], detail: names)
-        case .tetherChanged(let rate) where rate.isOffPeg:
+        case .pegChanged(let rate) where rate.isOffPeg:
             say(
                 .tetherOffPeg, "off peg", "USDT is off its peg: \(rate.text). A price in USDT is no price in dollars.",
                 ["rate": "\(rate.value)"])
-        case .tetherChanged(let rate):
+        case .pegChanged(let rate):
             say(.tetherBack, "back at peg", "USDT is back at its peg: \(rate.text).", ["rate": "\(rate.value)"])
         case .saveFailed(let error):
             say(

@@ -3,7 +3,7 @@ import Synchronization
 import Systemd
 
 /// Updates `systemctl status` at every change of freshness or source, else every 10 s. It has no timer of its own.
-final class StatusLine: Sendable {
+final class StatusLine: StateSubscriber {
     private struct Last {
         var freshness: Freshness?
         var source: String?
@@ -14,11 +14,15 @@ final class StatusLine: Sendable {
     private let manager: ServiceManager
     private let last = Mutex(Last())
 
-    init(manager: ServiceManager) {
+    private let now: TimeSource
+
+    init(manager: ServiceManager, now: @escaping TimeSource) {
         self.manager = manager
+        self.now = now
     }
 
-    func show(_ state: PriceState, at boottime: Int64) {
+    func receive(_ published: PublishedState) {
+        let (state, boottime) = (published.state, now().boottime)
         let isDue = last.withLock { last in
             let isChange = last.freshness != state.freshness || last.source != state.quote?.source
             guard isChange || boottime - last.saidAt >= Self.period else { return false }

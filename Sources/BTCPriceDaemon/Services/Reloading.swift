@@ -14,7 +14,7 @@ struct Reloading: Sendable {
     let running: RunningSettings
     let client: ExchangeClient
     let credentials: Credentials
-    let keeper: PriceKeeper<TickClock>
+    let engine: PriceEngine<TickClock>
     let ticker: OneSecondTicker<TickClock>
     let control: TickControl<TickClock>
     let server: PriceServer
@@ -38,17 +38,17 @@ struct Reloading: Sendable {
         let old = running.value.settings
         // The steps that may fail come first, so that a failure changes nothing.
         let candidates = try ConfiguredSources(
-            settings, client: client, credentials: credentials, now: now, logger: logger)
+            settings, client: client, credentials: credentials, logger: logger)
         // The content of the file with trust anchors may have changed.
         if settings.clientSettings != old.clientSettings || settings.caFile != nil {
             try client.apply(settings.clientSettings)
         }
         let fetch = FetchWithFallback(
             candidates: candidates.asked, interval: settings.interval, now: now, clock: clock,
-            after: await keeper.sources)
+            after: await engine.sources)
         ConfiguredSources.describe(fetch.sources, at: now().boottime, logger: logger)
         candidates.describe(settings.rules, logger: logger)
-        await keeper.apply(
+        await engine.apply(
             fetch, interval: settings.interval, budget: settings.budget, rules: settings.rules)
         // Before the ticker: the watchdog must allow the longer silence.
         running.value = RunningSettings.Value(settings: settings, unusable: candidates.unusable)

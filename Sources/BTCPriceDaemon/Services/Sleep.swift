@@ -28,14 +28,14 @@ final class Sleep: TickTarget {
     /// The longest time awake between the announcement of a sleep and the sleep.
     private static let longestFarewell = Duration.seconds(60)
 
-    private let keeper: PriceKeeper<TickClock>
+    private let engine: PriceEngine<TickClock>
     private let client: ExchangeClient
     private let clock: TickClock
     private let logger: Logger
     private let detector = Mutex(SuspendDetector())
 
-    init(keeper: PriceKeeper<TickClock>, client: ExchangeClient, clock: TickClock, logger: Logger) {
-        self.keeper = keeper
+    init(engine: PriceEngine<TickClock>, client: ExchangeClient, clock: TickClock, logger: Logger) {
+        self.engine = engine
         self.client = client
         self.clock = clock
         self.logger = logger
@@ -72,12 +72,12 @@ final class Sleep: TickTarget {
 
     func tick(_ tick: Tick<ContinuousClock.Instant>) async {
         if notice() { startAnew() }
-        await keeper.tick(tick)
+        await engine.tick(tick)
     }
 
-    func paused() async { await keeper.paused() }
+    func paused() async { await engine.paused() }
 
-    func resumed() async { await keeper.resumed() }
+    func resumed() async { await engine.resumed() }
 
     private func startAnew() {
         client.dropConnections()

@@ -61,7 +61,7 @@ struct Layers {
     }
 
     private static func unknown(_ name: String, _ value: RawValue, _ origin: Origin) -> SettingsError {
-        let sources = Exchange.all.map(\.source.name)
+        let sources = Exchange.all.map(\.name)
         let parts = name.split(separator: ".")
         if parts.first == "source", parts.count == 3, !sources.contains(String(parts[1])) {
             return SettingsError(
@@ -93,7 +93,7 @@ extension SettingKey {
             }
             return raw
         case .sources:
-            let known = Exchange.all.map(\.source.name)
+            let known = Exchange.all.map(\.name)
             let names: [String]
             switch raw {
             case .list(let elements): names = elements

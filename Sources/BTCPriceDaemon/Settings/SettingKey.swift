@@ -82,7 +82,7 @@ struct SettingKey: Sendable {
     static let all: [SettingKey] =
         [
             SettingKey(
-                name: "sources", kind: .sources, standard: .list(Exchange.all.map(\.source.name)),
+                name: "sources", kind: .sources, standard: .list(Exchange.all.map(\.name)),
                 summary: "Tried in this order; the first is the primary."),
             SettingKey(
                 name: "tick.interval-ms", kind: .integer(intervals), standard: .integer(1000),
@@ -101,12 +101,12 @@ struct SettingKey: Sendable {
                 name: "quorum", kind: .integer(1...Exchange.all.count), standard: .integer(3),
                 summary: "With mode \"median\": how many sources have to agree."),
             SettingKey(
-                name: "currency.usdt", kind: .choice(TetherPolicy.allCases.map(\.rawValue)),
-                standard: .text(TetherPolicy.warn.rawValue),
+                name: "currency.usdt", kind: .choice(PegPolicy.allCases.map(\.rawValue)),
+                standard: .text(PegPolicy.warn.rawValue),
                 summary: "How prices in USDT, which is not the dollar, are handled:"),
         ]
         + Exchange.all.flatMap { exchange in
-            let prefix = "source.\(exchange.source.name)"
+            let prefix = "source.\(exchange.name)"
             return [
                 SettingKey(
                     name: "\(prefix).url", kind: .text(.exchangeURL), standard: .text(exchange.baseURL),

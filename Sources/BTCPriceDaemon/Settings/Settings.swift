@@ -26,7 +26,7 @@ struct Settings: Sendable {
     let sources: [Source]
     let interval: Duration
     let budget: Duration
-    let rules: JudgementRules
+    let rules: SelectionRules
     /// The time without a client after which the ticks stop; `nil` for never.
     let pauseWhenIdle: Duration?
     let directories: Directories
@@ -56,10 +56,10 @@ struct Settings: Sendable {
         sources = try Self.sources(layers)
         interval = .milliseconds(try layers.integer("tick.interval-ms"))
         budget = .milliseconds(try layers.integer("tick.budget-ms"))
-        rules = JudgementRules(
+        rules = SelectionRules(
             mode: try layers.text("mode").flatMap(PriceMode.init(rawValue:)) ?? .primary,
             quorum: try layers.integer("quorum"),
-            tether: try layers.text("currency.usdt").flatMap(TetherPolicy.init(rawValue:)) ?? .warn)
+            peg: try layers.text("currency.usdt").flatMap(PegPolicy.init(rawValue:)) ?? .warn)
         if rules.mode == .median, rules.quorum > sources.count {
             throw SettingsError(
                 "quorum = \(rules.quorum): must be at most \(sources.count), as many as there are sources")
@@ -85,7 +85,7 @@ struct Settings: Sendable {
         var depending = [
             "state.directory": directories.state, "runtime.directory": directories.runtime, "socket.path": socketPath,
         ]
-        for source in sources { depending["source.\(source.exchange.source.name).second-url"] = source.secondURL }
+        for source in sources { depending["source.\(source.exchange.name).second-url"] = source.secondURL }
         entries = SettingKey.all.map { key in
             guard let (value, origin) = layers.value(key.name) else {
                 return Entry(name: key.name, value: depending[key.name].map { .text($0) }, origin: .standard)
@@ -129,7 +129,7 @@ struct Settings: Sendable {
     private static func sources(_ layers: Layers) throws(SettingsError) -> [Source] {
         var sources: [Source] = []
         for name in try layers.sources() {
-            guard let exchange = Exchange.all.first(where: { $0.source.name == name }) else { continue }
+            guard let exchange = Exchange.all.first(where: { $0.name == name }) else { continue }
             let url = URLRule.withoutTrailingSlash(try layers.text("source.\(name).url") ?? exchange.baseURL)
             // If the user sets a URL, the exchange's second one is not used.
             let second =

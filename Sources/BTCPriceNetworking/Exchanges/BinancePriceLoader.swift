@@ -8,10 +8,9 @@ import Varlink
 /// it is frozen. A client that ignores a 429 is banned with 418, for two minutes to three days. The first host responds with 451 to
 /// regions that it does not serve; the second one, for market data only, serves them.
 package final class BinancePriceLoader: PriceLoader {
-    /// Binance as a source.
+    /// Binance with its market.
     package static let exchange = Exchange(
-        source: PriceSource(
-            name: "binance", market: "BTC/USDT", limits: [RequestLimit(3000, per: .seconds(60))]),
+        venue: Venue("binance", limits: [RequestLimit(3000, per: .seconds(60))]), pairs: ["BTC/USDT"],
         baseURL: "https://api.binance.com", secondURL: "https://data-api.binance.vision"
     ) { BinancePriceLoader(client: $0.client, baseURLs: [$0.baseURL] + ($0.secondURL.map { [$0] } ?? [])) }
 
@@ -32,15 +31,15 @@ package final class BinancePriceLoader: PriceLoader {
         requests = baseURLs.map { ExchangeRequest("\($0)/api/v3/ticker/price?symbol=BTCUSDT") }
     }
 
-    /// The source's name, market and limits.
-    package var source: PriceSource { Self.exchange.source }
+    package var venue: Venue { Self.exchange.venue }
+    package var market: Market { Self.exchange.market }
 
     /// Requests the last trade's price.
-    package func load() async throws(PriceLoadingError) -> LoadedPrice {
+    package func load() async throws(PriceLoadingError) -> [LoadedPrice] {
         let index = current.load(ordering: .relaxed)
         let response = try await client.get(requests[index])
         do {
-            return try response.price(Self.read)
+            return try response.prices(Self.read)
         } catch {
             guard response.status == 451, index + 1 < baseURLs.count else { throw error }
             // A source gets one request per tick: the second URL is used from the next one on.
@@ -49,7 +48,7 @@ package final class BinancePriceLoader: PriceLoader {
         }
     }
 
-    static func read(_ response: ExchangeResponse) throws(PriceLoadingError) -> LoadedPrice {
+    static func read(_ response: ExchangeResponse) throws(PriceLoadingError) -> [LoadedPrice] {
         let message = { (body: JSONValue) in body["msg"]?.stringValue }
         if response.status == 418 || response.status == 429 {
             let told = response.json.flatMap(message).flatMap { ban($0, at: response.time) }
@@ -62,7 +61,7 @@ package final class BinancePriceLoader: PriceLoader {
             throw response.unexpectedBody
         }
         guard symbol == "BTCUSDT" else { throw .invalidData("the price of \(oneLine(symbol))") }
-        return LoadedPrice(value: price)
+        return [LoadedPrice(exchange.market, price)]
     }
 
     /// The remaining time of a ban, from a message such as `IP banned until 1785050129644.`

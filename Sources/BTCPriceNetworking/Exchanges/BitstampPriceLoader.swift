@@ -6,12 +6,11 @@ import Varlink
 /// 400 requests a second and 10,000 in ten minutes per IP address; cached for 1 s. The body has the time in whole seconds. An
 /// exceeded limit has status 429, or 400 with the code 400.002.
 package struct BitstampPriceLoader: PriceLoader {
-    /// Bitstamp as a source.
+    /// Bitstamp with its market.
     package static let exchange = Exchange(
-        source: PriceSource(
-            name: "bitstamp", market: "BTC/USD",
-            limits: [RequestLimit(400, per: .seconds(1)), RequestLimit(10_000, per: .seconds(600))],
-            cacheTime: .seconds(1), tells: .time),
+        venue: Venue(
+            "bitstamp", limits: [RequestLimit(400, per: .seconds(1)), RequestLimit(10_000, per: .seconds(600))],
+            cacheTime: .seconds(1), provides: .time), pairs: ["BTC/USD"],
         baseURL: "https://www.bitstamp.net"
     ) { BitstampPriceLoader(client: $0.client, baseURL: $0.baseURL) }
 
@@ -23,15 +22,15 @@ package struct BitstampPriceLoader: PriceLoader {
         request = ExchangeRequest("\(baseURL)/api/v2/ticker/btcusd/")
     }
 
-    /// The source's name, market and limits.
-    package var source: PriceSource { Self.exchange.source }
+    package var venue: Venue { Self.exchange.venue }
+    package var market: Market { Self.exchange.market }
 
     /// Requests the last trade's price.
-    package func load() async throws(PriceLoadingError) -> LoadedPrice {
-        try await client.get(request).price(Self.read)
+    package func load() async throws(PriceLoadingError) -> [LoadedPrice] {
+        try await client.get(request).prices(Self.read)
     }
 
-    static func read(_ response: ExchangeResponse) throws(PriceLoadingError) -> LoadedPrice {
+    static func read(_ response: ExchangeResponse) throws(PriceLoadingError) -> [LoadedPrice] {
         if response.status == 400, let body = response.json,
             body["code"]?.isString("400.002") == true || body["response_code"]?.isString("400.002") == true
         {
@@ -45,6 +44,6 @@ package struct BitstampPriceLoader: PriceLoader {
         guard let time = VenueTime.milliseconds(fromEpoch: timestamp) else {
             throw .invalidData("a time that can't be")
         }
-        return LoadedPrice(value: price, mark: VenueMark(time: Timestamp(milliseconds: time)))
+        return [LoadedPrice(exchange.market, price, position: FeedPosition(time: Timestamp(milliseconds: time)))]
     }
 }

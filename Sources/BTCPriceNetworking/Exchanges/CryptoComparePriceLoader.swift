@@ -7,12 +7,11 @@ import Varlink
 /// is one request in 10 s. The limits of a key depend on its plan; the limits here are those of the former free tier. Errors may have
 /// status 200 too, in two forms: `{"Response":"Error",…}` and `{"Err":{…}}`.
 package struct CryptoComparePriceLoader: PriceLoader {
-    /// CryptoCompare as a source.
+    /// CryptoCompare with its market.
     package static let exchange = Exchange(
-        source: PriceSource(
-            name: "cryptocompare", market: "BTC/USD",
-            limits: [RequestLimit(300, per: .seconds(60)), RequestLimit(7500, per: .seconds(86_400))],
-            cacheTime: .seconds(10), tells: .time),
+        venue: Venue(
+            "cryptocompare", limits: [RequestLimit(300, per: .seconds(60)), RequestLimit(7500, per: .seconds(86_400))],
+            cacheTime: .seconds(10), provides: .time), pairs: ["BTC/USD"],
         baseURL: "https://min-api.cryptocompare.com", credential: "cryptocompare-api-key"
     ) { CryptoComparePriceLoader(client: $0.client, baseURL: $0.baseURL, key: $0.key) }
 
@@ -26,15 +25,15 @@ package struct CryptoComparePriceLoader: PriceLoader {
             headers: key.map { [("Authorization", "Apikey \($0)")] } ?? [])
     }
 
-    /// The source's name, market and limits.
-    package var source: PriceSource { Self.exchange.source }
+    package var venue: Venue { Self.exchange.venue }
+    package var market: Market { Self.exchange.market }
 
     /// Requests the average over the markets in the address: Coinbase alone.
-    package func load() async throws(PriceLoadingError) -> LoadedPrice {
-        try await client.get(request).price(Self.read)
+    package func load() async throws(PriceLoadingError) -> [LoadedPrice] {
+        try await client.get(request).prices(Self.read)
     }
 
-    static func read(_ response: ExchangeResponse) throws(PriceLoadingError) -> LoadedPrice {
+    static func read(_ response: ExchangeResponse) throws(PriceLoadingError) -> [LoadedPrice] {
         let body = try response.successBody(Self.message)
         if body["Response"]?.isString("Error") == true || body["Err"]?["message"]?.stringValue != nil {
             throw error(body, response)
@@ -49,7 +48,7 @@ package struct CryptoComparePriceLoader: PriceLoader {
         guard let time = VenueTime.milliseconds(fromEpoch: updated) else {
             throw .invalidData("a time that can't be")
         }
-        return LoadedPrice(value: price, mark: VenueMark(time: Timestamp(milliseconds: time)))
+        return [LoadedPrice(exchange.market, price, position: FeedPosition(time: Timestamp(milliseconds: time)))]
     }
 
     private static func message(_ body: JSONValue) -> String? {

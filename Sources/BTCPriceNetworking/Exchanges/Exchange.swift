@@ -1,6 +1,6 @@
 package import BTCPriceCore
 
-/// An exchange that can be a source: its properties, and a factory for its loader.
+/// An exchange that can be a source: its venue, its markets, and a factory for its loader.
 package struct Exchange: Sendable {
     /// The parameters of a loader.
     package struct Access: Sendable {
@@ -22,8 +22,10 @@ package struct Exchange: Sendable {
         }
     }
 
-    /// Name, market, currency and limits.
-    package let source: PriceSource
+    /// Its name and limits.
+    package let venue: Venue
+    /// Its markets: the one that is requested, and those whose prices come with the same response.
+    package let markets: [Market]
     /// Its public base URL: scheme and host, without a path.
     package let baseURL: String
     /// Its second base URL, if it has one.
@@ -34,14 +36,25 @@ package struct Exchange: Sendable {
     package let loader: @Sendable (Access) -> any PriceLoader
 
     init(
-        source: PriceSource, baseURL: String, secondURL: String? = nil, credential: String? = nil,
+        venue: Venue, pairs: [String], baseURL: String, secondURL: String? = nil, credential: String? = nil,
         loader: @escaping @Sendable (Access) -> any PriceLoader
     ) {
-        self.source = source
+        self.venue = venue
+        self.markets = pairs.map { Market(venue.name, $0) }
         self.baseURL = baseURL
         self.secondURL = secondURL
         self.credential = credential
         self.loader = loader
+    }
+
+    /// Its name in the configuration.
+    package var name: String { venue.name }
+    /// The market that is requested.
+    package var market: Market { markets[0] }
+
+    /// Its source at an address.
+    package func source(at address: String) -> SourceDescription {
+        SourceDescription(venue: venue, market: market, companions: Array(markets.dropFirst()), address: address)
     }
 
     /// All supported exchanges, in the default order of requests. A new one needs one file and one line here.

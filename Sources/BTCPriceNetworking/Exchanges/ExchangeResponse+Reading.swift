@@ -30,13 +30,13 @@ extension ExchangeResponse {
     /// The error for an unexpected body, with a description of the body.
     var unexpectedBody: PriceLoadingError { .invalidData(bodyShape) }
 
-    /// The price that `read` returns, with the exchange's clock.
-    func price(_ read: (ExchangeResponse) throws(PriceLoadingError) -> LoadedPrice) throws(PriceLoadingError)
-        -> LoadedPrice
+    /// The prices that `read` returns, the first one with the exchange's clock.
+    func prices(_ read: (ExchangeResponse) throws(PriceLoadingError) -> [LoadedPrice]) throws(PriceLoadingError)
+        -> [LoadedPrice]
     {
-        var price = try read(self)
-        price.venueClock = date.flatMap(VenueTime.milliseconds(fromHTTPDate:)).map(Timestamp.init(milliseconds:))
-        return price
+        var prices = try read(self)
+        prices[0].venueClock = date.flatMap(VenueTime.milliseconds(fromHTTPDate:)).map(Timestamp.init(milliseconds:))
+        return prices
     }
 
     /// The status, with the exchange's message if there is one.

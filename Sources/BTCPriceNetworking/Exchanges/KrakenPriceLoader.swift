@@ -13,11 +13,10 @@ package struct KrakenPriceLoader: PriceLoader {
     /// The same names for USDT/USD.
     private static let tetherPairs: [StaticString] = ["USDTZUSD", "USDTUSD", "USDT/USD"]
 
-    /// Kraken as a source.
+    /// Kraken with its markets.
     package static let exchange = Exchange(
-        source: PriceSource(
-            name: "kraken", market: "BTC/USD", limits: [RequestLimit(1, per: .seconds(1))], cacheTime: .seconds(2),
-            tells: .tetherRate),
+        venue: Venue("kraken", limits: [RequestLimit(1, per: .seconds(1))], cacheTime: .seconds(2)),
+        pairs: ["BTC/USD", Market.pegPair],
         baseURL: "https://api.kraken.com"
     ) { KrakenPriceLoader(client: $0.client, baseURL: $0.baseURL) }
 
@@ -29,15 +28,16 @@ package struct KrakenPriceLoader: PriceLoader {
         request = ExchangeRequest("\(baseURL)/0/public/Ticker?pair=XBTUSD,USDTUSD")
     }
 
-    /// The source's name, market and limits.
-    package var source: PriceSource { Self.exchange.source }
+    package var venue: Venue { Self.exchange.venue }
+    package var market: Market { Self.exchange.market }
+    package var companions: [Market] { Array(Self.exchange.markets.dropFirst()) }
 
     /// Requests the last trade's price.
-    package func load() async throws(PriceLoadingError) -> LoadedPrice {
-        try await client.get(request).price(Self.read)
+    package func load() async throws(PriceLoadingError) -> [LoadedPrice] {
+        try await client.get(request).prices(Self.read)
     }
 
-    static func read(_ response: ExchangeResponse) throws(PriceLoadingError) -> LoadedPrice {
+    static func read(_ response: ExchangeResponse) throws(PriceLoadingError) -> [LoadedPrice] {
         let message = { (body: JSONValue) in body["error"]?.arrayValue?.first?.stringValue }
         let body = try response.successBody(message)
         if let failure = message(body) { throw error(oneLine(failure), response) }
@@ -48,8 +48,8 @@ package struct KrakenPriceLoader: PriceLoader {
         }
         guard let last = ticker["c"]?.arrayValue?.first else { throw .invalidData("a ticker without a last trade") }
         guard let price = last.decimal else { throw response.unexpectedBody }
-        return LoadedPrice(
-            value: price, tetherRate: Self.ticker(of: tetherPairs, in: result)?["c"]?.arrayValue?.first?.decimal)
+        let peg = Self.ticker(of: tetherPairs, in: result)?["c"]?.arrayValue?.first?.decimal
+        return [LoadedPrice(exchange.market, price)] + (peg.map { [LoadedPrice(exchange.markets[1], $0)] } ?? [])
     }
 
     private static func ticker(of names: [StaticString], in result: JSONValue) -> JSONValue? {

@@ -1,0 +1,56 @@
+import BTCPriceCore
+import Varlink
+
+extension Consensus {
+    /// The consensus as the interface's `Consensus`.
+    var json: JSONObject {
+        [
+            "sources": .array(sources.map { .string($0) }),
+            "outliers": .array(outliers.map { .string($0) }),
+            "spread": .string(spread.description),
+        ]
+    }
+
+    init(json: JSONValue) throws(JSONFieldError) {
+        self.init(
+            sources: try json.texts("sources"), outliers: try json.texts("outliers"), spread: try json.decimal("spread")
+        )
+    }
+}
+
+extension Conversion {
+    /// The conversion as the interface's `Conversion`.
+    var json: JSONObject {
+        [
+            "value": .string(value.description),
+            "rate": .string(rate.description),
+            "sources": .array(sources.map { .string($0) }),
+            "measuredBoottime": .integer(measuredBoottime),
+        ]
+    }
+
+    init(json: JSONValue) throws(JSONFieldError) {
+        self.init(
+            value: try json.decimal("value"), rate: try json.decimal("rate"), sources: try json.texts("sources"),
+            measuredBoottime: try json.required("measuredBoottime", \.millisecondsValue))
+    }
+}
+
+extension PegRate {
+    /// The rate as the interface's `TetherRate`.
+    var json: JSONObject {
+        [
+            "value": .string(value.description),
+            "sources": .array(sources.map { .string($0) }),
+            "measuredBoottime": .integer(measuredBoottime),
+            "offPeg": .bool(isOffPeg),
+        ]
+    }
+
+    init(json: JSONValue) throws(JSONFieldError) {
+        self.init(
+            value: try json.decimal("value"), sources: try json.texts("sources"),
+            measuredBoottime: try json.required("measuredBoottime", \.millisecondsValue),
+            isOffPeg: try json.required("offPeg", \.boolValue))
+    }
+}

@@ -1,0 +1,25 @@
+/// The last valid quote of one currency, with the data that a restart needs to give its age correctly, to reject old responses and to
+/// validate the next prices.
+package struct CachedPrice: Sendable, Hashable {
+    package let quote: PriceQuote
+    /// When it was observed, `CLOCK_BOOTTIME` in milliseconds; `nil` if only the wall clock knows (after a reboot).
+    package let observedBoottime: Int64?
+    /// The conversion to dollars of a quote read in USDT; `nil` for other quotes and after a reboot.
+    package let conversion: Conversion?
+    /// The newest position accepted from each market.
+    package let positions: [Market: FeedPosition]
+    /// What validation learned of the markets.
+    package let learned: LearnedMarkets?
+
+    /// - Parameter observedBoottime: `CLOCK_BOOTTIME` of the observation in milliseconds, if it was made during this boot.
+    package init(
+        quote: PriceQuote, observedBoottime: Int64?, conversion: Conversion? = nil,
+        positions: [Market: FeedPosition] = [:], learned: LearnedMarkets? = nil
+    ) {
+        self.quote = quote
+        self.observedBoottime = observedBoottime
+        self.conversion = conversion
+        self.positions = positions
+        self.learned = learned
+    }
+}

@@ -1,0 +1,32 @@
+/// No source gave a price.
+package struct FetchFailure: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The sources that were requested, in their order, and why each gave none.
+    package let failures: [SourceFailure]
+    /// The sources that were not requested, and why.
+    let skipped: [Skipped]
+    /// The caller gave up: nothing is known of any source.
+    package let isCancelled: Bool
+
+    /// A fetch in which every source failed or was skipped.
+    package init(failures: [SourceFailure], skipped: [Skipped] = []) {
+        self.failures = failures
+        self.skipped = skipped
+        self.isCancelled = false
+    }
+
+    private init() {
+        failures = []
+        skipped = []
+        isCancelled = true
+    }
+
+    /// A fetch that the caller gave up.
+    package static let cancelled = FetchFailure()
+
+    /// One line: `binance: no answer within 800 ms; coinbase: not reached: connection refused`.
+    package var description: String {
+        if isCancelled { return "cancelled" }
+        let reasons = failures.map { "\($0.source): \($0.error)" } + skipped.map(\.description)
+        return reasons.isEmpty ? "there is no source that can be asked" : reasons.joined(separator: "; ")
+    }
+}

@@ -1,0 +1,39 @@
+/// Requests one source, and has its response recorded.
+package struct FetchLatestPrice: Sendable {
+    /// Records a response. Returns why it is no valid price; `nil` if it is one.
+    package typealias Record =
+        @Sendable (_ prices: [LoadedPrice], _ source: FetchLatestPrice) async -> PriceLoadingError?
+
+    private let loader: any PriceLoader
+    /// The minimum time between two requests that the source's limits allow.
+    let pace: Duration
+
+    package init(loader: any PriceLoader) {
+        self.loader = loader
+        pace = RequestLimiter(loader.venue.allLimits).pace
+    }
+
+    /// The market that is requested.
+    var market: Market { loader.market }
+
+    /// The source's properties.
+    /// - Parameter address: The base address of its requests.
+    package func source(at address: String) -> SourceDescription {
+        SourceDescription(
+            venue: loader.venue, market: loader.market, companions: loader.companions, address: address)
+    }
+
+    /// - Parameter record: Records the response.
+    /// - Throws: ``PriceLoadingError/cancelled`` if the task is cancelled, else why the source gave no valid price.
+    package func execute(_ record: Record) async throws(PriceLoadingError) {
+        let loaded: [LoadedPrice]
+        do {
+            loaded = try await loader.load()
+        } catch {
+            // Once the task is cancelled, that is the reason and no failure of the source.
+            throw Task.isCancelled ? .cancelled : error
+        }
+        if Task.isCancelled { throw .cancelled }
+        if let error = await record(loaded, self) { throw error }
+    }
+}

@@ -1,0 +1,208 @@
+/// A source with the waits that it is granted.
+package struct FetchCandidate: Sendable {
+    /// Requests the source.
+    package let fetch: FetchLatestPrice
+    /// The base address of its requests.
+    package let address: String
+    let patience: PollPlan.Patience
+
+    /// - Parameters:
+    ///   - fetch: Requests the source.
+    ///   - address: The base address of its requests.
+    ///   - timeout: From the request to giving up.
+    ///   - hedge: From the request to the request of the next source.
+    package init(fetch: FetchLatestPrice, address: String, timeout: Duration, hedge: Duration) {
+        self.fetch = fetch
+        self.address = address
+        self.patience = .init(timeout: timeout, hedge: hedge)
+    }
+
+    /// The source's properties.
+    package var source: SourceDescription { fetch.source(at: address) }
+}
+
+/// Polls sources until one has a price: any number of sources, hedged, within one budget; or all of them at once.
+///
+/// ``Sources`` decides which sources may be requested, ``PollPlan`` when and for how long. This runs both on a clock and on real
+/// loaders, and reports to ``Sources`` how each request ended.
+package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration {
+    /// The sources that are requested, shared by all requesters.
+    package let sources: Sources
+    let candidates: [FetchCandidate]
+    /// The markets of the sources, in their order.
+    let markets: [Market]
+    /// Those of them whose responses state the value of USDT.
+    let marketsStatingPeg: Set<Market>
+    private let clock: C
+
+    /// - Parameters:
+    ///   - candidates: The sources, the primary first.
+    ///   - interval: The interval of the ticks.
+    ///   - now: Reads the clocks that cooldowns and limits are dated by.
+    ///   - jitter: Returns a random number from 0 to 1 at each call; it spreads cooldowns.
+    ///   - clock: Measures the waits.
+    ///   - previous: The sources that were requested before. They keep their health.
+    package init(
+        candidates: [FetchCandidate], interval: Duration, now: @escaping TimeSource,
+        jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) }, clock: C, after previous: Sources? = nil
+    ) {
+        self.candidates = candidates
+        self.clock = clock
+        markets = candidates.map(\.fetch.market)
+        marketsStatingPeg = Set(
+            candidates.filter { $0.source.companions.contains { $0.pair == Market.pegPair } }.map(\.fetch.market))
+        sources = Sources(candidates.map(\.source), interval: interval, now: now, jitter: jitter, after: previous)
+    }
+
+    /// - Parameters:
+    ///   - requester: Who requests.
+    ///   - deadline: The end of the budget: by then it has returned or thrown.
+    ///   - markets: The sources in question; `nil` for all.
+    ///   - quorum: If all of them are wanted, the number that is enough without those in a cooldown; `nil` if one is.
+    ///   - record: Records the responses.
+    /// - Throws: ``FetchFailure`` if no source gave a price, or if the task was cancelled.
+    package func execute(
+        _ requester: Requester, deadline: C.Instant, among markets: [Market]? = nil, quorum: Int? = nil,
+        record: @escaping FetchLatestPrice.Record
+    ) async throws(FetchFailure) -> PollResult {
+        var plan = sources.plan(requester, among: markets.map(Set.init))
+        if let quorum {
+            let well = plan.order.filter { !plan.lastResort.contains($0) }
+            if well.count >= quorum { plan.order = well }
+        }
+        guard !plan.order.isEmpty else { throw FetchFailure(failures: [], skipped: plan.skipped) }
+        var run = Run(fetch: self, requester: requester, plan: plan, deadline: deadline, wantsAll: quorum != nil)
+        let outcome = await withTaskGroup(of: Event.self) { group in
+            await run.result(of: &group, record)
+        }
+        let failures = run.close(outcome)
+        switch outcome {
+        case .answered(let places, _):
+            return PollResult(
+                answered: places.map { candidates[plan.order[$0]].fetch.market }, failures: failures,
+                skipped: run.skipped)
+        case .failed: throw FetchFailure(failures: failures, skipped: run.skipped)
+        case .cancelled: throw .cancelled
+        }
+    }
+
+    /// What a fetch waits for.
+    private enum Event: Sendable {
+        case finished(Int, PriceLoadingError?)
+        case woke
+    }
+
+    /// One execution: the plan, and what is still to be reported to ``Sources``.
+    private struct Run {
+        let fetch: FetchWithFallback
+        let requester: Requester
+        let order: [Int]
+        var plan: PollPlan
+        var skipped: [Skipped]
+        let began: C.Instant
+        /// When each source was requested, and the cooldown that its failure started.
+        var requested: [Int: Duration] = [:]
+        var cooldowns: [Int: SourceCooldown] = [:]
+
+        init(
+            fetch: FetchWithFallback, requester: Requester, plan: SourceRegistry.Plan, deadline: C.Instant,
+            wantsAll: Bool
+        ) {
+            self.fetch = fetch
+            self.requester = requester
+            order = plan.order
+            began = fetch.clock.now
+            skipped = plan.skipped
+            self.plan = PollPlan(
+                patience: plan.order.map { fetch.candidates[$0].patience }, deadline: began.duration(to: deadline),
+                wantsAll: wantsAll)
+        }
+
+        /// Since it began.
+        var now: Duration { began.duration(to: fetch.clock.now) }
+
+        mutating func result(
+            of group: inout TaskGroup<Event>, _ record: @escaping FetchLatestPrice.Record
+        ) async -> PollPlan.Result {
+            let clock = fetch.clock
+            var actions = Task.isCancelled ? plan.cancelled() : plan.start(now: now)
+            while true {
+                while !actions.isEmpty {
+                    switch actions.removeFirst() {
+                    case .request(let place): actions += request(place, in: &group, record)
+                    case .wake(let time):
+                        let instant = began.advanced(by: time)
+                        group.addTask {
+                            // Cancelled when the fetch is over: then the event is not used.
+                            do { try await clock.sleep(until: instant, tolerance: nil) } catch {}
+                            return .woke
+                        }
+                    case .finish(let result):
+                        group.cancelAll()
+                        return result
+                    }
+                }
+                // Before it finishes, the plan always waits for a source or for a timer.
+                guard let event = await group.next() else { return .cancelled }
+                switch event {
+                case _ where Task.isCancelled: actions = plan.cancelled()
+                case .woke: actions = plan.timerFired(now: now)
+                case .finished(let place, let error): actions = finished(place, error)
+                }
+            }
+        }
+
+        private mutating func request(
+            _ place: Int, in group: inout TaskGroup<Event>, _ record: @escaping FetchLatestPrice.Record
+        ) -> [PollPlan.Action] {
+            let source = fetch.candidates[order[place]].fetch
+            // Another requester may have used up the limit since the plan was made.
+            guard fetch.sources.take(order[place], requester) else {
+                skipped.append(Skipped(source: source.market.venue, reason: .limit))
+                return plan.skipped(place, now: now)
+            }
+            requested[place] = now
+            group.addTask {
+                do throws(PriceLoadingError) {
+                    try await source.execute(record)
+                    return .finished(place, nil)
+                } catch {
+                    return .finished(place, error)
+                }
+            }
+            return []
+        }
+
+        private mutating func finished(_ place: Int, _ error: PriceLoadingError?) -> [PollPlan.Action] {
+            let now = now
+            if let error {
+                ended(place, .failure(error))
+                return plan.failed(place, error, now: now)
+            }
+            let patience = fetch.candidates[order[place]].patience.timeout
+            // Whether a late response counts is not known before the end.
+            if requested[place].map({ now - $0 <= patience }) == true { ended(place, .success) }
+            return plan.answered(place, now: now)
+        }
+
+        /// Reports the requests that were given up, too.
+        mutating func close(_ result: PollPlan.Result) -> [SourceFailure] {
+            let failures: [(index: Int, error: PriceLoadingError)] =
+                switch result {
+                case .answered(_, let failures), .failed(let failures): failures
+                case .cancelled: []
+                }
+            if case .answered(let places, _) = result { for place in places { ended(place, .success) } }
+            for (place, error) in failures where requested[place] != nil { ended(place, .failure(error)) }
+            return failures.map { place, error in
+                SourceFailure(
+                    source: fetch.candidates[order[place]].fetch.market.venue, error: error, cooldown: cooldowns[place])
+            }
+        }
+
+        private mutating func ended(_ place: Int, _ outcome: MarketHealth.Outcome) {
+            guard let began = requested.removeValue(forKey: place) else { return }
+            cooldowns[place] = fetch.sources.ended(order[place], outcome, latency: now - began)
+        }
+    }
+}

@@ -1,0 +1,22 @@
+/// Something to report to the operator. Core returns events and logs nothing: what is logged, and how often, is decided where the journal
+/// is.
+package enum PriceEvent: Sendable, Hashable {
+    /// A tick has ended: its number, how late it began, and how many before it were skipped.
+    case ticked(Int64, lateness: Duration, skipped: Int64)
+    /// There is a current price again, or the first one. `failedTicks` failed before it.
+    case becameFresh(PriceQuote, failedTicks: Int64)
+    /// No source gave a price. `quote` is the one shown meanwhile.
+    case becameStale(failure: String, quote: PriceQuote?)
+    /// A source was requested and gave no valid price.
+    case sourceFailed(SourceFailure)
+    /// A source that had failed the last time gave a price.
+    case sourceRecovered(String)
+    /// Sources that are too far from a median to count.
+    case outliers([String], value: Price)
+    /// USDT is off its peg, or back at it.
+    case pegChanged(PegRate)
+    /// The last valid price can't be kept. The price goes on.
+    case saveFailed(PriceStoreError)
+    /// It can be kept again.
+    case saveRecovered
+}

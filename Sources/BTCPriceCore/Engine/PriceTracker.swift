@@ -1,0 +1,282 @@
+/// Keeps the price of one currency: takes in observations and decisions, and says what to publish and to report. A pure value, without
+/// a clock and without I/O.
+package struct PriceTracker: Sendable {
+    /// What to do, in this order.
+    package struct Actions: Sendable {
+        /// To publish.
+        package var publish: PriceState?
+        /// Whether ``publish`` also goes to the watchers: they get one reply a tick.
+        package var isTick = false
+        /// To report to the operator.
+        package var events: [PriceEvent] = []
+        /// Sources whose price is not believed, and why. They get a cooldown.
+        var rejected: [SourceFailure] = []
+        /// A price that does not fit the one that is shown, while it is open which of the two is wrong.
+        package var doubted: SourceFailure?
+        /// Why the round shows no price; `nil` if it does.
+        package var failure: FetchFailure?
+    }
+
+    /// The minimum age of a kept price of which only the wall clock knows the age.
+    private static let leastAge = Duration.seconds(60).wholeMilliseconds
+
+    private var freshFor: Int64
+    private var failedTicks: Int64 = 0
+    /// The ticks that failed since the start.
+    private(set) var failedInAll: Int64 = 0
+    private var failing: Set<String> = []
+    private var isPaused = false
+    private var wasOffPeg = false
+    private(set) var rules: SelectionRules
+    private(set) var book: ObservationBook
+    /// The results of the ticks that needed more than one market.
+    private(set) var validated = ValidatedTicks()
+    /// The last decision's word on each market.
+    private(set) var verdicts: [Market: MarketVerdict] = [:]
+
+    /// The current state.
+    package private(set) var state = PriceState.empty
+    /// The last price that each source gave and that was not doubted.
+    private(set) var lastPrices: [String: Price] = [:]
+    /// The last valid price, as it is to be kept.
+    package private(set) var kept: CachedPrice?
+
+    /// - Parameters:
+    ///   - interval: The interval of the ticks: a price is fresh for two of them.
+    ///   - book: May have observations already.
+    package init(interval: Duration, rules: SelectionRules = SelectionRules(), book: ObservationBook) {
+        freshFor = 2 * interval.wholeMilliseconds
+        self.rules = rules
+        self.book = book
+        self.book.gap = max(JumpRule.gap, 2 * freshFor)
+    }
+
+    /// From now on the ticks have another interval, and there are other sources and rules.
+    package mutating func changed(interval: Duration, rules: SelectionRules, markets: Set<Market>) {
+        freshFor = 2 * interval.wholeMilliseconds
+        self.rules = rules
+        book.keep(only: markets)
+        book.gap = max(JumpRule.gap, 2 * freshFor)
+    }
+
+    /// Whether USDT markets are to be skipped.
+    func skipsTether(at boottime: Int64) -> Bool { PegRule.skipsTether(book, rules, at: boottime) }
+
+    /// The value of USDT; `nil` before it was measured.
+    var pegRate: PegRate? { book.peg.rate }
+
+    /// A new round.
+    func round(at boottime: Int64, markets: [Market], statingPeg: Set<Market>) -> Round {
+        Round(began: boottime, isTick: false, markets: markets, statingPeg: statingPeg, freshFor: freshFor)
+    }
+
+    /// Sources were requested in a round.
+    mutating func add(_ result: PollResult, to round: inout Round, for purpose: Need.Purpose) {
+        round.add(result, for: purpose)
+        forgetNewest(result.failures)
+    }
+
+    /// What the selector says.
+    func select(_ round: Round) -> Selection { PriceSelector.select(book, rules, round) }
+
+    /// The last price of an earlier run. It is shown as stale, until a tick has a newer one.
+    package mutating func restored(_ cached: CachedPrice, at now: ObservationTime) -> Actions {
+        kept = cached
+        // By the wall clock, which may be wrong at a boot: never taken for the price of this moment.
+        let age = max(Self.leastAge, now.wall.milliseconds - cached.quote.timestamp.milliseconds)
+        let boottime = cached.observedBoottime ?? now.boottime - age
+        // The price is compared as it was read.
+        let read = cached.conversion.map { cached.quote.with(value: $0.value) } ?? cached.quote
+        book.restore(read, positions: cached.positions, at: boottime)
+        if let learned = cached.learned { book.restore(learned, at: boottime, now: now.boottime) }
+        state = PriceState(
+            tick: 0, freshness: .stale, quote: cached.quote, observedBoottime: cached.observedBoottime,
+            confirmation: .single, failure: "no tick since the start", conversion: cached.conversion)
+        return Actions(publish: state)
+    }
+
+    // MARK: - Observations
+
+    /// A source has responded.
+    /// - Throws: Why its response is no valid price.
+    package mutating func record(
+        _ loaded: [LoadedPrice], of market: Market, pace: Duration, way: MarketObservation.Way = .poll,
+        at now: ObservationTime
+    ) throws(PriceLoadingError) {
+        try book.record(loaded, of: market, pace: pace, way: way, at: now)
+    }
+
+    /// The observer has requested a source. It shows no price: the tick does.
+    package mutating func observed(_ result: Result<Market, FetchFailure>) -> Actions {
+        var actions = Actions()
+        switch result {
+        case .success(let market):
+            guard let price = book.newest[market] else { return actions }
+            (actions.rejected, actions.doubted) = book.learn(observed: price)
+            let names = Set((actions.rejected + [actions.doubted].compactMap(\.self)).map(\.source))
+            // A skipped source may be the one that was requested.
+            if !names.contains(market.venue) { note(price, &actions) }
+            failing.formUnion(names)
+            // Clients see it at the next tick.
+            warn(at: price.at, &actions)
+        case .failure(let failure):
+            forgetNewest(failure.failures)
+            note(failure.failures, &actions)
+        }
+        return actions
+    }
+
+    /// Whether the value of USDT must be requested before a price that the observer has seen is compared.
+    func needsPegRate(for market: Market) -> Bool {
+        book.newest[market].map { PegRule.needsRate(observed: $0, book) } ?? false
+    }
+
+    // MARK: - Decisions
+
+    /// A round has ended without a price.
+    /// - Parameters:
+    ///   - isTick: Whether a tick waited for it; otherwise only clients did.
+    ///   - now: When it ended, `CLOCK_BOOTTIME` in milliseconds.
+    package mutating func failed(_ failure: FetchFailure, isTick: Bool, at now: Int64) -> Actions {
+        var actions = Actions(failure: failure)
+        // A round that was given up is no tick and no failure: as if it had never begun.
+        if failure.isCancelled { return actions }
+        begin(isTick, &actions)
+        note(failure.failures, &actions)
+        if !isHeld(over: failure, at: now) { becomeStale(failure, isTick: isTick, &actions) }
+        actions.publish = state
+        return actions
+    }
+
+    /// A round has ended with a decision.
+    package mutating func decided(_ decision: Decision, in round: Round, isTick: Bool) -> Actions {
+        var actions = Actions()
+        begin(isTick, &actions)
+        note(round.failures, &actions)
+        let stale = book.adopt(decision, in: round)
+        verdicts = decision.verdicts
+        actions.rejected = decision.rejected + stale
+        let rejected = Set(decision.rejected.map(\.source))
+        for market in round.answered where !rejected.contains(market.venue) {
+            if let price = book.newest[market] { note(price, &actions) }
+        }
+        failing.formUnion(actions.rejected.map(\.source))
+        if let quote = decision.quote {
+            if isTick { count(decision.confirmation) }
+            show(quote, decision, &actions)
+            if let outliers = decision.consensus?.outliers, !outliers.isEmpty {
+                actions.events.append(.outliers(outliers, value: quote.value))
+            }
+        } else {
+            if isTick { validated.withheld += 1 }
+            let failure = FetchFailure(failures: round.failures + [decision.withheld].compactMap(\.self))
+            actions.failure = failure
+            becomeStale(failure, isTick: isTick, &actions)
+        }
+        warn(at: decision.observed.boottime, &actions)
+        actions.publish = state
+        return actions
+    }
+
+    /// The ticks stop.
+    package mutating func paused() -> Actions {
+        isPaused = true
+        if state.quote != nil { state.freshness = .stale }
+        state.freshUntil = nil
+        state.failure = PriceState.pausedFailure
+        return Actions(publish: state, isTick: true)
+    }
+
+    /// The ticks begin again: a price that comes before the first of them is a current one.
+    package mutating func resumed() -> Actions {
+        guard isPaused else { return Actions() }
+        isPaused = false
+        let reason = "no tick since the ticks were resumed"
+        if state.freshness == .fresh { state.agedFailure = reason } else { state.failure = reason }
+        return Actions(publish: state)
+    }
+
+    // MARK: - The state
+
+    private mutating func begin(_ isTick: Bool, _ actions: inout Actions) {
+        guard isTick else { return }
+        state.tick += 1
+        actions.isTick = true
+        isPaused = false
+    }
+
+    /// Whether the price stays current although no source was requested: the limits of its source did not allow it yet.
+    private func isHeld(over failure: FetchFailure, at now: Int64) -> Bool {
+        guard state.freshness == .fresh, let freshUntil = state.freshUntil, now <= freshUntil else { return false }
+        let shown = state.consensus?.sources ?? [state.quote?.source].compactMap(\.self)
+        return failure.skipped.contains { $0.reason == .limit && shown.contains($0.source) }
+    }
+
+    private mutating func count(_ confirmation: Confirmation) {
+        switch confirmation {
+        case .single: break
+        case .confirmed: validated.confirmed += 1
+        case .unconfirmed: validated.unconfirmed += 1
+        }
+    }
+
+    private mutating func warn(at boottime: Int64, _ actions: inout Actions) {
+        state.warning = PegRule.warning(for: state.quote, book, rules, at: boottime)
+        guard let rate = pegRate else { return }
+        if rate.isOffPeg != wasOffPeg { actions.events.append(.pegChanged(rate)) }
+        wasOffPeg = rate.isOffPeg
+    }
+
+    private mutating func show(_ quote: PriceQuote, _ decision: Decision, _ actions: inout Actions) {
+        if state.freshness != .fresh, !isPaused {
+            actions.events.append(.becameFresh(quote, failedTicks: failedTicks))
+        }
+        failedTicks = 0
+        let boottime = decision.observed.boottime
+        state.quote = quote
+        state.observedBoottime = boottime
+        state.confirmation = decision.confirmation
+        state.consensus = decision.consensus
+        state.conversion = decision.conversion
+        state.uncertainty = decision.uncertainty
+        state.freshness = .fresh
+        state.freshUntil = boottime + PaceRule.lasts(freshFor, decision.pace, rules)
+        state.failure = nil
+        state.agedFailure = isPaused ? PriceState.pausedFailure : nil
+        kept = CachedPrice(
+            quote: quote, observedBoottime: boottime, conversion: decision.conversion,
+            positions: book.positions, learned: book.learned(at: boottime))
+    }
+
+    private mutating func becomeStale(_ failure: FetchFailure, isTick: Bool, _ actions: inout Actions) {
+        // A client's fetch that fails takes nothing away from the last tick's price.
+        guard isTick else { return }
+        if failedTicks == 0 {
+            actions.events.append(.becameStale(failure: failure.description, quote: state.quote))
+        }
+        failedTicks += 1
+        failedInAll += 1
+        state.freshness = state.quote == nil ? .none : .stale
+        state.freshUntil = nil
+        state.failure = failure.description
+    }
+
+    private mutating func forgetNewest(_ failures: [SourceFailure]) {
+        for failure in failures {
+            if let market = book.newest.keys.first(where: { $0.venue == failure.source }) { book.failed(market) }
+        }
+    }
+
+    private mutating func note(_ price: MarketObservation, _ actions: inout Actions) {
+        let source = price.market.venue
+        lastPrices[source] = price.value
+        if failing.remove(source) != nil { actions.events.append(.sourceRecovered(source)) }
+    }
+
+    private mutating func note(_ failures: [SourceFailure], _ actions: inout Actions) {
+        for failure in failures {
+            failing.insert(failure.source)
+            actions.events.append(.sourceFailed(failure))
+        }
+    }
+}

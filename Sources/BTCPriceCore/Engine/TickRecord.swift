@@ -1,0 +1,19 @@
+/// The present state, and the counts since the start.
+package struct TickRecord: Sendable {
+    /// The present state. Its `tick` counts the finished ticks, including the failed ones.
+    package let state: PriceState
+    /// When its freshness began.
+    package let since: Timestamp
+    /// The ticks that ended without a price.
+    package let failed: Int64
+    /// The ticks that did not begin in time.
+    package let skipped: Int64
+    /// The results of the ticks that needed more than one market.
+    package let validated: ValidatedTicks
+    /// The value of USDT; `nil` before it was measured.
+    package let pegRate: PegRate?
+    /// The last price that each source gave, by its name.
+    package let lastPrices: [String: Price]
+    /// What the last decision said of each market.
+    package let verdicts: [Market: MarketVerdict]
+}

@@ -1,0 +1,21 @@
+/// The value of one USDT in dollars, as the markets give it.
+package struct PegRate: Sendable, Hashable {
+    /// Dollars for one USDT, with six digits after the point.
+    package let value: Price
+    /// The sources whose prices it was measured from.
+    package let sources: [String]
+    /// When the newest of those prices was observed, `CLOCK_BOOTTIME` in milliseconds.
+    package let measuredBoottime: Int64
+    /// Whether it is too far from one to use USDT prices as dollar prices.
+    package let isOffPeg: Bool
+
+    package init(value: Price, sources: [String], measuredBoottime: Int64, isOffPeg: Bool) {
+        self.value = value
+        self.sources = sources
+        self.measuredBoottime = measuredBoottime
+        self.isOffPeg = isOffPeg
+    }
+
+    /// `USDT is at 0.9552 USD (by bitstamp, coinbase)`
+    package var text: String { "USDT is at \(value) USD (by \(sources.joined(separator: ", ")))" }
+}

@@ -1,0 +1,68 @@
+/// A circuit breaker: closed, then open for a cooldown, then half open until one request decides. A pure value.
+struct CircuitBreaker: Sendable {
+    enum State: Sendable, Hashable {
+        /// Requests are made.
+        case closed
+        /// There is a cooldown.
+        case open
+        /// The cooldown has ended, and a request decides.
+        case halfOpen
+    }
+
+    /// The current cooldown, or the last one if no request has succeeded since; `nil` while closed.
+    private(set) var cooldown: SourceCooldown?
+    private var consecutiveFailures = 0
+    private var category: PriceLoadingError.Category?
+
+    /// - Parameter boottime: The current time, `CLOCK_BOOTTIME` in milliseconds.
+    func state(at boottime: Int64) -> State {
+        guard let cooldown else { return .closed }
+        return boottime < cooldown.until.boottime ? .open : .halfOpen
+    }
+
+    /// The state of two breakers in a row.
+    func state(at boottime: Int64, _ other: CircuitBreaker) -> State {
+        let states = (state(at: boottime), other.state(at: boottime))
+        if states.0 == .open || states.1 == .open { return .open }
+        return states == (.closed, .closed) ? .closed : .halfOpen
+    }
+
+    /// Starts a cooldown, longer after each one of the same category.
+    mutating func open(
+        _ error: PriceLoadingError, at now: ObservationTime, jitter: @autoclosure () -> Double
+    ) -> SourceCooldown {
+        if category != error.category { consecutiveFailures = 0 }
+        category = error.category
+        consecutiveFailures += 1
+        let length = CooldownRule.length(error, consecutiveFailures: consecutiveFailures, jitter: jitter())
+        let started = SourceCooldown(
+            reason: error, since: now, until: now.advanced(by: length), consecutiveFailures: consecutiveFailures)
+        cooldown = started
+        return started
+    }
+
+    /// A request has succeeded.
+    mutating func close() { cooldown = nil }
+
+    /// The next cooldown is short again.
+    mutating func forget() { consecutiveFailures = 0 }
+
+    /// Ends the cooldown, and the next one is short again.
+    mutating func reset() {
+        close()
+        forget()
+    }
+
+    /// Continues a cooldown of an earlier run.
+    mutating func resume(_ kept: KeptCooldown, at now: ObservationTime) {
+        var left = kept.remaining(at: now)
+        // An operator may restart the daemon after fixing the cause of a refusal, so at most the first cooldown is waited for.
+        if kept.cooldown.reason.category == .refused { left = min(left, CooldownRule.bounds(.refused).first) }
+        guard left > .zero else { return }
+        consecutiveFailures = kept.cooldown.consecutiveFailures
+        category = kept.cooldown.reason.category
+        cooldown = SourceCooldown(
+            reason: kept.cooldown.reason, since: kept.isOfThisBoot ? kept.cooldown.since : now,
+            until: now.advanced(by: left), consecutiveFailures: consecutiveFailures)
+    }
+}

@@ -1,0 +1,126 @@
+/// The health of one market: a pure value. The caller supplies all times.
+///
+/// Its breaker is closed until it fails too often or gives a price that is not believed. Rate limits and refusals are its venue's:
+/// ``VenueHealth``.
+package struct MarketHealth: Sendable {
+    /// The result of a request.
+    package enum Outcome: Sendable, Hashable {
+        /// A valid price.
+        case success
+        /// No valid price, and why. Cancellations, and timeouts too short to judge the source, are not counted.
+        case failure(PriceLoadingError)
+    }
+
+    /// The number of consecutive failures that opens the breaker.
+    static let failuresInARow = 3
+    /// The number of failures among the last twenty results that also opens it: a source that fails every second time is useless.
+    static let failuresOfTwenty = 10
+    /// The number of consecutive successes after which the next cooldown is short again.
+    static let successesToForget = 60
+
+    private var recent: UInt32 = 0
+    private var failuresRunning = 0
+    private var successesRunning = 0
+
+    private(set) var breaker = CircuitBreaker()
+    /// When it last gave a valid price.
+    package private(set) var lastSuccess: ObservationTime?
+    /// When it last gave no valid price, and why.
+    package private(set) var lastFailure: (at: ObservationTime, error: PriceLoadingError)?
+    /// The latencies of its last responses.
+    private(set) var latencies = LatencyWindow()
+
+    /// Records the end of a request.
+    /// - Parameters:
+    ///   - outcome: The result.
+    ///   - latency: From the request to the end of the response.
+    ///   - now: The time of the end.
+    ///   - venue: The health of its venue.
+    ///   - jitter: A new random number from 0 to 1, read only if a cooldown starts.
+    /// - Returns: The cooldown that it started, if any.
+    mutating func ended(
+        _ outcome: Outcome, latency: Duration, at now: ObservationTime, venue: inout VenueHealth,
+        jitter: @autoclosure () -> Double
+    ) -> SourceCooldown? {
+        switch outcome {
+        case .success:
+            succeeded(latency: latency, at: now, venue: &venue)
+            return nil
+        case .failure(.cancelled), .failure(.timedOut(after: nil)): return nil
+        case .failure(let error): return failed(error, at: now, venue: &venue, jitter: jitter())
+        }
+    }
+
+    /// Records a well-formed response that is not believed. One such response is enough for a cooldown.
+    /// - Returns: The cooldown that it started, if any.
+    mutating func rejected(
+        _ error: PriceLoadingError, at now: ObservationTime, jitter: @autoclosure () -> Double
+    ) -> SourceCooldown? {
+        lastFailure = (now, error)
+        recent = recent << 1 | 1
+        successesRunning = 0
+        return breaker.state(at: now.boottime) == .open ? nil : breaker.open(error, at: now, jitter: jitter())
+    }
+
+    /// Records a well-formed response that does not fit the others'.
+    mutating func doubted(_ error: PriceLoadingError, at now: ObservationTime) {
+        lastFailure = (now, error)
+    }
+
+    /// Ends its cooldown.
+    mutating func retry() {
+        breaker.reset()
+        recent = 0
+        failuresRunning = 0
+    }
+
+    private mutating func succeeded(latency: Duration, at now: ObservationTime, venue: inout VenueHealth) {
+        lastSuccess = now
+        latencies.add(latency)
+        recent <<= 1
+        failuresRunning = 0
+        successesRunning += 1
+        if successesRunning >= Self.successesToForget {
+            breaker.forget()
+            venue.breaker.forget()
+        }
+        if let cooldown = venue.breaker.cooldown {
+            // The request was sent before the rate limit.
+            if case .rateLimited = cooldown.reason, venue.breaker.state(at: now.boottime) == .open { return }
+            venue.breaker.close()
+            recent = 0
+        }
+        if breaker.cooldown != nil {
+            breaker.close()
+            // Otherwise the next failure would open the breaker again.
+            recent = 0
+        }
+    }
+
+    private mutating func failed(
+        _ error: PriceLoadingError, at now: ObservationTime, venue: inout VenueHealth,
+        jitter: @autoclosure () -> Double
+    ) -> SourceCooldown? {
+        lastFailure = (now, error)
+        recent = recent << 1 | 1
+        failuresRunning += 1
+        successesRunning = 0
+        if error.category.isBinding {
+            breaker.reset()
+            return venue.breaker.open(error, at: now, jitter: jitter())
+        }
+        switch breaker.state(at: now.boottime, venue.breaker) {
+        // Requested during its cooldown as a last resort: only a rate limit or a refusal changes the cooldown.
+        case .open: return nil
+        case .closed where !hasFailedTooOften: return nil
+        case .closed, .halfOpen:
+            venue.breaker.reset()
+            return breaker.open(error, at: now, jitter: jitter())
+        }
+    }
+
+    private var hasFailedTooOften: Bool {
+        failuresRunning >= Self.failuresInARow
+            || (recent & 0xF_FFFF).nonzeroBitCount >= Self.failuresOfTwenty
+    }
+}

@@ -1,0 +1,86 @@
+/// Why a source gave no price.
+package enum PriceLoadingError: Error, Sendable, Hashable {
+    /// The caller cancelled the request. This is not a failure of the source: it is not counted and starts no fallback.
+    case cancelled
+    /// No complete response within this time; `nil` if the budget ended before the source's own timeout.
+    case timedOut(after: Duration?)
+    /// No connection, or a broken one: name resolution, refusal, reset, TLS.
+    case unreachable(String)
+    /// The exchange responded that it is temporarily unavailable.
+    case unavailable(String)
+    /// Too many requests. `retryAfter` is the pause that the exchange requested, if it did.
+    case rateLimited(String, retryAfter: Duration?)
+    /// Refused until something changes: key, region, protocol.
+    case refused(String)
+    /// A response that is not a price: wrong shape, wrong pair, not positive, absurd.
+    case invalidData(String)
+    /// A response older than the one we hold, or the same response repeatedly while the other sources change.
+    case staleData(String)
+    /// A price that other sources contradict.
+    case implausible(String)
+
+    /// The kind of failure, as one word for the journal and for counting.
+    package var kind: String {
+        switch self {
+        case .cancelled: "cancelled"
+        case .timedOut: "timed-out"
+        case .unreachable: "unreachable"
+        case .unavailable: "unavailable"
+        case .rateLimited: "rate-limited"
+        case .refused: "refused"
+        case .invalidData: "invalid-data"
+        case .staleData: "stale-data"
+        case .implausible: "implausible"
+        }
+    }
+
+    /// What a failure means for the next request.
+    package enum Category: Sendable, Hashable {
+        /// The next request may succeed.
+        case transient
+        /// No requests until some time has passed.
+        case rateLimited
+        /// No requests until something changes.
+        case refused
+        /// The response is not a price, or not a correct one.
+        case invalidData
+        /// The response is an old one.
+        case staleData
+        /// Nothing is known about the source.
+        case cancelled
+
+        /// Whether the source is skipped until its cooldown ends, even if all others fail.
+        package var isBinding: Bool { self == .rateLimited || self == .refused }
+    }
+
+    /// What the failure means for the next request.
+    package var category: Category {
+        switch self {
+        case .cancelled: .cancelled
+        case .timedOut, .unreachable, .unavailable: .transient
+        case .rateLimited: .rateLimited
+        case .refused: .refused
+        case .invalidData, .implausible: .invalidData
+        case .staleData: .staleData
+        }
+    }
+}
+
+extension PriceLoadingError: CustomStringConvertible {
+    /// One line for people.
+    package var description: String {
+        switch self {
+        case .cancelled: "cancelled"
+        case .timedOut(let after?): "no answer within \(after.wholeMilliseconds) ms"
+        case .timedOut(nil): "no answer in the time that was left"
+        case .unreachable(let what): "not reached: \(what)"
+        case .unavailable(let what): "not available: \(what)"
+        case .rateLimited(let what, nil): "rate limited: \(what)"
+        case .rateLimited(let what, let pause?): "rate limited for \(pause.components.seconds) s: \(what)"
+        case .refused(let what): "refused: \(what)"
+        case .invalidData(let what): "invalid answer: \(what)"
+        case .staleData(let what): "stale answer: \(what)"
+        case .implausible(let what): "implausible: \(what)"
+        }
+    }
+}

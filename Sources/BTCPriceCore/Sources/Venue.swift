@@ -1,0 +1,38 @@
+/// An exchange, with the properties that all its markets share.
+package struct Venue: Sendable, Hashable {
+    /// Its name in the configuration, in quotes and in the journal, in lower-case letters: `binance`.
+    package let name: String
+    /// The limits that it publishes. All of them apply, to the requests for all its markets together.
+    package let limits: [RequestLimit]
+    /// How long its servers cache a response; zero if they make each response anew.
+    package let cacheTime: Duration
+    /// The parts of a ``FeedPosition`` that its responses contain.
+    package let provides: Provided
+
+    /// What shows whether a price is old.
+    package struct Provided: OptionSet, Sendable, Hashable {
+        package let rawValue: Int
+
+        package init(rawValue: Int) {
+            self.rawValue = rawValue
+        }
+
+        /// The venue's own time.
+        package static let time = Provided(rawValue: 1)
+        /// The number of the trade.
+        package static let sequence = Provided(rawValue: 2)
+    }
+
+    package init(_ name: String, limits: [RequestLimit] = [], cacheTime: Duration = .zero, provides: Provided = []) {
+        self.name = name
+        self.limits = limits
+        self.cacheTime = cacheTime
+        self.provides = provides
+    }
+
+    /// The limits for requests to it: its own, and one request per ``cacheTime`` if that is longer than a second.
+    var allLimits: [RequestLimit] {
+        // Slightly less: a tick that is due when the cache time ends must not be rejected because it is a moment early.
+        cacheTime > .seconds(1) ? limits + [RequestLimit(1, per: cacheTime * 0.95)] : limits
+    }
+}

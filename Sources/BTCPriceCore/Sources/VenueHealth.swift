@@ -1,0 +1,46 @@
+/// The health of one venue, shared by its markets: its limits, its bans and its refusals. A pure value. The caller supplies all times.
+package struct VenueHealth: Sendable {
+    private var limiter: RequestLimiter
+    /// The requests in the last period of each limit.
+    private(set) var tallies: [RequestTally]
+    /// Open while the venue has told us to stay away.
+    var breaker = CircuitBreaker()
+    /// When it was last requested, `CLOCK_BOOTTIME` in milliseconds.
+    private(set) var lastRequest: Int64?
+    /// The number of requests since the start.
+    package private(set) var requests: Int64 = 0
+
+    /// - Parameter limits: All limits that apply to its requests.
+    init(limits: [RequestLimit]) {
+        limiter = RequestLimiter(limits)
+        tallies = limits.map(RequestTally.init)
+    }
+
+    /// Whether a request now would make things worse.
+    func isBound(at boottime: Int64) -> Bool { breaker.state(at: boottime) == .open }
+
+    /// Whether it refuses us, and its last request is so long ago that it may be requested if no other source is available.
+    func mayProbeRefusal(at boottime: Int64) -> Bool {
+        guard let cooldown = breaker.cooldown, isBound(at: boottime), cooldown.reason.category == .refused else {
+            return false
+        }
+        return boottime - max(cooldown.since.boottime, lastRequest ?? .min)
+            >= CooldownRule.refusalProbe.wholeMilliseconds
+    }
+
+    /// The minimum time between two requests at the steady pace of its limits.
+    package var pace: Duration { limiter.pace }
+
+    /// Whether its limits allow a request now.
+    func isWithinLimits(_ requester: Requester, at boottime: Int64) -> Bool {
+        limiter.admits(requester, at: boottime)
+    }
+
+    /// Counts a request.
+    mutating func requested(at boottime: Int64) {
+        limiter.take(at: boottime)
+        for index in tallies.indices { tallies[index].add(at: boottime) }
+        requests += 1
+        lastRequest = boottime
+    }
+}

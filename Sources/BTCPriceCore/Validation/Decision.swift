@@ -1,0 +1,53 @@
+/// What the selector decided: the price to show or why none is, and what it says of each market. A pure value.
+package struct Decision: Sendable {
+    /// What a decision teaches.
+    enum Lesson: Sendable {
+        /// A price is the reference price from now on. `level` is the place of the market that agrees with it.
+        case accepted(MarketObservation, Confirmation, level: Double?)
+        /// A market's price was contradicted by this number of others.
+        case contradicted(Market, by: Int, at: Int64)
+        /// A jump waits for confirmation; `nil` if one may not wait.
+        case pending(PendingJump?)
+        /// Prices of one moment imply the value of USDT.
+        case peg([MarketObservation])
+    }
+
+    /// The price to show; `nil` if it is withheld.
+    package internal(set) var quote: PriceQuote?
+    /// When it was observed, on both clocks.
+    package internal(set) var observed: ObservationTime
+    package internal(set) var confirmation: Confirmation
+    /// The sources of a median.
+    package internal(set) var consensus: Consensus?
+    /// The conversion of a price in USDT to dollars.
+    package internal(set) var conversion: Conversion?
+    /// How sure the price is.
+    package internal(set) var uncertainty: Uncertainty?
+    /// The minimum time until its source can give another one.
+    package internal(set) var pace = Duration.zero
+    /// Why the price is withheld; `nil` if it is shown.
+    package internal(set) var withheld: SourceFailure?
+    /// Sources whose price is not believed. They get a cooldown.
+    package internal(set) var rejected: [SourceFailure] = []
+    /// What the decision says of each market.
+    package internal(set) var verdicts: [Market: MarketVerdict] = [:]
+    /// What the book learns from it, in this order.
+    var lessons: [Lesson] = []
+
+    init(observed: ObservationTime, confirmation: Confirmation = .single) {
+        self.observed = observed
+        self.confirmation = confirmation
+    }
+
+    /// A decision to show nothing new.
+    init(withholding error: PriceLoadingError, of source: String, observed: ObservationTime) {
+        self.init(observed: observed)
+        withheld = SourceFailure(source: source, error: error)
+    }
+}
+
+/// What the selector returns.
+package enum Selection: Sendable {
+    case decided(Decision)
+    case needs(Need)
+}

@@ -1,0 +1,49 @@
+/// What validation has learned, as it is kept over a restart with the last quote.
+package struct LearnedMarkets: Sendable, Hashable {
+    /// How far a market usually is from the others.
+    package struct Basis: Sendable, Hashable {
+        package let market: Market
+        /// The distance in millionths of the price (a natural logarithm); above zero if it is above the others.
+        package let millionths: Int64
+        /// From when it was learned last to the quote, milliseconds.
+        package let age: Int64
+
+        package init(market: Market, millionths: Int64, age: Int64) {
+            self.market = market
+            self.millionths = millionths
+            self.age = age
+        }
+    }
+
+    package let bases: [Basis]
+
+    package init(bases: [Basis]) {
+        self.bases = bases
+    }
+
+    /// A basis that is older than this is not used after a restart, milliseconds.
+    static let lasts = Duration.seconds(86_400).wholeMilliseconds
+}
+
+extension ObservationBook {
+    /// What is to be kept with a quote that was observed at `boottime`.
+    func learned(at boottime: Int64) -> LearnedMarkets {
+        LearnedMarkets(
+            bases: bases.known.filter { $0.key != .median }
+                .map { market, basis in
+                    LearnedMarkets.Basis(
+                        market: market, millionths: Int64((basis.log * 1_000_000).rounded()),
+                        age: max(0, boottime - basis.at))
+                }.sorted { $0.market.venue < $1.market.venue })
+    }
+
+    /// Continues from what an earlier run learned.
+    /// - Parameter boottime: When the quote was observed that it was kept with, `CLOCK_BOOTTIME` in milliseconds.
+    mutating func restore(_ learned: LearnedMarkets, at boottime: Int64, now: Int64) {
+        for basis in learned.bases where now - boottime + basis.age <= LearnedMarkets.lasts {
+            let log = Double(basis.millionths) / 1_000_000
+            guard abs(log) <= 2 * BasisTable.Bounds.widest else { continue }
+            bases.set(BasisTable.Basis(log: log, at: boottime - basis.age), of: basis.market)
+        }
+    }
+}

@@ -1,0 +1,157 @@
+/// What decisions and observations teach.
+extension ObservationBook {
+    /// Learns from a decision, and from the other prices of its round.
+    /// - Returns: The stale feeds that were found.
+    package mutating func adopt(_ decision: Decision, in round: Round) -> [SourceFailure] {
+        var shown: Market?
+        for lesson in decision.lessons {
+            switch lesson {
+            case .accepted(let price, let confirmation, let level):
+                shown = price.market
+                if staleFeeds.wantsWitness(on: price) { staleFeeds.looked(at: price.at) }
+                accept(price, confirmation, level: level)
+            case .contradicted(let market, let count, let boottime):
+                if count >= ContradictionRule.enough { bases.suspect(market) }
+                contradictedAt = boottime
+                pending = nil
+            case .pending(let jump): pending = jump
+            case .peg(let prices): impliesPeg(prices)
+            }
+        }
+        let isMedian = shown?.venue == Market.medianName
+        // A median takes in the earlier prices that support it, too.
+        let from = isMedian ? decision.observed.boottime - ConfirmationRule.sameMoment : round.began
+        let withheld = Set((decision.rejected + [decision.withheld].compactMap(\.self)).map(\.source))
+        let others = round.markets.filter { $0 != shown && !withheld.contains($0.venue) }
+            .compactMap { newest[$0] }.filter { $0.at >= from }
+        for price in others { learn(price) }
+        guard shown != nil else { return [] }
+        // Another market has just confirmed it: one that did not is looked at again when the observer sees it the next time.
+        if decision.confirmation == .confirmed, !isMedian { level.isDisputed = false }
+        return others.isEmpty ? [] : staleFeedsFound()
+    }
+
+    /// Learns from an observation that no round requested.
+    /// - Returns: The sources that are not believed from now on; and the source whose price does not fit the one that is shown, while
+    ///   it is open which of the two is wrong.
+    package mutating func learn(observed price: MarketObservation) -> (
+        rejected: [SourceFailure], doubted: SourceFailure?
+    ) {
+        let source = price.market.venue
+        if !learn(price) {
+            let reason = "\(price.value) \(price.market.pair) is far from what the others say"
+            let failure = SourceFailure(source: source, error: .implausible(reason))
+            // It was found before, and still gives such a price: the ticks need not find out again.
+            return bases.suspects.contains(price.market) ? ([failure], nil) : ([], failure)
+        }
+        let stale = staleFeedsFound()
+        if !stale.isEmpty { return (stale, nil) }
+        if let (market, reason) = bases.stray(at: price.at) {
+            bases.forget(market)
+            return ([SourceFailure(source: market.venue, error: .implausible(reason))], nil)
+        }
+        return ([], nil)
+    }
+
+    /// Another market's price: where it is beside the price that is shown.
+    /// - Returns: Whether it is in line with that price; also if the two can't be compared.
+    @discardableResult
+    private mutating func learn(_ price: MarketObservation) -> Bool {
+        let (market, now) = (price.market, price.at)
+        let isCurrent = staleFeeds.isCurrent(price)
+        // A median requests all of them at every tick: none has been away by itself.
+        if reference?.market.venue == Market.medianName { staleFeeds.saw(price) } else { staleFeeds.sawAnother(price) }
+        // Only side by side with a price of the same moment.
+        guard let reference, market != reference.market, abs(now - reference.at) <= ConfirmationRule.sameMoment else {
+            return true
+        }
+        let place = place(of: price, near: reference.log)
+        let apart = place.log - reference.log
+        let unchanged = staleFeeds.unchanged(reference.market)
+        if bases[market] != nil {
+            if unchanged >= StaleFeeds.Bounds.suspicious {
+                let others = bases.known.keys.count {
+                    $0 != reference.market && $0 != .median && staleFeeds.hasResponded($0, by: now)
+                }
+                staleFeeds.other(market, moved: apart, of: others, beside: reference.market, at: now)
+            }
+            // A market whose feed is stale does not drift away: the others do.
+            if unchanged < StaleFeeds.Bounds.pause, staleFeeds.suspects(market) {
+                if abs(apart) >= StaleFeeds.Bounds.move {
+                    staleFeeds.isStale(market, beside: [reference.market.venue])
+                }
+                return true
+            }
+        }
+        let isNear =
+            abs(apart) <= ConfirmationRule.agreement + place.slack
+            || ConfirmationRule.isNearAsRead(price, reference.market, reference.readLog)
+        guard isNear || bases.isOddForLong(market, apart, at: now) else {
+            // The next tick requests others, to find which of the two is right.
+            if isCurrent, !bases.suspects.contains(market) { level.isDisputed = true }
+            return false
+        }
+        if isNear, isCurrent { level.agreed(on: place.log) }
+        // Beside a price that has not changed for a while nothing is learned: its feed may be about to become stale.
+        if unchanged >= StaleFeeds.Bounds.pause, bases[market] != nil { return true }
+        bases.learn(market, apart, isNear: isNear, at: now)
+        implyPeg(price, beside: reference)
+        return true
+    }
+
+    /// A price is the reference price from now on.
+    private mutating func accept(_ price: MarketObservation, _ confirmation: Confirmation, level agreed: Double?) {
+        let now = price.at
+        var place = place(of: price, near: agreed ?? level.log ?? reference?.log).log
+        var basis = bases[price.market]?.log ?? 0
+        if let reference, reference.market != price.market, abs(now - reference.at) <= ConfirmationRule.sameMoment {
+            implyPeg(price, beside: reference)
+            // Another source is shown than a moment ago. An ordinary difference comes from its old basis, not from the market.
+            let isOld = bases[price.market].map { now - $0.at > 10 * (now - reference.at) } ?? false
+            if confirmation == .single, isOld {
+                let moved = bases.bounded(basis + place - reference.log)
+                place += basis - moved
+                basis = moved
+            }
+        }
+        reference = ReferencePrice(market: price.market, log: place, at: now, readLog: price.log)
+        bases.accepted(price.market, confirmation, log: basis, at: now)
+        pending = nil
+        isRestored = false
+        switch confirmation {
+        case .unconfirmed:
+            level.unconfirmedSince = JumpRule.isUnconfirmed(self, at: now) ? level.unconfirmedSince : now
+        case .single: level.unconfirmedSince = nil
+        case .confirmed: level.agreed(on: agreed ?? place)
+        }
+        if !level.isDisputed, ConfirmationRule.isAtLevel(price, self) { level.reachedAt = now }
+        staleFeeds.saw(price)
+    }
+
+    private mutating func staleFeedsFound() -> [SourceFailure] {
+        staleFeeds.takeFindings().map { found in
+            let others = found.others.joined(separator: " and ")
+            let reason = "it stands still at \(found.value) for \(found.unchanged / 1000) s, while \(others) moved"
+            return SourceFailure(source: found.market.venue, error: .staleData(reason))
+        }
+    }
+
+    // MARK: - The value of USDT
+
+    /// Prices of one moment imply the value of USDT.
+    mutating func impliesPeg(_ prices: [MarketObservation]) {
+        for tethered in prices where tethered.market.isInTether {
+            for dollars in prices where !dollars.market.isInTether {
+                peg.imply(dollars.log - tethered.log, by: dollars.market.venue, at: dollars.at)
+            }
+        }
+    }
+
+    private mutating func implyPeg(_ price: MarketObservation, beside reference: ReferencePrice) {
+        guard reference.market.isInTether != price.market.isInTether else { return }
+        let isTethered = price.market.isInTether
+        peg.imply(
+            isTethered ? reference.readLog - price.log : price.log - reference.readLog,
+            by: isTethered ? reference.market.venue : price.market.venue, at: price.at)
+    }
+}

@@ -1,0 +1,130 @@
+import Glibc
+
+/// The newest observation of each market of one currency, and what validation has learned from them: a pure value.
+///
+/// Every observation enters by ``record(_:of:pace:way:at:)``: those of a tick, of a confirmation, of the observer, of a client's
+/// request and of a feed that pushes. ``PriceSelector`` reads the book, and ``adopt(_:in:)`` records what a decision teaches.
+///
+/// Prices are compared in one frame: the natural logarithm of the price, converted to dollars if it is in USDT, less the market's
+/// basis. The exact decimal never passes through it.
+package struct ObservationBook: Sendable {
+    /// ISO 4217 code of the currency.
+    package let currency: String
+    /// The newest valid observation of each market; none if the market's last request failed.
+    private(set) var newest: [Market: MarketObservation] = [:]
+    /// The newest position accepted from each market. An older one is refused.
+    package private(set) var positions: [Market: FeedPosition] = [:]
+    private var clocks = VenueClocks()
+    var staleFeeds = StaleFeeds()
+    var peg = PegMonitor()
+    var bases = BasisTable()
+
+    /// The price that was shown last.
+    var reference: ReferencePrice?
+    /// Whether ``reference`` comes from an earlier run.
+    var isRestored = false
+    /// Where another market agreed last.
+    var level = ConfirmedLevel()
+    var pending: PendingJump?
+    /// When a market's price was contradicted last, `CLOCK_BOOTTIME` in milliseconds.
+    var contradictedAt: Int64?
+    /// After this time without a price the next one is validated like the first one, milliseconds.
+    var gap = JumpRule.gap
+
+    package init(currency: String) {
+        self.currency = currency
+    }
+
+    // MARK: - Recording
+
+    /// Records a response.
+    /// - Parameters:
+    ///   - loaded: Its prices: that of `market` first, and those of other markets that came along.
+    ///   - market: The market that was requested.
+    ///   - pace: The minimum time between two requests that the source's limits allow.
+    ///   - way: How it came.
+    ///   - now: The time of arrival.
+    /// - Throws: Why it is no valid price.
+    @discardableResult
+    package mutating func record(
+        _ loaded: [LoadedPrice], of market: Market, pace: Duration = .zero, way: MarketObservation.Way = .poll,
+        at now: ObservationTime
+    ) throws(PriceLoadingError) -> MarketObservation {
+        guard let price = loaded.first else { throw .invalidData("no price") }
+        if let time = price.venueClock { clocks.record(time, of: market.venue, at: now) }
+        // Without a time of its own, nothing can be told from the venue's time.
+        let wall = price.position.time == nil ? now.wall : clocks.wallTime(at: now)
+        if price.position.time != nil { clocks.record(price.position, of: market) }
+        try ResponseCheck.check(price, after: positions[market], at: wall, oldest: clocks.oldest(of: market))
+        if staleFeeds.frozen[market] == price.value { throw .staleData("it stands still at \(price.value)") }
+        let observation = MarketObservation(
+            market, price.value, arrival: now, position: ResponseCheck.position(of: price, acceptedAt: wall),
+            age: price.position.time.map { max(0, wall.milliseconds - $0.milliseconds) }, way: way, pace: pace)
+        for other in loaded.dropFirst()
+        where other.market.pair == Market.pegPair && ResponseCheck.pegRates.contains(other.value) {
+            peg.state(other.value, by: other.market.venue, at: now.boottime)
+        }
+        record(observation)
+        return observation
+    }
+
+    /// Records a checked observation.
+    mutating func record(_ observation: MarketObservation) {
+        newest[observation.market] = observation
+        if let position = observation.position { positions[observation.market] = position }
+    }
+
+    /// A market gave no price: its last one does not count any more.
+    mutating func failed(_ market: Market) { newest[market] = nil }
+
+    /// Forgets all markets but these. The reference price and its basis stay.
+    mutating func keep(only markets: Set<Market>) {
+        bases.keep(only: markets.union([reference?.market].compactMap(\.self)))
+        newest = newest.filter { markets.contains($0.key) }
+        staleFeeds.keep(only: markets)
+    }
+
+    /// Continues from the last price of an earlier run.
+    /// - Parameters:
+    ///   - quote: The price as it was read.
+    ///   - boottime: When it was observed; of an earlier boot, below zero.
+    mutating func restore(_ quote: PriceQuote, positions: [Market: FeedPosition], at boottime: Int64) {
+        let market = Market(quote.source, quote.market)
+        let log = quote.value.logarithm
+        self.positions = positions
+        reference = ReferencePrice(market: market, log: log, at: boottime, readLog: log)
+        bases.set(BasisTable.Basis(log: 0, at: boottime), of: market)
+        isRestored = true
+    }
+
+    // MARK: - The common frame
+
+    /// The place of a price in the common frame, and how exactly it is known.
+    ///
+    /// A USDT price may count at the confirmed rate, or at the one that a USDT/USD market has stated since: the one that leads nearer
+    /// to `reference`.
+    func place(of price: MarketObservation, near reference: Double?) -> (log: Double, slack: Double) {
+        let own = bases[price.market]
+        let log = price.log - (own?.log ?? 0)
+        let slack = own.map { BasisTable.Bounds.drift(over: price.at - $0.at) } ?? BasisTable.Bounds.unknown
+        guard price.market.isInTether else { return (log, slack) }
+        let places = peg.logs(at: price.at).map { log + $0 }
+        guard let reference else { return (places[0], slack) }
+        return (places.min { abs($0 - reference) < abs($1 - reference) } ?? log, slack)
+    }
+}
+
+extension Market {
+    /// The name of a median, if a source's name is needed.
+    package static let medianName = "median"
+    /// The market of a median: none that can be requested.
+    static let median = Market(medianName, "BTC/USD")
+}
+
+extension Double {
+    /// A move as text: `-4.9 %`.
+    var asPercent: String {
+        let tenths = Int64(((exp(self) - 1) * 1000).rounded())
+        return "\(tenths < 0 ? "-" : "+")\(abs(tenths) / 10).\(abs(tenths) % 10) %"
+    }
+}

@@ -1,0 +1,134 @@
+import Glibc
+
+/// Measures the value of USDT: a pure value.
+///
+/// There are two kinds of measurement. A USDT/USD market states it, and the bitcoin markets in both currencies imply it. A USDT market
+/// that is wrong and a USDT that has left its peg look the same to the bitcoin markets, so they alone never prove that it has: the
+/// USDT/USD market must state the same.
+struct PegMonitor: Sendable {
+    private struct Measurement: Sendable {
+        var log: Double
+        var previous: Double?
+        var at: Int64
+
+        init(_ log: Double, after last: Measurement?, at boottime: Int64) {
+            let age = last.map { boottime - $0.at } ?? .max
+            if let last, age < Bounds.sameMoment {
+                // It is the same measurement.
+                (self.log, previous, at) = (log, last.previous, last.at)
+            } else {
+                // One from long ago says nothing of now.
+                (self.log, previous, at) = (log, age <= Bounds.lately ? last?.log : nil, boottime)
+            }
+        }
+
+        /// Of the last two, the one nearer to the peg: one wrong price does not take USDT off it.
+        var careful: Double { previous.map { abs($0) < abs(log) ? $0 : log } ?? log }
+    }
+
+    /// What the bitcoin markets imply, by the dollar venue.
+    private var implied: [String: Measurement] = [:]
+    /// What a USDT/USD market stated last.
+    private var stated: (venue: String, measurement: Measurement, at: Int64)?
+    private var isOffPeg = false
+    /// What a USDT/USD market stated, and the bitcoin markets did not contradict.
+    private var confirmedLog = 0.0
+    /// The current rate; `nil` before the first measurement.
+    private(set) var rate: PegRate?
+
+    /// The rate, if it is not too old to convert a price with: off its peg USDT moves.
+    func conversionRate(at boottime: Int64) -> PegRate? {
+        guard let rate = usableRate(at: boottime) else { return nil }
+        return !rate.isOffPeg || boottime - rate.measuredBoottime <= Bounds.lately ? rate : nil
+    }
+
+    /// The rate, if it is not too old to say whether USDT is off its peg.
+    func usableRate(at boottime: Int64) -> PegRate? {
+        rate.flatMap { boottime - $0.measuredBoottime <= Bounds.oldestRate ? $0 : nil }
+    }
+
+    /// The natural logarithms of the possible current values of a USDT: the confirmed rate, and what was stated since.
+    func logs(at boottime: Int64) -> [Double] {
+        guard let stated else { return [confirmedLog] }
+        if boottime - stated.at <= Bounds.lately { return [confirmedLog, stated.measurement.log] }
+        // Without a statement for a while, it may be back at its peg.
+        return boottime - stated.at <= Bounds.statementLasts ? [confirmedLog] : [confirmedLog, 0]
+    }
+
+    /// Whether a USDT/USD market has stated the rate since then.
+    func isStated(after boottime: Int64) -> Bool { stated.map { $0.at > boottime } ?? false }
+
+    /// A USDT/USD market has stated the value of a USDT.
+    /// - Parameters:
+    ///   - value: Dollars for one USDT.
+    ///   - venue: The market's venue.
+    ///   - boottime: The time, `CLOCK_BOOTTIME` in milliseconds.
+    mutating func state(_ value: Price, by venue: String, at boottime: Int64) {
+        let last = stated.flatMap { $0.venue == venue ? $0.measurement : nil }
+        stated = (venue, Measurement(value.logarithm, after: last, at: boottime), boottime)
+        update(at: boottime)
+    }
+
+    /// A USDT price and a USD price were seen side by side.
+    /// - Parameters:
+    ///   - log: The natural logarithm of the USD price divided by the USDT price.
+    ///   - venue: The venue of the USD price.
+    ///   - boottime: The time, `CLOCK_BOOTTIME` in milliseconds.
+    mutating func imply(_ log: Double, by venue: String, at boottime: Int64) {
+        implied[venue] = Measurement(log, after: implied[venue], at: boottime)
+        update(at: boottime)
+    }
+
+    private mutating func update(at boottime: Int64) {
+        let recent = implied.filter { boottime - $0.value.at <= Bounds.lately }
+        let implied = Self.middle(of: recent.values.map(\.careful))
+        if let stated, boottime - stated.at <= Bounds.statementLasts {
+            // Two that agree need not be careful.
+            let isAgreed = [implied, Self.middle(of: recent.values.map(\.log))].contains { implied in
+                implied.map { abs($0 - stated.measurement.log) <= Bounds.agreement } ?? true
+            }
+            let value = implied != nil && isAgreed ? stated.measurement.log : stated.measurement.careful
+            if isAgreed, abs(value) >= Bounds.offPeg.from { isOffPeg = true }
+            if abs(value) < Bounds.offPeg.back { isOffPeg = false }
+            guard isAgreed || abs(value) < Bounds.offPeg.from else { return }
+            confirmedLog = value
+            set(value, sources: [stated.venue] + recent.keys.filter { $0 != stated.venue }.sorted(), at: stated.at)
+        } else if let implied, abs(implied) < Bounds.offPeg.from {
+            if abs(implied) < Bounds.offPeg.back { isOffPeg = false }
+            confirmedLog = isOffPeg ? confirmedLog : 0
+            set(implied, sources: recent.keys.sorted(), at: boottime)
+        } else if let implied, isOffPeg, abs(implied - confirmedLog) <= Bounds.agreement {
+            // It was proved before, and lasts: as long as they imply the same, the bitcoin markets are enough.
+            set(implied, sources: recent.keys.sorted(), at: boottime)
+        }
+    }
+
+    /// The median by the distance from the peg.
+    private static func middle(of logs: [Double]) -> Double? {
+        logs.isEmpty ? nil : logs.sorted { abs($0) < abs($1) }[(logs.count - 1) / 2]
+    }
+
+    private mutating func set(_ log: Double, sources: [String], at boottime: Int64) {
+        rate = PegRate(
+            value: Price(Int64((exp(log) * 1_000_000).rounded()), scale: 6), sources: sources,
+            measuredBoottime: boottime, isOffPeg: isOffPeg)
+    }
+}
+
+extension PegMonitor {
+    /// The numbers; `docs/validation.md` says where each comes from. Times are in milliseconds, moves natural logarithms.
+    enum Bounds {
+        /// Two prices are of the same moment if they are at most this far apart.
+        static let sameMoment = Duration.seconds(5).wholeMilliseconds
+        /// A measurement within this time is one of lately.
+        static let lately = Duration.seconds(120).wholeMilliseconds
+        /// How long the statement of a USDT/USD market may be the current value of USDT.
+        static let statementLasts = Duration.seconds(300).wholeMilliseconds
+        /// How far the bitcoin markets and a USDT/USD market may differ over the value of USDT.
+        static let agreement = 0.01
+        /// From the first value on USDT is off its peg, and below the second it is back: in quiet years it stays within 0.2 %.
+        static let offPeg = (from: 0.01, back: 0.008)
+        /// The oldest rate that counts. Off its peg a price is converted only with one of lately.
+        static let oldestRate = Duration.seconds(3600).wholeMilliseconds
+    }
+}

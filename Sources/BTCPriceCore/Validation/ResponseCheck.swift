@@ -1,0 +1,49 @@
+/// Checks one price by itself, and against the market's price before it.
+///
+/// What needs a second market (a jump, a stale feed) is not checked here.
+package enum ResponseCheck {
+    /// The lowest price that is accepted, USD. Bitcoin passed 1 USD in February 2011; a lower price is another pair's.
+    package static let lowest: Price = 1
+    /// The highest price that is accepted, USD: more than a thousand times the price at the time of writing. The absurd prices that
+    /// were seen in the wild (850,867,136,053 USD on 2021-12-14) are higher.
+    package static let highest: Price = 100_000_000
+    /// The accepted values of a USDT in dollars. It was never seen outside of 0.8 to 1.1.
+    static let pegRates = Price(5, scale: 1)...2
+
+    /// - Parameters:
+    ///   - loaded: The price.
+    ///   - last: The newest position accepted from this market, if there is one.
+    ///   - now: The present wall-clock time, corrected by the venues' clocks.
+    ///   - oldest: The maximum age of a price by the venue's own time.
+    /// - Throws: ``PriceLoadingError/invalidData(_:)`` or ``PriceLoadingError/staleData(_:)``.
+    static func check(
+        _ loaded: LoadedPrice, after last: FeedPosition?, at now: Timestamp, oldest: Duration
+    ) throws(PriceLoadingError) {
+        try check(loaded.value)
+        if let last, loaded.position.isBefore(last) {
+            throw .staleData("the exchange's own time went backwards")
+        }
+        if let time = loaded.position.time {
+            let age = now.milliseconds - time.milliseconds
+            if age > oldest.wholeMilliseconds {
+                throw .staleData("its price is \(age / 1000) s old by the exchange's own time")
+            }
+        }
+    }
+
+    private static func check(_ value: Price) throws(PriceLoadingError) {
+        guard value > 0 else { throw .invalidData("the price is \(value), not above zero") }
+        guard value >= lowest, value <= highest else {
+            throw .invalidData("the price is \(value), outside \(lowest) to \(highest) USD")
+        }
+    }
+
+    /// The position to remember after `loaded` was accepted at `now`; `nil` if the venue sent none.
+    ///
+    /// A time in the future is remembered as the present: otherwise one wrong response would make every later one look old.
+    static func position(of loaded: LoadedPrice, acceptedAt now: Timestamp) -> FeedPosition? {
+        guard !loaded.position.isEmpty else { return nil }
+        guard let time = loaded.position.time, time > now else { return loaded.position }
+        return FeedPosition(time: now, sequence: loaded.position.sequence)
+    }
+}

@@ -1,0 +1,85 @@
+/// One attempt to choose a price: a tick's, or that of clients who want a newer one. A pure value.
+package struct Round: Sendable {
+    /// When it began, `CLOCK_BOOTTIME` in milliseconds.
+    let began: Int64
+    /// Whether a tick waits for it.
+    var isTick: Bool
+    /// The markets of the configured sources, in their order.
+    let markets: [Market]
+    /// Those of them whose responses state the value of USDT.
+    let statingPeg: Set<Market>
+    /// How long a price is fresh, milliseconds.
+    let freshFor: Int64
+    /// The markets that were requested and gave a price, the preferred one first.
+    var answered: [Market] = []
+    /// Those that gave none, and why.
+    var failures: [SourceFailure] = []
+    /// Those that could not be requested, and why.
+    var skipped: [Skipped] = []
+    /// What can't be requested any more in this round.
+    private var unmet: Set<Need.Purpose> = []
+
+    init(
+        began: Int64, isTick: Bool, markets: [Market], statingPeg: Set<Market> = [], freshFor: Int64 = 2000
+    ) {
+        self.began = began
+        self.isTick = isTick
+        self.markets = markets
+        self.statingPeg = statingPeg
+        self.freshFor = freshFor
+    }
+
+    /// The markets that were not requested yet.
+    var remaining: [Market] {
+        markets.filter { market in
+            !answered.contains(market) && !failures.contains { $0.source == market.venue }
+        }
+    }
+
+    /// Whether a need may still be met.
+    func canMeet(_ purpose: Need.Purpose) -> Bool { !unmet.contains(purpose) }
+
+    /// Markets were requested.
+    mutating func add(_ result: PollResult, for purpose: Need.Purpose) {
+        answered += result.answered
+        failures += result.failures
+        skipped = result.skipped
+        // One look is enough for these; a witness may disagree, and another one is needed.
+        if result.answered.isEmpty || purpose != .witness { unmet.insert(purpose) }
+    }
+
+    /// There is no time left for requests.
+    mutating func end() { unmet.formUnion(Need.Purpose.allCases) }
+}
+
+/// What came of requests to several sources.
+package struct PollResult: Sendable, Hashable {
+    /// The markets that gave a price, the preferred one first. Their prices are in the book.
+    package var answered: [Market] = []
+    /// The sources that were requested before them, and why each gave none.
+    package var failures: [SourceFailure] = []
+    /// The sources that were not requested, and why.
+    package var skipped: [Skipped] = []
+}
+
+/// What the selector needs before it can decide.
+package struct Need: Sendable, Hashable {
+    enum Purpose: Sendable, Hashable, CaseIterable {
+        /// A price.
+        case price
+        /// Another market's price, to validate one.
+        case witness
+        /// A look at another market, because a feed may be stale.
+        case staleFeed
+        /// The value of USDT, stated by its own market.
+        case pegRate
+    }
+
+    let purpose: Purpose
+    /// The markets that can meet it, in the configured order.
+    let markets: [Market]
+    /// Whether all of them are needed, or the first one that gives a price.
+    var wantsAll = false
+    /// The longest time to wait for it; `nil` for what is left of the budget.
+    var longest: Duration?
+}

@@ -1,0 +1,86 @@
+/// Whether a price needs a witness, and whether a witness agrees with it.
+///
+/// A witness is a price of another market. It counts only if it was observed after the move began that is judged.
+enum ConfirmationRule {
+    /// How far two markets may differ and agree, whatever the size of the move.
+    static let agreement = 0.004
+    /// How far a price may move from where another market last agreed with it before one is requested again.
+    static let levelWidth = 0.003
+    /// Two prices are of the same moment if they are at most this far apart, milliseconds.
+    static let sameMoment = Duration.seconds(5).wholeMilliseconds
+
+    /// How much must be known before a price is shown.
+    enum Standing: Sendable, Hashable {
+        /// There is no recent price to compare it with: it is the first one, or the first one after a gap.
+        case first
+        /// It is farther from the reference price than ``JumpRule`` allows.
+        case jumped
+        /// It is within that bound, but no other market has agreed with this level, or with this market since it was rejected.
+        case moved
+        /// Another market has agreed with this level, and none has contradicted it since.
+        case settled
+    }
+
+    static func standing(of price: MarketObservation, _ book: ObservationBook, _ rules: SelectionRules) -> Standing {
+        guard let reference = book.reference, !book.isRestored, price.at - reference.at <= book.gap else {
+            return .first
+        }
+        if rules.active.contains(.jump), JumpRule.isJump(price, from: reference, book) { return .jumped }
+        guard rules.active.contains(.confirmation) else { return .settled }
+        let isProved = book.bases[price.market] != nil && !book.bases.unproved.contains(price.market)
+        return isAtLevel(price, book) && !book.level.isDisputed && isProved ? .settled : .moved
+    }
+
+    /// Whether a price is where another market agreed last.
+    static func isAtLevel(_ price: MarketObservation, _ book: ObservationBook) -> Bool {
+        guard let level = book.level.log else { return false }
+        let place = book.place(of: price, near: level)
+        return abs(place.log - level) <= levelWidth + place.slack
+    }
+
+    /// When the move began that is judged, `CLOCK_BOOTTIME` in milliseconds; `nil` if there is none.
+    static func began(_ standing: Standing, _ book: ObservationBook) -> Int64? {
+        switch standing {
+        case .settled: nil
+        case .moved: book.level.reachedAt ?? book.reference?.at
+        case .first, .jumped: book.reference?.at
+        }
+    }
+
+    /// The other markets' prices of this moment, those of this round first.
+    static func witnesses(
+        beside price: MarketObservation, _ book: ObservationBook, in round: Round, since began: Int64?
+    ) -> [MarketObservation] {
+        let requested = round.answered.filter { $0 != price.market }.compactMap { book.newest[$0] }
+        guard let began else { return requested }
+        let from = max(began, price.at - sameMoment)
+        let others = book.newest.values.filter { other in
+            other.at > from && other.market != price.market && !round.answered.contains(other.market)
+        }
+        return requested + others.sorted { $0.market.venue < $1.market.venue }
+    }
+
+    /// Whether a witness was made after the move began, by its venue's own time.
+    static func isOfNow(_ witness: MarketObservation, since began: Int64?) -> Bool {
+        guard let began, let age = witness.age else { return true }
+        let slack = max(sameMoment, witness.pace.wholeMilliseconds + 1000)
+        return witness.at - age >= began - slack
+    }
+
+    /// The place of `witness`, if it agrees with `price`; `nil` if it does not.
+    static func agreement(of price: MarketObservation, with witness: MarketObservation, _ book: ObservationBook)
+        -> Double?
+    {
+        // The one in dollars comes first: it tells at which rate the other one counts.
+        let theirs = book.place(
+            of: witness, near: price.market.isInTether ? book.level.log : book.place(of: price, near: nil).log)
+        let mine = book.place(of: price, near: theirs.log)
+        if abs(mine.log - theirs.log) <= agreement + max(mine.slack, theirs.slack) { return theirs.log }
+        return isNearAsRead(price, witness.market, witness.log) ? mine.log : nil
+    }
+
+    /// Whether two prices of one currency agree as they were read: then it does not matter where their markets usually are.
+    static func isNearAsRead(_ price: MarketObservation, _ market: Market, _ log: Double) -> Bool {
+        price.market.isInTether == market.isInTether && abs(price.log - log) <= agreement
+    }
+}

@@ -1,0 +1,25 @@
+/// Which prices are outvoted by others.
+enum ContradictionRule {
+    /// The number of markets that outvote one.
+    static let enough = 2
+
+    /// Whether two of these prices agree with each other.
+    static func hasPair(_ prices: [MarketObservation], _ book: ObservationBook) -> Bool {
+        prices.indices.contains { first in
+            prices[(first + 1)...].contains { ConfirmationRule.agreement(of: prices[first], with: $0, book) != nil }
+        }
+    }
+
+    /// The prices that count against another: a suspect alone says nothing, two that agree do.
+    static func counted(_ contradicting: [MarketObservation], _ book: ObservationBook) -> [MarketObservation] {
+        hasPair(contradicting, book)
+            ? contradicting : contradicting.filter { !book.bases.suspects.contains($0.market) }
+    }
+
+    /// `<the move>, which coinbase (68850) contradicts`
+    static func describe(_ price: MarketObservation, by others: [MarketObservation], _ book: ObservationBook) -> String
+    {
+        let names = others.map { "\($0.market.venue) (\($0.value))" }.joined(separator: " and ")
+        return "\(JumpRule.describe(price, book)), which \(names) contradict\(others.count == 1 ? "s" : "")"
+    }
+}

@@ -1,0 +1,68 @@
+/// Median mode: the median of all markets that gave a price, if there are enough of them.
+enum MedianRule {
+    static func decide(
+        _ first: MarketObservation, _ book: ObservationBook, _ rules: SelectionRules, _ round: Round
+    ) -> Decision {
+        let requested = round.answered.compactMap { book.newest[$0] }
+        let earlier = book.newest.values.filter { other in
+            !round.answered.contains(other.market) && PaceRule.supports(other, at: first.at, round.freshFor, rules)
+        }
+        let all = requested + earlier.sorted { $0.market.venue < $1.market.venue }
+        var lessons: [Decision.Lesson] = []
+        var book = book
+        if book.peg.usableRate(at: first.at) == nil {
+            lessons = [.peg(requested)]
+            book.impliesPeg(requested)
+        }
+        // A USDT price stands beside dollar prices only as dollars.
+        let hasDollars = all.contains { !$0.market.isInTether }
+        let comparable = all.compactMap { price -> (market: Market, value: Price)? in
+            guard price.market.isInTether, hasDollars, rules.active.contains(.peg) else {
+                return (price.market, price.value)
+            }
+            if PegRule.skipsTether(book, rules, at: price.at) { return nil }
+            return PegRule.converted(price, book).map { (price.market, $0.0) }
+        }
+        let (median, used, spread) = OutlierRule.median(
+            of: comparable, isActive: rules.active.contains(.outlier), isEarlier: { !round.answered.contains($0) })
+        let quorum = rules.active.contains(.quorum) ? rules.quorum : 1
+        var decision: Decision
+        if let median, used.count >= quorum, used.count > 1 {
+            decision = shown(median, used, requested, first, book, rules)
+            decision.consensus = Consensus(
+                sources: used.map(\.venue),
+                outliers: comparable.map(\.market).filter { !used.contains($0) }.map(\.venue), spread: spread)
+        } else if median != nil, used.count >= quorum {
+            let price = requested.first { $0.market == used[0] } ?? first
+            decision = PrimaryRule.decide(price, book, rules, round)
+        } else {
+            let said = all.map { "\($0.market.venue) (\($0.value) \($0.market.pair))" }.joined(separator: ", ")
+            decision = Decision(
+                withholding: .implausible("\(used.count) of the \(quorum) that have to agree: \(said)"),
+                of: Market.medianName, observed: first.arrival)
+        }
+        for (market, _) in comparable where decision.verdicts[market] == nil {
+            decision.verdicts[market] = used.contains(market) ? .used : .outlier
+        }
+        decision.lessons = lessons + decision.lessons
+        return decision
+    }
+
+    private static func shown(
+        _ median: Price, _ used: [Market], _ requested: [MarketObservation], _ first: MarketObservation,
+        _ book: ObservationBook,
+        _ rules: SelectionRules
+    ) -> Decision {
+        let counted = requested.filter { used.contains($0.market) }
+        let newest = counted.map(\.arrival).max { $0.boottime < $1.boottime } ?? first.arrival
+        let isDollar = counted.contains { !$0.market.isInTether } || rules.peg == .convert
+        let market = isDollar ? .median : Market(Market.medianName, first.market.pair)
+        var decision = Decision(observed: newest, confirmation: .confirmed)
+        decision.pace = counted.map(\.pace).min() ?? .zero
+        decision.lessons = [.accepted(MarketObservation(market, median, arrival: newest), .confirmed, level: nil)]
+        decision.quote = PriceQuote(
+            value: median, currency: book.currency, timestamp: newest.wall, source: Market.medianName,
+            market: market.pair)
+        return decision
+    }
+}

@@ -1,0 +1,30 @@
+/// Which prices count in a median.
+enum OutlierRule {
+    /// A price that is farther from the middle of all, in natural logarithms, is an outlier.
+    static let farthest = 0.015
+
+    /// The median of those prices that are no outliers.
+    /// - Parameters:
+    ///   - prices: At least one, in one currency. Earlier ones among them support the others, and are not shown themselves.
+    ///   - isEarlier: Whether a market's price is one.
+    /// - Returns: The median; `nil` if only earlier ones agree.
+    static func median(
+        of prices: [(market: Market, value: Price)], isActive: Bool = true, isEarlier: (Market) -> Bool = { _ in false }
+    ) -> (value: Price?, used: [Market], spread: Price) {
+        let rough = middle(of: prices.map(\.value)).logarithm
+        var counted = prices.filter { !isActive || abs($0.value.logarithm - rough) <= farthest }
+        // Two that contradict each other leave none in the middle.
+        if counted.isEmpty { counted = [prices[0]] }
+        let values = counted.map(\.value).sorted()
+        let current = counted.filter { !isEarlier($0.market) }.map(\.value)
+        return (
+            current.isEmpty ? nil : middle(of: current), counted.map(\.market), values[values.count - 1] - values[0]
+        )
+    }
+
+    private static func middle(of values: [Price]) -> Price {
+        let sorted = values.sorted()
+        let half = sorted.count / 2
+        return sorted.count % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]).divided(by: 2, places: 8)
+    }
+}

@@ -1,0 +1,20 @@
+/// How long a price counts: two intervals, and longer if the limits of its source allow no request in that time.
+enum PaceRule {
+    /// How long a price stays fresh, milliseconds.
+    /// - Parameters:
+    ///   - freshFor: Two intervals, milliseconds.
+    ///   - pace: The minimum time until its source can give another one.
+    static func lasts(_ freshFor: Int64, _ pace: Duration, _ rules: SelectionRules) -> Int64 {
+        let pace = rules.active.contains(.pace) ? pace.wholeMilliseconds : 0
+        return freshFor + (2 * pace > freshFor ? pace : 0)
+    }
+
+    /// Whether an earlier price supports a median. A source that may be requested once a second misses a tick now and then, and one
+    /// that can't be requested at every tick counts for as long as its limits take.
+    static func supports(_ earlier: MarketObservation, at boottime: Int64, _ freshFor: Int64, _ rules: SelectionRules)
+        -> Bool
+    {
+        let pace = rules.active.contains(.pace) ? earlier.pace.wholeMilliseconds : 0
+        return boottime - earlier.at <= freshFor + 1000 + pace
+    }
+}

@@ -1,0 +1,47 @@
+/// What happens to a price in USDT.
+enum PegRule {
+    /// Whether USDT markets are skipped. A rate of long ago is no reason.
+    static func skipsTether(_ book: ObservationBook, _ rules: SelectionRules, at boottime: Int64) -> Bool {
+        rules.peg == .refuse && rules.active.contains(.peg) && book.peg.usableRate(at: boottime)?.isOffPeg == true
+    }
+
+    /// A price in dollars.
+    /// - Returns: `nil` if the rate is not known, or the result is no possible price.
+    static func converted(_ price: MarketObservation, _ book: ObservationBook) -> (Price, Conversion)? {
+        guard let rate = book.peg.conversionRate(at: price.at) else { return nil }
+        let value = (price.value * rate.value).rounded(toPlaces: 8)
+        guard (ResponseCheck.lowest...ResponseCheck.highest).contains(value) else { return nil }
+        return (
+            value,
+            Conversion(
+                value: price.value, rate: rate.value, sources: rate.sources, measuredBoottime: rate.measuredBoottime)
+        )
+    }
+
+    /// What a reader of `quote` must know of its market; `nil` if all is well.
+    static func warning(
+        for quote: PriceQuote?, _ book: ObservationBook, _ rules: SelectionRules, at boottime: Int64
+    ) -> String? {
+        guard rules.active.contains(.peg), let rate = book.peg.usableRate(at: boottime), rate.isOffPeg else {
+            return nil
+        }
+        let start = "USDT is off its peg, at \(rate.value) USD by \(rate.sources.joined(separator: ", "))"
+        guard let quote, Market(quote.source, quote.market).isInTether else { return start }
+        return rules.peg == .convert ? "\(start): this price is converted" : "\(start): this is a price in USDT"
+    }
+
+    /// Whether the value of USDT must be requested before a USDT price is rejected: a USDT that has left its peg looks like a market
+    /// that is wrong, until a USDT/USD market states which it is.
+    static func needsRate(_ price: MarketObservation, _ book: ObservationBook) -> Bool {
+        // A statement from before the price began to move says nothing of now.
+        price.market.isInTether && !book.peg.isStated(after: book.level.reachedAt ?? book.reference?.at ?? .min)
+    }
+
+    /// The same for a price that the observer has seen.
+    static func needsRate(observed price: MarketObservation, _ book: ObservationBook) -> Bool {
+        guard price.market.isInTether, let reference = book.reference else { return false }
+        let place = book.place(of: price, near: reference.log)
+        return abs(place.log - reference.log) > ConfirmationRule.agreement + place.slack
+            && !book.peg.isStated(after: price.at - ConfirmationRule.sameMoment)
+    }
+}

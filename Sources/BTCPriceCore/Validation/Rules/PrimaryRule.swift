@@ -1,0 +1,264 @@
+/// Primary mode: the price of the first source that has one, if the other markets don't contradict it.
+enum PrimaryRule {
+    /// What the other markets say of a price.
+    private struct Comparison {
+        var standing: ConfirmationRule.Standing
+        /// Markets whose place is known, and that agree; with their place.
+        var agreeing: [(market: Market, log: Double)] = []
+        /// Markets that agree, and of which it is not known where they usually are.
+        var vague: [(market: Market, log: Double)] = []
+        var contradicting: [MarketObservation] = []
+        var witnesses: [MarketObservation] = []
+        var verdicts: [Market: MarketVerdict] = [:]
+
+        init(_ price: MarketObservation, _ book: ObservationBook, _ rules: SelectionRules, _ round: Round) {
+            standing = ConfirmationRule.standing(of: price, book, rules)
+            let began = ConfirmationRule.began(standing, book)
+            witnesses = ConfirmationRule.witnesses(beside: price, book, in: round, since: began)
+            for witness in witnesses {
+                let market = witness.market
+                if rules.active.contains(.staleFeed), !book.staleFeeds.isCurrent(witness) {
+                    verdicts[market] = .unchanged
+                } else if !ConfirmationRule.isOfNow(witness, since: began) {
+                    verdicts[market] = .old
+                } else if let log = ConfirmationRule.agreement(of: price, with: witness, book) {
+                    verdicts[market] = .agrees
+                    if book.bases[market] != nil { agreeing.append((market, log)) } else { vague.append((market, log)) }
+                } else {
+                    verdicts[market] = .disagrees
+                    contradicting.append(witness)
+                }
+            }
+            if !rules.active.contains(.contradiction) { contradicting = [] }
+        }
+    }
+
+    /// What is to be done with a price.
+    private enum Outcome {
+        /// It is shown. `level` is the place of the market that agrees with it.
+        case believed(Confirmation, level: Double?)
+        /// Other markets contradict it: it is not shown.
+        case contradicted([MarketObservation])
+        /// No two markets agree. This one is shown instead.
+        case scattered(nearest: Market)
+        /// It has jumped, and no other market can say anything.
+        case undecided
+    }
+
+    // MARK: - What is needed
+
+    /// What must be requested before a price is decided upon; `nil` if nothing must or can.
+    static func need(
+        for price: MarketObservation, _ book: ObservationBook, _ rules: SelectionRules, _ round: Round
+    ) -> Need? {
+        let remaining = round.remaining
+        guard !remaining.isEmpty else { return nil }
+        if rules.active.contains(.staleFeed), round.canMeet(.staleFeed), book.staleFeeds.wantsWitness(on: price) {
+            // The price does not wait long for it: it is the same as before.
+            return Need(
+                purpose: .staleFeed, markets: remaining.filter { $0 != book.staleFeeds.lastWitness },
+                longest: StaleFeeds.Bounds.longestLook)
+        }
+        let comparison = Comparison(price, book, rules, round)
+        // In the ordinary case no other market is needed.
+        if comparison.standing == .settled, comparison.witnesses.isEmpty, !needsDollars(price, comparison, book, rules)
+        {
+            return nil
+        }
+        let outcome = outcome(of: price, comparison, book, rules)
+        if round.canMeet(.witness),
+            needsWitness(outcome, comparison) || needsDollars(price, comparison, book, rules)
+        {
+            return Need(purpose: .witness, markets: remaining)
+        }
+        let stating = remaining.filter(round.statingPeg.contains)
+        if case .contradicted = outcome, round.canMeet(.pegRate), rules.active.contains(.peg),
+            PegRule.needsRate(price, book), !stating.isEmpty
+        {
+            return Need(purpose: .pegRate, markets: stating)
+        }
+        return nil
+    }
+
+    private static func needsWitness(_ outcome: Outcome, _ comparison: Comparison) -> Bool {
+        switch outcome {
+        case .believed(.confirmed, _): false
+        case .believed: comparison.standing != .settled
+        // One may be slow to follow the market; two that agree are enough.
+        case .contradicted(let others): others.count < ContradictionRule.enough
+        case .scattered, .undecided: true
+        }
+    }
+
+    /// Whether a price in dollars is needed to convert this one: any implies the value of a USDT.
+    private static func needsDollars(
+        _ price: MarketObservation, _ comparison: Comparison, _ book: ObservationBook, _ rules: SelectionRules
+    ) -> Bool {
+        rules.peg == .convert && rules.active.contains(.peg) && price.market.isInTether
+            && book.peg.conversionRate(at: price.at) == nil && comparison.witnesses.allSatisfy(\.market.isInTether)
+    }
+
+    // MARK: - The decision
+
+    private static func outcome(
+        of price: MarketObservation, _ comparison: Comparison, _ book: ObservationBook, _ rules: SelectionRules
+    ) -> Outcome {
+        let standing = comparison.standing
+        let calm = Outcome.believed(JumpRule.isUnconfirmed(book, at: price.at) ? .unconfirmed : .single, level: nil)
+        // One of which it is not known where it is counts only if no other contradicts.
+        if let agreeing = comparison.agreeing.first { return .believed(.confirmed, level: agreeing.log) }
+        if let vague = comparison.vague.first, comparison.contradicting.isEmpty {
+            return .believed(.confirmed, level: vague.log)
+        }
+        let contradicting = ContradictionRule.counted(comparison.contradicting, book)
+        switch contradicting.count {
+        case 0:
+            switch standing {
+            case .settled, .moved: return calm
+            // Not what was contradicted a moment ago, only because the others don't respond now.
+            case .first where !JumpRule.wasContradicted(book, at: price.at): return .believed(.unconfirmed, level: nil)
+            case .first, .jumped: return .undecided
+            }
+        case 1:
+            // One against one: after a gap the one nearer to the last price is shown, otherwise the one that has not moved is right.
+            if standing == .first, let reference = book.reference {
+                let both = [price, contradicting[0]]
+                return .scattered(nearest: ScatterRule.nearest(to: reference.log, of: both, book))
+            }
+            if standing != .first, ConfirmationRule.isAtLevel(price, book) { return calm }
+            // It came while the price was requested: the next tick requests more.
+            if standing == .moved, comparison.witnesses.isEmpty { return calm }
+            if ConfirmationRule.standing(of: contradicting[0], book, rules) == .jumped {
+                return standing == .moved ? calm : .undecided
+            }
+            return .contradicted(contradicting)
+        default:
+            if !ContradictionRule.hasPair(contradicting, book), rules.active.contains(.scatter) {
+                return .scattered(nearest: ScatterRule.nearestToMedian([price] + contradicting, book))
+            }
+            return .contradicted(contradicting)
+        }
+    }
+
+    static func decide(
+        _ price: MarketObservation, _ book: ObservationBook, _ rules: SelectionRules, _ round: Round
+    ) -> Decision {
+        let comparison = Comparison(price, book, rules, round)
+        let outcome = outcome(of: price, comparison, book, rules)
+        var decision: Decision
+        switch outcome {
+        case .believed(let confirmation, let level):
+            decision = shown(price, confirmation, level: level, book, rules, round)
+        case .scattered(let nearest):
+            if let other = ([price] + comparison.witnesses).first(where: { $0.market == nearest }) {
+                decision = shown(other, .unconfirmed, level: nil, book, rules, round)
+            } else {
+                let reason = "no two markets agree, and \(nearest.venue) is nearer to the median"
+                decision = Decision(
+                    withholding: .implausible(reason), of: price.market.venue, observed: price.arrival)
+            }
+        case .contradicted(let others):
+            decision = rejected(price, by: others, book, rules, round)
+        case .undecided:
+            decision = undecided(price, book, rules, round)
+        }
+        decision.verdicts.merge(comparison.verdicts) { known, _ in known }
+        if decision.verdicts[price.market] == nil {
+            decision.verdicts[price.market] = decision.quote?.source == price.market.venue ? .used : .disagrees
+        }
+        return decision
+    }
+
+    /// The decision to reject a price: the next source's price of this round is shown instead, if it stands.
+    private static func rejected(
+        _ price: MarketObservation, by witnesses: [MarketObservation], _ book: ObservationBook,
+        _ rules: SelectionRules, _ round: Round
+    ) -> Decision {
+        let reason = ContradictionRule.describe(price, by: witnesses, book)
+        let failure = SourceFailure(source: price.market.venue, error: .implausible(reason))
+        var decision = Decision(withholding: failure.error, of: failure.source, observed: price.arrival)
+        var rest = round
+        rest.answered.removeAll { $0 == price.market }
+        // It says nothing of the others any more.
+        var others = book
+        others.failed(price.market)
+        if let next = rest.answered.first.flatMap({ others.newest[$0] }) {
+            let other = decide(next, others, rules, rest)
+            // One against one is not enough where nothing is known yet.
+            let stands = ConfirmationRule.standing(of: next, others, rules) == .settled
+            if other.quote != nil, other.confirmation == .confirmed || stands { decision = other }
+        }
+        decision.rejected.append(failure)
+        decision.lessons.insert(.contradicted(price.market, by: witnesses.count, at: price.at), at: 0)
+        decision.verdicts[price.market] = .disagrees
+        return decision
+    }
+
+    private static func undecided(
+        _ price: MarketObservation, _ book: ObservationBook, _ rules: SelectionRules, _ round: Round
+    ) -> Decision {
+        var reason = "\(JumpRule.describe(price, book)), and no second source could confirm it"
+        var lessons: [Decision.Lesson] = []
+        if round.isTick {
+            let pending = JumpRule.pending(price, book)
+            let enough = JumpRule.ticksToBelieve(book, round)
+            if let pending, pending.ticks >= enough {
+                return shown(price, .unconfirmed, level: nil, book, rules, round)
+            }
+            reason +=
+                pending.map { "; shown after \(enough) ticks that say the same, this is number \($0.ticks)" }
+                ?? "; one contradicted it shortly before"
+            lessons = [.pending(pending)]
+        }
+        var decision = Decision(withholding: .implausible(reason), of: price.market.venue, observed: price.arrival)
+        decision.lessons = lessons
+        return decision
+    }
+
+    /// The decision to show a price, after what ``PegRule`` says of it.
+    private static func shown(
+        _ price: MarketObservation, _ confirmation: Confirmation, level: Double?, _ book: ObservationBook,
+        _ rules: SelectionRules, _ round: Round
+    ) -> Decision {
+        let source = price.market.venue
+        var decision = Decision(observed: price.arrival, confirmation: confirmation)
+        decision.pace = price.pace
+        decision.lessons = [.accepted(price, confirmation, level: level)]
+        decision.quote = PriceQuote(
+            value: price.value, currency: book.currency, timestamp: price.arrival.wall, source: source,
+            market: price.market.pair)
+        decision.verdicts[price.market] = .used
+        guard price.market.isInTether, rules.peg != .warn, rules.active.contains(.peg) else { return decision }
+        // The witnesses of this round may imply the rate.
+        var learned = book
+        _ = learned.adopt(decision, in: round)
+        switch rules.peg {
+        case .warn: return decision
+        case .refuse:
+            guard PegRule.skipsTether(learned, rules, at: price.at), let rate = learned.peg.rate else {
+                return decision
+            }
+            decision.quote = nil
+            decision.withheld = SourceFailure(source: source, error: .implausible(rate.text))
+        case .convert:
+            if let (value, conversion) = PegRule.converted(price, learned) {
+                decision.quote = decision.quote?.with(value: value)
+                decision.conversion = conversion
+                return decision
+            }
+            // A price in USDT has no place beside dollars as long as it can't be converted.
+            var dollars = round
+            dollars.answered = round.answered.filter { !$0.isInTether }
+            if let first = dollars.answered.first.flatMap({ learned.newest[$0] }) {
+                var other = decide(first, learned, rules, dollars)
+                other.lessons = decision.lessons + other.lessons
+                return other
+            }
+            decision.quote = nil
+            let reason = "what USDT is worth is not known, and its price can't be converted"
+            decision.withheld = SourceFailure(source: source, error: .implausible(reason))
+        }
+        decision.verdicts[price.market] = .skipped
+        return decision
+    }
+}

@@ -1,0 +1,182 @@
+import TestSupport
+import Testing
+
+@testable import BTCPriceCore
+
+@Suite(.timeLimit(.minutes(1))) struct KeeperTests {
+    @Test func `clients and the tick share one fetch`() async throws {
+        let world = World()
+        await world.ticker.start()
+        await world.primary.isAsked()
+        async let first = world.getPrice.execute(.remoteFirst)
+        async let second = world.getPrice.execute(.noCache)
+        while await world.engine.callersWaiting < 3 { await Task.yield() }
+        world.primary.answer("68901.23")
+        #expect(try await first.quote?.value == price("68901.23"))
+        #expect(try await second.quote?.value == price("68901.23"))
+        #expect(world.primary.asks == 1)
+        await world.ticker.stop()
+    }
+
+    @Test func `what a client can see was saved before`() async {
+        let world = World()
+        await world.ticker.start()
+        for second in 0..<5 {
+            if second > 0 { await world.clock.run(to: .seconds(second)) }
+            await world.primary.isAsked()
+            world.primary.answer("6890\(second)")
+            _ = await world.nextTick()
+        }
+        #expect(world.shownUnsaved.count == 0)
+        #expect(world.saves.count == 5)
+        await world.ticker.stop()
+    }
+
+    @Test func `pause and stop wait for nobody's fetch`() async throws {
+        let world = World()
+        await world.ticker.start()
+        await world.primary.isAsked()
+        async let client = world.getPrice.execute(.noCache)
+        while await world.engine.callersWaiting < 2 { await Task.yield() }
+        // Returns although the exchange has not answered, and the client's fetch goes on.
+        await world.ticker.pause()
+        #expect(await world.nextTick().failure == "paused")
+        world.primary.answer("68901.23")
+        let state = try await client
+        #expect(state.quote?.value == price("68901.23"))
+        #expect(state.tick == 0, "it was the client's fetch, not the tick's")
+        #expect(state.freshness == .fresh, "it is a moment old")
+        let aged = state.aged(at: World.start.boottime + 2001)
+        #expect(
+            aged.freshness == .stale && aged.failure == "paused", "it does not stay current while the ticks stand still"
+        )
+        await world.ticker.stop()
+    }
+
+    @Test func `a tick that comes late has its whole budget`() async {
+        let world = World(interval: .seconds(3600))
+        await world.ticker.start()
+        await world.primary.isAsked()
+        world.primary.answer("68901.23")
+        _ = await world.nextTick()
+        await world.clock.timer(at: .seconds(3600))
+        // Asleep over the time it was due, for longer than the budget and less than the interval.
+        world.clock.advance(to: .seconds(4800))
+        await world.primary.isAsked()
+        world.primary.answer("68902")
+        #expect(await world.nextTick().freshness == .fresh)
+        await world.ticker.stop()
+    }
+
+    @Test func `a thousand callers make one fetch`() async {
+        let world = World()
+        let callers = (0..<1000).map { _ in Task { try await world.getPrice.execute(.remoteFirst) } }
+        await world.primary.isAsked()
+        while await world.engine.callersWaiting < callers.count { await Task.yield() }
+        world.primary.answer("68901.23")
+        for caller in callers { #expect(await caller.result.failure == nil) }
+        #expect(world.primary.asks == 1)
+        #expect(world.saves.count == 1, "one answer is taken in once")
+    }
+
+    @Test func `localFirst asks nobody while something is held`() async throws {
+        let world = World()
+        await world.engine.restore(cached("68000"))
+        let state = try await world.getPrice.execute()
+        #expect(state.quote?.value == price("68000"))
+        #expect(state.freshness == .stale)
+        #expect(world.primary.asks == 0)
+    }
+
+    @Test func `localFirst fetches where nothing is held`() async throws {
+        let world = World()
+        async let answer = world.getPrice.execute(.localFirst)
+        await world.primary.isAsked()
+        world.primary.answer("68901.23")
+        #expect(try await answer.freshness == .fresh)
+    }
+
+    @Test func `remoteFirst gives what is held where the fetch fails, and says why`() async throws {
+        let world = World()
+        await world.engine.restore(cached("68000"))
+        async let answer = world.getPrice.execute(.remoteFirst)
+        await world.primary.isAsked()
+        world.primary.fail(.refused("HTTP 451"))
+        await world.fallback.isAsked()
+        world.fallback.fail(.rateLimited("HTTP 429", retryAfter: .seconds(30)))
+        let state = try await answer
+        #expect(state.quote?.value == price("68000"))
+        #expect(state.freshness == .stale)
+        #expect(state.failure == "binance: refused: HTTP 451; coinbase: rate limited for 30 s: HTTP 429")
+    }
+
+    @Test func `noCache fails where the fetch fails, and takes nothing away`() async throws {
+        let world = World()
+        await world.ticker.start()
+        await world.primary.isAsked()
+        world.primary.answer("68901.23")
+        _ = await world.nextTick()
+        let answer = Task { try await world.getPrice.execute(.noCache) }
+        await world.primary.isAsked()
+        world.primary.fail()
+        await world.fallback.isAsked()
+        world.fallback.fail()
+        #expect(await answer.result.failure is FetchFailure)
+        #expect(await world.engine.state.freshness == .fresh, "the last tick has a value")
+        await world.ticker.stop()
+    }
+
+    @Test func `a refresh is kept and shown to callers, and is no tick`() async throws {
+        let world = World()
+        async let answer = world.getPrice.execute(.remoteFirst)
+        await world.primary.isAsked()
+        world.primary.answer("68901.23")
+        let state = try await answer
+        #expect(state.tick == 0)
+        #expect(world.store.price?.quote.value == price("68901.23"))
+    }
+
+    @Test func `a caller that gives up leaves the fetch to the others`() async throws {
+        let world = World()
+        let impatient = Task { try await world.getPrice.execute(.noCache) }
+        await world.primary.isAsked()
+        async let patient = world.getPrice.execute(.noCache)
+        while await world.engine.callersWaiting < 2 { await Task.yield() }
+        impatient.cancel()
+        while await world.engine.callersWaiting > 1 { await Task.yield() }
+        world.primary.answer("68901.23")
+        #expect(try await patient.quote?.value == price("68901.23"))
+        #expect(world.primary.asks == 1)
+        let failure = await impatient.result.failure as? FetchFailure
+        #expect(failure == .cancelled)
+    }
+
+    @Test func `a fetch that nobody waits for is cancelled, starts no fallback, and counts as no failure`() async {
+        let world = World()
+        let task = Task { try await world.getPrice.execute(.noCache) }
+        await world.primary.isAsked()
+        task.cancel()
+        _ = await task.result
+        #expect(world.fallback.asks == 0)
+        #expect(world.events.all.isEmpty)
+        #expect(await world.engine.state == .empty)
+    }
+
+    @Test func `after a fetch was given up, the next one asks anew`() async throws {
+        let world = World()
+        let task = Task { try await world.getPrice.execute(.noCache) }
+        await world.primary.isAsked()
+        task.cancel()
+        _ = await task.result
+        async let answer = world.getPrice.execute(.noCache)
+        await world.primary.isAsked()
+        world.primary.answer("68901.23")
+        #expect(try await answer.quote?.value == price("68901.23"))
+    }
+}
+
+extension Result {
+    var failure: Failure? {
+        if case .failure(let error) = self { error } else { nil }
+    }
+}

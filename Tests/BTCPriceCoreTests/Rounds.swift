@@ -1,0 +1,118 @@
+@testable import BTCPriceCore
+
+/// Rounds on a tracker, with markets that give the prices that a test sets. No clock, no tasks.
+final class Rounds {
+    static let four: [Market] = [.binance, .coinbase, .bitstamp, .kraken]
+
+    var tracker: PriceTracker
+    let markets: [Market]
+    /// The price of each market; none for one that does not respond.
+    var prices: [Market: String] = [:]
+    var positions: [Market: FeedPosition] = [:]
+    /// Dollars for one USDT, as Kraken states it.
+    var peg: String?
+    /// The minimum time between two requests of a market.
+    var paces: [Market: Duration] = [:]
+    /// The markets that were requested in the last round, in their order.
+    private(set) var requested: [Market] = []
+    /// What each of those requests was for.
+    private(set) var purposes: [Need.Purpose] = []
+    /// Markets that are not requested, because their limits do not allow it.
+    var isUnreachable: Set<Market> = []
+    private(set) var lastActions = PriceTracker.Actions()
+
+    init(
+        _ markets: [Market] = four, rules: SelectionRules = SelectionRules(),
+        book: ObservationBook = .ofToday
+    ) {
+        self.markets = markets
+        tracker = PriceTracker(interval: .seconds(1), rules: rules, book: book)
+    }
+
+    /// A copy, to continue in two ways.
+    func copy() -> Rounds {
+        let copy = Rounds(markets)
+        copy.tracker = tracker
+        copy.prices = prices
+        return copy
+    }
+
+    var book: ObservationBook { tracker.book }
+
+    static func time(_ seconds: Double) -> ObservationTime {
+        ObservationTime(
+            wall: Timestamp(milliseconds: World.start.wall.milliseconds + Int64(seconds * 1000)),
+            boottime: World.start.boottime + Int64(seconds * 1000))
+    }
+
+    /// One round of requests, some seconds after the start.
+    func tick(at seconds: Double) -> Decision? {
+        (requested, purposes) = ([], [])
+        let now = Self.time(seconds)
+        var round = tracker.round(
+            at: now.boottime, markets: markets, statingPeg: peg == nil ? [] : [.kraken])
+        round.isTick = true
+        while true {
+            switch tracker.select(round) {
+            case .decided(let decision):
+                lastActions = tracker.decided(decision, in: round, isTick: true)
+                return decision
+            case .needs(let need):
+                let result = poll(need, at: now)
+                if result.answered.isEmpty, need.purpose == .price {
+                    lastActions = tracker.failed(
+                        FetchFailure(failures: result.failures), isTick: true, at: now.boottime)
+                    return nil
+                }
+                tracker.add(result, to: &round, for: need.purpose)
+            }
+        }
+    }
+
+    private func poll(_ need: Need, at now: ObservationTime) -> PollResult {
+        var result = PollResult()
+        for market in need.markets where !isUnreachable.contains(market) {
+            requested.append(market)
+            purposes.append(need.purpose)
+            if let error = give(market, at: now) {
+                result.failures.append(SourceFailure(source: market.venue, error: error))
+            } else {
+                result.answered.append(market)
+                if !need.wantsAll { break }
+            }
+        }
+        return result
+    }
+
+    /// One market's response enters the book.
+    func give(_ market: Market, at now: ObservationTime) -> PriceLoadingError? {
+        guard let value = prices[market] else { return .unavailable("HTTP 503") }
+        var loaded = [LoadedPrice(market, price(value), position: positions[market] ?? FeedPosition())]
+        if market == .kraken, let peg { loaded.append(LoadedPrice(Market("kraken", Market.pegPair), price(peg))) }
+        do throws(PriceLoadingError) {
+            try tracker.record(loaded, of: market, pace: paces[market] ?? .zero, at: now)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    /// The observer requests a market.
+    @discardableResult
+    func observe(_ market: Market, at seconds: Double) -> PriceTracker.Actions {
+        if let error = give(market, at: Self.time(seconds)) {
+            let failure = FetchFailure(failures: [SourceFailure(source: market.venue, error: error)])
+            return tracker.observed(.failure(failure))
+        }
+        return tracker.observed(.success(market))
+    }
+}
+
+extension Decision {
+    /// `68901.23 binance single`, `withheld binance`, `rejected binance`
+    var text: String {
+        if let quote { return "\(quote.value) \(quote.source) \(confirmation)" }
+        let names = rejected.map(\.source).joined(separator: " ")
+        return rejected.isEmpty ? "withheld \(withheld?.source ?? "")" : "rejected \(names)"
+    }
+}

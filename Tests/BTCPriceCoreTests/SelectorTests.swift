@@ -1,0 +1,571 @@
+import Glibc
+import Testing
+
+@testable import BTCPriceCore
+
+/// A market that trades: another price each time.
+private func alive(_ whole: Int, _ second: Double) -> String { "\(whole).\(Int(second) % 89 + 10)" }
+
+/// A book, the prices of a round, and the decision: book in, decision out.
+private struct SelectorCase: Sendable, CustomTestStringConvertible {
+    /// What it shows.
+    let testDescription: String
+    /// The rule without which the decision is another one.
+    var rule: SelectionRules.Active?
+    var rules = SelectionRules()
+    var markets = Rounds.four
+    /// The prices of the round; a market without one does not respond.
+    let prices: [Market: String]
+    var peg: String?
+    /// Seconds after the prices in the book.
+    var at = 1.0
+    /// What happened before the round.
+    var before: @Sendable (Rounds) -> Void = { _ in }
+    var book = ObservationBook.ofToday
+    let expected: String
+
+    func decide(without rule: SelectionRules.Active = []) -> String {
+        var rules = rules
+        rules.active.subtract(rule)
+        let rounds = Rounds(markets, rules: rules, book: book)
+        before(rounds)
+        rounds.prices = prices
+        rounds.peg = peg
+        return rounds.tick(at: at)?.text ?? "none"
+    }
+
+    static let all: [SelectorCase] = [
+        SelectorCase(
+            testDescription: "within the level no other market is needed", prices: [.binance: "68910"],
+            expected: "68910 binance single"),
+        SelectorCase(
+            testDescription: "a jump that no market can confirm is withheld", rule: .jump, markets: [.binance],
+            prices: [.binance: "65500"], expected: "withheld binance"),
+        SelectorCase(
+            testDescription: "a jump that another market has made too is confirmed",
+            prices: [.binance: "65500", .coinbase: "65520"],
+            expected: "65500 binance confirmed"),
+        SelectorCase(
+            testDescription: "a price that has left the level is held against another market", rule: .confirmation,
+            prices: [.binance: "68500", .coinbase: "68510"], expected: "68500 binance confirmed"),
+        SelectorCase(
+            testDescription: "a price that has left the level is shown if no other market responds",
+            prices: [.binance: "68500"],
+            expected: "68500 binance single"),
+        SelectorCase(
+            testDescription: "two markets that agree outvote one", rule: .contradiction,
+            prices: [.binance: "65500", .coinbase: "68850", .bitstamp: "68900"], expected: "68850 coinbase confirmed"),
+        SelectorCase(
+            testDescription: "the agreement is absolute: 0.9 % apart in a fall of 5 % is none",
+            prices: [.binance: "65500", .coinbase: "66100", .bitstamp: "66110"], expected: "66100 coinbase confirmed"),
+        SelectorCase(
+            testDescription: "if no two markets agree, the one nearest to the median is shown", rule: .scatter,
+            prices: [.binance: "63000", .coinbase: "66800", .bitstamp: "65000"], expected: "65000 bitstamp unconfirmed"),
+        SelectorCase(
+            testDescription: "a witness that has not changed since before the move says nothing", rule: .staleFeed,
+            prices: [.binance: "66800", .coinbase: "68905", .bitstamp: "68895"], at: 20,
+            before: { rounds in
+                rounds.prices = [.coinbase: "68905", .bitstamp: "68895"]
+                rounds.observe(.coinbase, at: 2)
+                rounds.observe(.bitstamp, at: 2)
+            }, expected: "withheld binance"),
+        SelectorCase(
+            testDescription: "a witness that was made before the move began, by its own time, says nothing",
+            prices: [.binance: "66800", .coinbase: "68905"], at: 30,
+            before: { rounds in
+                rounds.prices = [.binance: "68901"]
+                _ = rounds.tick(at: 29)
+                let made = Rounds.time(10).wall
+                rounds.positions[.coinbase] = FeedPosition(time: made)
+            }, expected: "withheld binance"),
+        SelectorCase(
+            testDescription: "the very first price is shown as unconfirmed", prices: [.coinbase: "22000"],
+            book: ObservationBook(currency: "USD"), expected: "22000 coinbase unconfirmed"),
+        SelectorCase(
+            testDescription: "the very first price is held back by a contradiction",
+            prices: [.coinbase: "22000", .bitstamp: "24000"], book: ObservationBook(currency: "USD"),
+            expected: "rejected coinbase"),
+        SelectorCase(
+            testDescription: "after a gap the one of two that is nearer to the last price is shown",
+            prices: [.binance: "57000", .coinbase: "68910"], at: 10_800, expected: "68910 coinbase unconfirmed"),
+        SelectorCase(
+            testDescription: "after a gap two outvote one",
+            prices: [.binance: "57000", .coinbase: "68910", .kraken: "68905"], at: 10_800,
+            expected: "68910 coinbase confirmed"),
+        SelectorCase(
+            testDescription: "a USDT that has left its peg is no contradiction once Kraken has stated it",
+            prices: [.binance: "25000", .coinbase: "22000", .kraken: "22010"], peg: "0.88",
+            book: ObservationBook(currency: "USD"), expected: "25000 binance confirmed"),
+        SelectorCase(
+            testDescription: "off its peg a price in USDT is converted", rule: .peg,
+            rules: SelectionRules(peg: .convert),
+            prices: [.binance: "68950"], at: 602, before: { $0.leavePeg() }, expected: "62055 binance single"),
+        SelectorCase(
+            testDescription: "off its peg a price in USDT is refused", rules: SelectionRules(peg: .refuse),
+            prices: [.binance: "68950"], at: 602, before: { $0.leavePeg() }, expected: "withheld binance"),
+        SelectorCase(
+            testDescription: "off its peg a price in USDT is shown as it is", prices: [.binance: "68950"], at: 602,
+            before: { $0.leavePeg() }, expected: "68950 binance single"),
+        SelectorCase(
+            testDescription: "a price in USDT that can't be converted gives way to one in dollars",
+            rules: SelectionRules(peg: .convert), prices: [.binance: "90000", .coinbase: "68900"],
+            book: ObservationBook(currency: "USD"), expected: "rejected binance"),
+        SelectorCase(
+            testDescription: "a median leaves out what is far from it", rule: .outlier,
+            rules: SelectionRules(mode: .median, quorum: 2),
+            prices: [.coinbase: "68910", .bitstamp: "68930", .kraken: "90000"], expected: "68920 median confirmed"),
+        SelectorCase(
+            testDescription: "fewer than the quorum are no price", rule: .quorum,
+            rules: SelectionRules(mode: .median, quorum: 3), prices: [.coinbase: "68900", .bitstamp: "68910"],
+            expected: "withheld median"),
+        SelectorCase(
+            testDescription:
+                "a source that can't be requested at every tick supports a median as long as its limits take",
+            rule: .pace, rules: SelectionRules(mode: .median, quorum: 3),
+            prices: [.coinbase: "68900", .bitstamp: "68910"], at: 5,
+            before: { rounds in
+                rounds.prices = [.kraken: "68920"]
+                rounds.paces = [.kraken: .seconds(2)]
+                rounds.observe(.kraken, at: 1)
+                rounds.isUnreachable.insert(.kraken)
+            }, expected: "68905 median confirmed"),
+        SelectorCase(
+            testDescription: "a median of three begins although one of them is in USDT and nothing is known yet",
+            rules: SelectionRules(mode: .median, quorum: 3),
+            prices: [.binance: "68950", .coinbase: "68900", .kraken: "68910"],
+            book: ObservationBook(currency: "USD"), expected: "68910 median confirmed"),
+        SelectorCase(
+            testDescription: "with a quorum of one, the one in the middle is shown and no outlier",
+            rules: SelectionRules(mode: .median, quorum: 1),
+            prices: [.coinbase: "66000", .bitstamp: "72000", .kraken: "68900"], expected: "68900 kraken unconfirmed"),
+    ]
+}
+
+@Suite struct SelectorTests {
+    @Test(arguments: SelectorCase.all)
+    private func `book in, decision out`(_ row: SelectorCase) {
+        #expect(row.decide() == row.expected)
+    }
+
+    /// A rule that changes no row of the table would not be needed.
+    @Test(arguments: SelectorCase.all.filter { $0.rule != nil })
+    private func `each rule switched off turns its row red`(_ row: SelectorCase) throws {
+        #expect(row.decide(without: try #require(row.rule)) != row.expected)
+    }
+
+    @Test func `each rule has a row`() {
+        var tested = SelectionRules.Active.uncertainty
+        for row in SelectorCase.all { tested.formUnion(row.rule ?? []) }
+        #expect(tested == .all)
+    }
+
+    @Test(arguments: [(0, 0.006), (1, 0.009), (60, 0.0292), (3600, 0.186), (864_000, 0.25), (-5, 0.006)])
+    func `the bound grows with the root of the time`(seconds: Int64, bound: Double) {
+        #expect(abs(JumpRule.bound(after: seconds * 1000) - bound) < 0.0001)
+    }
+
+    @Test(arguments: [("68280.10", true), ("68200", false), ("69510", true), ("69600", false)])
+    func `a move within the bound is believed, one beyond it is not`(value: String, isBelieved: Bool) throws {
+        let rounds = Rounds([.binance])
+        rounds.prices = [.binance: value]
+        let decision = try #require(rounds.tick(at: 1))
+        #expect((decision.quote != nil) == isBelieved)
+        if !isBelieved { #expect(decision.withheld?.error.description.contains("no second source") == true) }
+    }
+
+    @Test func `a decision says of each market why it was used or not`() throws {
+        let rounds = Rounds()
+        rounds.prices = [.binance: "65500", .bitstamp: "68850", .kraken: "68900"]
+        #expect(
+            try #require(rounds.tick(at: 1)).verdicts == [
+                .binance: .disagrees, .coinbase: .failed, .bitstamp: .used, .kraken: .agrees,
+            ])
+        #expect(rounds.requested == [.binance, .coinbase, .bitstamp, .kraken])
+        rounds.prices = [.binance: "68910", .coinbase: "68900"]
+        let calm = Rounds()
+        calm.prices = rounds.prices
+        #expect(
+            try #require(calm.tick(at: 1)).verdicts == [
+                .binance: .used, .coinbase: .notNeeded, .bitstamp: .notNeeded, .kraken: .notNeeded,
+            ])
+        #expect(calm.requested == [.binance])
+    }
+
+    @Test func `a contradiction names the prices`() throws {
+        let rounds = Rounds([.binance, .coinbase])
+        rounds.prices = [.binance: "65500", .coinbase: "68850"]
+        #expect(
+            try #require(rounds.tick(at: 1)).rejected.first
+                == SourceFailure(
+                    source: "binance",
+                    error: .implausible(
+                        "65500 BTC/USDT is -4.9 % from the price of 1 s ago, which coinbase (68850) contradicts")))
+    }
+
+    @Test func `a price that slides needs a witness as soon as it has left the level, whatever the slope`() {
+        for step in [0.00005, 0.0005, 0.003, 0.008] {
+            let rounds = Rounds()
+            var log = price("68900").logarithm
+            var worst = 0.0
+            for second in 1...7200 {
+                log -= step
+                let time = Double(second)
+                rounds.prices = [.coinbase: alive(68_900, time), .kraken: alive(68_901, time)]
+                rounds.prices[.binance] = "\(Int(exp(log) * 100))e-2"
+                guard let decision = rounds.tick(at: time), decision.quote?.source == "binance" else { break }
+                worst = price("68900").logarithm - log
+                if second % 12 == 0 { rounds.observe(second % 24 == 0 ? .coinbase : .kraken, at: time) }
+                if log < price("48000").logarithm { break }
+            }
+            #expect(worst < 0.01, "\(worst * 100) % off at \(step * 100) % a second")
+        }
+    }
+
+    @Test func `a market that usually changes and does not for 3 s is held against another one`() {
+        let rounds = Rounds()
+        for second in 1...20 {
+            rounds.prices = [.binance: alive(68_900, Double(second)), .coinbase: alive(68_901, Double(second))]
+            #expect(rounds.tick(at: Double(second)) != nil)
+            #expect(rounds.requested == [.binance])
+        }
+        var looks: [Int] = []
+        for second in 21...35 {
+            // Binance has stopped.
+            rounds.prices[.coinbase] = alive(68_901, Double(second))
+            _ = rounds.tick(at: Double(second))
+            if rounds.purposes.contains(.staleFeed) { looks.append(second) }
+        }
+        #expect(looks == [24, 29, 34], "at once, then every 5 s")
+    }
+
+    @Test func `a jump that stays is believed after three ticks, but not shortly after a contradiction`() throws {
+        let rounds = Rounds([.binance])
+        let prices = ["65500", "65510", "60000", "60010", "60020"]
+        var texts: [String] = []
+        for (index, value) in prices.enumerated() {
+            rounds.prices = [.binance: value]
+            texts.append(try #require(rounds.tick(at: Double(index + 1))).text)
+        }
+        // Another jump begins anew.
+        #expect(texts == Array(repeating: "withheld binance", count: 4) + ["60020 binance unconfirmed"])
+        let contradicted = Rounds([.binance, .coinbase])
+        contradicted.prices = [.binance: "65500", .coinbase: "68901"]
+        #expect(contradicted.tick(at: 1)?.text == "68901 coinbase single")
+        contradicted.prices = [.binance: "65500"]
+        for second in 2...10 { #expect(contradicted.tick(at: Double(second))?.quote == nil) }
+    }
+
+    @Test func `what was unconfirmed stays so until another source agrees`() {
+        let rounds = Rounds([.binance, .coinbase])
+        for second in 1...3 {
+            rounds.prices = [.binance: alive(65_500, Double(second))]
+            _ = rounds.tick(at: Double(second))
+        }
+        #expect(rounds.tracker.state.confirmation == .unconfirmed)
+        let agreed = rounds.copy()
+        agreed.prices[.coinbase] = "65500"
+        agreed.observe(.coinbase, at: 4)
+        #expect(agreed.tick(at: 5)?.confirmation == .single)
+        var second = 4.0
+        while second < 2000 {
+            rounds.prices = [.binance: alive(65_500, second)]
+            guard rounds.tick(at: second)?.confirmation == .unconfirmed else { break }
+            second += 10
+        }
+        #expect((600...620).contains(second), "for ten minutes, if none contradicts")
+    }
+
+    @Test func `a market that stays where none can be is never learned, however long`() {
+        let rounds = Rounds()
+        rounds.prices = [.binance: "68900.01", .kraken: "68910"]
+        _ = rounds.tick(at: 1)
+        rounds.observe(.kraken, at: 1)
+        for second in stride(from: 10.0, through: 3000, by: 10) {
+            rounds.prices = [.binance: alive(68_900, second), .coinbase: alive(68_000, second)]
+            _ = rounds.tick(at: second)
+            let doubted = rounds.observe(.coinbase, at: second)
+            #expect(doubted.doubted?.source == "coinbase" || doubted.rejected.map(\.source) == ["coinbase"])
+        }
+        #expect(rounds.book.level.isDisputed)
+        rounds.prices[.kraken] = "68905"
+        rounds.observe(.kraken, at: 3000)
+        #expect(!rounds.book.level.isDisputed)
+    }
+
+    @Test
+    func
+        `after a restart a dollar market contradicts a USDT price that can't be, and stands for one of which nothing is known`()
+    {
+        let halved = Rounds([.binance, .coinbase], book: ObservationBook(currency: "USD"))
+        _ = halved.tracker.restored(cached("60000", age: .seconds(5)), at: World.start)
+        halved.prices = [.binance: "30000", .coinbase: "60010"]
+        #expect(halved.tick(at: 5)?.text == "60010 coinbase unconfirmed")
+        let other = Rounds([.binance, .coinbase], book: ObservationBook(currency: "USD"))
+        _ = other.tracker.restored(cached("60000", age: .seconds(5)), at: World.start)
+        other.prices = [.binance: "60400", .coinbase: "60410"]
+        #expect(other.tick(at: 5)?.text == "60400 binance confirmed")
+    }
+
+    @Test func `a price that no market has confirmed is held against the first other one that is seen`() throws {
+        let rounds = Rounds(book: ObservationBook(currency: "USD"))
+        rounds.prices = [.binance: "100000.1"]
+        #expect(rounds.tick(at: 0)?.text == "100000.1 binance unconfirmed")
+        rounds.prices[.coinbase] = "22000"
+        let seen = rounds.observe(.coinbase, at: 1)
+        #expect(seen.rejected.isEmpty && seen.doubted?.source == "coinbase")
+        rounds.prices = [.binance: "100000.2", .coinbase: "22001", .bitstamp: "22011"]
+        // The next source has the others' word.
+        let decision = rounds.tick(at: 2)
+        #expect(decision?.text == "22001 coinbase confirmed")
+        #expect(decision?.rejected.map(\.source) == ["binance"])
+    }
+
+    @Test func `a market that drifts away from two others strays`() {
+        let rounds = Rounds([.coinbase, .bitstamp, .kraken], book: ObservationBook(currency: "USD"))
+        rounds.prices = [.coinbase: "60000", .bitstamp: "60010", .kraken: "59990"]
+        _ = rounds.tick(at: 0)
+        rounds.observe(.bitstamp, at: 0)
+        rounds.observe(.kraken, at: 0)
+        var drifted = 60_000.0
+        var strayed: Double?
+        for minute in 1...20 where strayed == nil {
+            drifted *= 1.001
+            let second = Double(minute) * 60
+            rounds.prices = [
+                .coinbase: alive(60_000, second), .bitstamp: alive(60_010, second), .kraken: "\(Int(drifted))",
+            ]
+            _ = rounds.tick(at: second)
+            rounds.observe(.bitstamp, at: second)
+            let rejected = rounds.observe(.kraken, at: second).rejected
+            if rejected.map(\.source) == ["kraken"] { strayed = drifted / 60_000 - 1 }
+        }
+        #expect((strayed ?? 1) < 0.015)
+    }
+
+    @Test func `a reload forgets the sources that are gone, and not where the price is`() {
+        let rounds = Rounds()
+        rounds.tracker.changed(interval: .seconds(1), rules: SelectionRules(mode: .median), markets: [.kraken])
+        #expect(rounds.book.bases.known.keys.sorted { $0.venue < $1.venue } == [.binance])
+        #expect(rounds.book.reference != nil)
+        #expect(rounds.tracker.rules.mode == .median)
+    }
+}
+
+@Suite struct StaleFeedTests {
+    private func run(_ moves: [Market: (Double) -> Double], seconds: Int) -> (Rounds, [SourceFailure]) {
+        // The others are seen by the observer only.
+        let rounds = Rounds([.binance])
+        var found: [SourceFailure] = []
+        for second in 1...seconds {
+            let time = Double(second)
+            rounds.prices = [.binance: "68900"]
+            _ = rounds.tick(at: time)
+            guard second % 12 == 0 else { continue }
+            for (market, path) in moves.sorted(by: { $0.key.venue < $1.key.venue }) {
+                rounds.prices[market] = "\(Int(path(time)))"
+                found += rounds.observe(market, at: time).rejected
+            }
+        }
+        return (rounds, found)
+    }
+
+    @Test func `a feed that is stale while two others fall is found, and skipped until it moves`() throws {
+        let falling = { (second: Double) in 68_900 - 5 * second }
+        let (rounds, found) = run([.coinbase: falling, .bitstamp: falling], seconds: 120)
+        let failure = try #require(found.first)
+        #expect(failure.source == "binance")
+        #expect(failure.error.category == .staleData)
+        #expect("\(failure.error)".contains("stands still at 68900"))
+        #expect(rounds.book.staleFeeds.frozen == [.binance: price("68900")])
+        let moved = rounds.copy()
+        moved.prices = [.binance: "68900"]
+        #expect(moved.give(.binance, at: Rounds.time(121))?.category == .staleData)
+        moved.prices = [.binance: "68310"]
+        moved.observe(.binance, at: 121)
+        #expect(moved.book.staleFeeds.frozen.isEmpty)
+    }
+
+    @Test func `if all feeds stay the same, or two move against each other, none is found`() {
+        let still = { (_: Double) in 68_900.0 }
+        #expect(run([.coinbase: still, .bitstamp: still], seconds: 300).1.isEmpty)
+        let up = { (second: Double) in 68_900 + 2 * second }
+        let down = { (second: Double) in 68_900 - 2 * second }
+        #expect(run([.coinbase: up, .bitstamp: down], seconds: 300).1.isEmpty)
+    }
+
+    private func seen(_ value: String, at second: Double, sequence: Int64? = nil) -> MarketObservation {
+        MarketObservation(
+            .coinbase, price(value), arrival: Rounds.time(second),
+            position: sequence.map { FeedPosition(sequence: $0) })
+    }
+
+    @Test func `newer trades at the same price are changes`() {
+        var feeds = StaleFeeds()
+        for second in 0..<60 { feeds.saw(seen("68900", at: Double(second), sequence: Int64(second))) }
+        #expect(!feeds.suspects(.coinbase))
+        for second in 60..<95 { feeds.saw(seen("68900", at: Double(second), sequence: 59)) }
+        #expect(feeds.suspects(.coinbase))
+    }
+
+    @Test func `two responses are not suspicious because nothing was requested in between`() {
+        var feeds = StaleFeeds()
+        feeds.saw(seen("68900", at: 0))
+        #expect(feeds.unchanged(.coinbase) == 0)
+        feeds.saw(seen("68901", at: 60))
+        #expect(!feeds.suspects(.coinbase))
+    }
+
+    @Test func `a market that returns after long must give another price first`() {
+        let rounds = Rounds()
+        rounds.prices = [.binance: "68900", .coinbase: "68900"]
+        rounds.observe(.binance, at: 0)
+        rounds.prices = [.coinbase: "68900", .bitstamp: "68901"]
+        _ = rounds.tick(at: 900)
+        rounds.prices[.binance] = "68910"
+        rounds.observe(.binance, at: 900)
+        #expect(rounds.book.staleFeeds.frozen == [.binance: price("68910")])
+    }
+}
+
+extension Rounds {
+    /// USDT falls to 0.9 dollars within 210 seconds, and Kraken states it.
+    func leavePeg() {
+        var value = 68_900.0
+        for second in stride(from: 5.0, through: 600, by: 5) {
+            value = max(62_010, value * 0.996)
+            prices = [
+                .binance: "68900.\(Int(second) % 90 + 10)", .kraken: alive(Int(value), second),
+                .coinbase: "\(Int(value))",
+            ]
+            peg = "\(Int(value / 68_900 * 10_000))e-4"
+            // Only these two are requested.
+            _ = tick(at: second)
+            observe(.kraken, at: second)
+            observe(.coinbase, at: second)
+        }
+    }
+}
+
+@Suite struct PegTests {
+    @Test
+    func
+        `near the peg the rate is the median of what the dollar markets imply, of two measurements the nearer to the peg`()
+    {
+        var peg = PegMonitor()
+        peg.imply(-0.005, by: "coinbase", at: 0)
+        peg.imply(-0.001, by: "bitstamp", at: 1000)
+        peg.imply(-0.002, by: "kraken", at: 2000)
+        #expect(peg.rate?.value == price("0.998002"))
+        #expect(peg.rate?.sources == ["bitstamp", "coinbase", "kraken"])
+        #expect(peg.rate?.isOffPeg == false)
+        // One odd one of each changes nothing.
+        for (index, source) in ["coinbase", "bitstamp", "kraken"].enumerated() {
+            peg.imply(0, by: source, at: 30_000 + Int64(index))
+            peg.imply(-0.2, by: source, at: 60_000 + Int64(index))
+        }
+        #expect(peg.rate?.value == 1)
+    }
+
+    @Test func `bitcoin markets alone never prove that USDT has left its peg`() {
+        var peg = PegMonitor()
+        for second in 0..<600 { peg.imply(-0.3, by: "coinbase", at: Int64(second) * 1000) }
+        #expect(peg.rate == nil)
+        #expect(peg.logs(at: 600_000) == [0])
+        // A USDT/USD market that states that the peg holds is believed; so is one that states what they imply.
+        var holding = peg
+        holding.state(price("0.9996"), by: "kraken", at: 600_000)
+        #expect(holding.rate?.value == price("0.9996"))
+        #expect(holding.rate?.isOffPeg == false)
+        peg.state(price("0.7408"), by: "kraken", at: 600_000)
+        #expect(peg.rate?.isOffPeg == true)
+        #expect(peg.rate?.sources == ["kraken", "coinbase"])
+        // One that states what no bitcoin market implies is not.
+        var lone = PegMonitor()
+        for second in 0..<10 { lone.imply(0, by: "coinbase", at: Int64(second) * 10_000) }
+        lone.state(price("0.9"), by: "kraken", at: 100_000)
+        lone.state(price("0.9"), by: "kraken", at: 110_000)
+        #expect(lone.rate?.value == 1)
+    }
+
+    @Test func `off the peg from 1 percent on, back below 0_8`() {
+        var peg = PegMonitor()
+        func say(_ log: Double, _ at: Int64) {
+            for at in [at, at + 10_000] {
+                peg.imply(log, by: "coinbase", at: at)
+                peg.state(Price(Int64((exp(log) * 1e8).rounded()), scale: 8), by: "kraken", at: at)
+            }
+        }
+        say(-0.0099, 0)
+        #expect(peg.rate?.isOffPeg == false)
+        say(-0.0101, 20_000)
+        #expect(peg.rate?.isOffPeg == true)
+        say(-0.0085, 60_000)
+        #expect(peg.rate?.isOffPeg == true)
+        say(-0.0079, 80_000)
+        #expect(peg.rate?.isOffPeg == false)
+    }
+
+    @Test func `a warning as long as it lasts, the exact product, and a refusal that is not the source's fault`() throws
+    {
+        let warning = Rounds()
+        warning.leavePeg()
+        warning.prices = [.binance: "68950"]
+        _ = warning.tick(at: 602)
+        #expect(warning.tracker.state.warning?.contains("a price in USDT") == true)
+        let converting = Rounds(rules: SelectionRules(peg: .convert))
+        converting.leavePeg()
+        converting.prices = [.binance: "68950"]
+        let decision = try #require(converting.tick(at: 602))
+        let conversion = try #require(decision.conversion)
+        #expect(conversion.value == 68_950)
+        #expect(conversion.sources.first == "kraken")
+        #expect(decision.quote?.value == conversion.value * conversion.rate)
+        let refusing = Rounds(rules: SelectionRules(peg: .refuse))
+        refusing.leavePeg()
+        #expect(refusing.tracker.skipsTether(at: Rounds.time(601).boottime))
+        refusing.prices = [.binance: "68950"]
+        #expect(try #require(refusing.tick(at: 602)).rejected.isEmpty)
+    }
+}
+
+@Suite struct MedianTests {
+    private func market(_ name: String) -> Market { Market(name, "BTC/USD") }
+
+    @Test func `the median of those that agree`() {
+        let (value, used, spread) = OutlierRule.median(of: [
+            (market("a"), price("100")), (market("b"), price("101")), (market("c"), price("100.5")),
+            (market("d"), price("90")),
+        ])
+        #expect(value == price("100.5"))
+        #expect(used.map(\.venue) == ["a", "b", "c"])
+        #expect(spread == 1)
+        let even = OutlierRule.median(of: [(market("a"), price("100.01")), (market("b"), price("100.02"))])
+        #expect(even.value == price("100.015"))
+    }
+
+    @Test(arguments: [
+        ("1.123456785", "1.12345678"), ("1.123456775", "1.12345678"), ("1.1234567851", "1.12345679"),
+        ("68812.48", "68812.48"), ("99999999.999999999", "100000000"),
+        ("0.3333333333333333333333333333333333333", "0.33333333"), ("-1.123456775", "-1.12345678"),
+    ])
+    func `what is calculated has eight digits after the point at most`(value: String, rounded: String) {
+        #expect(price(value).rounded(toPlaces: 8) == price(rounded))
+    }
+
+    @Test func `earlier prices support, and are not shown`() {
+        let (value, used, _) = OutlierRule.median(
+            of: [(market("a"), price("101")), (market("b"), price("100")), (market("c"), price("100"))],
+            isEarlier: { $0.venue != "a" })
+        #expect(value == 101)
+        #expect(used.count == 3)
+    }
+
+    @Test func `the reason names every price, and the consensus its sources`() throws {
+        let rounds = Rounds(rules: SelectionRules(mode: .median, quorum: 3))
+        rounds.prices = [.coinbase: "68900", .bitstamp: "68910"]
+        #expect("\(try #require(rounds.tick(at: 1)?.withheld).error)".contains("2 of the 3"))
+        rounds.prices = [.coinbase: "68900", .bitstamp: "68910", .kraken: "68880"]
+        let consensus = try #require(rounds.tick(at: 2)?.consensus)
+        #expect(consensus == Consensus(sources: ["coinbase", "bitstamp", "kraken"], outliers: [], spread: 30))
+    }
+}

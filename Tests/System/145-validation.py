@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""What is shown is true: days that happened, a month of faults drawn from them, and recorded prices, on virtual time under the
+shipped ticker, fallback, health and validation; and the same on the built binaries."""
+
+import gzip
+import os
+import sys
+import textwrap
+import zipfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+
+TABLE = ROOT / "docs" / "incidents.md"
+DATA = SHARED / "data"
+
+
+@scenario("every day that happened passes as a scenario, and the table in docs says what it showed")
+def _():
+    text = rehearse("incidents")
+    lines = [line for line in text.splitlines() if line.startswith(("ok | ", "FAILED | "))]
+    rows = ["| " + " | ".join(line.split(" | ")[1:]) + " |" for line in lines]
+    if os.environ.get("UPDATE_GOLDEN"):
+        head = TABLE.read_text().partition("\n| ")[0]
+        TABLE.write_text(f"{head}\n| when | what | expected | shown |\n|---|---|---|---|\n" + "\n".join(rows) + "\n")
+    failed = [line for line in text.splitlines() if not line.startswith("ok | ")][:-1]
+    assert not failed, "\n".join(failed)
+    missing = [row for row in rows if row not in TABLE.read_text()]
+    assert not missing, "docs/incidents.md says otherwise (UPDATE_GOLDEN=1 writes it):\n" + "\n".join(missing)
+    return text.splitlines()[-1]
+
+
+@scenario("a virtual month of faults: nothing that is untrue of its market is shown")
+def _():
+    # The same month each time; `make test-deep` draws others.
+    seed = os.environ.get("SEED", "1")
+    print(f"seed {seed}", flush=True)
+    text = rehearse("month", seed)
+    print(textwrap.indent(text, "    "))
+    total = next(line for line in text.splitlines() if line.startswith("total: "))
+    equal(number(total, r"ticks (\d+)"), 30 * 86_400, "ticks")
+    equal(number(total, r"untrue (\d+)"), 0, "values that are not the market's")
+    equal(number(total, r"unwarned (\d+)"), 0, "USDT prices without a warning")
+    for word in ("confirmed", "unconfirmed", "withheld"):
+        assert number(total, rf" {word} (\d+)") > 0, f"none was {word}"
+    return total
+
+
+# --- On the built binaries -------------------------------------------------------------------------------------------
+
+THREE = ("binance", "coinbase", "bitstamp")
+
+
+def states_during(faults, ticks, *arguments, sources=THREE):
+    """What watchers see in so many ticks of a fault script that begins while all is well; and the daemon, which still runs."""
+    place, simulator = Place(), Simulator("--seed", "7")
+    daemon = Daemon(place, simulator.urls, *arguments, sources=sources)
+    fresh(place)
+    # Each source is known: where it stands is learned from the observer's looks.
+    wait_until(
+        lambda: all(s["lastSuccess"] for s in btcctl(place, "sources", "--json").json["sources"]), seconds=60, every=0.2,
+        what="an answer of each source")
+    watch = Watch(place, "--json")
+    wait_until(lambda: watch.lines, what="a state")
+    simulator.faults(faults)
+    wait_until(lambda: len(watch.lines) >= ticks, seconds=ticks * 2 + 10, every=0.05, what=f"{ticks} ticks")
+    return place, simulator, daemon, watch.states
+
+
+def of(states, name):
+    return [state[name] for state in states]
+
+
+@scenario("a print 30 % below never comes out: the same tick shows another source, and the journal says why")
+def _():
+    place, simulator, daemon, states = states_during("binance always price x0.7", 6)
+    assert all(Decimal(s["quote"]["value"]) > 60_000 for s in states), of(states, "quote")
+    equal([s for s in states if s["freshness"] == "stale"], [], "stale ticks")
+    why = (r"binance gave no price: implausible: \S+ BTC/USDT is -30\.\d % from the price of \d s ago, which coinbase \(\S+\) and "
+           r"bitstamp \(\S+\) contradict")
+    assert any(re.search(why, line) for line in daemon.lines), daemon.lines
+    equal(states[-1]["quote"]["source"], "coinbase")
+    text = btcctl(place, "sources").out
+    assert re.search(r"(?m)^[z?] +binance .*\n    .*implausible: ", text), text
+    status = btcctl(place, "status").out
+    assert re.search(r"(?m)^Judged +: [1-9] confirmed, 0 unconfirmed, 0 withheld$", status), status
+    simulator.faults("")
+    wait_until(lambda: btcctl(place, "current", "--json").json["quote"]["source"] == "binance", seconds=40, what="its return",
+               every=0.2)
+    daemon.stop()
+
+
+@scenario("a crash of 5 % everywhere goes through at once, confirmed")
+def _():
+    place, simulator, daemon, states = states_during("* always price x0.95", 5)
+    equal(set(of(states, "freshness")), {"fresh"})
+    assert "confirmed" in of(states, "confirmation"), of(states, "confirmation")
+    assert Decimal(states[-1]["quote"]["value"]) < 66_500, states[-1]
+    daemon.stop()
+
+
+@scenario("a jump that nobody can confirm is shown as unconfirmed after three ticks")
+def _():
+    place, simulator, daemon, states = states_during(
+        "binance always price x0.95\ncoinbase always status 503\nbitstamp always reset", 9)
+    first = of(states, "freshness").index("stale")
+    equal(of(states, "freshness")[first:first + 3], ["stale", "stale", "fresh"])
+    equal(states[first + 2]["confirmation"], "unconfirmed")
+    assert states[first]["failure"].endswith("shown after 3 ticks that say the same, this is number 1"), states[first]["failure"]
+    daemon.stop()
+
+
+@scenario("a test network that serves 100,000 from the first answer on is not even believed then")
+def _():
+    place, simulator = Place(), Simulator("--seed", "7", faults="binance always price 100000.00")
+    daemon = Daemon(place, simulator.urls, sources=THREE)
+    state = fresh(place)
+    equal((state["quote"]["source"], state["confirmation"]), ("coinbase", "confirmed"))
+    assert daemon.said("binance gave no price: implausible: 100000 BTC/USDT is the first price, which coinbase"), daemon.lines
+    daemon.stop()
+
+
+@scenario("USDT at 0.9 dollars: warned of in the state, by btcctl and the journal; converted; refused")
+def _():
+    shown = []
+    for policy in ("warn", "convert", "refuse"):
+        place, simulator = Place(), Simulator(
+            "--seed", "7", faults="binance always price x1.1111\nkraken always usdt 0.9")
+        daemon = Daemon(place, simulator.urls, "--currency-usdt", policy, sources=(*THREE, "kraken"))
+        wait_until(lambda: daemon.said("USDT is off its peg: USDT is at 0.9"), seconds=30, what="the journal's line")
+        wait_until(lambda: btcctl(place, "current", "--json").json["warning"], what="the warning")
+        state = fresh(place)
+        price, text = Decimal(state["quote"]["value"]), btcctl(place, "current").err
+        assert text.startswith("Warning: USDT is off its peg, at 0.9"), text
+        status = btcctl(place, "status").out
+        assert re.search(r"(?m)^USDT +: 0\.\d+ USD, by .* ago; off its peg$", status), status
+        if policy == "warn":
+            equal((state["quote"]["source"], state["conversion"]), ("binance", None))
+            assert price > 75_000 and ": this is a price in USDT" in text, (price, text)
+        elif policy == "convert":
+            conversion = state["conversion"]
+            equal(state["quote"]["source"], "binance")
+            equal(price, round(Decimal(conversion["value"]) * Decimal(conversion["rate"]), 8), "the product")
+            assert 68_000 < price < 70_000 and ": this price is converted" in text, (price, text)
+            assert f"; {conversion['value']} USDT at " in status or " USDT at 0.9" in status, status
+        else:
+            equal(state["quote"]["source"], "coinbase")
+            assert re.search(r"(?m)^U +binance .*\n    skipped while USDT is off its peg$", btcctl(place, "sources").out)
+        shown.append(f"{policy} {price}")
+        daemon.stop()
+    return ", ".join(shown)
+
+
+@scenario("the median of three: an outlier is named and does not count, and two are too few")
+def _():
+    place, simulator = Place(), Simulator("--seed", "7")
+    daemon = Daemon(place, simulator.urls, "--mode", "median", sources=(*THREE, "kraken"))
+    state = fresh(place)
+    equal((state["quote"]["source"], state["quote"]["market"], state["confirmation"]), ("median", "BTC/USD", "confirmed"))
+    wait_until(lambda: "binance" in btcctl(place, "current", "--json").json["consensus"]["sources"], what="binance as dollars")
+    simulator.faults("bitstamp always price x1.2")
+    found = wait_until(
+        lambda: (lambda s: s if s["consensus"]["outliers"] == ["bitstamp"] else None)(btcctl(place, "current", "--json").json),
+        what="the outlier")
+    assert 67_000 < Decimal(found["quote"]["value"]) < 71_000, found
+    assert Decimal(found["consensus"]["spread"]) < 1000, found
+    assert wait_until(lambda: daemon.said("Not counted, because far from the median of"), what="the journal's line")
+    status = btcctl(place, "status").out
+    assert re.search(r"(?m)^Source +: median \(BTC/USD\), .* ago; of .* within [\d.]+ USD, without bitstamp", status), status
+    simulator.faults("bitstamp always refuse\nkraken always refuse")
+    failed = wait_until(
+        lambda: (lambda s: s if s["freshness"] == "stale" else None)(btcctl(place, "current", "--json").json), what="a failed tick")
+    assert "2 of the 3 that have to agree: " in failed["failure"], failed
+    daemon.stop()
+    return found["consensus"]
+
+
+@scenario("a primary that stands still while the others move is passed over, and comes back when it moves")
+def _():
+    place, simulator = Place(), Simulator("--seed", "7")
+    daemon = Daemon(place, simulator.urls, sources=THREE)
+    state = fresh(place)
+    simulator.faults(f"binance always price {state['quote']['value']}\n* time 40s- price x1.006")
+    # That it stands still, or that two others have left it, whichever is found first.
+    wait_until(lambda: daemon.said("binance gave no price: "), seconds=90, every=0.2,
+               what="the line that tells of it")
+    wait_until(lambda: btcctl(place, "current", "--json").json["quote"]["source"] == "coinbase", what="another source")
+    simulator.faults("* always price x1.006")
+    wait_until(lambda: btcctl(place, "current", "--json").json["quote"]["source"] == "binance", seconds=60, every=0.2,
+               what="its return")
+    daemon.stop()
+    return next(line for line in daemon.lines if "binance gave no price: " in line)
+
+
+def recordings():
+    """The recorded prices: name, seconds between ticks, and second and price of each."""
+    for path in sorted(DATA.glob("lean/*trade.zip")):
+        with zipfile.ZipFile(path) as archive:
+            rows = [line.split(",") for line in archive.read(archive.namelist()[0]).decode().split()]
+        yield path.stem, 60 if "_minute_" in path.name else 1, [(int(row[0]) / 1000, float(row[4])) for row in rows]
+    trades = []
+    for path in sorted(DATA.glob("hftbacktest_*.gz")):
+        with gzip.open(path, "rt") as lines:
+            for line in lines:
+                stamp, _, frame = line.partition(" ")
+                if '"e":"trade"' in frame:
+                    trades.append((int(stamp) / 1e9, float(json.loads(frame)["data"]["p"])))
+    if trades:
+        yield "hftbacktest, every trade of 11 minutes", 1, trades
+    for path in DATA.glob("nautilus_kraken_*.json"):
+        result = json.loads(path.read_text())["result"]
+        rows = next(value for key, value in result.items() if key != "last")
+        yield path.stem, 1, sorted((float(row[2]), float(row[0])) for row in rows)
+
+
+@scenario("of recorded prices not one is withheld, although nobody can confirm them")
+def _():
+    if not DATA.is_dir():
+        raise Skip(f"{DATA} is absent")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, interval, prices in recordings():
+            path = Path(folder, "prices")
+            path.write_text("".join(f"{second} {price}\n" for second, price in prices))
+            text = rehearse("replay", path, interval)
+            print(f"    {name}: {text.strip()}")
+            assert " stale 0 withheld 0" in text, text
+            assert number(text, r"fresh (\d+)") > 500, text
+
+
+main()
