@@ -66,6 +66,14 @@ package enum PriceInterface {
           measuredBoottime: int
         )
 
+        # How sure a price is.
+        type Uncertainty (
+          # The median of the markets is within this distance of the price, 19 times out of 20; an exact decimal in the quote's currency
+          plusMinus: string,
+          # The number of markets that it was estimated from, at least 2
+          markets: int
+        )
+
         # What one USDT is worth in dollars, by Kraken's USDT/USD market and by the bitcoin markets.
         type TetherRate (
           # Dollars, an exact decimal
@@ -98,7 +106,9 @@ package enum PriceInterface {
           # Null unless mode is "median"
           consensus: ?Consensus,
           # Null unless currency.usdt is "convert" and the quote was read in USDT
-          conversion: ?Conversion
+          conversion: ?Conversion,
+          # Null if only one market is known
+          uncertainty: ?Uncertainty
         )
 
         # What the ticks have come to since the start.
@@ -240,7 +250,12 @@ package enum PriceInterface {
           # The last price it gave that was believed, as it was read: an exact decimal in the currency of its market. Null before the first
           lastPrice: ?string,
           # Whether url is not the exchange's own address: a simulator, a mirror or a proxy
-          elsewhere: ?bool
+          elsewhere: ?bool,
+          # What the last decision said of its price: used: it is shown, or counts in the median; agrees; disagrees: too far from the price that
+          # is shown; outlier: too far from the median; unchanged: it has not changed for so long that it says nothing of now; old: from before
+          # the move that is judged; failed; skipped: it was not requested, because of a cooldown or its limits; notNeeded. Null if no
+          # decision has been made, or the price is not fresh
+          verdict: ?(used, agrees, disagrees, outlier, unchanged, old, failed, skipped, notNeeded)
         )
 
         # A time in which a source is not requested.

@@ -351,6 +351,48 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
     }
 }
 
+@Suite struct UncertaintyTests {
+    private func decision(_ rounds: Rounds, at second: Double) throws -> Decision {
+        try #require(rounds.tick(at: second))
+    }
+
+    @Test func `one market alone has none, and two have one that grows with their distance and their age`() throws {
+        let rounds = Rounds()
+        rounds.prices = [.binance: "68900"]
+        #expect(try decision(rounds, at: 1).uncertainty == nil)
+        rounds.prices = [.binance: "68900", .coinbase: "68900"]
+        rounds.observe(.coinbase, at: 1)
+        let close = try #require(try decision(rounds, at: 2).uncertainty)
+        #expect(close.markets == 2)
+        #expect(close.plusMinus < 1)
+        let apart = Rounds()
+        apart.prices = [.binance: "68900", .coinbase: "68969"]
+        apart.observe(.coinbase, at: 1)
+        let wide = try #require(try decision(apart, at: 2).uncertainty)
+        #expect(wide.plusMinus > 50 && wide.plusMinus < 150)
+        // A market that was seen long ago says nothing.
+        let markets: [Double: String] = [59: "68900.01", 63: "68900.02"]
+        for (second, value) in markets.sorted(by: { $0.key < $1.key }) {
+            apart.prices = [.binance: value]
+            #expect((try decision(apart, at: second).uncertainty == nil) == (second > 61))
+        }
+    }
+
+    @Test func `a rejected market and a suspect don't count, and switched off there is none`() throws {
+        let rounds = Rounds()
+        rounds.prices = [.binance: "65500", .coinbase: "68890", .bitstamp: "68900"]
+        let decision = try decision(rounds, at: 1)
+        #expect(decision.quote?.source == "coinbase")
+        #expect(decision.uncertainty == nil, "of Bitstamp it is not known where it is")
+        var rules = SelectionRules()
+        rules.active.remove(.uncertainty)
+        let off = Rounds(rules: rules)
+        off.prices = [.binance: "68900", .coinbase: "68969"]
+        off.observe(.coinbase, at: 1)
+        #expect(try self.decision(off, at: 2).uncertainty == nil)
+    }
+}
+
 @Suite struct StaleFeedTests {
     private func run(_ moves: [Market: (Double) -> Double], seconds: Int) -> (Rounds, [SourceFailure]) {
         // The others are seen by the observer only.

@@ -165,6 +165,23 @@ private struct AdversaryWorld: Sendable {
         .madeAt(value, seconds)
     }
 
+    /// The median of the honest venues' markets.
+    func honestMedian(at seconds: Double) -> Double {
+        let fairs = sources.filter { $0 != liar || plan(at: seconds) == nil }.map { fair($0, at: seconds) }.sorted()
+        return (fairs[(fairs.count - 1) / 2] + fairs[fairs.count / 2]) / 2
+    }
+
+    /// Whether an hour has the least volatility, and no crash.
+    func isCalm(at seconds: Double) -> Bool {
+        let hour = Int(seconds) / 3600 * 3600
+        guard !crashes.contains(where: { $0.start < Double(hour + 3600) && $0.start + $0.length > Double(hour) }) else {
+            return false
+        }
+        return stride(from: hour, to: min(hour + 3600, prices.count - 1), by: 10).allSatisfy {
+            abs(log(prices[$0 + 1] / prices[$0])) < 0.0001
+        }
+    }
+
     /// How far a price lies outside the range of the honest venues' current ones, as a share.
     func distance(of value: Double, at seconds: Double) -> Double {
         let isLying = plan(at: seconds) != nil || plan(at: seconds - 3) != nil
@@ -187,6 +204,24 @@ private struct AdversaryCount: Sendable {
     var running = 0
     /// By the start of the plan.
     var byPlan: [Double: Int] = [:]
+    /// The prices with an uncertainty, and those of which it contained the median of the honest markets.
+    var estimated = 0
+    var within = 0
+    /// How far the median was from the price, as a share of the uncertainty.
+    var ratios: [Double] = []
+    /// The whole widths in calm hours, as shares of the price.
+    var calmWidths: [Double] = []
+
+    var uncertainty: String {
+        let sorted = calmWidths.sorted()
+        let width = sorted.isEmpty ? 0 : sorted[sorted.count / 2]
+        let share = Double(within) / Double(max(1, estimated))
+        let shares = [0.97, 0.98, 0.99, 1.01, 1.02, 1.1].map { factor in
+            "\(factor): \(Double(ratios.count { $0 <= factor } * 10_000 / max(1, ratios.count)) / 100)"
+        }.joined(separator: " ")
+        return "within \(Double(Int(share * 10_000)) / 100) % of \(estimated), calm width "
+            + "\(Double(Int(width * 1_000_000)) / 10_000) %, by factor \(shares)"
+    }
 }
 
 /// Three virtual days in which one venue lies, beside the same days in which it does not, in three modes.
@@ -216,6 +251,7 @@ func rehearseAdversary(
                 + "stale \(count.stale) twin \(twin.stale) (\(Double(Int(share * 100)) / 100) points more) "
                 + "twin wrong \(twin.wrong) plans \(world.plans.count)"
         )
+        print("  uncertainty: \(count.uncertainty); without a liar \(twin.uncertainty)")
         if let plan, let worst { print("  worst plan: \(worst.value) s wrong by a \(plan.text)") }
     }
 }
@@ -249,6 +285,14 @@ private func run(
                 return
             }
             let read = Double(quote.timestamp.milliseconds - VirtualDaemon.wallStart) / 1000 - begun - 0.04
+            if let uncertainty = state.uncertainty {
+                count.estimated += 1
+                let (value, plusMinus) = (quote.value.approximate, uncertainty.plusMinus.approximate)
+                let apart = abs(world.honestMedian(at: seconds) - value)
+                if apart <= plusMinus { count.within += 1 }
+                count.ratios.append(apart / max(plusMinus, 0.01))
+                if world.isCalm(at: seconds) { count.calmWidths.append(2 * plusMinus / value) }
+            }
             guard world.distance(of: quote.value.approximate, at: read) > 0.01 else {
                 count.running = 0
                 return

@@ -28,6 +28,8 @@ def normal(text, place):
     text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)", r"<time>\1", text)
     text = re.sub(r'"(tick|timestamp|observedBoottime|ageMs)":\d+', r'"\1":<n>', text)
     text = re.sub(r"\b\d{13}\b", "<ms>", text)
+    # Whether another source has been seen yet depends on the moment.
+    text = re.sub(r'"uncertainty":(null|\{.*?\})', '"uncertainty":<uncertainty>', text)
     text = re.sub(r"\b\d+(\.\d)? s old", "<age> old", text)
     return re.sub(r"[0-9a-f]{16}", "<instance>", text)
 

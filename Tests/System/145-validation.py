@@ -90,6 +90,25 @@ def _():
     daemon.stop()
 
 
+@scenario("how sure the price is: nothing with one market, dollars and the number of markets with several")
+def _():
+    place, simulator = Place(), Simulator("--seed", "7")
+    daemon = Daemon(place, simulator.urls, sources=("coinbase",))
+    equal(fresh(place)["uncertainty"], None)
+    equal(btcctl(place, "current", "--format", "{uncertainty}").out, "-\n")
+    daemon.stop()
+    place, simulator, daemon, states = states_during("", 2)
+    sure = wait_until(lambda: (lambda u: u if u and u["markets"] == 3 else None)(btcctl(place, "current", "--json").json["uncertainty"]),
+                      seconds=40, every=0.2, what="three markets")
+    assert 0 < Decimal(sure["plusMinus"]) < 700, sure
+    text = btcctl(place, "status").out
+    assert re.search(r"(?m)^Price +: \$[\d,]+\.\d\d ± [\d,]+\.\d\d \(\d markets\)$", text), text
+    assert re.fullmatch(r"[\d.]+\n", btcctl(place, "current", "--format", "{uncertainty}").out)
+    equal({s["verdict"] for s in btcctl(place, "sources", "--json").json["sources"] if s["use"] == "current"}, {"used"})
+    daemon.stop()
+    return f"{sure}"
+
+
 @scenario("a crash of 5 % everywhere goes through at once, confirmed")
 def _():
     place, simulator, daemon, states = states_during("* always price x0.95", 5)

@@ -7,7 +7,7 @@ struct FormatTemplate: Equatable {
     /// The fields.
     enum Field: String, CaseIterable {
         case price, value, time, age, ageMs, source, market, currency, freshness, confirmation, failure, warning,
-            direction
+            direction, uncertainty
         case sats, tick, timestamp
     }
 
@@ -83,6 +83,7 @@ struct FormatTemplate: Equatable {
             case .confirmation: state.confirmation?.rawValue
             case .failure: state.failure ?? ""
             case .warning: state.warning ?? ""
+            case .uncertainty: state.uncertainty?.plusMinus.description
             case .direction: model.direction.rawValue
             case .sats: quote.map { Amount(1, .usd).converted(at: $0.value).sat.description }
             case .tick: "\(state.tick)"

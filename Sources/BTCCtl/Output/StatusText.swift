@@ -30,7 +30,11 @@ struct StatusText {
     }
 
     private func price(_ state: PriceState) -> String {
-        state.quote.map { DollarFormatter().string(from: $0.value, currency: $0.currency) } ?? PriceTexts.placeholder
+        guard let quote = state.quote else { return PriceTexts.placeholder }
+        let price = DollarFormatter().string(from: quote.value, currency: quote.currency)
+        guard let uncertainty = state.uncertainty else { return price }
+        let plusMinus = DollarFormatter().string(from: uncertainty.plusMinus, currency: "USD").dropFirst()
+        return "\(price) ± \(plusMinus) (\(uncertainty.markets) markets)"
     }
 
     private func state(_ status: StatusMessage) -> String {

@@ -19,6 +19,7 @@ extension SourceReport {
             "limits": .array(limits.map { .object($0.json) }),
             "lastPrice": .optional(lastPrice?.description),
             "elsewhere": .bool(isElsewhere),
+            "verdict": .optional(verdict?.rawValue),
         ]
     }
 
@@ -35,6 +36,7 @@ extension SourceReport {
             market: try json.required("market", \.stringValue),
             address: try json.required("url", \.stringValue),
             use: try json.choice("use", required: Use.self),
+            verdict: try json.choice("verdict", optional: MarketVerdict.self),
             lastSuccess: try json.optional("lastSuccess", \.timestampValue),
             lastFailure: failure, latency: latency,
             cooldownUntil: try json.optional("restsUntil", \.timestampValue),

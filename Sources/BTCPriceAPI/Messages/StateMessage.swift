@@ -28,6 +28,7 @@ package struct StateMessage: Sendable, Hashable {
             "warning": state.warning.map { .string($0) } ?? .null,
             "consensus": state.consensus.map { .object($0.json) } ?? .null,
             "conversion": state.conversion.map { .object($0.json) } ?? .null,
+            "uncertainty": state.uncertainty.map { .object($0.json) } ?? .null,
         ]
     }
 
@@ -40,6 +41,10 @@ package struct StateMessage: Sendable, Hashable {
             if let object = try json.optional("consensus", \.objectValue) { try Consensus(json: object) } else { nil }
         let conversion: Conversion? =
             if let object = try json.optional("conversion", \.objectValue) { try Conversion(json: object) } else { nil }
+        let uncertainty: Uncertainty? =
+            if let object = try json.optional("uncertainty", \.objectValue) {
+                try Uncertainty(json: object)
+            } else { nil }
         self.init(
             instance: try json.required("instance", \.stringValue),
             state: PriceState(
@@ -49,7 +54,8 @@ package struct StateMessage: Sendable, Hashable {
                 observedBoottime: try json.optional("observedBoottime", \.millisecondsValue),
                 confirmation: try json.choice("confirmation", optional: Confirmation.self),
                 failure: try json.optional("failure", \.stringValue),
-                warning: try json.optional("warning", \.stringValue), consensus: consensus, conversion: conversion))
+                warning: try json.optional("warning", \.stringValue), consensus: consensus, conversion: conversion,
+                uncertainty: uncertainty))
     }
 }
 

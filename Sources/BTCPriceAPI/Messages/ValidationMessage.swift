@@ -36,6 +36,16 @@ extension Conversion {
     }
 }
 
+extension Uncertainty {
+    /// The uncertainty as the interface's `Uncertainty`.
+    var json: JSONObject { ["plusMinus": .string(plusMinus.description), "markets": .integer(markets)] }
+
+    init(json: JSONValue) throws(JSONFieldError) {
+        self.init(
+            plusMinus: try json.decimal("plusMinus"), markets: try json.required("markets", \.integerValue))
+    }
+}
+
 extension PegRate {
     /// The rate as the interface's `TetherRate`.
     var json: JSONObject {

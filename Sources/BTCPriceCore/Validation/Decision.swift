@@ -34,6 +34,15 @@ package struct Decision: Sendable {
     /// What the book learns from it, in this order.
     var lessons: [Lesson] = []
 
+    /// The price that becomes the reference price, as it was read; the last one, if it gave way to another.
+    var accepted: MarketObservation? {
+        for case .accepted(let price, _, _) in lessons.reversed() { return price }
+        return nil
+    }
+
+    /// Whether a market's price was not believed.
+    func rejects(_ market: Market) -> Bool { rejected.contains { $0.source == market.venue } }
+
     init(observed: ObservationTime, confirmation: Confirmation = .single) {
         self.observed = observed
         self.confirmation = confirmation

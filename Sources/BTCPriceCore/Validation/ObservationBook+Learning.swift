@@ -114,6 +114,11 @@ extension ObservationBook {
                 basis = moved
             }
         }
+        if let reference, reference.market == price.market, now > reference.at {
+            let move = place - reference.log
+            let newest = move * move * 1000 / Double(now - reference.at)
+            variance += (newest - variance) * UncertaintyRule.newest
+        }
         reference = ReferencePrice(market: price.market, log: place, at: now, readLog: price.log)
         bases.accepted(price.market, confirmation, log: basis, at: now)
         pending = nil

@@ -26,6 +26,8 @@ package struct ObservationBook: Sendable {
     /// Where another market agreed last.
     var level = ConfirmedLevel()
     var pending: PendingJump?
+    /// The mean square of the moves of the reference price, as natural logarithms, per second.
+    var variance = 0.0
     /// When a market's price was contradicted last, `CLOCK_BOOTTIME` in milliseconds.
     var contradictedAt: Int64?
     /// After this time without a price the next one is validated like the first one, milliseconds.

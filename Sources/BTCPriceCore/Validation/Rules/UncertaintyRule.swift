@@ -1,4 +1,38 @@
-/// How sure a price is.
+/// How sure a price is: how far the median of the markets may be from it.
+///
+/// Two things add up, as squares. One is known: how far the shown market usually is from the median of the markets. The other is noise: how far the
+/// current markets differ from where they are expected, and how far the price may have moved since they were observed.
 enum UncertaintyRule {
-    static func estimate(_ decision: Decision, _ book: ObservationBook) -> Uncertainty? { nil }
+    /// A market that was observed longer ago does not count, milliseconds.
+    static let oldest = Duration.seconds(60).wholeMilliseconds
+    /// With this factor the median was within 19 times out of 20, see `docs/validation.md`.
+    static let factor = 1.03
+    /// The least noise, as a natural logarithm: the newest trade may be on either side of the spread.
+    static let least = 0.00001
+    /// The share of the newest move in ``ObservationBook/variance``.
+    static let newest = 1.0 / 64
+
+    /// - Returns: `nil` if no other market is known.
+    static func estimate(_ decision: Decision, _ book: ObservationBook) -> Uncertainty? {
+        guard let quote = decision.quote, let price = decision.accepted else { return nil }
+        let own = book.place(of: price, near: nil).log
+        let others = book.newest.values.filter { other in
+            other.market != price.market && price.at - other.at <= oldest && book.bases[other.market] != nil
+                && !book.bases.suspects.contains(other.market) && !decision.rejects(other.market)
+        }
+        guard !others.isEmpty else { return nil }
+        let basis = book.bases[price.market]?.log ?? 0
+        let bases = ([basis] + others.map { book.bases[$0.market]?.log ?? 0 }).sorted()
+        let offset = abs((bases.median ?? basis) - basis)
+        var noise = 0.0
+        for other in others {
+            let apart = book.place(of: other, near: own).log - own
+            let moved = book.variance * Double(max(0, price.at - other.at)) / 1000
+            noise += max(0, apart * apart - moved)
+        }
+        noise = noise / Double(others.count) + book.variance + least * least
+        let share = Price(Int64((factor * (offset * offset + noise).squareRoot() * 1_000_000).rounded(.up)), scale: 6)
+        return Uncertainty(
+            plusMinus: (quote.value * share).rounded(toPlaces: 2), markets: Int64(others.count + 1))
+    }
 }
