@@ -67,8 +67,8 @@ package final class PriceServer: StateSubscriber {
     }
 
     /// Replies to calls with the state from now on, and sends it to the watchers if a tick has made it.
-    package func receive(_ published: PublishedState) {
-        inbox.publish(published.state, toWatchers: published.isTick)
+    package func receive(_ state: PriceState, isTick: Bool, kept: KeptState?) {
+        inbox.publish(state, toWatchers: isTick)
     }
 
     /// Applies new limits. Open connections stay open.

@@ -87,7 +87,7 @@ final class World: Sendable {
 private struct Watcher: StateSubscriber {
     let watch: @Sendable (PriceState, Bool) -> Void
 
-    func receive(_ published: PublishedState) { watch(published.state, published.isTick) }
+    func receive(_ state: PriceState, isTick: Bool, kept: KeptState?) { watch(state, isTick) }
 }
 
 extension Market {

@@ -55,7 +55,7 @@ private let patience = Duration.seconds(60)
         deinit { server.stop() }
 
         func publish(_ tick: Int64) {
-            server.receive(PublishedState(state: ConnectionTests.sample(tick), isTick: true, kept: nil))
+            server.receive(ConnectionTests.sample(tick), isTick: true, kept: nil)
         }
     }
 

@@ -110,8 +110,8 @@ final class VirtualDaemon: Sendable {
 private struct Watcher: StateSubscriber {
     let watch: @Sendable (PriceState) -> Void
 
-    func receive(_ published: PublishedState) {
-        if published.isTick { watch(published.state) }
+    func receive(_ state: PriceState, isTick: Bool, kept: KeptState?) {
+        if isTick { watch(state) }
     }
 }
 

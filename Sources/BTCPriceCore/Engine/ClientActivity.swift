@@ -1,6 +1,6 @@
 import Synchronization
 
-/// When somebody last wanted a price: told by the socket's thread, and looked at by the ticks.
+/// When a client last wanted a price: written by the socket's thread, and read by the ticks.
 package final class ClientActivity: Sendable {
     private let lastCall: Atomic<Int64>
     private let watchers = Atomic<Int>(0)
@@ -11,28 +11,28 @@ package final class ClientActivity: Sendable {
         lastCall = Atomic(boottime)
     }
 
-    /// A client asks for the price.
-    /// - Returns: Whether the ticks stand still until one does.
+    /// A client wants the price.
+    /// - Returns: Whether the ticks are stopped until one does.
     package func called(at boottime: Int64) -> Bool {
         lastCall.store(boottime, ordering: .sequentiallyConsistent)
         return awaited.load(ordering: .sequentiallyConsistent)
     }
 
-    /// A client watches from now on.
+    /// A client begins to watch.
     package func watcherCame() { watchers.add(1, ordering: .sequentiallyConsistent) }
 
-    /// A watcher is gone.
+    /// A client ends watching.
     package func watcherLeft(at boottime: Int64) {
         lastCall.store(boottime, ordering: .sequentiallyConsistent)
         watchers.subtract(1, ordering: .sequentiallyConsistent)
     }
 
-    /// Whether nobody wanted a price for so long.
+    /// Whether no client has wanted a price for this time.
     func isIdle(for duration: Duration, at boottime: Int64) -> Bool {
         watchers.load(ordering: .sequentiallyConsistent) == 0
             && boottime - lastCall.load(ordering: .sequentiallyConsistent) >= duration.wholeMilliseconds
     }
 
-    /// Has ``called(at:)`` say that it is waited for, or no longer.
+    /// Sets whether ``called(at:)`` returns that a client is waited for.
     func awaitClient(_ isAwaited: Bool) { awaited.store(isAwaited, ordering: .sequentiallyConsistent) }
 }

@@ -2,13 +2,13 @@
 package struct Tick<Instant: InstantProtocol>: Sendable where Instant.Duration == Duration {
     /// The instant it was due.
     package let due: Instant
-    /// How late it began.
+    /// The time from then to its beginning.
     package let lateness: Duration
-    /// How many ticks before it were missed.
+    /// The number of ticks that were missed before it.
     package let skipped: Int64
 }
 
-/// What a ticker drives.
+/// Receives the ticks.
 package protocol TickTarget<Instant>: Sendable {
     /// The clock's instant.
     associatedtype Instant: InstantProtocol where Instant.Duration == Duration
@@ -16,17 +16,17 @@ package protocol TickTarget<Instant>: Sendable {
     /// One tick. The next one waits for its end. Cancelled by a pause and by a stop.
     func tick(_ tick: Tick<Instant>) async
 
-    /// The ticks stand still from now on.
+    /// The ticks stop.
     func paused() async
 
-    /// They begin again; a ``tick(_:)`` follows at once.
+    /// The ticks begin again; a ``tick(_:)`` follows at once.
     func resumed() async
 }
 
-/// Ticks once an interval, one second unless told otherwise.
+/// Ticks once an interval, by default one second.
 ///
-/// No drift, no queue, never two at a time. `start`, `stop`, `pause` and `resume` work at once: a tick under way is
-/// cancelled, and a resume ticks without waiting for the old grid.
+/// No drift, no queue, never two at a time. `start`, `stop`, `pause` and `resume` work at once: a tick in progress is cancelled, and a
+/// resume ticks without waiting for the old schedule.
 package actor OneSecondTicker<C: Clock> where C.Duration == Duration {
     private enum Phase { case stopped, running, paused }
 
@@ -40,8 +40,8 @@ package actor OneSecondTicker<C: Clock> where C.Duration == Duration {
 
     /// - Parameters:
     ///   - interval: From one tick to the next; above zero.
-    ///   - clock: A monotonic clock. One that counts suspended time, so that a machine that wakes up ticks at once.
-    ///   - target: What is ticked.
+    ///   - clock: A monotonic clock that counts suspended time, so that a machine that wakes up ticks at once.
+    ///   - target: Receives the ticks.
     ///   - executor: Where the ticks run; `nil` for anywhere.
     package init(
         interval: Duration = .seconds(1), clock: C, target: any TickTarget<C.Instant>,
@@ -54,13 +54,12 @@ package actor OneSecondTicker<C: Clock> where C.Duration == Duration {
         self.executor = executor
     }
 
-    /// Whether it ticks.
     var isRunning: Bool { phase == .running }
 
-    /// Whether the ticks stand still by ``pause()``.
+    /// Whether the ticks are stopped by ``pause()``.
     package var isPaused: Bool { phase == .paused }
 
-    /// Starts ticking, the first tick at once. Without effect unless stopped.
+    /// Starts the ticks, the first one at once. Has no effect unless stopped.
     package func start() {
         guard phase == .stopped else { return }
         begin()
@@ -73,7 +72,7 @@ package actor OneSecondTicker<C: Clock> where C.Duration == Duration {
         await loop?.value
     }
 
-    /// Halts the ticks at once. Without effect unless running.
+    /// Stops the ticks at once. Has no effect unless running.
     package func pause() async {
         guard phase == .running else { return }
         phase = .paused
@@ -83,7 +82,7 @@ package actor OneSecondTicker<C: Clock> where C.Duration == Duration {
         if phase == .paused { await target.paused() }
     }
 
-    /// Ticks again, at once. Without effect unless paused.
+    /// Starts the ticks again, at once. Has no effect unless paused.
     package func resume() async {
         guard phase == .paused else { return }
         await target.resumed()
@@ -91,7 +90,7 @@ package actor OneSecondTicker<C: Clock> where C.Duration == Duration {
         if phase == .paused { begin() }
     }
 
-    /// Ticks at another interval from now on. A tick that is under way goes on to its end; where none is, the next one comes at once.
+    /// Changes the interval. A tick in progress ends as usual; if there is none, the next one comes at once.
     package func change(interval: Duration) {
         precondition(interval > .zero, "an interval is above zero")
         guard interval != self.interval else { return }

@@ -17,8 +17,8 @@ package final class PersistLastValidPrice: StateSubscriber {
     /// Why the last price can't be kept; `nil` while it can.
     package var failure: PriceStoreError? { lastFailure.withLock(\.self) }
 
-    package func receive(_ published: PublishedState) {
-        guard let kept = published.kept else { return }
+    package func receive(_: PriceState, isTick: Bool, kept: KeptState?) {
+        guard let kept else { return }
         do {
             try store.save(kept.price, cooldowns: kept.cooldowns)
             let hadFailed = lastFailure.withLock { failure in

@@ -60,7 +60,7 @@ package actor PriceEngine<C: Clock>: TickTarget, ObserverTarget where C.Duration
     /// Sends every state from now on to one more subscriber, after the others. It receives the present one at once.
     package func subscribe(_ subscriber: any StateSubscriber) {
         subscribers.append(subscriber)
-        subscriber.receive(PublishedState(state: tracker.state, isTick: false, kept: nil))
+        subscriber.receive(tracker.state, isTick: false, kept: nil)
     }
 
     /// Every round from now on has other sources and rules. One in progress ends as it began, and its price counts.
@@ -214,11 +214,10 @@ package actor PriceEngine<C: Clock>: TickTarget, ObserverTarget where C.Duration
             let state = actions.publish ?? tracker.state
             let kept =
                 isNew || cooldownsChanged
-                ? PublishedState.Kept(price: tracker.kept, cooldowns: fetch.sources.cooldowns) : nil
+                ? KeptState(price: tracker.kept, cooldowns: fetch.sources.cooldowns) : nil
             if state.freshness != published { since = now().boottime }
             published = state.freshness
-            let new = PublishedState(state: state, isTick: actions.isTick, kept: kept)
-            for subscriber in subscribers { subscriber.receive(new) }
+            for subscriber in subscribers { subscriber.receive(state, isTick: actions.isTick, kept: kept) }
         }
         for event in events { report(event) }
     }

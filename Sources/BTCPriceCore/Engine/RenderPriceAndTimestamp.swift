@@ -1,4 +1,4 @@
-/// Renders a quote for a reader: both formatters in one go, so that a price never stands beside another's time.
+/// Renders a quote for a reader: the price and its time together, so that they are always of the same quote.
 package struct RenderPriceAndTimestamp: Sendable {
     private let priceFormatter: any PriceFormatter
     private let timestampFormatter: any TimestampFormatter

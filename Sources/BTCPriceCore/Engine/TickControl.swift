@@ -2,34 +2,33 @@ import Synchronization
 
 /// Whether the ticks run.
 package enum Ticking: String, Sendable, Hashable, CaseIterable {
-    /// They do.
+    /// The ticks run.
     case running
     /// An operator has paused them.
     case paused
-    /// They stand still until a client comes.
+    /// The ticks are stopped until a client wants a price.
     case idle
 }
 
-/// Whether the ticks run: an operator pauses and resumes them, and where nobody wants a price for long they may stand still by
-/// themselves until somebody does.
+/// Runs and stops the ticks: an operator pauses and resumes them, and if no client has wanted a price for long they may stop by
+/// themselves until one does.
 package actor TickControl<C: Clock>: StateSubscriber where C.Duration == Duration {
     private let ticker: OneSecondTicker<C>
     private let activity: ClientActivity
     private let idleAfter: Mutex<Duration?>
     private let now: TimeSource
     private let report: @Sendable (Ticking) -> Void
-    /// The last change on its way to the ticker: they get there one after the other, in the order they were made in.
+    /// The last change that the ticker is told of. Changes reach it one after the other, in the order in which they were made.
     private var underWay: Task<Void, Never>?
 
-    /// Whether the ticks run.
     package private(set) var ticking = Ticking.running
 
     /// - Parameters:
-    ///   - ticker: What ticks.
-    ///   - activity: When somebody last wanted a price.
-    ///   - idleAfter: After how long without a client the ticks stand still; `nil` for never.
+    ///   - ticker: The ticker.
+    ///   - activity: When a client last wanted a price.
+    ///   - idleAfter: The time without a client after which the ticks stop; `nil` for never.
     ///   - now: Reads the clocks.
-    ///   - report: Tells of each change.
+    ///   - report: Reports each change.
     package init(
         ticker: OneSecondTicker<C>, activity: ClientActivity, idleAfter: Duration?, now: @escaping TimeSource,
         report: @escaping @Sendable (Ticking) -> Void
@@ -41,7 +40,7 @@ package actor TickControl<C: Clock>: StateSubscriber where C.Duration == Duratio
         self.report = report
     }
 
-    /// After how long without a client the ticks stand still from now on; `nil` for never.
+    /// Changes the time without a client after which the ticks stop; `nil` for never.
     package func change(idleAfter: Duration?) async {
         self.idleAfter.withLock { $0 = idleAfter }
         if idleAfter == nil { await clientCame() }
@@ -59,41 +58,41 @@ package actor TickControl<C: Clock>: StateSubscriber where C.Duration == Duratio
         await ticker.resume()
     }
 
-    /// Halts the ticks until ``resume()``.
+    /// Stops the ticks until ``resume()``.
     package func pause() async {
         guard ticking != .paused else { return }
         await change(to: .paused)
     }
 
-    /// Has them run again, at once.
+    /// Starts the ticks again, at once.
     package func resume() async {
         guard ticking != .running else { return }
         await change(to: .running)
     }
 
-    /// A client wants a price: ends the standstill for want of one, and no other.
+    /// A client wants a price: resumes the ticks if they are ``Ticking/idle``.
     package func clientCame() async {
         if ticking == .idle { await resume() }
     }
 
-    /// Whether ``pauseIfIdle()`` would do something. Cheap: asked at every tick.
+    /// Whether ``pauseIfIdle()`` would do something. Cheap: read at every tick.
     package nonisolated var mayPause: Bool {
         guard let idleAfter = idleAfter.withLock({ $0 }) else { return false }
         return activity.isIdle(for: idleAfter, at: now().boottime)
     }
 
     /// Pauses the ticks after a tick if no client has wanted a price for long.
-    package nonisolated func receive(_ published: PublishedState) {
-        guard published.isTick, mayPause else { return }
+    package nonisolated func receive(_: PriceState, isTick: Bool, kept: KeptState?) {
+        guard isTick, mayPause else { return }
         // Not awaited: a pause waits for the end of this tick.
         Task { await pauseIfIdle() }
     }
 
-    /// Halts the ticks where nobody wanted a price for long.
+    /// Stops the ticks if no client has wanted a price for long.
     package func pauseIfIdle() async {
         guard ticking == .running, mayPause else { return }
         await change(to: .idle)
-        // Somebody may have come before it was known that he is waited for.
+        // A client may have come before it was known that one is waited for.
         if ticking == .idle, !mayPause { await resume() }
     }
 
@@ -103,7 +102,7 @@ package actor TickControl<C: Clock>: StateSubscriber where C.Duration == Duratio
         report(ticking)
         let task = Task { [previous = underWay, ticker] in
             await previous?.value
-            // The one of them that changes nothing has no effect.
+            // A change that changes nothing has no effect.
             if ticking == .running { await ticker.resume() } else { await ticker.pause() }
         }
         underWay = task

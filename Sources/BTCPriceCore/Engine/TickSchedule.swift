@@ -1,6 +1,6 @@
-/// When the ticks are due: at `start + n · interval`, as a pure value.
+/// The times at which ticks are due: `start + n · interval`. A pure value.
 ///
-/// Deadlines, not sleeps after work, so that nothing drifts. A tick that was missed is skipped, never queued.
+/// Deadlines instead of pauses after each tick, so that nothing drifts. A tick that was missed is skipped, never queued.
 struct TickSchedule<Instant: InstantProtocol>: Sendable where Instant.Duration == Duration {
     let start: Instant
     let interval: Duration
@@ -11,10 +11,10 @@ struct TickSchedule<Instant: InstantProtocol>: Sendable where Instant.Duration =
         self.interval = interval
     }
 
-    /// The next tick to wait for, and how many were missed before it.
+    /// The next tick to wait for, and the number that were missed before it.
     ///
-    /// A deadline that has just passed is still kept: a fetch that uses up its whole budget ends right on the next
-    /// deadline, a hair late, and must not cost every second tick. From half an interval on it counts as missed.
+    /// A deadline that has just passed is still kept: a round that uses its whole budget ends slightly after the next deadline, and must
+    /// not cost every second tick. From half an interval on it counts as missed.
     mutating func advance(now: Instant) -> (due: Instant, skipped: Int64) {
         var skipped: Int64 = 0
         let late = instant(next).duration(to: now)

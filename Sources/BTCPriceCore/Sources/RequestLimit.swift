@@ -6,7 +6,7 @@ package struct RequestLimit: Sendable, Hashable {
     package let period: Duration
 
     package init(_ requests: Int, per period: Duration) {
-        precondition(requests >= 1 && period > .zero, "a limit lets somebody through")
+        precondition(requests >= 1 && period > .zero, "a limit allows at least one request")
         self.requests = requests
         self.period = period
     }

@@ -21,8 +21,8 @@ final class StatusLine: StateSubscriber {
         self.now = now
     }
 
-    func receive(_ published: PublishedState) {
-        let (state, boottime) = (published.state, now().boottime)
+    func receive(_ state: PriceState, isTick: Bool, kept: KeptState?) {
+        let boottime = now().boottime
         let isDue = last.withLock { last in
             let isChange = last.freshness != state.freshness || last.source != state.quote?.source
             guard isChange || boottime - last.saidAt >= Self.period else { return false }

@@ -1,0 +1,18 @@
+/// What must outlive a restart.
+package struct KeptState: Sendable, Hashable {
+    /// The last valid price; `nil` if there was none.
+    package let price: CachedPrice?
+    /// The cooldowns that a restart must not shorten, by the venue's name.
+    package let cooldowns: [String: KeptCooldown]
+}
+
+/// Receives the states that the engine publishes.
+package protocol StateSubscriber: Sendable {
+    /// Called in order, and for one subscriber after the other in the order of their subscriptions. Must not block for longer than a
+    /// write to memory takes.
+    /// - Parameters:
+    ///   - state: The new state.
+    ///   - isTick: Whether a tick has made it: watchers get one reply a tick.
+    ///   - kept: What must be kept before the state is shown; `nil` if that has not changed.
+    func receive(_ state: PriceState, isTick: Bool, kept: KeptState?)
+}
