@@ -12,8 +12,9 @@ package enum PriceSelector {
         switch rules.mode {
         case .median: return .decided(described(MedianRule.decide(first, book, rules, round), book, rules, round))
         case .primary:
-            if let need = PrimaryRule.need(for: first, book, rules, round) { return .needs(need) }
-            return .decided(described(PrimaryRule.decide(first, book, rules, round), book, rules, round))
+            let selection = PrimaryRule.select(first, book, rules, round)
+            guard case .decided(let decision) = selection else { return selection }
+            return .decided(described(decision, book, rules, round))
         }
     }
 

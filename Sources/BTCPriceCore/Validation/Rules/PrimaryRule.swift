@@ -45,11 +45,20 @@ enum PrimaryRule {
         case undecided
     }
 
+    /// The decision on a price, or what must be requested before.
+    static func select(
+        _ price: MarketObservation, _ book: ObservationBook, _ rules: SelectionRules, _ round: Round
+    ) -> Selection {
+        let comparison = Comparison(price, book, rules, round)
+        if let need = need(for: price, comparison, book, rules, round) { return .needs(need) }
+        return .decided(decide(price, comparison, book, rules, round))
+    }
+
     // MARK: - What is needed
 
-    /// What must be requested before a price is decided upon; `nil` if nothing must or can.
-    static func need(
-        for price: MarketObservation, _ book: ObservationBook, _ rules: SelectionRules, _ round: Round
+    private static func need(
+        for price: MarketObservation, _ comparison: Comparison, _ book: ObservationBook, _ rules: SelectionRules,
+        _ round: Round
     ) -> Need? {
         let remaining = round.remaining
         guard !remaining.isEmpty else { return nil }
@@ -59,7 +68,6 @@ enum PrimaryRule {
                 purpose: .staleFeed, markets: remaining.filter { $0 != book.staleFeeds.lastWitness },
                 longest: StaleFeeds.Bounds.longestLook)
         }
-        let comparison = Comparison(price, book, rules, round)
         // In the ordinary case no other market is needed.
         if comparison.standing == .settled, comparison.witnesses.isEmpty, !needsDollars(price, comparison, book, rules)
         {
@@ -143,7 +151,13 @@ enum PrimaryRule {
     static func decide(
         _ price: MarketObservation, _ book: ObservationBook, _ rules: SelectionRules, _ round: Round
     ) -> Decision {
-        let comparison = Comparison(price, book, rules, round)
+        decide(price, Comparison(price, book, rules, round), book, rules, round)
+    }
+
+    private static func decide(
+        _ price: MarketObservation, _ comparison: Comparison, _ book: ObservationBook, _ rules: SelectionRules,
+        _ round: Round
+    ) -> Decision {
         let outcome = outcome(of: price, comparison, book, rules)
         var decision: Decision
         switch outcome {
