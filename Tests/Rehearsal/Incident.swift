@@ -86,7 +86,7 @@ extension Incident {
         Self.fair(source, market(seconds), peg: peg(seconds), at: seconds)
     }
 
-    /// Runs it under the shipped ticker, fallback, health, observer and judgement.
+    /// Runs it under the shipped ticker, fallback, health, observer and validation.
     func run(on clock: VirtualClock) async throws -> Shown {
         let begun = clock.now.seconds
         let venues = try sources.map { name in

@@ -13,7 +13,7 @@ package struct StatusMessage: Sendable, Hashable {
         package var failed: Int64
         /// Ticks that did not start in time.
         package var skipped: Int64
-        /// The results of the ticks that needed more than one source's judgement.
+        /// The results of the ticks that needed more than one market.
         package var validated: ValidatedTicks
 
         package init(

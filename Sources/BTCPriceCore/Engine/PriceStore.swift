@@ -9,7 +9,7 @@ package protocol PriceStore: Sendable {
     /// Stores `price` and the sources' cooldowns so that they outlive this process.
     /// - Parameters:
     ///   - price: The last valid price; `nil` if there has been none.
-    ///   - cooldowns: The cooldowns that a restart must not shorten, by the source's name.
+    ///   - cooldowns: The cooldowns that a restart must not shorten, by the venue's name.
     func save(_ price: CachedPrice?, cooldowns: [String: KeptCooldown]) throws(PriceStoreError)
 
     /// Writes the saved data so that it outlives a power cut. May take as long as the disk does; called on shutdown.
@@ -20,7 +20,7 @@ package protocol PriceStore: Sendable {
 package struct StoredPrice: Sendable, Hashable {
     /// The last valid price; `nil` if there is none or none could be read.
     package let price: CachedPrice?
-    /// The sources' cooldowns that were in effect when they were saved, by the source's name.
+    /// The sources' cooldowns that were in effect when they were saved, by the venue's name.
     package let cooldowns: [String: KeptCooldown]
     /// The errors found while loading.
     package let problems: [PriceStoreError]

@@ -156,8 +156,7 @@ package struct PriceTracker: Sendable {
         let stale = book.adopt(decision, in: round)
         verdicts = decision.verdicts
         actions.rejected = decision.rejected + stale
-        let rejected = Set(decision.rejected.map(\.source))
-        for market in round.answered where !rejected.contains(market.venue) {
+        for market in round.answered where !decision.rejects(market) {
             if let price = book.newest[market] { note(price, &actions) }
         }
         failing.formUnion(actions.rejected.map(\.source))

@@ -18,7 +18,7 @@ package actor TickControl<C: Clock>: StateSubscriber where C.Duration == Duratio
     private let idleAfter: Mutex<Duration?>
     private let now: TimeSource
     private let report: @Sendable (Ticking) -> Void
-    /// The last change that the ticker is told of. Changes reach it one after the other, in the order in which they were made.
+    /// The last change on its way to the ticker. Changes reach it one after the other, in the order in which they were made.
     private var underWay: Task<Void, Never>?
 
     package private(set) var ticking = Ticking.running

@@ -60,14 +60,14 @@ struct BasisTable: Sendable {
 
     /// The nearest basis that a market can have.
     func bounded(_ basis: Double) -> Double {
-        let others = known.filter { $0.key != .median }
+        let others = known.filter { !$0.key.isMedian }
         guard let middle = others.values.map(\.log).median else { return basis }
         return min(max(basis, middle - Bounds.widest), middle + Bounds.widest)
     }
 
     /// The market that has drifted away from two others that agree, and why that is believed; `nil` if none has.
     func stray(at boottime: Int64) -> (market: Market, reason: String)? {
-        let recent = known.filter { $0.key != .median && boottime - $0.value.at <= Bounds.lasts }
+        let recent = known.filter { !$0.key.isMedian && boottime - $0.value.at <= Bounds.lasts }
         for (market, basis) in recent.sorted(by: { $0.key.venue < $1.key.venue }) {
             let others = recent.filter { $0.key != market }
             guard others.count >= 2, let middle = others.values.map(\.log).median,

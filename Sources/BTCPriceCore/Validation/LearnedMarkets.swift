@@ -29,7 +29,7 @@ extension ObservationBook {
     /// What is to be kept with a quote that was observed at `boottime`.
     func learned(at boottime: Int64) -> LearnedMarkets {
         LearnedMarkets(
-            bases: bases.known.filter { $0.key != .median }
+            bases: bases.known.filter { !$0.key.isMedian }
                 .map { market, basis in
                     LearnedMarkets.Basis(
                         market: market, millionths: Int64((basis.log * 1_000_000).rounded()),

@@ -18,12 +18,12 @@ extension ObservationBook {
             case .peg(let prices): impliesPeg(prices)
             }
         }
-        let isMedian = shown?.venue == Market.medianName
+        let isMedian = shown?.isMedian == true
         // A median takes in the earlier prices that support it, too.
         let from = isMedian ? decision.observed.boottime - ConfirmationRule.sameMoment : round.began
-        let withheld = Set((decision.rejected + [decision.withheld].compactMap(\.self)).map(\.source))
-        let others = round.markets.filter { $0 != shown && !withheld.contains($0.venue) }
-            .compactMap { newest[$0] }.filter { $0.at >= from }
+        let others = round.markets.filter { market in
+            market != shown && market.venue != decision.withheld?.source && !decision.rejects(market)
+        }.compactMap { newest[$0] }.filter { $0.at >= from }
         for price in others { learn(price) }
         guard shown != nil else { return [] }
         // Another market has just confirmed it: one that did not is looked at again when the observer sees it the next time.
@@ -60,7 +60,7 @@ extension ObservationBook {
         let (market, now) = (price.market, price.at)
         let isCurrent = staleFeeds.isCurrent(price)
         // A median requests all of them at every tick: none has been away by itself.
-        if reference?.market.venue == Market.medianName { staleFeeds.saw(price) } else { staleFeeds.sawAnother(price) }
+        if reference?.market.isMedian == true { staleFeeds.saw(price) } else { staleFeeds.sawAnother(price) }
         // Only side by side with a price of the same moment.
         guard let reference, market != reference.market, abs(now - reference.at) <= ConfirmationRule.sameMoment else {
             return true
@@ -71,7 +71,7 @@ extension ObservationBook {
         if bases[market] != nil {
             if unchanged >= StaleFeeds.Bounds.suspicious {
                 let others = bases.known.keys.count {
-                    $0 != reference.market && $0 != .median && staleFeeds.hasResponded($0, by: now)
+                    $0 != reference.market && !$0.isMedian && staleFeeds.hasResponded($0, by: now)
                 }
                 staleFeeds.other(market, moved: apart, of: others, beside: reference.market, at: now)
             }

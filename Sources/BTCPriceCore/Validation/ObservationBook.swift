@@ -121,6 +121,8 @@ extension Market {
     package static let medianName = "median"
     /// The market of a median: none that can be requested.
     static let median = Market(medianName, "BTC/USD")
+    /// Whether it is that of a median, in whatever currency.
+    var isMedian: Bool { venue == Self.medianName }
 }
 
 extension Double {

@@ -25,7 +25,7 @@ package enum PriceSelector {
         var decision = decision
         decision.verdicts.reserveCapacity(round.markets.count)
         for market in round.markets where decision.verdicts[market] == nil {
-            if round.failures.contains(where: { $0.source == market.venue }) {
+            if round.hasFailed(market) {
                 decision.verdicts[market] = .failed
             } else if round.skipped.contains(where: { $0.source == market.venue }) {
                 decision.verdicts[market] = .skipped

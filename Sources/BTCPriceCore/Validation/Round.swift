@@ -31,10 +31,11 @@ package struct Round: Sendable {
 
     /// The markets that were not requested yet.
     var remaining: [Market] {
-        markets.filter { market in
-            !answered.contains(market) && !failures.contains { $0.source == market.venue }
-        }
+        markets.filter { !answered.contains($0) && !hasFailed($0) }
     }
+
+    /// Whether a market was requested and gave no price.
+    func hasFailed(_ market: Market) -> Bool { failures.contains { $0.source == market.venue } }
 
     /// Whether a need may still be met.
     func canMeet(_ purpose: Need.Purpose) -> Bool { !unmet.contains(purpose) }

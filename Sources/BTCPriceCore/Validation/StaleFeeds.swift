@@ -33,11 +33,15 @@ struct StaleFeeds: Sendable {
     /// The prices of stale feeds. Until such a market gives another price, it gives none.
     private(set) var frozen: [Market: Price] = [:]
 
+    /// The market's last price, if this one is the same. A newer trade at the same price is a change.
+    private func same(as price: MarketObservation) -> Last? {
+        last[price.market].flatMap { $0.value == price.value && $0.position == price.position ? $0 : nil }
+    }
+
     /// A market has given a price.
     mutating func saw(_ price: MarketObservation) {
         let market = price.market
-        // A newer trade at the same price is a change.
-        if let same = last[market], same.value == price.value, same.position == price.position {
+        if same(as: price) != nil {
             last[market]?.seen = price.at
             return
         }
@@ -61,17 +65,13 @@ struct StaleFeeds: Sendable {
 
     /// Whether a price says something of now: the first one of its market, one that differs from the last, or one that is as young.
     func isCurrent(_ price: MarketObservation) -> Bool {
-        guard let same = last[price.market], same.value == price.value, same.position == price.position else {
-            return true
-        }
+        guard let same = same(as: price) else { return true }
         return price.at - same.since.boottime < Bounds.witnessUnchanged
     }
 
     /// Whether a market that usually changes has not changed for a while.
     func isPausing(_ price: MarketObservation) -> Bool {
-        guard let same = last[price.market], let usual = same.usual, same.value == price.value,
-            same.position == price.position
-        else { return false }
+        guard let same = same(as: price), let usual = same.usual else { return false }
         return price.at - same.since.boottime >= max(Bounds.witnessUnchanged, Bounds.usualChanges * usual)
     }
 
@@ -85,9 +85,7 @@ struct StaleFeeds: Sendable {
 
     /// Whether another market should be requested now because this one may be stale.
     func wantsWitness(on price: MarketObservation) -> Bool {
-        guard let same = last[price.market], same.value == price.value, same.position == price.position else {
-            return false
-        }
+        guard same(as: price) != nil else { return false }
         return (suspects(price.market) || isPausing(price))
             && (lastLook.map { price.at - $0.at >= Bounds.look } ?? true)
     }

@@ -134,8 +134,6 @@ enum PrimaryRule {
                 return .scattered(nearest: ScatterRule.nearest(to: reference.log, of: both, book))
             }
             if standing != .first, ConfirmationRule.isAtLevel(price, book) { return calm }
-            // It came while the price was requested: the next tick requests more.
-            if standing == .moved, comparison.witnesses.isEmpty { return calm }
             if ConfirmationRule.standing(of: contradicting[0], book, rules) == .jumped {
                 return standing == .moved ? calm : .undecided
             }

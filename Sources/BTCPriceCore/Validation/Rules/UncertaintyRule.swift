@@ -1,7 +1,8 @@
 /// How sure a price is: how far the median of the markets may be from it.
 ///
-/// Two things add up, as squares. One is known: how far the shown market usually is from the median of the markets. The other is noise: how far the
-/// current markets differ from where they are expected, and how far the price may have moved since they were observed.
+/// Two things add up, as squares. One is known: how far the shown market usually is from the median of the markets. The other is
+/// noise: how far the current markets differ from where they are expected, and how far the price may have moved since they were
+/// observed.
 enum UncertaintyRule {
     /// A market that was observed longer ago does not count, milliseconds.
     static let oldest = Duration.seconds(60).wholeMilliseconds
@@ -22,7 +23,7 @@ enum UncertaintyRule {
         }
         guard !others.isEmpty else { return nil }
         let basis = book.bases[price.market]?.log ?? 0
-        let bases = ([basis] + others.map { book.bases[$0.market]?.log ?? 0 }).sorted()
+        let bases = [basis] + others.compactMap { book.bases[$0.market]?.log }
         let offset = abs((bases.median ?? basis) - basis)
         var noise = 0.0
         for other in others {
