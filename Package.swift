@@ -68,7 +68,7 @@ let package = Package(
         .target(
             name: "BTCPriceNetworking",
             dependencies: [
-                "BTCPriceCore", "Varlink",
+                "BTCPriceAPI", "BTCPriceCore", "CLinux", "Varlink",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -137,7 +137,7 @@ let package = Package(
         test(
             "BTCPriceNetworking",
             [
-                "BTCPriceCore", "ExchangeSimulator", "TestSupport",
+                "BTCPriceAPI", "BTCPriceCore", "ExchangeSimulator", "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
             ]),

@@ -41,7 +41,9 @@ package enum PriceInterface {
           # Which source gave it: "binance"
           source: string,
           # The market it was read from: "BTC/USDT"
-          market: string
+          market: string,
+          # The peer that it came from, another btc-priced; null if this daemon requested it from an exchange. Of a median: one of its peers
+          via: ?string
         )
 
         # Whose median a price is.

@@ -50,8 +50,9 @@ struct Assembly {
         let heartbeat = Heartbeat(now().boottime)
         let status = StatusLine(manager: manager, now: now)
         let credentials = Credentials(environment: environment)
+        let instance = Self.newInstance()
         let candidates = try ConfiguredSources(
-            settings, client: client, credentials: credentials, logger: logger)
+            settings, client: client, credentials: credentials, instance: instance, now: now, logger: logger)
         let running = RunningSettings(settings, unusable: candidates.unusable)
         let fetch = FetchWithFallback(
             candidates: candidates.asked, interval: settings.interval, now: now, clock: loop.clock)
@@ -76,10 +77,10 @@ struct Assembly {
             ticker: ticker, activity: activity, idleAfter: settings.pauseWhenIdle, now: now,
             report: { reporter.report($0) })
         let answers = CallHandler(
-            instance: Self.newInstance(), startedAt: now(), running: running, directories: settings.directories,
+            instance: instance, startedAt: now(), running: running, directories: settings.directories,
             engine: engine, control: control, store: store, persist: persist, now: now, logger: logger)
         let server = try PriceServer(
-            listener: listener, instance: answers.instance, limits: settings.limits, now: now, activity: activity,
+            listener: listener, instance: instance, limits: settings.limits, now: now, activity: activity,
             administrators: Administrators(group: Product.group),
             answer: { call, uid, clients in await answers.reply(to: call, of: uid, clients) },
             wake: { await control.clientCame() },
@@ -89,12 +90,14 @@ struct Assembly {
         if let price = stored.price { await engine.restore(price) }
         let observer = Observer(clock: loop.clock, target: engine, isPaused: { await ticker.isPaused })
         let reloading = Reloading(
-            read: readAnew, running: running, client: client, credentials: credentials, engine: engine, ticker: ticker,
+            read: readAnew, running: running, client: client, credentials: credentials, instance: instance,
+            engine: engine, ticker: ticker,
             control: control, server: server, level: level, clock: loop.clock, now: now, logger: logger)
         // Before READY=1: a SIGHUP right after it must not end the daemon.
         let reload = isReloadWanted ? await UnixSignalsSequence(trapping: .sighup) : nil
         let signals = sleep.follow(control)
         // Before the socket: a client that pauses the ticks must find them running.
+        await engine.startFeeds()
         await ticker.start()
         try server.start()
         manager.ready(status: StatusLine.text(await engine.state))
@@ -109,7 +112,10 @@ struct Assembly {
             Part { server.stop() },
             SocketGuardService(listener: listener, clock: loop.clock),
             ObserverService(observer: observer),
-            Part { await ticker.stop() },
+            Part {
+                await ticker.stop()
+                await engine.stopFeeds()
+            },
             WatchdogService(
                 manager: manager, server: server, heartbeat: heartbeat, isPaused: { await ticker.isPaused },
                 running: running, clock: loop.clock, now: now),

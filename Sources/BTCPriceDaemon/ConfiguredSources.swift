@@ -13,36 +13,46 @@ struct ConfiguredSources {
 
     /// - Throws: ``StartFailure`` if a credential can't be read.
     init(
-        _ settings: Settings, client: ExchangeClient, credentials: Credentials, logger: Logger
+        _ settings: Settings, client: ExchangeClient, credentials: Credentials, instance: String,
+        now: @escaping TimeSource, logger: Logger
     ) throws {
         for (index, source) in settings.sources.enumerated() {
-            let known = source.exchange.source(at: source.url)
-            var key: String?
-            if let credential = source.exchange.credential {
-                do {
-                    key = try credentials.secret(credential)
-                } catch {
-                    throw StartFailure(description: "\(error)", isConfiguration: true)
+            let address: String
+            let loader: any PriceLoader
+            switch source.kind {
+            case .peer(let name, let socket):
+                address = socket
+                loader = PeerFeed(name: name, path: socket, ownInstance: instance, now: now)
+            case .exchange(let exchange, let url, let secondURL):
+                address = url
+                let known = exchange.source(at: url)
+                var key: String?
+                if let credential = exchange.credential {
+                    do {
+                        key = try credentials.secret(credential)
+                    } catch {
+                        throw StartFailure(description: "\(error)", isConfiguration: true)
+                    }
+                    if key == nil {
+                        logger.tell(
+                            .sourceNeedsKey, "\(known.name) is skipped: it needs a key, the credential \(credential).",
+                            ["source": "\(known.name)"])
+                        unusable.append(SourceReport(withoutKey: known, order: Int64(index + 1)))
+                        continue
+                    }
                 }
-                if key == nil {
+                if url != exchange.baseURL {
                     logger.tell(
-                        .sourceNeedsKey, "\(known.name) is skipped: it needs a key, the credential \(credential).",
+                        .sourceElsewhere,
+                        "\(known.name) is requested at \(url), which is not the exchange's own address.",
                         ["source": "\(known.name)"])
-                    unusable.append(SourceReport(withoutKey: known, order: Int64(index + 1)))
-                    continue
                 }
+                loader = exchange.loader(.init(client: client, baseURL: url, secondURL: secondURL, key: key))
             }
-            if source.url != source.exchange.baseURL {
-                logger.tell(
-                    .sourceElsewhere,
-                    "\(known.name) is requested at \(source.url), which is not the exchange's own address.",
-                    ["source": "\(known.name)"])
-            }
-            let access = Exchange.Access(client: client, baseURL: source.url, secondURL: source.secondURL, key: key)
             asked.append(
                 .init(
-                    fetch: FetchLatestPrice(loader: source.exchange.loader(access)), address: source.url,
-                    timeout: source.timeout, hedge: source.hedge))
+                    fetch: FetchLatestPrice(loader: loader), address: address, timeout: source.timeout,
+                    hedge: source.hedge))
         }
     }
 
@@ -84,7 +94,12 @@ struct ConfiguredSources {
 
 extension Settings {
     /// The sources whose URL is not the exchange's own.
-    var elsewhere: [String] { sources.filter { $0.url != $0.exchange.baseURL }.map(\.exchange.name) }
+    var elsewhere: [String] {
+        sources.compactMap { source in
+            guard case .exchange(let exchange, let url, _) = source.kind, url != exchange.baseURL else { return nil }
+            return exchange.name
+        }
+    }
 
     /// The settings of the HTTP client.
     var clientSettings: HTTPTransportSettings {

@@ -51,10 +51,12 @@ extension QuoteFile {
 
 extension PriceQuote {
     fileprivate var json: JSONObject {
-        [
+        var json: JSONObject = [
             "currency": .string(currency), "market": .string(market), "source": .string(source),
             "timestamp": .integer(timestamp.milliseconds), "value": .string(value.description),
         ]
+        json["via"] = via.map { .string($0) }
+        return json
     }
 
     fileprivate init(json: JSONValue) throws {
@@ -65,7 +67,8 @@ extension PriceQuote {
         self.init(
             value: value, currency: try json.required("currency", \.stringValue),
             timestamp: Timestamp(milliseconds: try json.required("timestamp", \.milliseconds)),
-            source: try json.required("source", \.stringValue), market: try json.required("market", \.stringValue))
+            source: try json.required("source", \.stringValue), market: try json.required("market", \.stringValue),
+            via: try json.optional("via", \.stringValue))
     }
 }
 

@@ -17,7 +17,7 @@ import Testing
         let now = ObservationTime(wall: Timestamp(milliseconds: 0), boottime: 5250)
         #expect(
             Output.json(message, at: now)
-                == #"{"version":1,"instance":"i","tick":3,"freshness":"fresh","quote":{"value":"75500.99","currency":"USD","timestamp":1000,"source":"coinbase","market":"BTC/USD"},"observedBoottime":5000,"confirmation":"single","failure":null,"warning":null,"consensus":null,"conversion":null,"uncertainty":null,"ageMs":250,"ageIsEstimate":false}"#
+                == #"{"version":1,"instance":"i","tick":3,"freshness":"fresh","quote":{"value":"75500.99","currency":"USD","timestamp":1000,"source":"coinbase","market":"BTC/USD","via":null},"observedBoottime":5000,"confirmation":"single","failure":null,"warning":null,"consensus":null,"conversion":null,"uncertainty":null,"ageMs":250,"ageIsEstimate":false}"#
         )
         #expect(
             Output.json(StateMessage(instance: "i", state: .empty), at: now)

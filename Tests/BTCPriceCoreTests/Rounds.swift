@@ -13,6 +13,8 @@ final class Rounds {
     var peg: String?
     /// The minimum time between two requests of a market.
     var paces: [Market: Duration] = [:]
+    /// Peers: when each pushed its price, and where it has it from.
+    var pushes: [Market: (at: Double, origin: PriceOrigin)] = [:]
     /// The markets that were requested in the last round, in their order.
     private(set) var requested: [Market] = []
     /// What each of those requests was for.
@@ -88,6 +90,9 @@ final class Rounds {
     func give(_ market: Market, at now: ObservationTime) -> PriceLoadingError? {
         guard let value = prices[market] else { return .unavailable("HTTP 503") }
         var loaded = [LoadedPrice(market, price(value), position: positions[market] ?? FeedPosition())]
+        if let push = pushes[market] {
+            loaded[0].push = .init(.peer, observed: Self.time(push.at), interval: .seconds(1), origin: push.origin)
+        }
         if market == .kraken, let peg { loaded.append(LoadedPrice(Market("kraken", Market.pegPair), price(peg))) }
         do throws(PriceLoadingError) {
             try tracker.record(loaded, of: market, pace: paces[market] ?? .zero, at: now)

@@ -105,7 +105,8 @@ extension ObservationBook {
         for market in [Market.binance, .coinbase] {
             book.bases.set(BasisTable.Basis(log: 0, at: World.start.boottime), of: market)
         }
-        book.reference = ReferencePrice(market: .binance, log: log, at: World.start.boottime, readLog: log)
+        book.reference = ReferencePrice(
+            market: .binance, log: log, at: World.start.boottime, readLog: log, isInTether: true)
         book.level.log = log
         return book
     }

@@ -31,7 +31,7 @@ import Testing
     @Test func `without a word everything is as the design has it`() throws {
         let settings = try read()
         #expect(
-            settings.sources.map(\.exchange.name) == [
+            settings.sources.map(\.name) == [
                 "binance", "cryptocompare", "coinbase", "bitstamp", "kraken",
             ])
         #expect(settings.sources.allSatisfy { $0.timeout == .milliseconds(800) && $0.hedge == .milliseconds(400) })
@@ -72,6 +72,32 @@ import Testing
         #expect(complaint(["--source-binance-second-url", "ftp://x.example"]) != nil)
     }
 
+    @Test func `any other name is a peer's, if its socket is set`() throws {
+        let file = "sources = [\"alpha\", \"kraken\"]\nsource.alpha.socket = \"/run/a\"\n"
+        let environment = ["BTC_PRICED_SOURCE_B_2_SOCKET": "/run/b"]
+        let settings = try read(file: file)
+        #expect(settings.sources.map(\.name) == ["alpha", "kraken"])
+        #expect(settings.listing.contains("source.alpha.socket = \"/run/a\"  # c.toml, line 2\n"))
+        #expect(try read(["--sources=b-2"], environment: environment).sources.map(\.name) == ["b-2"])
+        #expect(try read(["--sources=c,b-2", "--source-c-socket=/run/c"], environment: environment).sources.count == 2)
+        #expect(try read(file: settings.listing).sources.map(\.name) == ["alpha", "kraken"])
+        #expect(
+            complaint(file: "sources = [\"alpha\"]")
+                == "c.toml, line 1: sources = [\"alpha\"]: must be a list of one or more of binance, cryptocompare, coinbase, bitstamp, kraken, each once"
+        )
+        #expect(
+            complaint(file: "source.alpha.socket = \"/run/a\"")
+                == "c.toml, line 1: source.alpha.socket is set, but sources does not name alpha: add it there")
+        #expect(
+            complaint(file: "source.alpha.socket = \"a\"")
+                == "c.toml, line 1: source.alpha.socket = \"a\": must be an absolute path of at most 107 bytes")
+        #expect(complaint(file: "source.alpha.socket = \"/\(String(repeating: "a", count: 107))\"") != nil)
+        for name in ["kraken", "median", "Alpha", "a_b", "1a", ""] {
+            #expect(complaint(file: "source.\"\(name)\".socket = \"/run/a\"")?.contains("must be") == false, "\(name)")
+            #expect(complaint(["--source-\(name)-socket=/run/a"]) != nil)
+        }
+    }
+
     @Test func `a file with a NUL is refused, whatever stands before it`() {
         #expect(
             complaint(file: "tick.interval-ms = 4000\n\0tick.interval-ms = 5\n")
@@ -84,7 +110,7 @@ import Testing
         let again = try read(file: settings.listing)
         #expect(again.entries.map(\.value) == settings.entries.map(\.value))
         #expect(again.proxy == .socks5(host: "::1", port: 9050))
-        #expect(again.sources.map(\.exchange.name) == ["coinbase", "binance"])
+        #expect(again.sources.map(\.name) == ["coinbase", "binance"])
         // A control character would end the line, and an accent hides the quotation mark before it.
         let odd = try read(["--tls-ca-file=/a\n\t\u{7F}\"\u{301}\\b"])
         #expect(try read(file: odd.listing).caFile == odd.caFile)
@@ -110,7 +136,7 @@ import Testing
         ),
         (
             "source.bitfenix.url = \"https://x\"",
-            "c.toml, line 1: source.bitfenix.url: there is no source 'bitfenix'; there are binance, cryptocompare, coinbase, bitstamp, kraken"
+            "c.toml, line 1: source.bitfenix.url: there is no source 'bitfenix'; there are binance, cryptocompare, coinbase, bitstamp, kraken; a peer has source.bitfenix.socket"
         ),
         (
             "sources = []",

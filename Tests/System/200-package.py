@@ -486,6 +486,45 @@ def _(machine):
     return f"{len(ours)} entries; without an id: {sorted(set(without))[:3]}"
 
 
+@on_each("with one peer and no network it follows, is stale within three intervals of the peer's death, and comes back")
+def _(machine):
+    # A daemon of another user beside it, at a place that the service can see.
+    machine.sh("id peer >/dev/null 2>&1 || useradd --system peer")
+    peer = "/run/btc-priced-peers/alpha"
+    machine.write("/etc/peer.toml", CONFIGURATION + f'socket.path = "{peer}"\n')
+    machine.write("/run/systemd/system/peer.service", "[Service]\nUser=peer\nStateDirectory=peer\nRuntimeDirectory=peer "
+                  "btc-priced-peers\nUMask=0000\nExecStart=/usr/bin/btc-priced --config /etc/peer.toml\n")
+    drop_in = f"/run/systemd/system/{UNIT}.d/peer.conf"
+    machine.write(drop_in, "[Service]\nPrivateNetwork=yes\nRestrictAddressFamilies=\nRestrictAddressFamilies=AF_UNIX\n")
+    configure(machine, f'sources = ["alpha"]\nsource.alpha.socket = "{peer}"\n')
+    machine.systemctl("daemon-reload")
+    machine.systemctl("start", "peer")
+    wait_until(lambda: json.loads(machine.run("btcctl", "current", "--json", "--socket", peer, check=False).stdout or "{}").get(
+        "freshness") == "fresh", what="the peer's price", every=0.05)
+    machine.systemctl("restart", UNIT)
+    equal(fresh_price(machine)["quote"]["via"], "alpha")
+    watching = Watching(machine)
+    wait_until(lambda: watching.states and watching.states[-1]["freshness"] == "fresh", what="a fresh state")
+    machine.sh("systemctl kill -s KILL peer")
+    begun = time.monotonic()
+    wait_until(lambda: watching.states[-1]["freshness"] == "stale", what="a stale state")
+    stale = time.monotonic() - begun
+    assert stale <= 3, stale
+    machine.systemctl("reset-failed", "peer")
+    machine.systemctl("start", "peer")
+    begun = time.monotonic()
+    wait_until(lambda: watching.states[-1]["freshness"] == "fresh", what="the price again")
+    back = time.monotonic() - begun
+    watching.stop()
+    machine.systemctl("stop", "peer")
+    machine.sh(f"rm {drop_in} /etc/peer.toml")
+    configure(machine)
+    machine.systemctl("daemon-reload")
+    machine.systemctl("restart", UNIT)
+    fresh_price(machine)
+    return f"stale {stale:.2f} s after the peer's death, back {back:.2f} s after its start"
+
+
 @on_each("it is hardened further than the network daemons of the distribution, and its units are in order")
 def _(machine):
     levels = {}

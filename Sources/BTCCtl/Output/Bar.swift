@@ -52,7 +52,7 @@ enum Bar: String, CaseIterable {
             let isFresh = model.banner == nil
             self.init(
                 text: isFresh ? model.price : "\(model.price) (\(model.timestamp))",
-                detail: ([model.line, "\(quote.source) \(quote.market)"] + model.notes
+                detail: ([model.line, "\(quote.sourceText) \(quote.market)"] + model.notes
                     + [model.reason].compactMap(\.self)).joined(separator: "\n"),
                 condition: !isFresh ? .stale : model.isUnconfirmed ? .unconfirmed : .ok, direction: model.direction)
         }

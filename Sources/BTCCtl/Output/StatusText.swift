@@ -48,7 +48,7 @@ struct StatusText {
 
     private func source(_ state: PriceState, at now: ObservationTime) -> String {
         guard let quote = state.quote, let (age, isEstimate) = state.age(at: now) else { return PriceTexts.placeholder }
-        var text = "\(quote.source) (\(quote.market)), \(isEstimate ? "about " : "")\(Table.text(age)) ago"
+        var text = "\(quote.sourceText) (\(quote.market)), \(isEstimate ? "about " : "")\(Table.text(age)) ago"
         if let consensus = state.consensus {
             text += "; of \(consensus.sources.joined(separator: ", ")) within \(consensus.spread) USD"
             if !consensus.outliers.isEmpty { text += ", without \(consensus.outliers.joined(separator: ", "))" }

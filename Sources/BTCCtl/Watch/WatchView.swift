@@ -36,7 +36,7 @@ struct WatchView {
     ) -> [StyledLine] {
         var lines = price(model, width: width)
         if let quote = state.quote, let (age, isEstimate) = state.age(at: now) {
-            var words = [quote.source, "\(quote.market),", "\(isEstimate ? "about " : "")\(Table.text(age)) old"]
+            var words = [quote.sourceText, "\(quote.market),", "\(isEstimate ? "about " : "")\(Table.text(age)) old"]
             if state.confirmation == .unconfirmed {
                 words[2] += ","
                 words.append("unconfirmed")

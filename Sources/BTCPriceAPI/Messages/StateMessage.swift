@@ -68,6 +68,7 @@ extension PriceQuote {
             "timestamp": .integer(timestamp.milliseconds),
             "source": .string(source),
             "market": .string(market),
+            "via": via.map { .string($0) } ?? .null,
         ]
     }
 
@@ -77,6 +78,6 @@ extension PriceQuote {
             currency: try json.required("currency", \.stringValue),
             timestamp: try json.required("timestamp", \.timestampValue),
             source: try json.required("source", \.stringValue),
-            market: try json.required("market", \.stringValue))
+            market: try json.required("market", \.stringValue), via: try json.optional("via", \.stringValue))
     }
 }

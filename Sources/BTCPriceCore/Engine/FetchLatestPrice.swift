@@ -16,6 +16,9 @@ package struct FetchLatestPrice: Sendable {
     /// The market that is requested.
     var market: Market { loader.market }
 
+    /// The source, if it pushes its prices.
+    var feed: (any PriceFeed)? { loader as? any PriceFeed }
+
     /// The source's properties.
     /// - Parameter address: The base address of its requests.
     package func source(at address: String) -> SourceDescription {

@@ -29,6 +29,8 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
     /// The sources that are requested, shared by all requesters.
     package let sources: Sources
     let candidates: [FetchCandidate]
+    /// Those of the sources that push their prices.
+    let feeds: [FetchLatestPrice]
     /// The markets of the sources, in their order.
     let markets: [Market]
     /// Those of them whose responses state the value of USDT.
@@ -48,6 +50,7 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
     ) {
         self.candidates = candidates
         self.clock = clock
+        feeds = candidates.map(\.fetch).filter { $0.feed != nil }
         markets = candidates.map(\.fetch.market)
         marketsStatingPeg = Set(
             candidates.filter { $0.source.companions.contains { $0.pair == Market.pegPair } }.map(\.fetch.market))

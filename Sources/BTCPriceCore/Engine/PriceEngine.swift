@@ -31,6 +31,7 @@ package actor PriceEngine<C: Clock>: TickTarget, ObserverTarget where C.Duration
     /// When the freshness became what it is, `CLOCK_BOOTTIME` in milliseconds.
     private var since: Int64
     private var published = Freshness.none
+    private var feedsRun = false
 
     /// - Parameters:
     ///   - fetch: Polls the sources.
@@ -67,8 +68,11 @@ package actor PriceEngine<C: Clock>: TickTarget, ObserverTarget where C.Duration
     package func apply(
         _ fetch: FetchWithFallback<C>, interval: Duration, budget: Duration, rules: SelectionRules = SelectionRules()
     ) {
+        let areRunning = feedsRun
+        stopFeeds()
         self.fetch = fetch
         self.budget = budget
+        if areRunning { startFeeds() }
         tracker.changed(interval: interval, rules: rules, markets: Set(fetch.markets))
         fetch.sources.skipTether(tracker.skipsTether(at: now().boottime))
     }
@@ -126,7 +130,7 @@ package actor PriceEngine<C: Clock>: TickTarget, ObserverTarget where C.Duration
     /// then they need what the limits allow, and request all sources themselves.
     package func observe() async {
         guard let quote = tracker.state.quote, tracker.state.freshness == .fresh else { return }
-        let others = fetch.markets.filter { $0.venue != quote.source }
+        let others = fetch.markets.filter { $0.venue != quote.supplier }
         guard let price = await look(others) else { return }
         // A USDT price that does not fit is judged only after the value of USDT was requested.
         if tracker.needsPegRate(for: price), let rate = await look(others.filter(fetch.marketsStatingPeg.contains)) {
@@ -157,11 +161,13 @@ package actor PriceEngine<C: Clock>: TickTarget, ObserverTarget where C.Duration
 
     /// The ticks stop.
     package func paused() {
+        stopFeeds()
         perform(tracker.paused())
     }
 
-    /// The ticks are about to begin again.
+    /// The ticks are about to begin, or to begin again.
     package func resumed() {
+        startFeeds()
         perform(tracker.resumed())
     }
 
@@ -175,6 +181,36 @@ package actor PriceEngine<C: Clock>: TickTarget, ObserverTarget where C.Duration
             if plan.order.isEmpty { throw FetchFailure(failures: [], skipped: plan.skipped) }
         }
         return try await join(deadline: clock.now.advanced(by: budget), isTick: false).get()
+    }
+
+    // MARK: - Feeds
+
+    /// Starts the sources that push their prices. A pause stops them, and the end of it starts them again.
+    package func startFeeds() {
+        guard !feedsRun else { return }
+        feedsRun = true
+        for source in fetch.feeds {
+            source.feed?.start { [weak self, executor] in
+                Task(executorPreference: executor) { await self?.arrived(source) }
+            }
+        }
+    }
+
+    /// Stops the sources that push their prices.
+    package func stopFeeds() {
+        feedsRun = false
+        for source in fetch.feeds { source.feed?.stop() }
+    }
+
+    /// A source has pushed a price, or has lost it. That is no request: whether the source fails is judged when its price is needed.
+    private func arrived(_ source: FetchLatestPrice) async {
+        // As an exchange with a cooldown is not requested, its price counts for nothing.
+        guard !fetch.sources.isCoolingDown(source.market) else { return tracker.lost(source.market) }
+        do throws(PriceLoadingError) {
+            try await source.execute(recorder)
+        } catch {
+            tracker.lost(source.market)
+        }
     }
 
     // MARK: - Recording and publishing

@@ -87,8 +87,8 @@ package struct PriceTracker: Sendable {
         let boottime = cached.observedBoottime ?? now.boottime - age
         // The price is compared as it was read.
         let read = cached.conversion.map { cached.quote.with(value: $0.value) } ?? cached.quote
-        book.restore(read, positions: cached.positions, at: boottime)
         if let learned = cached.learned { book.restore(learned, at: boottime, now: now.boottime) }
+        book.restore(read, positions: cached.positions, at: boottime)
         state = PriceState(
             tick: 0, freshness: .stale, quote: cached.quote, observedBoottime: cached.observedBoottime,
             confirmation: .single, failure: "no tick since the start", conversion: cached.conversion)
@@ -97,14 +97,22 @@ package struct PriceTracker: Sendable {
 
     // MARK: - Observations
 
-    /// A source has responded.
-    /// - Throws: Why its response is no valid price.
+    /// A source has responded, or has pushed a price.
+    /// - Throws: Why it is no valid price.
     package mutating func record(
-        _ loaded: [LoadedPrice], of market: Market, pace: Duration, way: MarketObservation.Way = .poll,
-        at now: ObservationTime
+        _ loaded: [LoadedPrice], of market: Market, pace: Duration, at now: ObservationTime
     ) throws(PriceLoadingError) {
-        try book.record(loaded, of: market, pace: pace, way: way, at: now)
+        if let push = loaded.first?.push {
+            let age = now.boottime - push.observed.boottime
+            guard age <= PaceRule.lasts(freshFor, push.interval, rules) else {
+                throw .staleData("its newest price is \(age / 1000) s old")
+            }
+        }
+        try book.record(loaded, of: market, pace: pace, at: now)
     }
+
+    /// A feed has lost its price.
+    mutating func lost(_ market: Market) { book.failed(market) }
 
     /// The observer has requested a source. It shows no price: the tick does.
     package mutating func observed(_ result: Result<Market, FetchFailure>) -> Actions {
@@ -207,7 +215,7 @@ package struct PriceTracker: Sendable {
     /// Whether the price stays current although no source was requested: the limits of its source did not allow it yet.
     private func isHeld(over failure: FetchFailure, at now: Int64) -> Bool {
         guard state.freshness == .fresh, let freshUntil = state.freshUntil, now <= freshUntil else { return false }
-        let shown = state.consensus?.sources ?? [state.quote?.source].compactMap(\.self)
+        let shown = state.consensus?.sources ?? [state.quote?.supplier].compactMap(\.self)
         return failure.skipped.contains { $0.reason == .limit && shown.contains($0.source) }
     }
 

@@ -16,7 +16,10 @@ package struct Market: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Whether it quotes in USDT, which is not the dollar.
-    package var isInTether: Bool { pair.hasSuffix("/USDT") }
+    package var isInTether: Bool { Self.isInTether(pair) }
+
+    /// Whether a pair quotes in USDT.
+    static func isInTether(_ pair: String) -> Bool { pair.hasSuffix("/USDT") }
 
     /// The pair that states the value of USDT in dollars.
     package static let pegPair = "USDT/USD"

@@ -10,18 +10,30 @@ package struct PriceQuote: Sendable, Hashable {
     package let source: String
     /// The market it was read from: `BTC/USDT`. Every quote carries it, because a USDT market is not a USD market.
     package let market: String
+    /// The peer that it came from, or one of them if it is a median; `nil` if this daemon requested it from an exchange. Peers don't take
+    /// such a price.
+    package let via: String?
 
     /// Makes an unchecked quote. ``ResponseCheck`` checks it.
-    package init(value: Price, currency: String, timestamp: Timestamp, source: String, market: String) {
+    package init(
+        value: Price, currency: String, timestamp: Timestamp, source: String, market: String, via: String? = nil
+    ) {
         self.value = value
         self.currency = currency
         self.timestamp = timestamp
         self.source = source
         self.market = market
+        self.via = via
     }
+
+    /// The source for a reader: `binance`, or `binance via alpha`.
+    package var sourceText: String { via.map { "\(source) via \($0)" } ?? source }
+
+    /// The configured source that gave it: ``via``, if it came from a peer.
+    package var supplier: String { via ?? source }
 
     /// The same quote with another value.
     func with(value: Price) -> PriceQuote {
-        PriceQuote(value: value, currency: currency, timestamp: timestamp, source: source, market: market)
+        PriceQuote(value: value, currency: currency, timestamp: timestamp, source: source, market: market, via: via)
     }
 }

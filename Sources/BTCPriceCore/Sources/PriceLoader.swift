@@ -8,6 +8,27 @@ package struct LoadedPrice: Sendable, Hashable {
     package let position: FeedPosition
     /// The venue's clock at the response, if the response contained it.
     package var venueClock: Timestamp?
+    /// How it came, if it was not requested.
+    package var push: Push?
+
+    /// How a price came that was not requested.
+    package struct Push: Sendable, Hashable {
+        package let way: PriceWay
+        /// When it was observed, on this machine's clocks.
+        package let observed: ObservationTime
+        /// The usual time to the next one; zero if it is not known.
+        package let interval: Duration
+        /// Where a peer has it from; `nil` for an exchange.
+        package let origin: PriceOrigin?
+
+        package init(_ way: PriceWay, observed: ObservationTime, interval: Duration = .zero, origin: PriceOrigin? = nil)
+        {
+            self.way = way
+            self.observed = observed
+            self.interval = interval
+            self.origin = origin
+        }
+    }
 
     package init(
         _ market: Market, _ value: Price, position: FeedPosition = FeedPosition(), venueClock: Timestamp? = nil
@@ -36,6 +57,16 @@ package protocol PriceLoader: Sendable {
     /// deadline for head and body.
     /// - Returns: The price of ``market`` first.
     func load() async throws(PriceLoadingError) -> [LoadedPrice]
+}
+
+/// A source that pushes its prices. ``PriceLoader/load()`` returns the newest one; it waits only for the first.
+package protocol PriceFeed: PriceLoader {
+    /// Begins to receive prices.
+    /// - Parameter arrived: Called after each change of what ``PriceLoader/load()`` returns, on any thread; must not block.
+    func start(_ arrived: @escaping @Sendable () -> Void)
+
+    /// Ends receiving. It can be started again.
+    func stop()
 }
 
 extension PriceLoader {

@@ -148,6 +148,11 @@ package struct SourceRegistry: Sendable {
     /// Whether a source has a cooldown.
     package func isCoolingDown(_ index: Int, at boottime: Int64) -> Bool { breaker(index, at: boottime) == .open }
 
+    /// The same for the source of a market; of an unknown one `false`.
+    func isCoolingDown(_ market: Market, at boottime: Int64) -> Bool {
+        entries.firstIndex { $0.source.market == market }.map { isCoolingDown($0, at: boottime) } ?? false
+    }
+
     /// The minimum time between two requests for a source.
     package func pace(_ index: Int) -> Duration { health(index).pace }
 

@@ -69,6 +69,12 @@ package final class Sources: Sendable {
         }
     }
 
+    /// Whether the source of a market has a cooldown.
+    func isCoolingDown(_ market: Market) -> Bool {
+        let boottime = now().boottime
+        return state.withLock { $0.registry.isCoolingDown(market, at: boottime) }
+    }
+
     func plan(_ requester: Requester, among markets: Set<Market>? = nil) -> SourceRegistry.Plan {
         let boottime = now().boottime
         return state.withLock { $0.registry.plan(requester, among: markets, at: boottime) }

@@ -2,16 +2,6 @@ import Glibc
 
 /// One price seen on one market.
 package struct MarketObservation: Sendable, Hashable {
-    /// How a price reaches this machine.
-    package enum Way: String, Sendable, Hashable, CaseIterable {
-        /// In the response to a request.
-        case poll
-        /// In a message of a stream.
-        case stream
-        /// From another daemon.
-        case peer
-    }
-
     package let market: Market
     /// The exact price.
     package let value: Price
@@ -21,15 +11,17 @@ package struct MarketObservation: Sendable, Hashable {
     package let position: FeedPosition?
     /// Its age by the venue's own time when it arrived, milliseconds, not below zero; `nil` if the venue sent no time.
     package let age: Int64?
-    package let way: Way
-    /// The minimum time between two requests that the source's limits allow; zero for a feed that pushes.
+    package let way: PriceWay
+    /// Where a peer has it from; `nil` for an exchange.
+    package let origin: PriceOrigin?
+    /// The minimum time between two requests that the source's limits allow. Of a feed that pushes, the usual time to the next price.
     package let pace: Duration
     /// The natural logarithm of ``value``, for comparisons.
     let log: Double
 
     package init(
         _ market: Market, _ value: Price, arrival: ObservationTime, position: FeedPosition? = nil, age: Int64? = nil,
-        way: Way = .poll, pace: Duration = .zero
+        way: PriceWay = .poll, pace: Duration = .zero, origin: PriceOrigin? = nil
     ) {
         self.market = market
         self.value = value
@@ -38,11 +30,18 @@ package struct MarketObservation: Sendable, Hashable {
         self.age = age
         self.way = way
         self.pace = pace
+        self.origin = origin
         log = value.logarithm
     }
 
     /// `CLOCK_BOOTTIME` of the arrival, milliseconds.
     var at: Int64 { arrival.boottime }
+
+    /// The pair that it was read from: a peer may have it from another pair than its market's.
+    var pair: String { origin?.pair ?? market.pair }
+
+    /// Whether it is in USDT, which is not the dollar.
+    var isInTether: Bool { Market.isInTether(pair) }
 }
 
 extension Price {

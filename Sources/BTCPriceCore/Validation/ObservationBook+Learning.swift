@@ -23,7 +23,7 @@ extension ObservationBook {
         let from = isMedian ? decision.observed.boottime - ConfirmationRule.sameMoment : round.began
         let others = round.markets.filter { market in
             market != shown && market.venue != decision.withheld?.source && !decision.rejects(market)
-        }.compactMap { newest[$0] }.filter { $0.at >= from }
+        }.compactMap { newest[$0] }.filter { $0.at >= from || round.answered.contains($0.market) }
         for price in others { learn(price) }
         guard shown != nil else { return [] }
         // Another market has just confirmed it: one that did not is looked at again when the observer sees it the next time.
@@ -39,7 +39,7 @@ extension ObservationBook {
     ) {
         let source = price.market.venue
         if !learn(price) {
-            let reason = "\(price.value) \(price.market.pair) is far from what the others say"
+            let reason = "\(price.value) \(price.pair) is far from what the others say"
             let failure = SourceFailure(source: source, error: .implausible(reason))
             // It was found before, and still gives such a price: the ticks need not find out again.
             return bases.suspects.contains(price.market) ? ([failure], nil) : ([], failure)
@@ -85,7 +85,7 @@ extension ObservationBook {
         }
         let isNear =
             abs(apart) <= ConfirmationRule.agreement + place.slack
-            || ConfirmationRule.isNearAsRead(price, reference.market, reference.readLog)
+            || ConfirmationRule.isNearAsRead(price, reference.isInTether, reference.readLog)
         guard isNear || bases.isOddForLong(market, apart, at: now) else {
             // The next tick requests others, to find which of the two is right.
             if isCurrent, !bases.suspects.contains(market) { level.isDisputed = true }
@@ -119,7 +119,8 @@ extension ObservationBook {
             let newest = move * move * 1000 / Double(now - reference.at)
             variance += (newest - variance) * UncertaintyRule.newest
         }
-        reference = ReferencePrice(market: price.market, log: place, at: now, readLog: price.log)
+        reference = ReferencePrice(
+            market: price.market, log: place, at: now, readLog: price.log, isInTether: price.isInTether)
         bases.accepted(price.market, confirmation, log: basis, at: now)
         pending = nil
         isRestored = false
@@ -145,16 +146,16 @@ extension ObservationBook {
 
     /// Prices of one moment imply the value of USDT.
     mutating func impliesPeg(_ prices: [MarketObservation]) {
-        for tethered in prices where tethered.market.isInTether {
-            for dollars in prices where !dollars.market.isInTether {
+        for tethered in prices where tethered.isInTether {
+            for dollars in prices where !dollars.isInTether {
                 peg.imply(dollars.log - tethered.log, by: dollars.market.venue, at: dollars.at)
             }
         }
     }
 
     private mutating func implyPeg(_ price: MarketObservation, beside reference: ReferencePrice) {
-        guard reference.market.isInTether != price.market.isInTether else { return }
-        let isTethered = price.market.isInTether
+        guard reference.isInTether != price.isInTether else { return }
+        let isTethered = price.isInTether
         peg.imply(
             isTethered ? reference.readLog - price.log : price.log - reference.readLog,
             by: isTethered ? reference.market.venue : price.market.venue, at: price.at)

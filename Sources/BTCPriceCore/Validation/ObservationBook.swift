@@ -2,7 +2,7 @@ import Glibc
 
 /// The newest observation of each market of one currency, and what validation has learned from them: a pure value.
 ///
-/// Every observation enters by ``record(_:of:pace:way:at:)``: those of a tick, of a confirmation, of the observer, of a client's
+/// Every observation enters by ``record(_:of:pace:at:)``: those of a tick, of a confirmation, of the observer, of a client's
 /// request and of a feed that pushes. ``PriceSelector`` reads the book, and ``adopt(_:in:)`` records what a decision teaches.
 ///
 /// Prices are compared in one frame: the natural logarithm of the price, converted to dollars if it is in USDT, less the market's
@@ -42,15 +42,13 @@ package struct ObservationBook: Sendable {
     /// Records a response.
     /// - Parameters:
     ///   - loaded: Its prices: that of `market` first, and those of other markets that came along.
-    ///   - market: The market that was requested.
+    ///   - market: The market that was requested, or that pushed.
     ///   - pace: The minimum time between two requests that the source's limits allow.
-    ///   - way: How it came.
     ///   - now: The time of arrival.
     /// - Throws: Why it is no valid price.
     @discardableResult
     package mutating func record(
-        _ loaded: [LoadedPrice], of market: Market, pace: Duration = .zero, way: MarketObservation.Way = .poll,
-        at now: ObservationTime
+        _ loaded: [LoadedPrice], of market: Market, pace: Duration = .zero, at now: ObservationTime
     ) throws(PriceLoadingError) -> MarketObservation {
         guard let price = loaded.first else { throw .invalidData("no price") }
         if let time = price.venueClock { clocks.record(time, of: market.venue, at: now) }
@@ -60,8 +58,10 @@ package struct ObservationBook: Sendable {
         try ResponseCheck.check(price, after: positions[market], at: wall, oldest: clocks.oldest(of: market))
         if staleFeeds.frozen[market] == price.value { throw .staleData("it stands still at \(price.value)") }
         let observation = MarketObservation(
-            market, price.value, arrival: now, position: ResponseCheck.position(of: price, acceptedAt: wall),
-            age: price.position.time.map { max(0, wall.milliseconds - $0.milliseconds) }, way: way, pace: pace)
+            market, price.value, arrival: price.push?.observed ?? now,
+            position: ResponseCheck.position(of: price, acceptedAt: wall),
+            age: price.position.time.map { max(0, wall.milliseconds - $0.milliseconds) },
+            way: price.push?.way ?? .poll, pace: price.push?.interval ?? pace, origin: price.push?.origin)
         for other in loaded.dropFirst()
         where other.market.pair == Market.pegPair && ResponseCheck.pegRates.contains(other.value) {
             peg.state(other.value, by: other.market.venue, at: now.boottime)
@@ -86,16 +86,18 @@ package struct ObservationBook: Sendable {
         staleFeeds.keep(only: markets)
     }
 
-    /// Continues from the last price of an earlier run.
+    /// Continues from the last price of an earlier run. What that run learned must be restored before.
     /// - Parameters:
     ///   - quote: The price as it was read.
     ///   - boottime: When it was observed; of an earlier boot, below zero.
     mutating func restore(_ quote: PriceQuote, positions: [Market: FeedPosition], at boottime: Int64) {
-        let market = Market(quote.source, quote.market)
+        let market = Market(quote.supplier, quote.via == nil ? quote.market : "BTC/\(quote.currency)")
         let log = quote.value.logarithm
         self.positions = positions
-        reference = ReferencePrice(market: market, log: log, at: boottime, readLog: log)
-        bases.set(BasisTable.Basis(log: 0, at: boottime), of: market)
+        if bases[market] == nil { bases.set(BasisTable.Basis(log: 0, at: boottime), of: market) }
+        reference = ReferencePrice(
+            market: market, log: log - (bases[market]?.log ?? 0), at: boottime, readLog: log,
+            isInTether: Market.isInTether(quote.market))
         isRestored = true
     }
 
@@ -109,7 +111,7 @@ package struct ObservationBook: Sendable {
         let own = bases[price.market]
         let log = price.log - (own?.log ?? 0)
         let slack = own.map { BasisTable.Bounds.drift(over: price.at - $0.at) } ?? BasisTable.Bounds.unknown
-        guard price.market.isInTether else { return (log, slack) }
+        guard price.isInTether else { return (log, slack) }
         let places = peg.logs(at: price.at).map { log + $0 }
         guard let reference else { return (places[0], slack) }
         return (places.min { abs($0 - reference) < abs($1 - reference) } ?? log, slack)

@@ -7,6 +7,8 @@ struct ReferencePrice: Sendable {
     var at: Int64
     /// The natural logarithm of the price as it was read.
     var readLog: Double
+    /// Whether it was read in USDT.
+    var isInTether: Bool
 }
 
 /// Where another market was when it last agreed with the price that was shown.

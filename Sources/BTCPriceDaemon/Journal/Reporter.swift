@@ -113,7 +113,7 @@ package final class Reporter: Sendable {
     }
 
     private func text(_ quote: PriceQuote) -> String {
-        "\(quote.value) \(quote.currency), from \(quote.source) (\(quote.market))"
+        "\(quote.value) \(quote.currency), from \(quote.sourceText) (\(quote.market))"
     }
 }
 

@@ -24,9 +24,9 @@ final class StatusLine: StateSubscriber {
     func receive(_ state: PriceState, isTick: Bool, kept: KeptState?) {
         let boottime = now().boottime
         let isDue = last.withLock { last in
-            let isChange = last.freshness != state.freshness || last.source != state.quote?.source
+            let isChange = last.freshness != state.freshness || last.source != state.quote?.sourceText
             guard isChange || boottime - last.saidAt >= Self.period else { return false }
-            last = Last(freshness: state.freshness, source: state.quote?.source, saidAt: boottime)
+            last = Last(freshness: state.freshness, source: state.quote?.sourceText, saidAt: boottime)
             return true
         }
         if isDue { manager.status(Self.text(state)) }
@@ -35,7 +35,7 @@ final class StatusLine: StateSubscriber {
     /// One line with the time of the observation, since an age would become wrong.
     static func text(_ state: PriceState) -> String {
         guard let quote = state.quote else { return "No price yet: \(state.failure ?? "the first tick is under way")" }
-        let price = "\(quote.value) \(quote.currency) from \(quote.source) at \(quote.timestamp.utcText)"
+        let price = "\(quote.value) \(quote.currency) from \(quote.sourceText) at \(quote.timestamp.utcText)"
         switch state.freshness {
         case .fresh: return price
         case .stale, .none: return "Stale, last value \(price): \(state.failure ?? "no tick yet")"

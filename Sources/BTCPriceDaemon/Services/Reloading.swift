@@ -14,6 +14,7 @@ struct Reloading: Sendable {
     let running: RunningSettings
     let client: ExchangeClient
     let credentials: Credentials
+    let instance: String
     let engine: PriceEngine<TickClock>
     let ticker: OneSecondTicker<TickClock>
     let control: TickControl<TickClock>
@@ -38,7 +39,7 @@ struct Reloading: Sendable {
         let old = running.value.settings
         // The steps that may fail come first, so that a failure changes nothing.
         let candidates = try ConfiguredSources(
-            settings, client: client, credentials: credentials, logger: logger)
+            settings, client: client, credentials: credentials, instance: instance, now: now, logger: logger)
         // The content of the file with trust anchors may have changed.
         if settings.clientSettings != old.clientSettings || settings.caFile != nil {
             try client.apply(settings.clientSettings)
@@ -56,7 +57,10 @@ struct Reloading: Sendable {
         await control.change(idleAfter: settings.pauseWhenIdle)
         server.change(settings.limits)
         level.level = settings.logLevel
-        let changed = zip(old.entries, settings.entries).filter { $0.value != $1.value }.map(\.1.name)
+        let before = Dictionary(uniqueKeysWithValues: old.entries.map { ($0.name, $0.value) })
+        let after = Dictionary(uniqueKeysWithValues: settings.entries.map { ($0.name, $0.value) })
+        let names = settings.entries.map(\.name) + old.entries.map(\.name).filter { after[$0] == nil }
+        let changed = names.filter { before[$0] != after[$0] }
         logger.tell(
             .reloaded,
             changed.isEmpty

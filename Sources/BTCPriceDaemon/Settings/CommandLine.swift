@@ -40,7 +40,7 @@ struct DaemonCommandLine {
             case "--help" where attached == nil, "-h" where attached == nil: action = .printHelp
             case "--config": configurationPath = try value()
             default:
-                guard let key = SettingKey.all.first(where: { $0.flag == flag }) else {
+                guard let key = SettingKey(flag: flag) else {
                     throw UsageError(description: "unknown argument '\(argument)'")
                 }
                 settings.append((key, try value()))
@@ -91,6 +91,7 @@ struct DaemonCommandLine {
 
         Every setting of the file can be given here, with '-' for '.', or in the environment:
         tick.interval-ms in the file is --tick-interval-ms and BTC_PRICED_TICK_INTERVAL_MS.
+        source.NAME.socket makes another btc-priced a source.
         The command line overrides the environment, the environment overrides the file, and the file overrides the defaults.
 
         Exit status: 0 if the daemon was stopped, 64 for an invalid command line, 78 for an invalid configuration,

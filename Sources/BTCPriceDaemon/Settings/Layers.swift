@@ -1,44 +1,54 @@
 import BTCPriceCore
 import BTCPriceNetworking
 import Logging
+import Varlink
 
 /// The values of the settings from all their places, the stronger overriding the weaker. Overridden values are checked too: an
 /// invalid line in the file is an error at once, not only after the overriding variable is removed.
 struct Layers {
     private let values: [String: (value: RawValue, origin: Origin)]
+    /// The settings of peers that are set, by the peer's name.
+    let peers: [SettingKey]
 
     /// - Throws: ``SettingsError`` for an unknown key or an invalid value.
     init(
         commandLine: DaemonCommandLine, environment: [String: String], file: (file: ConfigurationFile, path: String)?
     ) throws(SettingsError) {
-        let keys = Dictionary(uniqueKeysWithValues: SettingKey.all.map { ($0.name, $0) })
-        var values: [String: (value: RawValue, origin: Origin)] = [:]
-        func set(_ key: SettingKey, _ raw: RawValue, _ origin: Origin) throws(SettingsError) {
-            values[key.name] = (try key.checked(raw, origin), origin)
-        }
-        for key in keys.values {
-            if let standard = key.standard { values[key.name] = (standard, .standard) }
-        }
+        var settings: [(key: SettingKey, value: RawValue, origin: Origin)] = []
         for (name, value, line) in file?.file.values ?? [] {
             let origin = Origin.file(path: file?.path ?? "", line: line)
-            guard let key = keys[name] else {
+            guard let key = SettingKey(named: name) else {
                 if value == .other("table"), SettingKey.all.contains(where: { $0.name.hasPrefix("\(name).") }) {
                     continue
                 }
                 throw Self.unknown(name, value, origin)
             }
-            try set(key, value, origin)
+            settings.append((key, value, origin))
         }
-        let variables = Dictionary(uniqueKeysWithValues: SettingKey.all.map { ($0.variable, $0) })
         for (name, text) in environment.sorted(by: { $0.key < $1.key })
         where name.hasPrefix(SettingKey.variablePrefix) && !SettingKey.foreignVariables.contains(name) {
-            guard let key = variables[name] else {
+            guard let key = SettingKey(variable: name) else {
                 throw SettingsError("the environment: \(name) is no setting of btc-priced")
             }
-            try set(key, .text(text), .environment(variable: name))
+            settings.append((key, .text(text), .environment(variable: name)))
         }
-        for (key, text) in commandLine.settings { try set(key, .text(text), .commandLine(flag: key.flag)) }
+        for (key, text) in commandLine.settings { settings.append((key, .text(text), .commandLine(flag: key.flag))) }
+
+        peers = Set(settings.compactMap(\.key.peer)).sorted().compactMap(SettingKey.socket(ofPeer:))
+        var values: [String: (value: RawValue, origin: Origin)] = [:]
+        for key in SettingKey.all {
+            if let standard = key.standard { values[key.name] = (standard, .standard) }
+        }
+        let known = Exchange.all.map(\.name) + peers.compactMap(\.peer)
+        for (key, value, origin) in settings {
+            values[key.name] = (try key.checked(value, origin, sources: known), origin)
+        }
         self.values = values
+        let used = try sources()
+        for key in peers {
+            guard let peer = key.peer, !used.contains(peer), let (_, origin) = values[key.name] else { continue }
+            throw SettingsError("\(origin): \(key.name) is set, but sources does not name \(peer): add it there")
+        }
     }
 
     func value(_ name: String) -> (value: RawValue, origin: Origin)? {
@@ -64,8 +74,10 @@ struct Layers {
         let sources = Exchange.all.map(\.name)
         let parts = name.split(separator: ".")
         if parts.first == "source", parts.count == 3, !sources.contains(String(parts[1])) {
+            let peer = SettingKey.isPeerName(String(parts[1])) ? "; a peer has source.\(parts[1]).socket" : ""
             return SettingsError(
-                "\(origin): \(name): there is no source '\(parts[1])'; there are \(sources.joined(separator: ", "))")
+                "\(origin): \(name): there is no source '\(parts[1])'; there are \(sources.joined(separator: ", "))\(peer)"
+            )
         }
         return SettingsError(
             "\(origin): unknown key \(name) (its value is \(value)); --print-config shows every key there is")
@@ -74,7 +86,8 @@ struct Layers {
 
 extension SettingKey {
     /// The value in the setting's type, or an error with the allowed values.
-    func checked(_ raw: RawValue, _ origin: Origin) throws(SettingsError) -> RawValue {
+    /// - Parameter sources: The names of all sources that can be used.
+    func checked(_ raw: RawValue, _ origin: Origin, sources: [String]) throws(SettingsError) -> RawValue {
         switch kind {
         case .integer(let range):
             let allowed = "a whole number from \(range.lowerBound) to \(range.upperBound)"
@@ -93,7 +106,6 @@ extension SettingKey {
             }
             return raw
         case .sources:
-            let known = Exchange.all.map(\.name)
             let names: [String]
             switch raw {
             case .list(let elements): names = elements
@@ -101,9 +113,10 @@ extension SettingKey {
                 names = text.split(separator: ",").map { $0.filter { !$0.isWhitespace } }
             default: names = []
             }
-            guard !names.isEmpty, names.allSatisfy(known.contains), Set(names).count == names.count else {
+            guard !names.isEmpty, names.allSatisfy(sources.contains), Set(names).count == names.count else {
                 throw SettingsError(
-                    origin, name, raw, allowed: "a list of one or more of \(known.joined(separator: ", ")), each once")
+                    origin, name, raw, allowed: "a list of one or more of \(sources.joined(separator: ", ")), each once"
+                )
             }
             return .list(names)
         }
@@ -130,6 +143,7 @@ extension SettingKey.TextRule {
     fileprivate func allows(_ text: String) -> Bool {
         switch self {
         case .path: text.hasPrefix("/") && !text.utf8.contains(0)
+        case .socketPath: text.hasPrefix("/") && UnixSocketAddress(path: text) != nil
         case .exchangeURL: URLRule.isExchange(text)
         case .proxyURL: URLRule.proxy(text) != nil
         case .logLevel: Logger.Level(rawValue: text) != nil
@@ -139,6 +153,7 @@ extension SettingKey.TextRule {
     fileprivate var allowed: String {
         switch self {
         case .path: "an absolute path"
+        case .socketPath: "an absolute path of at most 107 bytes"
         case .exchangeURL: "an address like https://host, without user, query and fragment"
         case .proxyURL: "http://host:port or socks5://host:port"
         case .logLevel: "one of \(Logger.Level.allCases.map(\.rawValue).joined(separator: ", "))"

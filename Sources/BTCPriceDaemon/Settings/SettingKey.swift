@@ -16,6 +16,7 @@ struct SettingKey: Sendable {
     enum TextRule: Sendable {
         case path
         case exchangeURL
+        case socketPath
         case proxyURL
         case logLevel
     }
@@ -98,7 +99,7 @@ struct SettingKey: Sendable {
                 standard: .text(PriceMode.primary.rawValue),
                 summary: "The price of the first source that has one, or the median of all available sources:"),
             SettingKey(
-                name: "quorum", kind: .integer(1...Exchange.all.count), standard: .integer(3),
+                name: "quorum", kind: .integer(1...16), standard: .integer(3),
                 summary: "With mode \"median\": how many sources have to agree."),
             SettingKey(
                 name: "currency.usdt", kind: .choice(PegPolicy.allCases.map(\.rawValue)),
@@ -173,6 +174,57 @@ struct SettingKey: Sendable {
                 name: "log.level", kind: .text(.logLevel), standard: .text("info"),
                 summary: "trace, debug, info, notice, warning, error or critical."),
         ]
+}
+
+/// The settings of peers: `source.<name>.socket`, with any name that is no exchange's.
+extension SettingKey {
+    /// The socket of a peer; `nil` if a peer can't have this name.
+    static func socket(ofPeer name: String) -> SettingKey? {
+        guard isPeerName(name) else { return nil }
+        return SettingKey(
+            name: "source.\(name).socket", kind: .text(.socketPath), standard: nil,
+            summary: "The socket of another btc-priced, which is the source.")
+    }
+
+    /// Whether a peer can have this name: lower-case letters, digits and hyphens, a letter first, at most 32 of them.
+    static func isPeerName(_ name: String) -> Bool {
+        name.wholeMatch(of: /[a-z][a-z0-9-]{0,31}/) != nil && name != Market.medianName
+            && !Exchange.all.contains { $0.name == name }
+    }
+
+    /// The peer whose socket this is.
+    var peer: String? {
+        guard name.hasPrefix("source."), name.hasSuffix(".socket") else { return nil }
+        return String(name.dropFirst("source.".count).dropLast(".socket".count))
+    }
+
+    /// The setting of this name.
+    init?(named name: String) {
+        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+        let peer = parts.count == 3 && parts[0] == "source" && parts[2] == "socket" ? String(parts[1]) : ""
+        guard let key = Self.all.first(where: { $0.name == name }) ?? Self.socket(ofPeer: peer) else { return nil }
+        self = key
+    }
+
+    /// The setting of this flag of the command line: `--source-alpha-socket`.
+    init?(flag: String) {
+        self.init(flag, prefix: "--source-", suffix: "-socket", spelling: \.flag)
+    }
+
+    /// The setting of this environment variable: `BTC_PRICED_SOURCE_ALPHA_SOCKET`.
+    init?(variable: String) {
+        self.init(variable, prefix: Self.variablePrefix + "SOURCE_", suffix: "_SOCKET", spelling: \.variable)
+    }
+
+    private init?(_ text: String, prefix: String, suffix: String, spelling: (SettingKey) -> String) {
+        var peer = ""
+        if text.hasPrefix(prefix), text.hasSuffix(suffix), text.utf8.count > prefix.utf8.count + suffix.utf8.count {
+            peer = text.dropFirst(prefix.count).dropLast(suffix.count).lowercased().replacing("_", with: "-")
+        }
+        let key = Self.all.first { spelling($0) == text } ?? Self.socket(ofPeer: peer)
+        guard let key, spelling(key) == text else { return nil }
+        self = key
+    }
 }
 
 /// A value before it is checked.

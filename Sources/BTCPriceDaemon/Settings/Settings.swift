@@ -8,12 +8,33 @@ import Logging
 struct Settings: Sendable {
     /// A source in use.
     struct Source: Sendable {
-        let exchange: Exchange
-        let url: String
-        /// Used if the first URL refuses this region.
-        let secondURL: String?
+        enum Kind: Sendable {
+            /// `secondURL` is used if `url` refuses this region.
+            case exchange(Exchange, url: String, secondURL: String?)
+            /// Another daemon, at the path of its socket.
+            case peer(name: String, socket: String)
+        }
+
+        let kind: Kind
         let timeout: Duration
         let hedge: Duration
+
+        var name: String {
+            switch kind {
+            case .exchange(let exchange, _, _): exchange.name
+            case .peer(let name, _): name
+            }
+        }
+
+        /// The base URL of its requests; `nil` for a peer.
+        var url: String? {
+            if case .exchange(_, let url, _) = kind { url } else { nil }
+        }
+
+        /// The URL that is used if ``url`` refuses this region.
+        var secondURL: String? {
+            if case .exchange(_, _, let secondURL) = kind { secondURL } else { nil }
+        }
     }
 
     /// A setting in force, for `--print-config`.
@@ -85,8 +106,8 @@ struct Settings: Sendable {
         var depending = [
             "state.directory": directories.state, "runtime.directory": directories.runtime, "socket.path": socketPath,
         ]
-        for source in sources { depending["source.\(source.exchange.name).second-url"] = source.secondURL }
-        entries = SettingKey.all.map { key in
+        for source in sources { depending["source.\(source.name).second-url"] = source.secondURL }
+        entries = (SettingKey.all + layers.peers).map { key in
             guard let (value, origin) = layers.value(key.name) else {
                 return Entry(name: key.name, value: depending[key.name].map { .text($0) }, origin: .standard)
             }
@@ -126,10 +147,20 @@ struct Settings: Sendable {
         return seconds > 0 ? .seconds(seconds) : nil
     }
 
+    /// The waits for a peer's first message. Later ones are not waited for.
+    private static let (standardTimeout, standardHedge) = (Duration.milliseconds(800), Duration.milliseconds(400))
+
     private static func sources(_ layers: Layers) throws(SettingsError) -> [Source] {
         var sources: [Source] = []
         for name in try layers.sources() {
-            guard let exchange = Exchange.all.first(where: { $0.name == name }) else { continue }
+            guard let exchange = Exchange.all.first(where: { $0.name == name }) else {
+                if let socket = try layers.text("source.\(name).socket") {
+                    sources.append(
+                        Source(
+                            kind: .peer(name: name, socket: socket), timeout: standardTimeout, hedge: standardHedge))
+                }
+                continue
+            }
             let url = URLRule.withoutTrailingSlash(try layers.text("source.\(name).url") ?? exchange.baseURL)
             // If the user sets a URL, the exchange's second one is not used.
             let second =
@@ -137,7 +168,8 @@ struct Settings: Sendable {
                 ?? (url == exchange.baseURL ? exchange.secondURL : nil)
             sources.append(
                 Source(
-                    exchange: exchange, url: url, secondURL: second.map { URLRule.withoutTrailingSlash($0) },
+                    kind: .exchange(
+                        exchange, url: url, secondURL: second.map { URLRule.withoutTrailingSlash($0) }),
                     timeout: .milliseconds(try layers.integer("source.\(name).timeout-ms")),
                     hedge: .milliseconds(try layers.integer("source.\(name).hedge-ms"))))
         }

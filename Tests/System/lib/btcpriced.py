@@ -143,11 +143,15 @@ class Place:
 class Daemon:
     """btc-priced, pointed at a simulator or at nothing."""
 
-    def __init__(self, place, urls=None, *arguments, sources=("binance", "coinbase"), environment=None, wait=True,
+    def __init__(self, place, urls=None, *arguments, sources=("binance", "coinbase"), peers=None, environment=None, wait=True,
                  level="info", prefix=(), **options):
+        """`peers`: the places of other daemons by their names, requested before the `sources`."""
         self.place = place
+        peers = peers or {}
         command = [*prefix, BINARIES / "btc-priced", "--state-directory", place.state, "--runtime-directory", place.runtime,
-                   "--log-level", level, "--sources", ",".join(sources)]
+                   "--log-level", level, "--sources", ",".join([*peers, *sources])]
+        for name, peer in peers.items():
+            command += [f"--source-{name}-socket", peer.socket]
         for venue in sources:
             command += [f"--source-{venue}-url", urls[venue] if urls else unused_url()]
         self.lines = []

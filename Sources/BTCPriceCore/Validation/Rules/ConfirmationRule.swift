@@ -60,9 +60,11 @@ enum ConfirmationRule {
         return requested + others.sorted { $0.market.venue < $1.market.venue }
     }
 
-    /// Whether a witness was made after the move began, by its venue's own time.
+    /// Whether a witness was made after the move began, by its venue's own time if it has one.
     static func isOfNow(_ witness: MarketObservation, since began: Int64?) -> Bool {
-        guard let began, let age = witness.age else { return true }
+        guard let began else { return true }
+        // A feed that pushes may have done so before.
+        guard let age = witness.age else { return witness.way == .poll || witness.at > began }
         let slack = max(sameMoment, witness.pace.wholeMilliseconds + 1000)
         return witness.at - age >= began - slack
     }
@@ -73,14 +75,14 @@ enum ConfirmationRule {
     {
         // The one in dollars comes first: it tells at which rate the other one counts.
         let theirs = book.place(
-            of: witness, near: price.market.isInTether ? book.level.log : book.place(of: price, near: nil).log)
+            of: witness, near: price.isInTether ? book.level.log : book.place(of: price, near: nil).log)
         let mine = book.place(of: price, near: theirs.log)
         if abs(mine.log - theirs.log) <= agreement + max(mine.slack, theirs.slack) { return theirs.log }
-        return isNearAsRead(price, witness.market, witness.log) ? mine.log : nil
+        return isNearAsRead(price, witness.isInTether, witness.log) ? mine.log : nil
     }
 
     /// Whether two prices of one currency agree as they were read: then it does not matter where their markets usually are.
-    static func isNearAsRead(_ price: MarketObservation, _ market: Market, _ log: Double) -> Bool {
-        price.market.isInTether == market.isInTether && abs(price.log - log) <= agreement
+    static func isNearAsRead(_ price: MarketObservation, _ isInTether: Bool, _ log: Double) -> Bool {
+        price.isInTether == isInTether && abs(price.log - log) <= agreement
     }
 }

@@ -25,7 +25,7 @@ package enum JumpRule {
 
     /// Whether a price is too far from the reference price to be believed by itself.
     static func isJump(_ price: MarketObservation, from reference: ReferencePrice, _ book: ObservationBook) -> Bool {
-        if ConfirmationRule.isNearAsRead(price, reference.market, reference.readLog) { return false }
+        if ConfirmationRule.isNearAsRead(price, reference.isInTether, reference.readLog) { return false }
         let place = book.place(of: price, near: book.level.log ?? reference.log)
         return abs(place.log - reference.log) > bound(after: price.at - reference.at) + place.slack
     }
@@ -60,7 +60,7 @@ package enum JumpRule {
 
     /// `65500 BTC/USDT is -4.9 % from the price of 1 s ago`
     static func describe(_ price: MarketObservation, _ book: ObservationBook) -> String {
-        let value = "\(price.value) \(price.market.pair)"
+        let value = "\(price.value) \(price.pair)"
         guard let reference = book.reference else { return "\(value) is the first price" }
         let elapsed = Duration.milliseconds(max(0, price.at - reference.at))
         let moved = book.place(of: price, near: book.level.log ?? reference.log).log - reference.log

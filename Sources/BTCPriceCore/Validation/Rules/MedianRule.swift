@@ -15,9 +15,9 @@ enum MedianRule {
             book.impliesPeg(requested)
         }
         // A USDT price stands beside dollar prices only as dollars.
-        let hasDollars = all.contains { !$0.market.isInTether }
+        let hasDollars = all.contains { !$0.isInTether }
         let comparable = all.compactMap { price -> (market: Market, value: Price)? in
-            guard price.market.isInTether, hasDollars, rules.active.contains(.peg) else {
+            guard price.isInTether, hasDollars, rules.active.contains(.peg) else {
                 return (price.market, price.value)
             }
             if PegRule.skipsTether(book, rules, at: price.at) { return nil }
@@ -28,7 +28,8 @@ enum MedianRule {
         let quorum = rules.active.contains(.quorum) ? rules.quorum : 1
         var decision: Decision
         if let median, used.count >= quorum, used.count > 1 {
-            decision = shown(median, used, requested, first, book, rules)
+            let peer = all.first { $0.origin != nil && used.contains($0.market) }
+            decision = shown(median, used, requested, first, via: peer?.market.venue, book, rules)
             decision.consensus = Consensus(
                 sources: used.map(\.venue),
                 outliers: comparable.map(\.market).filter { !used.contains($0) }.map(\.venue), spread: spread)
@@ -36,7 +37,7 @@ enum MedianRule {
             let price = requested.first { $0.market == used[0] } ?? first
             decision = PrimaryRule.decide(price, book, rules, round)
         } else {
-            let said = all.map { "\($0.market.venue) (\($0.value) \($0.market.pair))" }.joined(separator: ", ")
+            let said = all.map { "\($0.market.venue) (\($0.value) \($0.pair))" }.joined(separator: ", ")
             decision = Decision(
                 withholding: .implausible("\(used.count) of the \(quorum) that have to agree: \(said)"),
                 of: Market.medianName, observed: first.arrival)
@@ -50,19 +51,18 @@ enum MedianRule {
 
     private static func shown(
         _ median: Price, _ used: [Market], _ requested: [MarketObservation], _ first: MarketObservation,
-        _ book: ObservationBook,
-        _ rules: SelectionRules
+        via: String?, _ book: ObservationBook, _ rules: SelectionRules
     ) -> Decision {
         let counted = requested.filter { used.contains($0.market) }
         let newest = counted.map(\.arrival).max { $0.boottime < $1.boottime } ?? first.arrival
-        let isDollar = counted.contains { !$0.market.isInTether } || rules.peg == .convert
-        let market = isDollar ? .median : Market(Market.medianName, first.market.pair)
+        let isDollar = counted.contains { !$0.isInTether } || rules.peg == .convert
+        let market = isDollar ? .median : Market(Market.medianName, first.pair)
         var decision = Decision(observed: newest, confirmation: .confirmed)
         decision.pace = counted.map(\.pace).min() ?? .zero
         decision.lessons = [.accepted(MarketObservation(market, median, arrival: newest), .confirmed, level: nil)]
         decision.quote = PriceQuote(
             value: median, currency: book.currency, timestamp: newest.wall, source: Market.medianName,
-            market: market.pair)
+            market: market.pair, via: via)
         return decision
     }
 }

@@ -26,7 +26,7 @@ enum PegRule {
             return nil
         }
         let start = "USDT is off its peg, at \(rate.value) USD by \(rate.sources.joined(separator: ", "))"
-        guard let quote, Market(quote.source, quote.market).isInTether else { return start }
+        guard let quote, Market.isInTether(quote.market) else { return start }
         return rules.peg == .convert ? "\(start): this price is converted" : "\(start): this is a price in USDT"
     }
 
@@ -34,12 +34,12 @@ enum PegRule {
     /// that is wrong, until a USDT/USD market states which it is.
     static func needsRate(_ price: MarketObservation, _ book: ObservationBook) -> Bool {
         // A statement from before the price began to move says nothing of now.
-        price.market.isInTether && !book.peg.isStated(after: book.level.reachedAt ?? book.reference?.at ?? .min)
+        price.isInTether && !book.peg.isStated(after: book.level.reachedAt ?? book.reference?.at ?? .min)
     }
 
     /// The same for a price that the observer has seen.
     static func needsRate(observed price: MarketObservation, _ book: ObservationBook) -> Bool {
-        guard price.market.isInTether, let reference = book.reference else { return false }
+        guard price.isInTether, let reference = book.reference else { return false }
         let place = book.place(of: price, near: reference.log)
         return abs(place.log - reference.log) > ConfirmationRule.agreement + place.slack
             && !book.peg.isStated(after: price.at - ConfirmationRule.sameMoment)

@@ -102,8 +102,8 @@ enum PrimaryRule {
     private static func needsDollars(
         _ price: MarketObservation, _ comparison: Comparison, _ book: ObservationBook, _ rules: SelectionRules
     ) -> Bool {
-        rules.peg == .convert && rules.active.contains(.peg) && price.market.isInTether
-            && book.peg.conversionRate(at: price.at) == nil && comparison.witnesses.allSatisfy(\.market.isInTether)
+        rules.peg == .convert && rules.active.contains(.peg) && price.isInTether
+            && book.peg.conversionRate(at: price.at) == nil && comparison.witnesses.allSatisfy(\.isInTether)
     }
 
     // MARK: - The decision
@@ -176,7 +176,7 @@ enum PrimaryRule {
         }
         decision.verdicts.merge(comparison.verdicts) { known, _ in known }
         if decision.verdicts[price.market] == nil {
-            decision.verdicts[price.market] = decision.quote?.source == price.market.venue ? .used : .disagrees
+            decision.verdicts[price.market] = decision.quote?.supplier == price.market.venue ? .used : .disagrees
         }
         return decision
     }
@@ -237,10 +237,10 @@ enum PrimaryRule {
         decision.pace = price.pace
         decision.lessons = [.accepted(price, confirmation, level: level)]
         decision.quote = PriceQuote(
-            value: price.value, currency: book.currency, timestamp: price.arrival.wall, source: source,
-            market: price.market.pair)
+            value: price.value, currency: book.currency, timestamp: price.arrival.wall,
+            source: price.origin?.source ?? source, market: price.pair, via: price.origin.map { _ in source })
         decision.verdicts[price.market] = .used
-        guard price.market.isInTether, rules.peg != .warn, rules.active.contains(.peg) else { return decision }
+        guard price.isInTether, rules.peg != .warn, rules.active.contains(.peg) else { return decision }
         // The witnesses of this round may imply the rate.
         var learned = book
         _ = learned.adopt(decision, in: round)
@@ -260,7 +260,7 @@ enum PrimaryRule {
             }
             // A price in USDT has no place beside dollars as long as it can't be converted.
             var dollars = round
-            dollars.answered = round.answered.filter { !$0.isInTether }
+            dollars.answered = round.answered.filter { learned.newest[$0]?.isInTether == false }
             if let first = dollars.answered.first.flatMap({ learned.newest[$0] }) {
                 var other = decide(first, learned, rules, dollars)
                 other.lessons = decision.lessons + other.lessons

@@ -1,0 +1,12 @@
+/// Where a peer has its price from.
+package struct PriceOrigin: Sendable, Hashable {
+    /// The peer's source: `binance`.
+    package let source: String
+    /// The pair that the peer's source was read from: `BTC/USDT`; `BTC/USD` if the peer has converted it.
+    package let pair: String
+
+    package init(source: String, pair: String) {
+        self.source = source
+        self.pair = pair
+    }
+}

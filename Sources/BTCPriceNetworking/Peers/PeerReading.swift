@@ -1,0 +1,67 @@
+import BTCPriceAPI
+import BTCPriceCore
+
+/// Reads the states of a peer: which of them are prices, and when they were observed. A pure value.
+struct PeerReading: Sendable {
+    /// The longest name of a source that is taken from a peer.
+    private static let longestName = 32
+
+    let ownInstance: String
+    /// The newest price, and what identifies it.
+    private var last: (instance: String, quote: PriceQuote, price: LoadedPrice)?
+    /// The instance whose states have come on this connection.
+    private var following: String?
+
+    init(ownInstance: String) {
+        self.ownInstance = ownInstance
+    }
+
+    /// The connection is a new one.
+    mutating func connected() { following = nil }
+
+    /// - Parameters:
+    ///   - message: The peer's state.
+    ///   - market: The market that it counts as.
+    ///   - interval: The interval of the peer's ticks.
+    ///   - now: When the message arrived.
+    /// - Throws: Why it is no price.
+    mutating func price(
+        in message: StateMessage, of market: Market, every interval: Duration, at now: ObservationTime
+    ) throws(PriceLoadingError) -> LoadedPrice {
+        let isFirst = following != message.instance
+        following = message.instance
+        let (quote, origin) = try checked(message)
+        // A tick without a newer price repeats the last one.
+        if let last, last.instance == message.instance, last.quote == quote { return last.price }
+        // A state is sent as soon as its price is there. Only the first one may be from before; its age is known by the wall clocks.
+        let age = isFirst ? max(0, now.wall.milliseconds - quote.timestamp.milliseconds) : 0
+        let observed = ObservationTime(
+            wall: Timestamp(milliseconds: now.wall.milliseconds - age), boottime: now.boottime - age)
+        var price = LoadedPrice(market, quote.value)
+        price.push = .init(.peer, observed: observed, interval: interval, origin: origin)
+        last = (message.instance, quote, price)
+        return price
+    }
+
+    private func checked(_ message: StateMessage) throws(PriceLoadingError) -> (PriceQuote, PriceOrigin) {
+        guard message.instance != ownInstance else { throw .refused("it is this daemon itself") }
+        let state = message.state
+        guard let quote = state.quote, state.freshness == .fresh else {
+            throw .unavailable("it has no current price: \(oneLine(state.failure ?? "none yet"))")
+        }
+        guard quote.via == nil else { throw .unavailable("it has its price from a peer itself") }
+        guard state.confirmation != .unconfirmed else { throw .unavailable("it could not confirm its price") }
+        guard quote.currency == "USD", ["BTC/USD", "BTC/USDT"].contains(quote.market) else {
+            throw .invalidData("the price of \(oneLine("\(quote.market) in \(quote.currency)"))")
+        }
+        let isName = quote.source.utf8.allSatisfy {
+            (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
+                || $0 == UInt8(ascii: "-")
+        }
+        guard isName, (1...Self.longestName).contains(quote.source.utf8.count) else {
+            throw .invalidData("the price of a source by no name: \(oneLine(quote.source))")
+        }
+        // What the peer has converted is a price in dollars.
+        return (quote, PriceOrigin(source: quote.source, pair: state.conversion == nil ? quote.market : "BTC/USD"))
+    }
+}

@@ -1,0 +1,51 @@
+import Testing
+
+@testable import BTCPriceCore
+
+@Suite struct PeerTests {
+    private static let alpha = Market("alpha", "BTC/USD")
+
+    private func rounds(_ markets: [Market]) -> Rounds {
+        let rounds = Rounds(markets)
+        rounds.pushes[Self.alpha] = (at: 1, origin: PriceOrigin(source: "binance", pair: "BTC/USDT"))
+        rounds.prices[Self.alpha] = "68901"
+        return rounds
+    }
+
+    @Test func `its quote names the peer and the peer's source, and has the time of the push`() throws {
+        let decision = try #require(rounds([Self.alpha]).tick(at: 1.8))
+        let quote = try #require(decision.quote)
+        #expect((quote.source, quote.market, quote.via, quote.supplier) == ("binance", "BTC/USDT", "alpha", "alpha"))
+        #expect(decision.observed == Rounds.time(1))
+    }
+
+    @Test func `it counts for two intervals`() {
+        let rounds = rounds([Self.alpha])
+        #expect(rounds.give(Self.alpha, at: Rounds.time(3)) == nil)
+        #expect(rounds.give(Self.alpha, at: Rounds.time(3.1))?.category == .staleData)
+    }
+
+    @Test(arguments: [(0.0, MarketVerdict.old, false), (1.9, .agrees, true)])
+    func `as a witness it must have been observed after the move began`(
+        pushed: Double, verdict: MarketVerdict, isShown: Bool
+    ) throws {
+        let rounds = rounds([.binance, Self.alpha])
+        rounds.prices[.binance] = "68900"
+        _ = rounds.tick(at: 1)
+        rounds.pushes[Self.alpha]?.at = pushed
+        rounds.prices[.binance] = "71000"
+        rounds.prices[Self.alpha] = "71000"
+        let decision = try #require(rounds.tick(at: 2))
+        #expect(decision.verdicts[Self.alpha] == verdict)
+        #expect((decision.quote != nil) == isShown)
+    }
+
+    @Test func `a median of which it is a part came through it`() throws {
+        let rounds = Rounds([Self.alpha, .coinbase, .kraken], rules: SelectionRules(mode: .median, quorum: 2))
+        rounds.pushes[Self.alpha] = (at: 1, origin: PriceOrigin(source: "kraken", pair: "BTC/USD"))
+        rounds.prices = [Self.alpha: "68901", .coinbase: "68902", .kraken: "68903"]
+        #expect(rounds.tick(at: 1)?.quote?.via == "alpha")
+        rounds.prices[Self.alpha] = "50000"
+        #expect(rounds.tick(at: 2)?.quote?.via == nil)
+    }
+}

@@ -1,0 +1,86 @@
+import BTCPriceAPI
+import BTCPriceCore
+import Testing
+
+@testable import BTCPriceNetworking
+
+@Suite struct PeerReadingTests {
+    private static let alpha = Market("alpha", "BTC/USD")
+
+    private static func time(_ milliseconds: Int64) -> ObservationTime {
+        ObservationTime(wall: Timestamp(milliseconds: 1_000_000 + milliseconds), boottime: 5_000 + milliseconds)
+    }
+
+    private static func message(
+        _ value: Price = 68_900, at milliseconds: Int64 = 0, instance: String = "theirs", market: String = "BTC/USDT",
+        change: (inout PriceState) -> Void = { _ in }
+    ) -> StateMessage {
+        var state = PriceState(
+            tick: 1, freshness: .fresh,
+            quote: PriceQuote(
+                value: value, currency: "USD", timestamp: time(milliseconds).wall, source: "binance", market: market),
+            observedBoottime: 1, confirmation: .single, failure: nil)
+        change(&state)
+        return StateMessage(instance: instance, state: state)
+    }
+
+    private static func observed(
+        _ reading: inout PeerReading, _ message: StateMessage, at milliseconds: Int64
+    ) throws -> Int64? {
+        let price = try reading.price(in: message, of: alpha, every: .seconds(1), at: time(milliseconds))
+        return price.push.map { $0.observed.boottime - 5_000 }
+    }
+
+    @Test func `only the first price of a connection is older than its message`() throws {
+        var reading = PeerReading(ownInstance: "ours")
+        #expect(try Self.observed(&reading, Self.message(at: 0), at: 700) == 0)
+        #expect(try Self.observed(&reading, Self.message(at: 1000), at: 1010) == 1010)
+        // The same price again has the same age.
+        #expect(try Self.observed(&reading, Self.message(at: 1000), at: 2010) == 1010)
+        reading.connected()
+        #expect(try Self.observed(&reading, Self.message(at: 1000), at: 2500) == 1010)
+        reading.connected()
+        #expect(try Self.observed(&reading, Self.message(at: 3000), at: 3900) == 3000)
+        // A clock that is ahead makes no price of the future, and another start of the peer is another connection.
+        #expect(try Self.observed(&reading, Self.message(at: 9000, instance: "again"), at: 4000) == 4000)
+    }
+
+    @Test func `what the peer converted is in dollars`() throws {
+        var reading = PeerReading(ownInstance: "ours")
+        let read = try reading.price(in: Self.message(), of: Self.alpha, every: .seconds(1), at: Self.time(0))
+        #expect(read.push?.origin == PriceOrigin(source: "binance", pair: "BTC/USDT"))
+        let conversion = Conversion(value: 68_900, rate: 1, sources: ["kraken"], measuredBoottime: 0)
+        let converted = Self.message(at: 1) { $0.conversion = conversion }
+        let price = try reading.price(in: converted, of: Self.alpha, every: .seconds(1), at: Self.time(1))
+        #expect(price.push?.origin == PriceOrigin(source: "binance", pair: "BTC/USD"))
+    }
+
+    @Test func `what is no current price of its own is none`() {
+        let refused: [(StateMessage, String)] = [
+            (Self.message(instance: "ours"), "refused"), (Self.message { $0.freshness = .stale }, "unavailable"),
+            (Self.message { $0.quote = nil }, "unavailable"),
+            (Self.message { $0.confirmation = .unconfirmed }, "unavailable"),
+            (Self.message(market: "BTC/EUR"), "invalid-data"),
+            (
+                Self.message {
+                    $0.quote = PriceQuote(
+                        value: 1, currency: "USD", timestamp: Self.time(0).wall, source: "binance", market: "BTC/USD",
+                        via: "beta")
+                }, "unavailable"
+            ),
+            (
+                Self.message {
+                    $0.quote = PriceQuote(
+                        value: 1, currency: "USD", timestamp: Self.time(0).wall, source: "a\u{1b}", market: "BTC/USD")
+                }, "invalid-data"
+            ),
+        ]
+        for (message, kind) in refused {
+            var reading = PeerReading(ownInstance: "ours")
+            let error = #expect(throws: PriceLoadingError.self) {
+                try reading.price(in: message, of: Self.alpha, every: .seconds(1), at: Self.time(0))
+            }
+            #expect(error?.kind == kind, "\(message)")
+        }
+    }
+}
