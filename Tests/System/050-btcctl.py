@@ -23,7 +23,7 @@ def _():
         equal((state["version"], state["freshness"]), (1, "fresh"))
         # The very first has the second source's word.
         assert state["confirmation"] in ("single", "confirmed"), state
-        equal(list(state["quote"]), ["value", "currency", "timestamp", "source", "market"])
+        equal(list(state["quote"]), ["value", "currency", "timestamp", "source", "market", "via"])
         assert 0 <= state["ageMs"] < 2500 and state["ageIsEstimate"] is False, state
     daemon.stop()
 

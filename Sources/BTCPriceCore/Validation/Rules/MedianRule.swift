@@ -8,12 +8,8 @@ enum MedianRule {
             !round.answered.contains(other.market) && PaceRule.supports(other, at: first.at, round.freshFor, rules)
         }
         let all = requested + earlier.sorted { $0.market.venue < $1.market.venue }
-        var lessons: [Decision.Lesson] = []
         var book = book
-        if book.peg.usableRate(at: first.at) == nil {
-            lessons = [.peg(requested)]
-            book.impliesPeg(requested)
-        }
+        book.impliesPeg(requested)
         // A USDT price stands beside dollar prices only as dollars.
         let hasDollars = all.contains { !$0.isInTether }
         let comparable = all.compactMap { price -> (market: Market, value: Price)? in
@@ -45,7 +41,7 @@ enum MedianRule {
         for (market, _) in comparable where decision.verdicts[market] == nil {
             decision.verdicts[market] = used.contains(market) ? .used : .outlier
         }
-        decision.lessons = lessons + decision.lessons
+        decision.lessons.insert(.peg(requested), at: 0)
         return decision
     }
 
