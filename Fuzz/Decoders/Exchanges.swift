@@ -33,7 +33,7 @@ func exchange(_ input: [UInt8], _ read: (ExchangeResponse) throws(PriceLoadingEr
         hold(answer.status == 200, "a price with status \(answer.status)")
         hold(!loaded.isEmpty, "no price and no error")
         let now = ObservationTime(wall: answer.time, boottime: 1)
-        var book = ObservationBook(currency: "USD")
+        var book = ObservationBook(currency: .usd)
         try book.record(loaded, of: loaded[0].market, at: now)
         checkAccepted(loaded[0], book.positions, at: now.wall)
     } catch {
@@ -45,7 +45,8 @@ private func checkAccepted(_ loaded: LoadedPrice, _ positions: [Market: FeedPosi
     checkBounds(loaded.value)
     let quote = PriceQuote(value: loaded.value, currency: "USD", timestamp: now, source: "fuzz", market: "BTC/USD")
     // What is taken is kept and told: neither may change or refuse it.
-    let file = QuoteFile(sequence: 1, price: CachedPrice(quote: quote, observedBoottime: 1, positions: positions))
+    let file = QuoteFile(
+        sequence: 1, prices: [CachedPrice(quote: quote, observedBoottime: 1, positions: positions)])
     hold(accepted { try QuoteFile(decoding: try file.encoded()) } == file, "\(loaded) is not kept as it is")
     let message = StateMessage(
         instance: "",
@@ -58,7 +59,7 @@ private func checkAccepted(_ loaded: LoadedPrice, _ positions: [Market: FeedPosi
 
 /// A price that is shown lies within these bounds, wherever it was read.
 func checkBounds(_ value: Price) {
-    hold(value >= ResponseCheck.lowest && value <= ResponseCheck.highest, "\(value) was taken")
+    hold(ResponseCheck.range(of: .usd).contains(value), "\(value) was taken")
 }
 
 private func checkFailure(_ error: PriceLoadingError) {

@@ -15,7 +15,7 @@ func quoteFile(_ input: [UInt8]) {
     }
     guard let file = accepted({ () throws(QuoteFile.Damage) in try QuoteFile(decoding: bytes) }) else { return }
     hold(accepted { try QuoteFile(decoding: try file.encoded()) } == file, "\(file) is not kept as it is")
-    if let price = file.price {
+    for price in file.prices {
         checkBounds(price.quote.value)
         let state = PriceState(
             tick: 0, freshness: .stale, quote: price.quote, observedBoottime: price.observedBoottime,

@@ -5,11 +5,41 @@ import Glibc
 
 /// The decoders by their names: `fuzz-decoders NAME [libFuzzer's arguments]`.
 let decoders: [String: Run] = [
-    "binance": { each($0, $1) { exchange($0, BinancePriceLoader.read) } },
-    "cryptocompare": { each($0, $1) { exchange($0, CryptoComparePriceLoader.read) } },
-    "coinbase": { each($0, $1) { exchange($0, CoinbasePriceLoader.read) } },
-    "bitstamp": { each($0, $1) { exchange($0, BitstampPriceLoader.read) } },
-    "kraken": { each($0, $1) { exchange($0, KrakenPriceLoader.read) } },
+    "binance": {
+        each($0, $1) {
+            exchange($0) { (answer) throws(PriceLoadingError) in
+                try BinancePriceLoader.read(answer, Market("binance", "BTC/USDT"))
+            }
+        }
+    },
+    "cryptocompare": {
+        each($0, $1) {
+            exchange($0) { (answer) throws(PriceLoadingError) in
+                try CryptoComparePriceLoader.read(answer, Market("cryptocompare", "BTC/USD"))
+            }
+        }
+    },
+    "coinbase": {
+        each($0, $1) {
+            exchange($0) { (answer) throws(PriceLoadingError) in
+                try CoinbasePriceLoader.read(answer, Market("coinbase", "BTC/USD"))
+            }
+        }
+    },
+    "bitstamp": {
+        each($0, $1) {
+            exchange($0) { (answer) throws(PriceLoadingError) in
+                try BitstampPriceLoader.read(answer, Market("bitstamp", "BTC/USD"))
+            }
+        }
+    },
+    "kraken": {
+        each($0, $1) {
+            exchange($0) { (answer) throws(PriceLoadingError) in
+                try KrakenPriceLoader.read(answer, [Market("kraken", "BTC/USD"), Market("kraken", Market.pegPair)])
+            }
+        }
+    },
     "http-response": { each($0, $1, httpResponse) },
     "time": { each($0, $1) { times(String(decoding: $0, as: UTF8.self)) } },
     "decimal": { each($0, $1) { decimal(String(decoding: $0, as: UTF8.self)) } },

@@ -3,14 +3,16 @@ package import Varlink
 
 /// A call to `io.btcpriced.Price`, read and checked.
 package enum PriceCall: Sendable, Hashable {
-    /// `GetPrice`
-    case getPrice(CachePolicy)
-    /// `WatchPrice`
-    case watchPrice
+    /// `GetPrice`: in this currency; `nil` for the first one.
+    case getPrice(CachePolicy, String? = nil)
+    /// `WatchPrice`: these currencies; `nil` for the first one.
+    case watchPrice([String]? = nil)
+    /// `ListCurrencies`
+    case listCurrencies
     /// `GetStatus`
     case getStatus
-    /// `ListSources`
-    case listSources
+    /// `ListSources`: of this currency; `nil` for the first one.
+    case listSources(String? = nil)
     /// `Pause`
     case pause
     /// `Resume`
@@ -22,8 +24,19 @@ package enum PriceCall: Sendable, Hashable {
     package var changesTheDaemon: Bool {
         switch self {
         case .pause, .resume, .retry: true
-        case .getPrice, .watchPrice, .getStatus, .listSources: false
+        case .getPrice, .watchPrice, .listCurrencies, .getStatus, .listSources: false
         }
+    }
+
+    /// The first currency that it names and that is not among the known ones.
+    package func unknown(among known: @autoclosure () -> [String]) -> String? {
+        let named: [String]
+        switch self {
+        case .getPrice(_, let currency), .listSources(let currency): named = currency.map { [$0] } ?? []
+        case .watchPrice(let currencies): named = currencies ?? []
+        case .listCurrencies, .getStatus, .pause, .resume, .retry: named = []
+        }
+        return named.isEmpty ? nil : named.first { !known().contains($0) }
     }
 
     /// Reads a call to the interface.
@@ -36,31 +49,37 @@ package enum PriceCall: Sendable, Hashable {
     private static func readMethod(_ call: Call) -> Result<PriceCall, Refusal>? {
         switch call.method {
         case PriceInterface.getPrice:
-            var policy = CachePolicy.localFirst
+            var (policy, currency) = (CachePolicy.localFirst, String?.none)
             for (name, value) in call.parameters.members {
-                guard name.isString("cachePolicy"), value.isNull || value.rawString != nil else {
+                guard value.isNull || value.rawString != nil, name.isString("cachePolicy") || name.isString("currency")
+                else { return .failure(Refusal(.invalidParameter(name))) }
+                guard let text = value.stringValue else { continue }
+                if name.isString("currency") {
+                    currency = text
+                } else if let named = CachePolicy(rawValue: text) {
+                    policy = named
+                } else {
                     return .failure(Refusal(.invalidParameter(name)))
                 }
-                guard let text = value.stringValue else { continue }
-                guard let named = CachePolicy(rawValue: text) else { return .failure(Refusal(.invalidParameter(name))) }
-                policy = named
             }
-            return .success(.getPrice(policy))
+            return .success(.getPrice(policy, currency))
         case PriceInterface.watchPrice:
-            return call.more ? bare(.watchPrice, call) : .failure(Refusal(.expectedMore))
+            guard call.more else { return .failure(Refusal(.expectedMore)) }
+            var currencies: [String]?
+            for (name, value) in call.parameters.members {
+                guard name.isString("currencies") else { return .failure(Refusal(.invalidParameter(name))) }
+                if value.isNull { continue }
+                let names = value.arrayValue?.map(\.stringValue) ?? [nil]
+                guard !names.isEmpty, !names.contains(nil) else { return .failure(Refusal(.invalidParameter(name))) }
+                currencies = names.compactMap(\.self).reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
+            }
+            return .success(.watchPrice(currencies))
+        case PriceInterface.listCurrencies: return bare(.listCurrencies, call)
         case PriceInterface.getStatus: return bare(.getStatus, call)
-        case PriceInterface.listSources: return bare(.listSources, call)
+        case PriceInterface.listSources: return text("currency", call) { .listSources($0) }
         case PriceInterface.pause: return bare(.pause, call)
         case PriceInterface.resume: return bare(.resume, call)
-        case PriceInterface.retry:
-            var source: String?
-            for (name, value) in call.parameters.members {
-                guard name.isString("source"), value.isNull || value.rawString != nil else {
-                    return .failure(Refusal(.invalidParameter(name)))
-                }
-                source = value.stringValue
-            }
-            return .success(.retry(source))
+        case PriceInterface.retry: return text("source", call) { .retry($0) }
         default: return nil
         }
     }
@@ -71,20 +90,49 @@ package enum PriceCall: Sendable, Hashable {
         return .success(read)
     }
 
+    /// Accepts a call with one text, which may be null.
+    private static func text(
+        _ parameter: StaticString, _ call: Call, _ read: (String?) -> PriceCall
+    ) -> Result<PriceCall, Refusal> {
+        var text: String?
+        for (name, value) in call.parameters.members {
+            guard name.isString(parameter), value.isNull || value.rawString != nil else {
+                return .failure(Refusal(.invalidParameter(name)))
+            }
+            text = value.stringValue
+        }
+        return .success(read(text))
+    }
+
     /// The call as a message.
     package var call: Call {
         switch self {
-        case .getPrice(.localFirst): Call(method: PriceInterface.getPrice)
-        case .getPrice(let policy):
-            Call(method: PriceInterface.getPrice, parameters: ["cachePolicy": .string(policy.rawValue)])
-        case .watchPrice: Call(method: PriceInterface.watchPrice, more: true)
+        case .getPrice(let policy, let currency):
+            Call(
+                method: PriceInterface.getPrice,
+                parameters: Self.parameters([
+                    ("cachePolicy", policy == .localFirst ? nil : policy.rawValue), ("currency", currency),
+                ]))
+        case .watchPrice(let currencies):
+            Call(
+                method: PriceInterface.watchPrice,
+                parameters: currencies.map { ["currencies": .array($0.map { .string($0) })] } ?? [:], more: true)
+        case .listCurrencies: Call(method: PriceInterface.listCurrencies)
         case .getStatus: Call(method: PriceInterface.getStatus)
-        case .listSources: Call(method: PriceInterface.listSources)
+        case .listSources(let currency):
+            Call(method: PriceInterface.listSources, parameters: Self.parameters([("currency", currency)]))
         case .pause: Call(method: PriceInterface.pause)
         case .resume: Call(method: PriceInterface.resume)
         case .retry(let source):
-            Call(method: PriceInterface.retry, parameters: source.map { ["source": .string($0)] } ?? [:])
+            Call(method: PriceInterface.retry, parameters: Self.parameters([("source", source)]))
         }
+    }
+
+    /// Those parameters that have a value.
+    private static func parameters(_ values: [(name: String, value: String?)]) -> JSONObject {
+        var parameters = JSONObject()
+        for (name, value) in values { parameters[name] = value.map { .string($0) } }
+        return parameters
     }
 
     /// A call that fails with an error reply.
@@ -111,6 +159,18 @@ extension Reply {
     /// The reply to `ListSources`.
     package static func sources(_ reports: [SourceReport]) -> Reply {
         Reply(parameters: ["sources": .array(reports.map { .object($0.json) })])
+    }
+
+    /// The reply to `ListCurrencies`.
+    package static func currencies(_ currencies: [CurrencyMessage]) -> Reply {
+        Reply(parameters: ["currencies": .array(currencies.map { .object($0.json) })])
+    }
+
+    /// `io.btcpriced.Price.UnknownCurrency`
+    package static func unknownCurrency(_ currency: String, known: [String]) -> Reply {
+        Reply(
+            parameters: ["currency": .string(currency), "known": .array(known.map { .string($0) })],
+            error: PriceInterface.unknownCurrency)
     }
 
     /// The reply to `Retry`.

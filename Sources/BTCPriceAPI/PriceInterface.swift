@@ -18,6 +18,10 @@ package enum PriceInterface {
     package static let resume = "\(name).Resume"
     /// `io.btcpriced.Price.Retry`
     package static let retry = "\(name).Retry"
+    /// `io.btcpriced.Price.ListCurrencies`
+    package static let listCurrencies = "\(name).ListCurrencies"
+    /// A currency is not kept.
+    package static let unknownCurrency = "\(name).UnknownCurrency"
     /// No source has this name.
     package static let unknownSource = "\(name).UnknownSource"
     /// Too many calls are pending.
@@ -27,7 +31,7 @@ package enum PriceInterface {
 
     /// The interface's definition, as `org.varlink.service.GetInterfaceDescription` returns it.
     package static let description = """
-        # The BTC/USD price that btc-priced keeps.
+        # The price of a bitcoin that btc-priced keeps, in one currency or several.
         interface io.btcpriced.Price
 
         # A price of one bitcoin.
@@ -110,7 +114,9 @@ package enum PriceInterface {
           # Null unless currency.usdt is "convert" and the quote was read in USDT
           conversion: ?Conversion,
           # Null if only one market is known
-          uncertainty: ?Uncertainty
+          uncertainty: ?Uncertainty,
+          # ISO 4217: the currency that the state is of
+          currency: ?string
         )
 
         # What the ticks have come to since the start.
@@ -260,6 +266,18 @@ package enum PriceInterface {
           verdict: ?(used, agrees, disagrees, outlier, unchanged, old, failed, skipped, notNeeded)
         )
 
+        # A currency that the price is kept in.
+        type Currency (
+          # ISO 4217
+          currency: string,
+          # The price, as GetPrice tells it
+          state: State,
+          # From one tick to the next, milliseconds
+          intervalMs: int,
+          # The sources in their order
+          sources: []string
+        )
+
         # A time in which a source is not requested.
         type Cooldown (
           source: string,
@@ -269,17 +287,23 @@ package enum PriceInterface {
           reason: string
         )
 
-        # localFirst is the default.
-        method GetPrice(cachePolicy: ?(localFirst, remoteFirst, noCache)) -> (state: State)
+        # localFirst is the default, and the first currency that ListCurrencies lists.
+        method GetPrice(cachePolicy: ?(localFirst, remoteFirst, noCache), currency: ?string) -> (
+          state: State
+        )
 
-        # With more: the current state at once, then one reply a tick. Without: org.varlink.service.ExpectedMore.
-        method WatchPrice() -> (state: State)
+        # With more: the current state of each currency at once, then one reply a tick of each. Without: org.varlink.service.ExpectedMore.
+        # Null means the first currency alone.
+        method WatchPrice(currencies: ?[]string) -> (state: State)
+
+        # The currencies that are kept, the first one first.
+        method ListCurrencies() -> (currencies: []Currency)
 
         # How are you?
         method GetStatus() -> (status: Status)
 
-        # Why this price? In the configured order.
-        method ListSources() -> (sources: []Source)
+        # Why this price? In the configured order. Null means the first currency.
+        method ListSources(currency: ?string) -> (sources: []Source)
 
         # Stops the ticks until Resume, or until the daemon is restarted. Only for root, the daemon's own user and the group btc-priced; others get
         # org.varlink.service.PermissionDenied.
@@ -291,6 +315,9 @@ package enum PriceInterface {
         # Forgets the cooldowns that no exchange has asked for, of one source or of all, so that the next tick requests them again. For the
         # same users.
         method Retry(source: ?string) -> (retried: []string, kept: []Cooldown)
+
+        # The price is not kept in that currency.
+        error UnknownCurrency (currency: string, known: []string)
 
         # No source is configured by that name.
         error UnknownSource (source: string, known: []string)

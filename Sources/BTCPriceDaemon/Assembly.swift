@@ -54,27 +54,24 @@ struct Assembly {
         let candidates = try ConfiguredSources(
             settings, client: client, credentials: credentials, instance: instance, now: now, logger: logger)
         let running = RunningSettings(settings, unusable: candidates.unusable)
-        let fetch = FetchWithFallback(
-            candidates: candidates.asked, interval: settings.interval, now: now, clock: loop.clock)
-        fetch.sources.resume(stored.cooldowns)
-        ConfiguredSources.describe(fetch.sources, at: now().boottime, logger: logger)
-        candidates.describe(settings.rules, logger: logger)
+        let plans = candidates.plans(clock: loop.clock, now: now)
+        let sources = plans[0].fetch.sources
+        sources.resume(stored.cooldowns)
+        ConfiguredSources.describe(sources, of: settings.first.currency, at: now().boottime, logger: logger)
+        candidates.describe(logger: logger)
         let persist = PersistLastValidPrice(store: store, report: { reporter.report($0) })
         let engine = PriceEngine(
-            fetch: fetch, clock: loop.clock, budget: settings.budget,
-            tracker: PriceTracker(
-                interval: settings.interval, rules: settings.rules, book: ObservationBook(currency: "USD")),
-            executor: loop.executor, now: now, subscribers: [persist, status],
+            plans, clock: loop.clock, budget: settings.budget, executor: loop.executor, now: now,
+            subscribers: [persist, status],
             report: { event in
                 if case .ticked = event { heartbeat.beat(at: now().boottime) }
                 reporter.report(event)
             })
         let sleep = Sleep(engine: engine, client: client, clock: loop.clock, logger: logger)
-        let ticker = OneSecondTicker(
-            interval: settings.interval, clock: loop.clock, target: sleep, executor: loop.executor)
+        let tickers = Tickers(settings.intervals, clock: loop.clock, target: sleep, executor: loop.executor)
         let activity = ClientActivity(at: now().boottime)
         let control = TickControl(
-            ticker: ticker, activity: activity, idleAfter: settings.pauseWhenIdle, now: now,
+            tickers: tickers, activity: activity, idleAfter: settings.pauseWhenIdle, now: now,
             report: { reporter.report($0) })
         let answers = CallHandler(
             instance: instance, startedAt: now(), running: running, directories: settings.directories,
@@ -85,20 +82,21 @@ struct Assembly {
             answer: { call, uid, clients in await answers.reply(to: call, of: uid, clients) },
             wake: { await control.clientCame() },
             report: { reporter.report($0) })
+        server.change(settings.currencies.map(\.currency))
         await engine.subscribe(server)
         await engine.subscribe(control)
-        if let price = stored.price { await engine.restore(price) }
-        let observer = Observer(clock: loop.clock, target: engine, isPaused: { await ticker.isPaused })
+        for price in stored.prices { await engine.restore(price) }
+        let observer = Observer(clock: loop.clock, target: engine, isPaused: { await tickers.isPaused })
         let reloading = Reloading(
             read: readAnew, running: running, client: client, credentials: credentials, instance: instance,
-            engine: engine, ticker: ticker,
+            engine: engine, tickers: tickers,
             control: control, server: server, level: level, clock: loop.clock, now: now, logger: logger)
         // Before READY=1: a SIGHUP right after it must not end the daemon.
         let reload = isReloadWanted ? await UnixSignalsSequence(trapping: .sighup) : nil
         let signals = sleep.follow(control)
         // Before the socket: a client that pauses the ticks must find them running.
         await engine.startFeeds()
-        await ticker.start()
+        await tickers.start()
         try server.start()
         manager.ready(status: StatusLine.text(await engine.state))
         logger.tell(.ready, "Ready: answering at \(place).")
@@ -113,11 +111,11 @@ struct Assembly {
             SocketGuardService(listener: listener, clock: loop.clock),
             ObserverService(observer: observer),
             Part {
-                await ticker.stop()
+                await tickers.stop()
                 await engine.stopFeeds()
             },
             WatchdogService(
-                manager: manager, server: server, heartbeat: heartbeat, isPaused: { await ticker.isPaused },
+                manager: manager, server: server, heartbeat: heartbeat, isPaused: { await tickers.isPaused },
                 running: running, clock: loop.clock, now: now),
         ]
         if let reload {

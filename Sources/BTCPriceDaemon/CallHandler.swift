@@ -23,9 +23,10 @@ struct CallHandler: Sendable {
 
     func reply(to call: PriceCall, of uid: UInt32, _ clients: ClientCounts) async -> Reply {
         switch call {
-        case .getPrice(let policy): return await price(policy)
+        case .getPrice(let policy, let currency): return await price(policy, currency)
         case .getStatus: return .status(await status(clients))
-        case .listSources: return .sources(await reports())
+        case .listSources(let currency): return .sources(await reports(currency))
+        case .listCurrencies: return .currencies(await currencies())
         case .pause:
             logger.tell(
                 .paused, "Paused by user \(uid): the ticks are stopped until 'btcctl resume'.", ["uid": "\(uid)"])
@@ -37,7 +38,7 @@ struct CallHandler: Sendable {
             return Reply()
         case .retry(let source):
             guard let (retried, kept) = await engine.retry(source) else {
-                return .unknownSource(source ?? "", known: await reports().map(\.name))
+                return .unknownSource(source ?? "", known: await names())
             }
             logger.tell(
                 .retried,
@@ -49,23 +50,30 @@ struct CallHandler: Sendable {
         }
     }
 
-    private func price(_ policy: CachePolicy) async -> Reply {
+    private func price(_ policy: CachePolicy, _ currency: String?) async -> Reply {
         // This client needs a current price, and the price is current only while the ticks run.
         await control.clientCame()
         do throws(FetchFailure) {
-            let state = try await GetPrice(engine: engine, now: now).execute(policy)
+            let state = try await GetPrice(engine: engine, now: now).execute(
+                policy, in: currency.flatMap(Currency.init(rawValue:)))
             return .state(StateMessage(instance: instance, state: state))
         } catch {
             return .fetchFailed(error)
         }
     }
 
-    private func reports() async -> [SourceReport] {
-        let record = await engine.record
+    /// - Parameter currency: ISO 4217; `nil` for the first currency.
+    private func reports(_ currency: String?) async -> [SourceReport] {
+        guard let currency = await kept(currency), let record = await engine.record(of: currency) else { return [] }
         // Of a price that is not current, no source is in use.
         let verdicts = record.state.freshness == .fresh ? record.verdicts : [:]
-        var reports = await engine.sources.registry.reports(at: now(), verdicts)
-        for report in running.value.unusable { reports.insert(report, at: min(Int(report.order) - 1, reports.count)) }
+        var reports = await engine.sources.registry.reports(
+            of: await engine.markets(of: currency), at: now(), verdicts)
+        if currency == .usd {
+            for report in running.value.unusable {
+                reports.insert(report, at: min(Int(report.order) - 1, reports.count))
+            }
+        }
         let elsewhere = Set(running.value.settings.elsewhere)
         for index in reports.indices {
             reports[index].order = Int64(index + 1)
@@ -75,15 +83,41 @@ struct CallHandler: Sendable {
         return reports
     }
 
+    /// The currency that a client means.
+    private func kept(_ currency: String?) async -> Currency? {
+        if let currency { return Currency(rawValue: currency) }
+        return await engine.currencies.first
+    }
+
+    /// The names of all sources, those without a key included.
+    private func names() async -> [String] {
+        let usable = await engine.sources.registry.entries.map(\.source.name)
+        let all = Set(usable + running.value.unusable.map(\.name))
+        return running.value.settings.sources.map(\.name).filter(all.contains)
+    }
+
+    private func currencies() async -> [CurrencyMessage] {
+        var messages: [CurrencyMessage] = []
+        for settings in running.value.settings.currencies {
+            guard let state = await engine.state(of: settings.currency) else { continue }
+            messages.append(
+                CurrencyMessage(
+                    currency: settings.currency.rawValue,
+                    price: StateMessage(instance: instance, state: state.aged(at: now().boottime)),
+                    interval: settings.interval.wholeMilliseconds, sources: settings.sources.map(\.name)))
+        }
+        return messages
+    }
+
     private func status(_ clients: ClientCounts) async -> StatusMessage {
-        let record = await engine.record
+        let record = await engine.firstRecord
         let ticking = await control.ticking
         let present = now()
         return StatusMessage(
             version: Product.version, pid: Int64(getpid()), uptime: present.boottime - startedAt.boottime,
             price: StateMessage(instance: instance, state: record.state), since: record.since, ticking: ticking,
             ticks: StatusMessage.Ticks(
-                interval: running.value.settings.interval.wholeMilliseconds, done: record.state.tick,
+                interval: running.value.settings.first.interval.wholeMilliseconds, done: record.state.tick,
                 failed: record.failed,
                 skipped: record.skipped, validated: record.validated),
             pegRate: record.pegRate,

@@ -4,10 +4,10 @@ import BTCPriceAPI
 import Logging
 import Systemd
 
-/// The configured sources: those that can be requested, and those that can't.
+/// The configured sources of all currencies: those that can be requested, and those that can't.
 struct ConfiguredSources {
-    /// In the configured order.
-    private(set) var asked: [FetchCandidate] = []
+    /// By currency, in the configured order.
+    private(set) var asked: [(settings: Settings.CurrencySettings, candidates: [FetchCandidate])] = []
     /// Sources without the key that they require.
     private(set) var unusable: [SourceReport] = []
 
@@ -16,49 +16,79 @@ struct ConfiguredSources {
         _ settings: Settings, client: ExchangeClient, credentials: Credentials, instance: String,
         now: @escaping TimeSource, logger: Logger
     ) throws {
+        var loaders: [Market: any PriceLoader] = [:]
         for (index, source) in settings.sources.enumerated() {
-            let address: String
-            let loader: any PriceLoader
-            switch source.kind {
-            case .peer(let name, let socket):
-                address = socket
-                loader = PeerFeed(name: name, path: socket, ownInstance: instance, now: now)
-            case .exchange(let exchange, let url, let secondURL):
-                address = url
-                let known = exchange.source(at: url)
-                var key: String?
-                if let credential = exchange.credential {
-                    do {
-                        key = try credentials.secret(credential)
-                    } catch {
-                        throw StartFailure(description: "\(error)", isConfiguration: true)
-                    }
-                    if key == nil {
-                        logger.tell(
-                            .sourceNeedsKey, "\(known.name) is skipped: it needs a key, the credential \(credential).",
-                            ["source": "\(known.name)"])
-                        unusable.append(SourceReport(withoutKey: known, order: Int64(index + 1)))
-                        continue
-                    }
+            guard case .exchange(let exchange, let url, let secondURL) = source.kind else { continue }
+            var key: String?
+            if let credential = exchange.credential {
+                do {
+                    key = try credentials.secret(credential)
+                } catch {
+                    throw StartFailure(description: "\(error)", isConfiguration: true)
                 }
-                if url != exchange.baseURL {
+                if key == nil {
                     logger.tell(
-                        .sourceElsewhere,
-                        "\(known.name) is requested at \(url), which is not the exchange's own address.",
-                        ["source": "\(known.name)"])
+                        .sourceNeedsKey, "\(source.name) is skipped: it needs a key, the credential \(credential).",
+                        ["source": "\(source.name)"])
+                    if let market = exchange.markets[.usd] {
+                        let known = SourceDescription(venue: exchange.venue, market: market, address: url)
+                        unusable.append(SourceReport(withoutKey: known, order: Int64(index + 1)))
+                    }
+                    continue
                 }
-                loader = exchange.loader(.init(client: client, baseURL: url, secondURL: secondURL, key: key))
             }
-            asked.append(
-                .init(
-                    fetch: FetchLatestPrice(loader: loader), address: address, timeout: source.timeout,
-                    hedge: source.hedge))
+            if url != exchange.baseURL {
+                logger.tell(
+                    .sourceElsewhere,
+                    "\(source.name) is requested at \(url), which is not the exchange's own address.",
+                    ["source": "\(source.name)"])
+            }
+            let access = Exchange.Access(client: client, baseURL: url, secondURL: secondURL, key: key)
+            let currencies = settings.currencies.filter { $0.sources.contains { $0.name == source.name } }
+            for loader in exchange.loaders(access, for: currencies.map(\.currency), now: now).values {
+                loaders[loader.market] = loader
+            }
+        }
+        asked = settings.currencies.map { currency in
+            let candidates = currency.sources.compactMap { source -> FetchCandidate? in
+                let loader: (any PriceLoader)? =
+                    switch source.kind {
+                    case .exchange(let exchange, _, _): exchange.markets[currency.currency].flatMap { loaders[$0] }
+                    case .peer(let name, let socket):
+                        PeerFeed(name: name, path: socket, ownInstance: instance, now: now)
+                    }
+                return loader.map {
+                    FetchCandidate(
+                        fetch: FetchLatestPrice(loader: $0), address: source.address, timeout: source.timeout,
+                        hedge: source.hedge)
+                }
+            }
+            return (currency, candidates)
+        }
+    }
+
+    /// How the prices are kept.
+    /// - Parameter previous: The sources that these replace.
+    func plans(
+        clock: TickClock, now: @escaping TimeSource, after previous: Sources? = nil
+    ) -> [CurrencyPlan<TickClock>] {
+        let sources = Sources(
+            asked.flatMap { settings, candidates in candidates.map { ($0.source, settings.interval) } }, now: now,
+            after: previous)
+        var offset = 0
+        return asked.map { settings, candidates in
+            defer { offset += candidates.count }
+            return CurrencyPlan(
+                settings.currency,
+                fetch: FetchWithFallback(candidates: candidates, among: sources, from: offset, clock: clock),
+                interval: settings.interval, rules: settings.rules)
         }
     }
 
     /// Logs a warning if prices in USDT are to be converted, but no source has the rate.
-    func describe(_ rules: SelectionRules, logger: Logger) {
-        let markets = asked.map(\.source.market)
+    func describe(logger: Logger) {
+        guard let (settings, candidates) = asked.first(where: { $0.settings.currency == .usd }) else { return }
+        let (rules, markets) = (settings.rules, candidates.map(\.source.market))
         guard rules.peg == .convert, !markets.isEmpty, markets.allSatisfy(\.isInTether) else { return }
         logger.tell(
             .conversionImpossible,
@@ -67,12 +97,13 @@ struct ConfiguredSources {
     }
 
     /// Logs the sources that can't be requested at every tick, and those with a cooldown from before the start.
-    static func describe(_ sources: Sources, at boottime: Int64, logger: Logger) {
+    static func describe(_ sources: Sources, of currency: Currency, at boottime: Int64, logger: Logger) {
         let registry = sources.registry
         // If none can, some ticks have no source to request.
-        let slow = registry.entries.indices.filter(registry.isSlow)
+        let first = registry.entries.indices.filter { registry.entries[$0].source.market.currency == currency }
+        let slow = first.filter(registry.isSlow)
         let advice =
-            slow.count < registry.entries.count
+            slow.count < first.count
             ? "it comes after those that can" : "add another source, or make tick.interval-ms as long"
         for index in slow {
             let entry = registry.entries[index]

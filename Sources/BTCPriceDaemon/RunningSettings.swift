@@ -11,7 +11,7 @@ final class RunningSettings: Sendable {
         var unusable: [SourceReport]
 
         /// The longest silence of a healthy ticker.
-        var longestSilence: Duration { settings.interval * 2 + settings.budget + .seconds(1) }
+        var longestSilence: Duration { settings.first.interval * 2 + settings.budget + .seconds(1) }
     }
 
     private let current: Mutex<Value>

@@ -4,13 +4,14 @@ package import BTCPriceCore
 package struct AmountFormatter: Sendable {
     package init() {}
 
-    /// The text of an amount. Dollars are rounded to cents, except amounts below one cent.
+    /// The text of an amount. Money is rounded to its smallest coin, except amounts below that.
     package func string(from amount: Amount) -> String {
         switch amount.unit {
         case .btc: "\(amount.value) BTC"
         case .sat: "\(grouped(amount.value)) sat"
-        case .usd where amount.value < Price(1, scale: 2) && amount.value > 0: "$\(amount.value)"
-        case .usd: DollarFormatter().string(from: amount.value, currency: "USD")
+        case .money(let currency) where amount.value < currency.coin && amount.value > 0:
+            "\(currency.symbol)\(amount.value)"
+        case .money(let currency): MoneyFormatter().string(from: amount.value, currency: currency.rawValue)
         }
     }
 

@@ -36,7 +36,7 @@ package final class PriceViewModel {
 
     /// - Parameter timestampFormatter: Formats the time.
     package init(timestampFormatter: any TimestampFormatter = ReaderTimestampFormatter()) {
-        render = RenderPriceAndTimestamp(priceFormatter: DollarFormatter(), timestampFormatter: timestampFormatter)
+        render = RenderPriceAndTimestamp(priceFormatter: MoneyFormatter(), timestampFormatter: timestampFormatter)
     }
 
     /// The line of the price: `Aug 25, 14:30 - $68,901.23`, or ``PriceTexts/placeholder``.

@@ -64,7 +64,7 @@ package final class FilePriceStore: PriceStore {
         let present = now()
         state.withLock { state in
             state.sequence = max(fromRuntime?.sequence ?? 0, fromDisk?.sequence ?? 0)
-            guard let quote = synced?.price?.quote else { return }
+            guard let quote = synced?.prices.map(\.quote).max(by: { $0.timestamp < $1.timestamp }) else { return }
             // If the disk received a copy just before the restart, no new one is needed at once.
             let age = present.wall.milliseconds - quote.timestamp.milliseconds
             if (0..<syncInterval.wholeMilliseconds).contains(age) { state.lastSync = present.boottime - age }
@@ -73,16 +73,16 @@ package final class FilePriceStore: PriceStore {
             let isOfThisBoot: (Int64?) -> Bool = { [runtimeIsVolatile] boottime in
                 runtimeIsVolatile && (boottime ?? .max) <= present.boottime
             }
-            let price = fromRuntime.price
             return StoredPrice(
-                price: isOfThisBoot(price?.observedBoottime) ? price : price?.withoutBoottime,
+                prices: fromRuntime.prices.map { isOfThisBoot($0.observedBoottime) ? $0 : $0.withoutBoottime },
                 cooldowns: fromRuntime.cooldowns.mapValues {
                     isOfThisBoot($0.cooldown.since.boottime) ? $0 : $0.ofAnotherBoot
                 },
                 problems: problems)
         }
         return StoredPrice(
-            price: fromDisk?.price?.withoutBoottime, cooldowns: (fromDisk?.cooldowns ?? [:]).mapValues(\.ofAnotherBoot),
+            prices: (fromDisk?.prices ?? []).map(\.withoutBoottime),
+            cooldowns: (fromDisk?.cooldowns ?? [:]).mapValues(\.ofAnotherBoot),
             problems: problems)
     }
 
@@ -90,8 +90,8 @@ package final class FilePriceStore: PriceStore {
     ///
     /// If the runtime directory can't be written, writes to the state directory without a sync, so that a kill still loses nothing.
     /// - Throws: The failure of the runtime copy, otherwise that of the last disk copy.
-    package func save(_ price: CachedPrice?, cooldowns: [String: KeptCooldown]) throws(PriceStoreError) {
-        let bytes = try nextCopy(of: price, cooldowns)
+    package func save(_ prices: [CachedPrice], cooldowns: [String: KeptCooldown]) throws(PriceStoreError) {
+        let bytes = try nextCopy(of: prices, cooldowns)
         defer { startSyncIfDue() }
         do {
             try FileSystem.replace(runtimePath, with: bytes, sync: false)
@@ -118,11 +118,11 @@ package final class FilePriceStore: PriceStore {
     }
 
     private func nextCopy(
-        of price: CachedPrice?, _ cooldowns: [String: KeptCooldown]
+        of prices: [CachedPrice], _ cooldowns: [String: KeptCooldown]
     ) throws(PriceStoreError) -> [UInt8] {
         try state.withLock { state throws(PriceStoreError) in
             do {
-                let bytes = try QuoteFile(sequence: state.sequence + 1, price: price, cooldowns: cooldowns).encoded()
+                let bytes = try QuoteFile(sequence: state.sequence + 1, prices: prices, cooldowns: cooldowns).encoded()
                 state.sequence += 1
                 state.unsynced = bytes
                 return bytes

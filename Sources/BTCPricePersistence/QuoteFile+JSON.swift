@@ -4,13 +4,19 @@ import Varlink
 /// The file as JSON. Times are in milliseconds: of `CLOCK_BOOTTIME` if the name ends in `Boottime`, otherwise since 1970.
 /// The names are those of version 0.1.0, whose files can be read.
 extension QuoteFile {
-    /// Absent values are omitted.
+    /// Absent values are omitted. The dollar's price is where 0.1.0 has its only one; the others are by their codes in `currencies`,
+    /// which 0.1.0 ignores.
     var json: JSONObject {
+        let dollars = prices.first { $0.quote.currency == Currency.usd.rawValue }
         var file: JSONObject = ["checksum": .string(Self.blankChecksum)]
-        file["conversion"] = price?.conversion.map { .object($0.json) }
-        file["learned"] = price?.learned.map { .object($0.json) }
-        file["observedBoottime"] = price?.observedBoottime.map { .integer($0) }
-        file["quote"] = price.map { .object($0.quote.json) }
+        dollars?.write(to: &file)
+        var currencies = JSONObject()
+        for price in prices where price.quote.currency != Currency.usd.rawValue {
+            var json = JSONObject()
+            price.write(to: &json)
+            currencies[price.quote.currency] = .object(json)
+        }
+        if !currencies.members.isEmpty { file["currencies"] = .object(currencies) }
         var rests = JSONObject()
         for (source, kept) in cooldowns.sorted(by: { $0.key < $1.key }) {
             rests[source] = kept.json.map { .object($0) }
@@ -18,32 +24,52 @@ extension QuoteFile {
         file["rests"] = .object(rests)
         file["schemaVersion"] = .integer(Self.schemaVersion)
         file["sequence"] = .integer(sequence)
-        var venues = JSONObject()
-        for (market, position) in (price?.positions ?? [:]).sorted(by: { $0.key.venue < $1.key.venue }) {
-            venues[market.venue] = .object(position.json(of: market))
-        }
-        file["venues"] = .object(venues)
+        if dollars == nil { file["venues"] = .object([:]) }
         return file
     }
 
     init(json: JSONValue) throws {
-        self.init(sequence: try json.required("sequence", \.count), price: nil)
+        self.init(sequence: try json.required("sequence", \.count))
         // Absent from the files of the first release.
         if let rests = try json.optional("rests", \.objectValue) {
             for (source, rest) in rests.members {
                 cooldowns[source.stringValue ?? ""] = try KeptCooldown(json: rest)
             }
         }
+        if let price = try CachedPrice(json: json) { prices.append(price) }
+        if let currencies = try json.optional("currencies", \.objectValue) {
+            for (_, value) in currencies.members {
+                if let price = try CachedPrice(json: value) { prices.append(price) }
+            }
+        }
+    }
+}
+
+extension CachedPrice {
+    fileprivate func write(to json: inout JSONObject) {
+        json["conversion"] = conversion.map { .object($0.json) }
+        json["learned"] = learned.map { .object($0.json) }
+        json["observedBoottime"] = observedBoottime.map { .integer($0) }
+        json["quote"] = .object(quote.json)
+        var venues = JSONObject()
+        for (market, position) in positions.sorted(by: { $0.key.venue < $1.key.venue }) {
+            venues[market.venue] = .object(position.json(of: market))
+        }
+        json["venues"] = .object(venues)
+    }
+
+    /// - Returns: `nil` if there is no quote.
+    fileprivate init?(json: JSONValue) throws {
         var positions: [Market: FeedPosition] = [:]
         for (source, position) in try json.required("venues", \.objectValue).members {
             // 0.1.0 wrote no pair: its sources with positions have this one.
-            let pair = try position.optional("market", \.stringValue) ?? "BTC/USD"
+            let pair = try position.optional("market", \.stringValue) ?? Currency.usd.pair
             positions[Market(source.stringValue ?? "", pair)] = try FeedPosition(json: position)
         }
         let observedBoottime = try json.optional("observedBoottime", \.milliseconds)
         let conversion = try json.optional("conversion", \.objectValue).map(Conversion.init(json:))
-        guard let quote = try json.optional("quote", \.objectValue) else { return }
-        price = CachedPrice(
+        guard let quote = try json.optional("quote", \.objectValue) else { return nil }
+        self.init(
             quote: try PriceQuote(json: quote), observedBoottime: observedBoottime, conversion: conversion,
             positions: positions, learned: try json.optional("learned", \.objectValue).map(LearnedMarkets.init(json:)))
     }
@@ -61,11 +87,12 @@ extension PriceQuote {
 
     fileprivate init(json: JSONValue) throws {
         let value = try json.required("value", \.decimal)
-        guard value >= ResponseCheck.lowest, value <= ResponseCheck.highest else {
+        let currency = try json.required("currency", \.stringValue)
+        guard Currency(rawValue: currency).map({ ResponseCheck.range(of: $0).contains(value) }) == true else {
             throw QuoteFile.Damage("the price is none that is taken")
         }
         self.init(
-            value: value, currency: try json.required("currency", \.stringValue),
+            value: value, currency: currency,
             timestamp: Timestamp(milliseconds: try json.required("timestamp", \.milliseconds)),
             source: try json.required("source", \.stringValue), market: try json.required("market", \.stringValue),
             via: try json.optional("via", \.stringValue))
@@ -82,7 +109,7 @@ extension Conversion {
 
     fileprivate init(json: JSONValue) throws {
         let (value, rate) = (try json.required("value", \.decimal), try json.required("rate", \.decimal))
-        guard value > 0, rate > 0, value <= ResponseCheck.highest else {
+        guard value > 0, rate > 0, value <= ResponseCheck.range(of: .usd).upperBound else {
             throw QuoteFile.Damage("the conversion is none")
         }
         self.init(

@@ -20,8 +20,8 @@ struct QuoteFile: Equatable {
 
     /// The number of saves, continued over restarts. Of two copies the higher one is newer, regardless of the wall clock.
     var sequence: Int64
-    /// `nil` if there has been no price yet.
-    var price: CachedPrice?
+    /// The last price of each currency that had one.
+    var prices: [CachedPrice]
     /// The cooldowns that a restart must not shorten, by the source's name.
     var cooldowns: [String: KeptCooldown] = [:]
 
@@ -56,9 +56,9 @@ struct QuoteFile: Equatable {
         }
     }
 
-    init(sequence: Int64, price: CachedPrice?, cooldowns: [String: KeptCooldown] = [:]) {
+    init(sequence: Int64, prices: [CachedPrice] = [], cooldowns: [String: KeptCooldown] = [:]) {
         self.sequence = sequence
-        self.price = price
+        self.prices = prices
         self.cooldowns = cooldowns
     }
 

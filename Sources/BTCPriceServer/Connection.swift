@@ -11,8 +11,8 @@ struct Connection {
     enum Request: Equatable {
         /// Handle the call outside the loop; ``Connection/answered(_:at:)`` takes the reply.
         case ask(PriceCall)
-        /// Add it to the watchers; ``Connection/watch(_:version:at:)`` takes the current state.
-        case watch
+        /// Add it to the watchers of these currencies; ``Connection/watch(_:version:at:)`` takes the current states.
+        case watch([String])
     }
 
     /// What the server waits for the client to do.
@@ -29,17 +29,17 @@ struct Connection {
         case calls
         /// A call is pending. Replies keep the order of the calls, so no other call is processed.
         case asking(replyWanted: Bool)
-        /// A watch never ends by itself, so later calls are never processed.
-        case watching
+        /// A watch of these currencies never ends by itself, so later calls are never processed.
+        case watching([String])
     }
 
     private var input: MessageBuffer
     private var mode = Mode.calls
-    private var queue: [[UInt8]] = []
+    /// What is to be written. A state that is pushed to a watcher has its currency.
+    private var queue: [(bytes: [UInt8], currency: String?)] = []
     private var headOffset = 0
     private var waiting = 0
     private var mostWaiting: Int
-    private var lastIsState = false
     private var inputHasEnded = false
     private var isBroken = false
     /// Whether received calls are unprocessed because too many replies are queued. Until they are processed, nothing more is read.
@@ -81,7 +81,7 @@ struct Connection {
 
     /// Calls `body` with the bytes to write next. Requires ``wantsOutput``.
     func withOutput<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-        queue[0].withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[headOffset...])) }
+        queue[0].bytes.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[headOffset...])) }
     }
 
     /// The epoll(7) events to register for.
@@ -126,12 +126,11 @@ struct Connection {
         since = boottime
         waiting -= count
         headOffset += count
-        guard let head = queue.first, headOffset == head.count else { return }
+        guard let head = queue.first, headOffset == head.bytes.count else { return }
         headOffset = 0
         if queue.count == 1 {
             // The next state comes a second later. Ten thousand watchers would hold ten thousand empty buffers.
             queue.removeAll(keepingCapacity: !isWatching)
-            lastIsState = false
         } else {
             queue.removeFirst()
         }
@@ -175,7 +174,7 @@ struct Connection {
                 let call = try Call(decoding: message)
                 guard case .success(let read)? = PriceCall.read(call) else { continue }
                 // Calls after a watch are never processed.
-                if read == .watchPrice { break }
+                if case .watchPrice = read { break }
                 if read.changesTheDaemon { orders.append(read) }
             }
         } catch {
@@ -192,31 +191,28 @@ struct Connection {
         if replyWanted { send(reply.encoded()) }
     }
 
-    /// Makes the connection a watcher and queues the current state.
-    mutating func watch(_ bytes: [UInt8], version: UInt64, at boottime: Int64) {
-        mode = .watching
+    /// Makes the connection a watcher and queues the current state of each currency.
+    mutating func watch(_ states: [(bytes: [UInt8], currency: String)], version: UInt64, at boottime: Int64) {
+        mode = .watching(states.map(\.currency))
         since = boottime
         // Nothing more is read, so drop the received input.
         input = MessageBuffer(limit: 0)
         seen = version
-        send(bytes)
-        lastIsState = true
+        for (bytes, currency) in states { send(bytes, currency) }
     }
 
-    /// Queues a new state for a watcher. It replaces a queued state that is not partly sent: the client gets the newest, not a
-    /// backlog.
-    mutating func publish(_ bytes: [UInt8], version: UInt64, at boottime: Int64) {
-        guard isWatching, version > seen else { return }
+    /// Queues a new state for a watcher of its currency. It replaces a queued one that is not partly sent: the client gets the newest,
+    /// not a backlog.
+    mutating func publish(_ bytes: [UInt8], _ currency: String, version: UInt64, at boottime: Int64) {
+        guard case .watching(let currencies) = mode, currencies.contains(currency), version > seen else { return }
         seen = version
         // If output is queued, the write timeout already runs.
         if queue.isEmpty { since = boottime }
-        let lastIsUntouched = queue.count > 1 || headOffset == 0
-        if lastIsState, lastIsUntouched, let last = queue.last {
-            waiting += bytes.count - last.count
-            queue[queue.count - 1] = bytes
+        if let index = queue.lastIndex(where: { $0.currency == currency }), index > 0 || headOffset == 0 {
+            waiting += bytes.count - queue[index].bytes.count
+            queue[index].bytes = bytes
         } else {
-            send(bytes)
-            lastIsState = true
+            send(bytes, currency)
         }
     }
 
@@ -237,10 +233,13 @@ struct Connection {
     ) -> Request? {
         switch read {
         case .failure(let refusal): answer(call, refusal.reply)
-        case .success(.watchPrice): return .watch
-        case .success(.getPrice(.localFirst)) where replies.holdsPrice:
+        case .success(let read) where read.unknown(among: replies.currencies) != nil:
+            let known = replies.currencies
+            answer(call, .unknownCurrency(read.unknown(among: known) ?? "", known: known))
+        case .success(.watchPrice(let currencies)): return .watch(currencies ?? Array(replies.currencies.prefix(1)))
+        case .success(.getPrice(.localFirst, let currency)) where replies.holdsPrice(currency):
             replies.counts.priceCalls += 1
-            if !call.oneway { send(replies.reply(continues: false, at: boottime)) }
+            if !call.oneway { send(replies.reply(currency, continues: false, at: boottime)) }
         case .success(let read):
             if case .getPrice = read { replies.counts.priceCalls += 1 }
             mode = .asking(replyWanted: !call.oneway)
@@ -253,9 +252,8 @@ struct Connection {
         if !call.oneway { send(reply.encoded()) }
     }
 
-    private mutating func send(_ bytes: [UInt8]) {
-        queue.append(bytes)
+    private mutating func send(_ bytes: [UInt8], _ currency: String? = nil) {
+        queue.append((bytes, currency))
         waiting += bytes.count
-        lastIsState = false
     }
 }

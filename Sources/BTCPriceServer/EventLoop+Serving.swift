@@ -61,13 +61,13 @@ extension EventLoop {
 
     private mutating func fulfil(_ request: Connection.Request, _ descriptor: Int32) {
         switch request {
-        case .watch:
+        case .watch(let currencies):
             environment.inbox.enterWatcher(&replies)
             watchers.enter(descriptor)
             environment.activity.watcherCame()
             priceIsWanted()
-            let state = replies.reply(continues: true, at: boottime)
-            table[descriptor]?.connection.watch(state, version: replies.version, at: boottime)
+            let states = currencies.map { (replies.reply($0, continues: true, at: boottime), $0) }
+            table[descriptor]?.connection.watch(states, version: replies.version, at: boottime)
         case .ask(let call): ask(call, descriptor)
         }
     }

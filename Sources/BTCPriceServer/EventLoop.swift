@@ -33,7 +33,7 @@ struct EventLoop: ~Copyable {
     var table = ConnectionTable()
     var watchers = Watchers()
     /// The state being sent to the watchers.
-    var fanOut: (bytes: [UInt8], version: UInt64)?
+    var fanOut: (bytes: [UInt8], currency: String, version: UInt64)?
     /// When accepting resumes, `CLOCK_BOOTTIME` in milliseconds.
     var acceptAgainAt: Int64?
     var mustStop = false
@@ -126,20 +126,20 @@ struct EventLoop: ~Copyable {
             // Finish the previous fan-out first: no watcher may miss a tick because of the slices.
             continueFanOut(atMost: .max)
             let bytes = ReplyCache.reply(state.aged(at: boottime), instance: environment.instance, continues: true)
-            fanOut = (bytes, version)
+            fanOut = (bytes, state.currency, version)
             watchers.beginFanOut()
         }
     }
 
     mutating func continueFanOut(atMost limit: Int) {
-        guard let (bytes, version) = fanOut else { return }
+        guard let (bytes, currency, version) = fanOut else { return }
         var left = limit
         while left > 0 {
             guard let descriptor = watchers.nextToServe() else {
                 fanOut = nil
                 return
             }
-            table[descriptor]?.connection.publish(bytes, version: version, at: boottime)
+            table[descriptor]?.connection.publish(bytes, currency, version: version, at: boottime)
             flush(descriptor)
             left -= 1
         }

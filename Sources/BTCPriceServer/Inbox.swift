@@ -19,7 +19,8 @@ final class Inbox: Sendable {
 
     private struct Contents {
         var delivery = Delivery()
-        var state = PriceState.empty
+        /// The newest state of each currency, in the order of the currencies.
+        var states: [(state: PriceState, version: UInt64)] = []
         var version: UInt64 = 0
         var watchers = 0
         var isSignalled = false
@@ -41,11 +42,25 @@ final class Inbox: Sendable {
         close(wakeDescriptor)
     }
 
+    /// Sets the currencies and their order. A state of another one adds it at the end.
+    func change(_ currencies: [String]) {
+        deliver { contents in
+            contents.states = currencies.compactMap { code in contents.states.first { $0.state.currency == code } }
+            contents.version += 1
+            version.store(contents.version, ordering: .releasing)
+            return false
+        }
+    }
+
     /// Publishes a state. Without watchers the loop is not woken: the next call finds the state.
     func publish(_ state: PriceState, toWatchers: Bool) {
         deliver { contents in
-            contents.state = state
             contents.version += 1
+            if let index = contents.states.firstIndex(where: { $0.state.currency == state.currency }) {
+                contents.states[index] = (state, contents.version)
+            } else {
+                contents.states.append((state, contents.version))
+            }
             version.store(contents.version, ordering: .releasing)
             guard toWatchers, contents.watchers > 0 else { return false }
             contents.delivery.fanOut.append((state, contents.version))
@@ -88,22 +103,20 @@ final class Inbox: Sendable {
 
     // MARK: The loop's side
 
-    /// Updates `replies` to the newest state.
+    /// Updates `replies` to the newest states.
     func refresh(_ replies: inout ReplyCache) {
         guard version.load(ordering: .acquiring) != replies.version else { return }
-        let newer = contents.withLock { contents in
-            contents.version == replies.version ? nil : (contents.state, contents.version)
-        }
-        if let (state, version) = newer { replies.show(state, version: version) }
+        let (states, version) = contents.withLock { ($0.states, $0.version) }
+        replies.show(states, version: version)
     }
 
     /// Counts one more watcher and updates `replies` under the same lock, so that no state is missed.
     func enterWatcher(_ replies: inout ReplyCache) {
-        let (state, version) = contents.withLock { contents in
+        let (states, version) = contents.withLock { contents in
             contents.watchers += 1
-            return (contents.state, contents.version)
+            return (contents.states, contents.version)
         }
-        if version != replies.version { replies.show(state, version: version) }
+        if version != replies.version { replies.show(states, version: version) }
     }
 
     func leaveWatcher() {

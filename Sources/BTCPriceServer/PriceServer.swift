@@ -67,8 +67,13 @@ package final class PriceServer: StateSubscriber {
     }
 
     /// Replies to calls with the state from now on, and sends it to the watchers if a tick has made it.
-    package func receive(_ state: PriceState, isTick: Bool, kept: KeptState?) {
+    package func receive(_ state: PriceState, isTick: Bool, isFirst: Bool, kept: KeptState?) {
         inbox.publish(state, toWatchers: isTick)
+    }
+
+    /// Sets the currencies and their order: the first one is meant if a client names none.
+    package func change(_ currencies: [Currency]) {
+        inbox.change(currencies.map(\.rawValue))
     }
 
     /// Applies new limits. Open connections stay open.

@@ -14,22 +14,29 @@ struct CallCounts: Equatable {
     var heldBack: Int64 = 0
 }
 
-/// What all connections share: the limits, the counts and the published state. Each form of its reply is encoded at most once.
+/// What all connections share: the limits, the counts and the published states. Each form of a reply is encoded at most once.
 struct ReplyCache {
+    /// The published state of a currency.
+    private struct Shown {
+        let state: PriceState
+        let version: UInt64
+        /// How long the encoded replies are valid, `CLOCK_BOOTTIME` in milliseconds.
+        var trueUntil: Int64
+        var single: [UInt8]?
+        var continued: [UInt8]?
+    }
+
     /// Replies to the calls of `org.varlink.service`.
     let service: ServiceInterface
     /// The limits in force.
     var limits: ServerLimits
     private let instance: String
-    private var state = PriceState.empty
-    /// How long the encoded replies are valid, `CLOCK_BOOTTIME` in milliseconds.
-    private var trueUntil = Int64.max
-    private var single: [UInt8]?
-    private var continued: [UInt8]?
+    /// In the order of the currencies.
+    private var shown: [Shown] = []
 
     var counts = CallCounts()
 
-    /// The version of the published state.
+    /// The version of the published states.
     private(set) var version: UInt64 = 0
 
     init(instance: String, service: ServiceInterface, limits: ServerLimits) {
@@ -38,36 +45,45 @@ struct ReplyCache {
         self.limits = limits
     }
 
-    /// Whether the published state has a price.
-    private(set) var holdsPrice = false
+    /// The currencies, the first of which is meant if a client names none.
+    var currencies: [String] { shown.map(\.state.currency) }
 
-    mutating func show(_ state: PriceState, version: UInt64) {
-        self.state = state
-        holdsPrice = state.quote != nil
-        self.version = version
-        encodedAnew(until: state.freshUntil ?? .max)
+    /// Whether the published state of a currency has a price.
+    /// - Parameter currency: `nil` for the first one.
+    func holdsPrice(_ currency: String?) -> Bool { place(of: currency).map { shown[$0].state.quote != nil } ?? false }
+
+    private func place(of currency: String?) -> Int? {
+        guard let currency else { return shown.indices.first }
+        return shown.firstIndex { $0.state.currency == currency }
     }
 
-    /// The reply to a call, NUL included.
+    /// - Parameter states: Those of all currencies, in their order.
+    mutating func show(_ states: [(state: PriceState, version: UInt64)], version: UInt64) {
+        self.version = version
+        shown = states.map { state, version in
+            shown.first { $0.version == version }
+                ?? Shown(state: state, version: version, trueUntil: state.freshUntil ?? .max)
+        }
+    }
+
+    /// The reply to a call, NUL included; empty if the currency is not kept.
     /// - Parameters:
+    ///   - currency: `nil` for the first one.
     ///   - continues: Whether more replies follow.
     ///   - boottime: The time of the reply, `CLOCK_BOOTTIME` in milliseconds. A fresh state may be stale by then.
-    mutating func reply(continues: Bool, at boottime: Int64) -> [UInt8] {
-        if boottime > trueUntil { encodedAnew(until: .max) }
-        if let bytes = continues ? continued : single { return bytes }
-        let bytes = Self.reply(state.aged(at: boottime), instance: instance, continues: continues)
-        if continues { continued = bytes } else { single = bytes }
+    mutating func reply(_ currency: String?, continues: Bool, at boottime: Int64) -> [UInt8] {
+        guard let place = place(of: currency) else { return [] }
+        if boottime > shown[place].trueUntil {
+            (shown[place].trueUntil, shown[place].single, shown[place].continued) = (.max, nil, nil)
+        }
+        if let bytes = continues ? shown[place].continued : shown[place].single { return bytes }
+        let bytes = Self.reply(shown[place].state.aged(at: boottime), instance: instance, continues: continues)
+        if continues { shown[place].continued = bytes } else { shown[place].single = bytes }
         return bytes
     }
 
     /// Encodes a state as a reply, NUL included.
     static func reply(_ state: PriceState, instance: String, continues: Bool) -> [UInt8] {
         Reply.state(StateMessage(instance: instance, state: state), continues: continues).encoded()
-    }
-
-    private mutating func encodedAnew(until boottime: Int64) {
-        trueUntil = boottime
-        single = nil
-        continued = nil
     }
 }

@@ -16,13 +16,20 @@ struct FaultRuleParser {
         let name = word()
         let venue = VenueName(rawValue: name)
         guard venue != nil || name == "*" else { throw Failure(reason: "unknown venue '\(name)'") }
+        var pair: Pair?
+        let next = rest.drop(while: \.isWhitespace).prefix { !$0.isWhitespace }
+        if next.contains("/") {
+            pair = Pair(rawValue: word())
+            guard pair != nil else { throw Failure(reason: "unknown pair '\(next)'") }
+        }
         let moment = try moment()
         let kind = word()
         let fault = try fault(kind)
         if fault.isOfConnections, case .requests = moment {
             throw Failure(reason: "'\(kind)' has no requests to count; use 'always' or 'time'")
         }
-        return FaultScript.Rule(venue: venue, moment: moment, fault: fault)
+        if fault.isOfConnections, pair != nil { throw Failure(reason: "'\(kind)' is of no pair") }
+        return FaultScript.Rule(venue: venue, pair: pair, moment: moment, fault: fault)
     }
 
     private mutating func word() -> String {

@@ -5,8 +5,9 @@
 ///     binance   time 10s-20s    refuse
 ///     coinbase  always          delay 900ms
 ///     *         request 7       dark
+///     kraken BTC/EUR request 3  status 500
 ///
-/// `when` is `always`, `request N`, `request N-M`, `request N-` (counted from 1 for each venue since the script was set) or
+/// Behind the venue there may be a pair: then only requests for it count. `when` is `always`, `request N`, `request N-M`, `request N-` (counted from 1 for each venue since the script was set) or
 /// `time A-B` (since the script was set; `ms` or `s`; an open end is allowed). The faults are those of ``Fault``.
 package struct FaultScript: Sendable, Equatable {
     /// An invalid script.
@@ -95,6 +96,8 @@ package struct FaultScript: Sendable, Equatable {
     struct Rule: Equatable {
         /// `nil` for all venues.
         let venue: VenueName?
+        /// `nil` for all pairs.
+        let pair: Pair?
         let moment: Moment
         let fault: Fault
     }
@@ -129,10 +132,17 @@ package struct FaultScript: Sendable, Equatable {
     /// - Parameters:
     ///   - venue: The requested venue.
     ///   - number: The number of the request, from 1.
+    ///   - pairs: The pairs that it is for.
+    ///   - numbers: The number of the request among those for each pair.
     ///   - milliseconds: The time since the script was set.
-    func fault(for venue: VenueName, request number: Int, at milliseconds: Int64) -> Fault? {
-        rule(for: venue, at: milliseconds) {
-            !$0.fault.isOfConnections && ($0.moment.requests?.contains(number) ?? true)
+    func fault(
+        for venue: VenueName, request number: Int, of pairs: [Pair] = [], _ numbers: [Pair: Int] = [:],
+        at milliseconds: Int64
+    ) -> Fault? {
+        rule(for: venue, at: milliseconds) { rule in
+            if let pair = rule.pair, !pairs.contains(pair) { return false }
+            let counted = rule.pair.flatMap { numbers[$0] } ?? number
+            return !rule.fault.isOfConnections && (rule.moment.requests?.contains(counted) ?? true)
         }
     }
 

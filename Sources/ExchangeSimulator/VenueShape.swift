@@ -17,6 +17,23 @@ struct VenueShape {
 
     let venue: VenueName
 
+    /// The pairs of bitcoin that a request is for; empty if the exchange does not know it.
+    func pairs(of request: Request) -> [Pair] {
+        let path = request.uri.prefix { $0 != "?" }
+        let query = request.uri.dropFirst(path.count + 1).split(separator: "&")
+        let known = Pair.known(to: venue)
+        switch venue {
+        case .binance:
+            return path != "/api/v3/ticker/price" ? [] : known.filter { query.contains("symbol=BTC\($0.quote)") }
+        case .cryptocompare: return path == "/data/generateAvg" ? known : []
+        case .coinbase: return known.filter { path == "/products/BTC-\($0.quote)/ticker" }
+        case .bitstamp: return known.filter { path == "/api/v2/ticker/btc\($0.quote.lowercased())/" }
+        case .kraken:
+            let names = query.first { $0.hasPrefix("pair=") }?.dropFirst(5).split(separator: ",") ?? []
+            return path != "/0/public/Ticker" ? [] : known.filter { names.contains($0.krakenName[...]) }
+        }
+    }
+
     /// The error response to a request that the real exchange refuses; `nil` if the exchange returns a price.
     func refusal(of request: Request) -> Answer? {
         let path = request.uri.prefix { $0 != "?" }
@@ -24,7 +41,7 @@ struct VenueShape {
         switch venue {
         case .binance:
             guard path == "/api/v3/ticker/price" else { return json(404, #"{"code":-1,"msg":"Not found"}"#) }
-            return query.contains("symbol=BTCUSDT") ? nil : json(400, #"{"code":-1121,"msg":"Invalid symbol."}"#)
+            return !pairs(of: request).isEmpty ? nil : json(400, #"{"code":-1121,"msg":"Invalid symbol."}"#)
         case .cryptocompare:
             guard path == "/data/generateAvg" else {
                 return json(404, #"{"Response":"Error","Message":"Path does not exist","Type":1}"#)
@@ -38,30 +55,32 @@ struct VenueShape {
             guard request.userAgent?.isEmpty == false else {
                 return json(400, #"{"message":"User-Agent header is required."}"#)
             }
-            return path == "/products/BTC-USD/ticker" ? nil : json(404, #"{"message":"NotFound"}"#)
+            return !pairs(of: request).isEmpty ? nil : json(404, #"{"message":"NotFound"}"#)
         case .bitstamp:
-            return path == "/api/v2/ticker/btcusd/"
+            return !pairs(of: request).isEmpty
                 ? nil : json(404, #"{"status":"error","reason":"Not found","code":"404"}"#)
         case .kraken:
             guard path == "/0/public/Ticker" else { return json(200, #"{"error":["EGeneral:Unknown method"]}"#) }
             let pairs = query.first { $0.hasPrefix("pair=") }?.dropFirst(5).split(separator: ",") ?? []
-            return !pairs.isEmpty && Set(pairs).isSubset(of: ["XBTUSD", "USDTUSD"])
+            return !pairs.isEmpty
+                && Set(pairs).isSubset(of: Pair.known(to: .kraken).map { $0.krakenName[...] } + ["USDTUSD"])
                 ? nil : json(200, #"{"error":["EQuery:Unknown asset pair"]}"#)
         }
     }
 
-    /// The response with a price.
+    /// The response with the prices of some pairs. Only Kraken has several in one.
     /// - Parameters:
-    ///   - price: The price as decimal text.
+    ///   - prices: The prices as decimal text; at least one.
     ///   - number: The number of the trade.
     ///   - clockAhead: How many seconds the venue's clock is ahead of this machine's.
     ///   - tetherRate: The price of one USDT in dollars, as decimal text.
-    func answer(price: String, number: Int, clockAhead: Int, tetherRate: String) -> Answer {
+    func answer(prices: [(pair: Pair, price: String)], number: Int, clockAhead: Int, tetherRate: String) -> Answer {
+        let (pair, price) = prices[0]
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
         now.tv_sec += clockAhead
         switch venue {
-        case .binance: return json(200, #"{"symbol":"BTCUSDT","price":"\#(price)"}"#)
+        case .binance: return json(200, #"{"symbol":"BTC\#(pair.quote)","price":"\#(price)"}"#)
         case .cryptocompare:
             return json(
                 200,
@@ -73,9 +92,12 @@ struct VenueShape {
                 #"{"timestamp":"\#(now.tv_sec)","open":"\#(price)","last":"\#(price)","volume":"1903.95560640","bid":"\#(price)","ask":"\#(price)","side":"0"}"#
             )
         case .kraken:
+            let tickers = prices.map { pair, price in
+                #""\#(pair.krakenKey)":{"a":["\#(price)","1","1.000"],"b":["\#(price)","1","1.000"],"c":["\#(price)","0.00001606"],"o":"\#(price)"}"#
+            }
             return json(
                 200,
-                #"{"error":[],"result":{"XXBTZUSD":{"a":["\#(price)","1","1.000"],"b":["\#(price)","1","1.000"],"c":["\#(price)","0.00001606"],"o":"\#(price)"},"USDTZUSD":{"a":["\#(tetherRate)","1","1.000"],"b":["\#(tetherRate)","1","1.000"],"c":["\#(tetherRate)","100.00000000"],"o":"1.00000000"}}}"#
+                #"{"error":[],"result":{\#(tickers.joined(separator: ",")),"USDTZUSD":{"a":["\#(tetherRate)","1","1.000"],"b":["\#(tetherRate)","1","1.000"],"c":["\#(tetherRate)","100.00000000"],"o":"1.00000000"}}}"#
             )
         case .coinbase:
             return json(

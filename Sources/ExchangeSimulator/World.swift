@@ -31,6 +31,8 @@ final class World: Sendable {
         var scriptSince: ContinuousClock.Instant
         /// The number of requests since the script was set.
         var numbers: [VenueName: Int] = [:]
+        /// The same by pair.
+        var pairNumbers: [VenueName: [Pair: Int]] = [:]
         var counters = Dictionary(uniqueKeysWithValues: VenueName.allCases.map { ($0, RequestCounter($0)) })
 
         /// The time since the script was set.
@@ -49,6 +51,7 @@ final class World: Sendable {
             state.script = script
             state.scriptSince = .now
             state.numbers = [:]
+            state.pairNumbers = [:]
         }
     }
 
@@ -74,8 +77,11 @@ final class World: Sendable {
             state.numbers[venue, default: 0] += 1
             state.counters[venue]?.count(at: begun.duration(to: .now).wholeMilliseconds)
             let shape = VenueShape(venue: venue)
-            let fault = state.script.fault(
-                for: venue, request: state.numbers[venue, default: 0], at: state.milliseconds)
+            let pairs = shape.pairs(of: request)
+            for pair in pairs { state.pairNumbers[venue, default: [:]][pair, default: 0] += 1 }
+            let counted = (state.numbers[venue, default: 0], state.pairNumbers[venue] ?? [:])
+            let now = state.milliseconds
+            let fault = state.script.fault(for: venue, request: counted.0, of: pairs, counted.1, at: now)
             switch fault {
             case .answer(let status, let retryAfter, let body):
                 var answer = VenueShape.Answer(status: status, body: VenueShape.filled(body))
@@ -99,12 +105,18 @@ final class World: Sendable {
             if let refusal = shape.refusal(of: request) { return .reply(refusal, .whole(delay: 0)) }
             var clock = 0
             if case .venueClock(let seconds)? = fault { clock = seconds }
-            var price = state.feed.next()
-            if case .price(let fixed, let factor) = fault { price = fixed ?? PriceFeed.price(price, times: factor) }
+            let dollars = state.feed.next()
+            let prices = pairs.map { pair -> (Pair, String) in
+                let price = pair.rate == 1 ? dollars : PriceFeed.price(dollars, times: pair.rate)
+                // A fault of another pair's price is not this one's.
+                let own = state.script.fault(for: venue, request: counted.0, of: [pair], counted.1, at: now)
+                guard case .price(let fixed, let factor) = own else { return (pair, price) }
+                return (pair, fixed ?? PriceFeed.price(price, times: factor))
+            }
             var tetherRate = "1.00010000"
             if case .tether(let rate)? = fault { tetherRate = rate }
             var answer = shape.answer(
-                price: price, number: state.counters[venue]?.total ?? 0, clockAhead: clock, tetherRate: tetherRate)
+                prices: prices, number: state.counters[venue]?.total ?? 0, clockAhead: clock, tetherRate: tetherRate)
             switch fault {
             case .stallBody: return .reply(answer, .stalled)
             case .halfBody: return .reply(answer, .halved)

@@ -102,10 +102,10 @@ import Testing
                     WaitOptions(
                         timeout: .seconds(3),
                         condition: PriceCondition(below: Price("60000.5") ?? 0, change: .dollars(500)))))
-        #expect(whole(["convert"]) == .convert(ConvertOptions(amounts: [Amount(1, .usd)])))
+        #expect(whole(["convert"]) == .convert(ConvertOptions(amounts: [Amount(1, .money(.usd))])))
         #expect(
             whole(["convert", "7sat", "$3", "--raw"])
-                == .convert(ConvertOptions(amounts: [Amount(7, .sat), Amount(3, .usd)], form: .raw)))
+                == .convert(ConvertOptions(amounts: [Amount(7, .sat), Amount(3, .money(.usd))], form: .raw)))
         #expect(
             whole(["status", "--utc"])
                 == .report(ReportOptions(question: .status, timestamps: ReaderTimestampFormatter(isUTC: true))))
@@ -119,7 +119,7 @@ import Testing
         "wait --above -3", "wait --above 0", "wait --above 70,00", "wait --above 3btc", "wait --timeout 5x",
         "wait --confirmed --unconfirmed", "wait --change 2%%", "wait --change %",
         "wait --bar waybar",
-        "convert 5", "convert 1eur", "convert -- -1btc", "convert 1btc --json --raw", "dance",
+        "convert 5", "convert 1sek", "convert -- -1btc", "convert 1btc --json --raw", "dance",
     ])
     func `what is no command line is refused`(line: String) {
         #expect(whole(line.split(separator: " ").map(String.init)) == nil)

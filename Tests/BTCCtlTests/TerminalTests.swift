@@ -98,7 +98,7 @@ import Testing
                 "Aug 25, 14:30 - $68,001.00", "binance BTC/USDT, 2 s old",
                 "Failed to update value. Displaying last updated value from Aug 25, 14:30", "▁█ ",
             ])
-        #expect(shown([.empty], width: 80) == ["-", "Failed to update value."])
+        #expect(shown([.empty()], width: 80) == ["-", "Failed to update value."])
         #expect(shown([state("68000", .fresh, .unconfirmed)], width: 80)[1] == "binance BTC/USDT, 2 s old, unconfirmed")
     }
 

@@ -68,13 +68,13 @@ import Varlink
         try hold(Self.status, "Status", \.json, StatusMessage.init(json:))
         try hold(Self.source, "Source", \.json, SourceReport.init(json:))
         // With nothing in it that may be absent.
-        try hold(StateMessage(instance: "x", state: .empty), "State", \.json, StateMessage.init(json:))
+        try hold(StateMessage(instance: "x", state: .empty()), "State", \.json, StateMessage.init(json:))
         let bare = SourceReport(name: "a", order: 1, market: "m", address: "u", use: .untried)
         try hold(bare, "Source", \.json, SourceReport.init(json:))
         var status = Self.status
         status.store.synced = nil
         status.store.failure = nil
-        status.price.state = .empty
+        status.price.state = .empty()
         try hold(status, "Status", \.json, StatusMessage.init(json:))
     }
 
@@ -125,7 +125,9 @@ import Varlink
             #expect(throws: Never.self, "\(method)") { try PriceCall.read(call)?.get() }
         }
         let calls: [PriceCall] = [
-            .getPrice(.noCache), .watchPrice, .getStatus, .listSources, .pause, .resume, .retry("kraken"),
+            .getPrice(.noCache, "EUR"), .watchPrice(["USD", "EUR"]), .listCurrencies, .getStatus, .listSources("EUR"),
+            .pause,
+            .resume, .retry("kraken"),
         ]
         for call in calls {
             let name = call.call.name

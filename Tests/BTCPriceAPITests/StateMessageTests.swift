@@ -18,11 +18,11 @@ import Varlink
     @Test func `a state is sent as the interface has it`() {
         #expect(
             JSON.object(full.json).text
-                == #"{"instance":"0123456789abcdef","tick":17,"freshness":"fresh","quote":{"value":"75500.99","currency":"USD","timestamp":1724596200123,"source":"binance","market":"BTC/USDT","via":null},"observedBoottime":5000000,"confirmation":"single","failure":null,"warning":null,"consensus":null,"conversion":null,"uncertainty":null}"#
+                == #"{"instance":"0123456789abcdef","tick":17,"freshness":"fresh","quote":{"value":"75500.99","currency":"USD","timestamp":1724596200123,"source":"binance","market":"BTC/USDT","via":null},"observedBoottime":5000000,"confirmation":"single","failure":null,"warning":null,"consensus":null,"conversion":null,"uncertainty":null,"currency":"USD"}"#
         )
         #expect(
-            JSON.object(StateMessage(instance: "x", state: .empty).json).text
-                == #"{"instance":"x","tick":0,"freshness":"none","quote":null,"observedBoottime":null,"confirmation":null,"failure":null,"warning":null,"consensus":null,"conversion":null,"uncertainty":null}"#
+            JSON.object(StateMessage(instance: "x", state: .empty()).json).text
+                == #"{"instance":"x","tick":0,"freshness":"none","quote":null,"observedBoottime":null,"confirmation":null,"failure":null,"warning":null,"consensus":null,"conversion":null,"uncertainty":null,"currency":"USD"}"#
         )
     }
 
@@ -83,13 +83,14 @@ import Varlink
                 return "\(refusal.reply.error ?? "") \(parameter)"
             }
         }
-        #expect(read("GetPrice") == "getPrice(BTCPriceCore.CachePolicy.localFirst)")
-        #expect(read("GetPrice", ["cachePolicy": .null]) == "getPrice(BTCPriceCore.CachePolicy.localFirst)")
-        #expect(read("GetPrice", ["cachePolicy": .string("noCache")]) == "getPrice(BTCPriceCore.CachePolicy.noCache)")
+        #expect(read("GetPrice") == "getPrice(BTCPriceCore.CachePolicy.localFirst, nil)")
+        #expect(read("GetPrice", ["cachePolicy": .null]) == "getPrice(BTCPriceCore.CachePolicy.localFirst, nil)")
+        #expect(
+            read("GetPrice", ["cachePolicy": .string("noCache")]) == "getPrice(BTCPriceCore.CachePolicy.noCache, nil)")
         #expect(read("GetPrice", ["cachePolicy": .string("x")]) == "org.varlink.service.InvalidParameter cachePolicy")
         #expect(read("GetPrice", ["cachePolicy": .integer(1)]) == "org.varlink.service.InvalidParameter cachePolicy")
         #expect(read("GetPrice", ["other": .null]) == "org.varlink.service.InvalidParameter other")
-        #expect(read("WatchPrice", more: true) == "watchPrice")
+        #expect(read("WatchPrice", more: true) == "watchPrice(nil)")
         #expect(read("WatchPrice") == "org.varlink.service.ExpectedMore ")
         #expect(read("WatchPrice", ["x": .null], more: true) == "org.varlink.service.InvalidParameter x")
         #expect(read("SetPrice") == "none")
@@ -99,7 +100,7 @@ import Varlink
     }
 
     @Test(arguments: CachePolicy.allCases) func `a call is read as it was made`(policy: CachePolicy) throws {
-        for made in [PriceCall.getPrice(policy), .watchPrice] {
+        for made in [PriceCall.getPrice(policy), .watchPrice()] {
             let call = try Call(decoding: made.call.encoded().dropLast())
             #expect(try PriceCall.read(call)?.get() == made)
         }

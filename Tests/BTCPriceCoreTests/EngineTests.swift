@@ -159,7 +159,7 @@ import Testing
         _ = await task.result
         #expect(world.fallback.asks == 0)
         #expect(world.events.all.isEmpty)
-        #expect(await world.engine.state == .empty)
+        #expect(await world.engine.state == .empty())
     }
 
     @Test func `after a fetch was given up, the next one asks anew`() async throws {

@@ -112,14 +112,14 @@ import Testing
             self.told = told
             activity = ClientActivity(at: world.now().boottime)
             control = TickControl(
-                ticker: world.ticker, activity: activity, idleAfter: idleAfter, now: world.now,
+                tickers: world.tickers, activity: activity, idleAfter: idleAfter, now: world.now,
                 report: { state in told.states.withLock { $0.append(state) } })
         }
 
         var changes: [Ticking] { told.states.withLock { $0 } }
 
         func firstTick() async {
-            await world.ticker.start()
+            await world.tickers.start()
             await nextTick("68901.23")
             await world.clock.timer(at: .seconds(1))
         }
@@ -143,7 +143,7 @@ import Testing
         await setup.control.resume()
         await setup.nextTick("68950")
         #expect(setup.changes == [.paused, .running])
-        await setup.world.ticker.stop()
+        await setup.world.tickers.stop()
     }
 
     @Test func `where nobody wants a price the ticks stand still, and the first client resumes them at once`() async {
@@ -164,7 +164,7 @@ import Testing
         await setup.nextTick("68950")
         #expect(!setup.activity.called(at: setup.world.now().boottime))
         #expect(setup.changes == [.idle, .running])
-        await setup.world.ticker.stop()
+        await setup.world.tickers.stop()
     }
 
     @Test func `a watcher keeps the ticks going, and counts from when it leaves`() {
@@ -191,17 +191,17 @@ import Testing
             async let resume: Void = setup.control.resume()
             _ = await (pause, resume)
             let ticking = await setup.control.ticking
-            #expect(await setup.world.ticker.isPaused == (ticking == .paused))
+            #expect(await setup.world.tickers.isPaused == (ticking == .paused))
         }
         await setup.control.resume()
-        #expect(await !setup.world.ticker.isPaused)
-        await setup.world.ticker.stop()
+        #expect(await !setup.world.tickers.isPaused)
+        await setup.world.tickers.stop()
     }
 
     @Test func `the record counts the ticks, and dates the change of freshness`() async {
         let setup = Setup()
         await setup.firstTick()
-        var record = await setup.world.engine.record
+        var record = await setup.world.engine.firstRecord
         #expect(record.state.tick == 1 && record.failed == 0 && record.since == setup.world.now().wall)
         await setup.world.clock.run(to: .seconds(1))
         await setup.world.primary.isAsked()
@@ -209,18 +209,18 @@ import Testing
         await setup.world.fallback.isAsked()
         setup.world.fallback.fail(.unavailable("HTTP 500"))
         _ = await setup.world.nextTick()
-        record = await setup.world.engine.record
+        record = await setup.world.engine.firstRecord
         #expect(record.state.freshness == .stale && record.failed == 1)
         #expect(record.since.milliseconds == World.start.wall.milliseconds + 1000)
-        await setup.world.ticker.stop()
+        await setup.world.tickers.stop()
     }
 
     @Test func `a price that nobody has renewed became stale when its time was over`() async {
         let setup = Setup()
         await setup.firstTick()
-        await setup.world.ticker.stop()
+        await setup.world.tickers.stop()
         setup.world.clock.advance(to: .seconds(10))
-        let record = await setup.world.engine.record
+        let record = await setup.world.engine.firstRecord
         #expect(record.state.freshness == .stale)
         #expect(record.since.milliseconds == World.start.wall.milliseconds + 2000)
     }
@@ -230,20 +230,20 @@ import Testing
 @Suite struct ChangeTests {
     @Test func `a new interval holds from the tick after the one under way, and none is lost`() async {
         let world = World()
-        await world.ticker.start()
+        await world.tickers.start()
         await world.primary.isAsked()
-        await world.ticker.change(interval: .seconds(5))
+        await world.tickers.change([.init(.usd, .seconds(5))])
         world.primary.answer("68901.23")
         #expect(await world.nextTick().freshness == .fresh, "the tick under way goes on")
         await world.clock.timer(at: .seconds(5))
         // From a wait a shorter one begins at once.
         world.clock.advance(to: .seconds(2))
-        await world.ticker.change(interval: .seconds(1))
+        await world.tickers.change([.init(.usd, .seconds(1))])
         await world.primary.isAsked()
         world.primary.answer("68902")
         #expect(await world.nextTick().tick == 2)
         await world.clock.timer(at: .seconds(3))
-        await world.ticker.stop()
+        await world.tickers.stop()
     }
 
     @Test func `other sources are asked from the next fetch on, and the same ones keep their health`() async {
@@ -282,6 +282,6 @@ import Testing
         await setup.control.wake()
         await setup.nextTick("68950")
         #expect(await setup.control.ticking == .running)
-        await setup.world.ticker.stop()
+        await setup.world.tickers.stop()
     }
 }

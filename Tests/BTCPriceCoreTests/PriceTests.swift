@@ -104,10 +104,11 @@ import Testing
     func `a price is taken up to its bounds, to the last digit`(text: String, isTaken: Bool) throws {
         let loaded = LoadedPrice(.coinbase, try #require(Price(text)))
         if isTaken {
-            try ResponseCheck.check(loaded, after: nil, at: Timestamp(milliseconds: 0), oldest: .seconds(60))
+            try ResponseCheck.check(loaded, in: .usd, after: nil, at: Timestamp(milliseconds: 0), oldest: .seconds(60))
         } else {
             #expect(throws: PriceLoadingError.self) {
-                try ResponseCheck.check(loaded, after: nil, at: Timestamp(milliseconds: 0), oldest: .seconds(60))
+                try ResponseCheck.check(
+                    loaded, in: .usd, after: nil, at: Timestamp(milliseconds: 0), oldest: .seconds(60))
             }
         }
     }

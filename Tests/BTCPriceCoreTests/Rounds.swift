@@ -15,6 +15,8 @@ final class Rounds {
     var paces: [Market: Duration] = [:]
     /// Peers: when each pushed its price, and where it has it from.
     var pushes: [Market: (at: Double, origin: PriceOrigin)] = [:]
+    /// The price in another currency.
+    var other: OtherCurrency?
     /// The markets that were requested in the last round, in their order.
     private(set) var requested: [Market] = []
     /// What each of those requests was for.
@@ -52,7 +54,7 @@ final class Rounds {
         (requested, purposes) = ([], [])
         let now = Self.time(seconds)
         var round = tracker.round(
-            at: now.boottime, markets: markets, statingPeg: peg == nil ? [] : [.kraken])
+            at: now.boottime, markets: markets, statingPeg: peg == nil ? [] : [.kraken], beside: other)
         round.isTick = true
         while true {
             switch tracker.select(round) {
@@ -91,7 +93,8 @@ final class Rounds {
         guard let value = prices[market] else { return .unavailable("HTTP 503") }
         var loaded = [LoadedPrice(market, price(value), position: positions[market] ?? FeedPosition())]
         if let push = pushes[market] {
-            loaded[0].push = .init(.peer, observed: Self.time(push.at), interval: .seconds(1), origin: push.origin)
+            loaded[0].observed = Self.time(push.at)
+            loaded[0].push = .init(.peer, interval: .seconds(1), origin: push.origin)
         }
         if market == .kraken, let peg { loaded.append(LoadedPrice(Market("kraken", Market.pegPair), price(peg))) }
         do throws(PriceLoadingError) {

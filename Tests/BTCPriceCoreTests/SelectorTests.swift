@@ -79,11 +79,20 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
                 rounds.positions[.coinbase] = FeedPosition(time: made)
             }, expected: "withheld binance"),
         SelectorCase(
+            testDescription: "a jump that no other market can say anything of is shown if another currency's price has jumped, too",
+            rule: .parallel, prices: [.binance: "66000"], at: 2,
+            before: { rounds in
+                rounds.prices = [.binance: "68900"]
+                rounds.other = OtherCurrency(currency: .eur, log: price("59000").logarithm, at: Rounds.time(1).boottime)
+                _ = rounds.tick(at: 1)
+                rounds.other = OtherCurrency(currency: .eur, log: price("56500").logarithm, at: Rounds.time(2).boottime)
+            }, expected: "66000 binance single"),
+        SelectorCase(
             testDescription: "the very first price is shown as unconfirmed", prices: [.coinbase: "22000"],
-            book: ObservationBook(currency: "USD"), expected: "22000 coinbase unconfirmed"),
+            book: ObservationBook(currency: .usd), expected: "22000 coinbase unconfirmed"),
         SelectorCase(
             testDescription: "the very first price is held back by a contradiction",
-            prices: [.coinbase: "22000", .bitstamp: "24000"], book: ObservationBook(currency: "USD"),
+            prices: [.coinbase: "22000", .bitstamp: "24000"], book: ObservationBook(currency: .usd),
             expected: "rejected coinbase"),
         SelectorCase(
             testDescription: "after a gap the one of two that is nearer to the last price is shown",
@@ -95,7 +104,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         SelectorCase(
             testDescription: "a USDT that has left its peg is no contradiction once Kraken has stated it",
             prices: [.binance: "25000", .coinbase: "22000", .kraken: "22010"], peg: "0.88",
-            book: ObservationBook(currency: "USD"), expected: "25000 binance confirmed"),
+            book: ObservationBook(currency: .usd), expected: "25000 binance confirmed"),
         SelectorCase(
             testDescription: "off its peg a price in USDT is converted", rule: .peg,
             rules: SelectionRules(peg: .convert),
@@ -109,7 +118,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         SelectorCase(
             testDescription: "a price in USDT that can't be converted gives way to one in dollars",
             rules: SelectionRules(peg: .convert), prices: [.binance: "90000", .coinbase: "68900"],
-            book: ObservationBook(currency: "USD"), expected: "rejected binance"),
+            book: ObservationBook(currency: .usd), expected: "rejected binance"),
         SelectorCase(
             testDescription: "a median leaves out what is far from it", rule: .outlier,
             rules: SelectionRules(mode: .median, quorum: 2),
@@ -133,7 +142,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
             testDescription: "a median of three begins although one of them is in USDT and nothing is known yet",
             rules: SelectionRules(mode: .median, quorum: 3),
             prices: [.binance: "68950", .coinbase: "68900", .kraken: "68910"],
-            book: ObservationBook(currency: "USD"), expected: "68910 median confirmed"),
+            book: ObservationBook(currency: .usd), expected: "68910 median confirmed"),
         SelectorCase(
             testDescription: "with a quorum of one, the one in the middle is shown and no outlier",
             rules: SelectionRules(mode: .median, quorum: 1),
@@ -296,18 +305,18 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
     func
         `after a restart a dollar market contradicts a USDT price that can't be, and stands for one of which nothing is known`()
     {
-        let halved = Rounds([.binance, .coinbase], book: ObservationBook(currency: "USD"))
+        let halved = Rounds([.binance, .coinbase], book: ObservationBook(currency: .usd))
         _ = halved.tracker.restored(cached("60000", age: .seconds(5)), at: World.start)
         halved.prices = [.binance: "30000", .coinbase: "60010"]
         #expect(halved.tick(at: 5)?.text == "60010 coinbase unconfirmed")
-        let other = Rounds([.binance, .coinbase], book: ObservationBook(currency: "USD"))
+        let other = Rounds([.binance, .coinbase], book: ObservationBook(currency: .usd))
         _ = other.tracker.restored(cached("60000", age: .seconds(5)), at: World.start)
         other.prices = [.binance: "60400", .coinbase: "60410"]
         #expect(other.tick(at: 5)?.text == "60400 binance confirmed")
     }
 
     @Test func `a price that no market has confirmed is held against the first other one that is seen`() throws {
-        let rounds = Rounds(book: ObservationBook(currency: "USD"))
+        let rounds = Rounds(book: ObservationBook(currency: .usd))
         rounds.prices = [.binance: "100000.1"]
         #expect(rounds.tick(at: 0)?.text == "100000.1 binance unconfirmed")
         rounds.prices[.coinbase] = "22000"
@@ -321,7 +330,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
     }
 
     @Test func `a market that drifts away from two others strays`() {
-        let rounds = Rounds([.coinbase, .bitstamp, .kraken], book: ObservationBook(currency: "USD"))
+        let rounds = Rounds([.coinbase, .bitstamp, .kraken], book: ObservationBook(currency: .usd))
         rounds.prices = [.coinbase: "60000", .bitstamp: "60010", .kraken: "59990"]
         _ = rounds.tick(at: 0)
         rounds.observe(.bitstamp, at: 0)

@@ -80,21 +80,21 @@ import Testing
         let bases = try #require(kept.learned?.bases)
         #expect(bases.map(\.market) == [.binance, .coinbase])
         #expect(bases[0].age == 5000)
-        var restarted = PriceTracker(interval: .seconds(1), book: ObservationBook(currency: "USD"))
+        var restarted = PriceTracker(interval: .seconds(1), book: ObservationBook(currency: .usd))
         let shown = restarted.restored(kept, at: time(6000)).publish
         #expect(restarted.book.positions == [.coinbase: position])
         #expect(restarted.book.bases[.binance]?.at == World.start.boottime)
         #expect(shown?.freshness == .stale)
         #expect(shown?.quote == kept.quote)
         // A day later it says nothing of the markets any more.
-        var late = PriceTracker(interval: .seconds(1), book: ObservationBook(currency: "USD"))
+        var late = PriceTracker(interval: .seconds(1), book: ObservationBook(currency: .usd))
         _ = late.restored(kept, at: time(86_500_000))
         #expect(late.book.bases[.binance] == nil)
     }
 
     @Test func `a converted price is compared, after a restart, as the market gave it`() throws {
         let rules = SelectionRules(peg: .convert)
-        var tracker = PriceTracker(interval: .seconds(1), rules: rules, book: ObservationBook(currency: "USD"))
+        var tracker = PriceTracker(interval: .seconds(1), rules: rules, book: ObservationBook(currency: .usd))
         let conversion = Conversion(
             value: price("68900"), rate: price("0.95"), sources: ["coinbase"],
             measuredBoottime: World.start.boottime)
@@ -103,7 +103,7 @@ import Testing
         #expect(tracker.restored(kept, at: World.start).publish?.conversion == conversion)
         #expect(tracker.book.reference?.log == price("68900").logarithm)
         // Of one of another boot only the wall clock knows the age, which may be wrong: it is never of this moment.
-        var rebooted = PriceTracker(interval: .seconds(1), book: ObservationBook(currency: "USD"))
+        var rebooted = PriceTracker(interval: .seconds(1), book: ObservationBook(currency: .usd))
         _ = rebooted.restored(cached("65455", age: .seconds(-3600)), at: World.start)
         #expect(rebooted.book.reference?.at == World.start.boottime - 60_000)
     }
@@ -122,7 +122,7 @@ import Testing
         let past = ObservationTime(
             wall: Timestamp(milliseconds: World.start.wall.milliseconds - 86_400_000), boottime: 0)
         #expect(restored?.age(at: past)?.age == .zero)
-        #expect(PriceState.empty.age(at: now) == nil)
+        #expect(PriceState.empty().age(at: now) == nil)
     }
 }
 
@@ -131,7 +131,7 @@ import Testing
     func `what can't be a price is refused`(value: String) {
         #expect(throws: PriceLoadingError.self) {
             try ResponseCheck.check(
-                LoadedPrice(.coinbase, price(value)), after: nil, at: World.start.wall, oldest: .seconds(60))
+                LoadedPrice(.coinbase, price(value)), in: .usd, after: nil, at: World.start.wall, oldest: .seconds(60))
         }
     }
 
@@ -139,7 +139,7 @@ import Testing
     func `real prices pass`(value: String) {
         #expect(throws: Never.self) {
             try ResponseCheck.check(
-                LoadedPrice(.coinbase, price(value)), after: nil, at: World.start.wall, oldest: .seconds(60))
+                LoadedPrice(.coinbase, price(value)), in: .usd, after: nil, at: World.start.wall, oldest: .seconds(60))
         }
     }
 
@@ -148,7 +148,8 @@ import Testing
         func judge(_ mark: FeedPosition) -> PriceLoadingError? {
             do {
                 try ResponseCheck.check(
-                    LoadedPrice(.coinbase, 68901, position: mark), after: last, at: Timestamp(milliseconds: 2000),
+                    LoadedPrice(.coinbase, 68901, position: mark), in: .usd, after: last,
+                    at: Timestamp(milliseconds: 2000),
                     oldest: .seconds(60))
                 return nil
             } catch {
@@ -170,7 +171,7 @@ import Testing
             let mark = FeedPosition(time: Timestamp(milliseconds: now.milliseconds - seconds * 1000))
             do throws(PriceLoadingError) {
                 try ResponseCheck.check(
-                    LoadedPrice(.coinbase, 68901, position: mark), after: nil, at: now, oldest: oldest)
+                    LoadedPrice(.coinbase, 68901, position: mark), in: .usd, after: nil, at: now, oldest: oldest)
                 return nil
             } catch {
                 return error

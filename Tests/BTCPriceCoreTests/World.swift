@@ -14,6 +14,8 @@ final class World: Sendable {
     let store: MemoryStore
     let engine: PriceEngine<TestClock>
     let ticker: OneSecondTicker<TestClock>
+    /// The same ticks as the daemon has them; used instead of ``ticker``.
+    let tickers: Tickers<TestClock>
     let getPrice: GetPrice<TestClock>
     let events: EventLog
     let now: TimeSource
@@ -54,14 +56,13 @@ final class World: Sendable {
             if state.freshness == .fresh, store.price?.quote != state.quote { shownUnsaved.add() }
             published.yield((state, toWatchers))
         }
+        let fetch = FetchWithFallback(
+            candidates: candidates, interval: interval, now: now, jitter: { 0.5 }, clock: clock)
         engine = PriceEngine(
-            fetch: FetchWithFallback(
-                candidates: candidates, interval: interval, now: now, jitter: { 0.5 }, clock: clock),
-            clock: clock, budget: .seconds(1),
-            tracker: PriceTracker(
-                interval: interval, rules: rules, book: isNew ? ObservationBook(currency: "USD") : .ofToday),
-            now: now, subscribers: [persist, watcher], report: { events.add($0) })
+            [CurrencyPlan(.usd, fetch: fetch, interval: interval, rules: rules, book: isNew ? nil : .ofToday)],
+            clock: clock, budget: .seconds(1), now: now, subscribers: [persist, watcher], report: { events.add($0) })
         ticker = OneSecondTicker(interval: interval, clock: clock, target: engine)
+        tickers = Tickers([.init(.usd, interval)], clock: clock, target: engine)
         getPrice = GetPrice(engine: engine, now: now)
     }
 
@@ -73,13 +74,13 @@ final class World: Sendable {
     /// The next state that watchers get.
     func nextTick() async -> PriceState {
         for await (state, toWatchers) in states where toWatchers { return state }
-        return .empty
+        return .empty()
     }
 
     /// The next state that is shown at all.
     func nextState() async -> PriceState {
         for await (state, _) in states { return state }
-        return .empty
+        return .empty()
     }
 }
 
@@ -87,7 +88,7 @@ final class World: Sendable {
 private struct Watcher: StateSubscriber {
     let watch: @Sendable (PriceState, Bool) -> Void
 
-    func receive(_ state: PriceState, isTick: Bool, kept: KeptState?) { watch(state, isTick) }
+    func receive(_ state: PriceState, isTick: Bool, isFirst: Bool, kept: KeptState?) { watch(state, isTick) }
 }
 
 extension Market {
@@ -100,7 +101,7 @@ extension Market {
 extension ObservationBook {
     /// Both sources were at 68,900 a moment ago.
     static var ofToday: ObservationBook {
-        var book = ObservationBook(currency: "USD")
+        var book = ObservationBook(currency: .usd)
         let log = price("68900").logarithm
         for market in [Market.binance, .coinbase] {
             book.bases.set(BasisTable.Basis(log: 0, at: World.start.boottime), of: market)

@@ -76,7 +76,7 @@ import Testing
             Layers(commandLine: DaemonCommandLine([]), environment: [:], file: (set, "c.toml")), environment: [:],
             uid: 0)
         #expect(same.entries.allSatisfy { $0.origin != .standard })
-        #expect(same.interval == settings.interval && same.sources.map(\.url) == settings.sources.map(\.url))
+        #expect(same.first.interval == .seconds(10) && same.sources.map(\.url) == settings.sources.map(\.url))
     }
 
     @Test(arguments: Completions.Shell.allCases) func `completions have every flag there is`(shell: Completions.Shell) {

@@ -35,7 +35,7 @@ import Testing
                 "binance", "cryptocompare", "coinbase", "bitstamp", "kraken",
             ])
         #expect(settings.sources.allSatisfy { $0.timeout == .milliseconds(800) && $0.hedge == .milliseconds(400) })
-        #expect(settings.interval == .seconds(1))
+        #expect(settings.first.interval == .seconds(1))
         #expect(settings.budget == .seconds(1))
         #expect(settings.directories.state == "/var/lib/btc-priced")
         #expect(settings.socketPath == "/run/btc-priced/io.btcpriced.Price")
@@ -47,7 +47,7 @@ import Testing
         let file = "[tick]\ninterval-ms = 2000\nbudget-ms = 300\n[source.binance]\ntimeout-ms = 700\n"
         let environment = ["BTC_PRICED_TICK_INTERVAL_MS": "3000", "BTC_PRICED_SOURCE_BINANCE_TIMEOUT_MS": "600"]
         let settings = try read(["--tick-interval-ms", "4000"], environment: environment, file: file)
-        #expect(settings.interval == .seconds(4))
+        #expect(settings.first.interval == .seconds(4))
         #expect(settings.sources[0].timeout == .milliseconds(600))
         #expect(settings.budget == .milliseconds(300))
         #expect(settings.sources[1].timeout == .milliseconds(800))

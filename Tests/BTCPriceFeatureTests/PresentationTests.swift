@@ -28,11 +28,11 @@ import Testing
         ("-1234.5", "-$1,234.50"),
     ])
     func `prices are shown with cents, rounded half to even`(value: String, expected: String) {
-        #expect(DollarFormatter().string(from: Price(value) ?? 0, currency: "USD") == expected)
+        #expect(MoneyFormatter().string(from: Price(value) ?? 0, currency: "USD") == expected)
     }
 
     @Test func `another currency is named`() {
-        #expect(DollarFormatter().string(from: 61234, currency: "EUR") == "EUR 61,234.00")
+        #expect(MoneyFormatter().string(from: 61234, currency: "EUR") == "€61,234.00")
     }
 
     @Test(arguments: [

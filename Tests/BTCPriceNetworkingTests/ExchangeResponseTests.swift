@@ -32,15 +32,15 @@ struct Case: Sendable, CustomTestStringConvertible {
         do throws(PriceLoadingError) {
             let prices =
                 switch exchange {
-                case "binance": try BinancePriceLoader.read(answer)
-                case "cryptocompare": try CryptoComparePriceLoader.read(answer)
-                case "coinbase": try CoinbasePriceLoader.read(answer)
-                case "bitstamp": try BitstampPriceLoader.read(answer)
-                case "kraken": try KrakenPriceLoader.read(answer)
+                case "binance": try BinancePriceLoader.read(answer, .binance)
+                case "cryptocompare": try CryptoComparePriceLoader.read(answer, .cryptocompare)
+                case "coinbase": try CoinbasePriceLoader.read(answer, .coinbase)
+                case "bitstamp": try BitstampPriceLoader.read(answer, .bitstamp)
+                case "kraken": try KrakenPriceLoader.read(answer, Market.kraken)
                 default: fatalError("no such exchange in this test: \(exchange)")
                 }
             let loaded = prices[0]
-            var book = ObservationBook(currency: "USD")
+            var book = ObservationBook(currency: .usd)
             let then = ObservationTime(wall: Timestamp(milliseconds: 0), boottime: 0)
             try book.record([loaded], of: loaded.market, at: then)
             let time = loaded.position.time.map { " at \($0.milliseconds)" } ?? ""
@@ -197,14 +197,45 @@ struct Case: Sendable, CustomTestStringConvertible {
             status: 429, retryAfter: "17", date: Case.date, encoding: nil,
             body: Array("{\"code\":-1003,\"msg\":\"Too\\nmuch\\u001b[31m\"}".utf8))
         #expect(throws: PriceLoadingError.rateLimited("HTTP 429, Too much [31m", retryAfter: .seconds(17))) {
-            try BinancePriceLoader.read(answer)
+            try BinancePriceLoader.read(answer, .binance)
         }
         let long = ExchangeResponse(
             status: 400, retryAfter: nil, date: Case.date, encoding: nil,
             body: Array("{\"code\":1,\"msg\":\"\(String(repeating: "x", count: 5000))\"}".utf8))
         #expect(throws: PriceLoadingError.refused("HTTP 400, \(String(repeating: "x", count: 157))...")) {
-            try BinancePriceLoader.read(long)
+            try BinancePriceLoader.read(long, .binance)
         }
+    }
+
+    /// Names and shapes of the pairs other than the dollar's. Kraken's CHF body is one that a public project recorded; the others are
+    /// shaped as the exchanges' documentation has them (Get Ticker Information; Symbol price ticker; Get product ticker; Ticker).
+    @Test func `every currency is read from the name that its exchange has for it`() throws {
+        func answer(_ body: String) -> ExchangeResponse {
+            ExchangeResponse(status: 200, retryAfter: nil, date: Case.date, encoding: nil, body: Array(body.utf8))
+        }
+        let tickers = ["XXBTZUSD", "XXBTZEUR", "XXBTZGBP", "XBTCHF", "XXBTZCAD", "XBTAUD", "XXBTZJPY", "USDTZUSD"]
+            .enumerated().map { "\"\($1)\":{\"c\":[\"6890\($0).10000\",\"0.1\"]}" }.joined(separator: ",")
+        let markets = Currency.allCases.map { Market("kraken", $0.pair) } + [Market.kraken[1]]
+        let prices = try KrakenPriceLoader.read(answer("{\"error\":[],\"result\":{\(tickers)}}"), markets)
+        #expect(prices.map(\.market) == markets)
+        #expect(prices.map(\.value.description) == (0...7).map { "6890\($0).1" })
+        let recorded = #"""
+            {"error":[],"result":{"XBTCHF":{"a":["59038.50000","1","1.000"],"b":["59005.80000","1","1.000"],"c":["59042.10000",\#
+            "0.00010000"],"v":["18.59019190","22.18713969"],"p":["58359.33086","58399.49802"],"t":[1420,1641]}}}
+            """#
+        let francs = Market("kraken", "BTC/CHF")
+        #expect(try KrakenPriceLoader.read(answer(recorded), [francs]).map(\.value.description) == ["59042.1"])
+        #expect(throws: PriceLoadingError.self) { try KrakenPriceLoader.read(answer(recorded), Market.kraken) }
+
+        let euros = #"{"symbol":"BTCEUR","price":"22746.00000000"}"#
+        #expect(try BinancePriceLoader.read(answer(euros), Market("binance", "BTC/EUR"))[0].value == 22746)
+        #expect(throws: PriceLoadingError.self) { try BinancePriceLoader.read(answer(euros), .binance) }
+        let pounds = Market("bitstamp", "BTC/GBP")
+        let bitstamp = #"{"timestamp":"1686600672","last":"20846","pair":"BTC/GBP"}"#
+        #expect(try BitstampPriceLoader.read(answer(bitstamp), pounds)[0].market == pounds)
+        #expect(throws: PriceLoadingError.self) { try BitstampPriceLoader.read(answer(bitstamp), .bitstamp) }
+        let coinbase = Self.coinbase
+        #expect(try CoinbasePriceLoader.read(answer(coinbase), Market("coinbase", "BTC/EUR"))[0].value > 0)
     }
 
     @Test func `a foreign text is short by every measure, and turns and breaks no line`() {
@@ -217,7 +248,9 @@ struct Case: Sendable, CustomTestStringConvertible {
     @Test func `a body that came encoded is said to be, since none was asked for`() {
         let answer = ExchangeResponse(
             status: 200, retryAfter: nil, date: Case.date, encoding: "gzip", body: [0x1F, 0x8B, 8, 0])
-        #expect(throws: PriceLoadingError.invalidData("a body encoded as gzip")) { try BinancePriceLoader.read(answer) }
+        #expect(throws: PriceLoadingError.invalidData("a body encoded as gzip")) {
+            try BinancePriceLoader.read(answer, .binance)
+        }
     }
 
     @Test(arguments: [

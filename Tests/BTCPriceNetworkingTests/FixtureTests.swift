@@ -121,13 +121,13 @@ import Testing
             as: UTF8.self
         )
         .split(separator: "\n")
-        var book = ObservationBook(currency: "USD")
+        var book = ObservationBook(currency: .usd)
         let now = ObservationTime(wall: Timestamp(milliseconds: 1_514_811_297_000), boottime: 0)
         var outcomes: [String] = []
         for line in lines {
             let loaded = try CoinbasePriceLoader.read(
                 ExchangeResponse(
-                    status: 200, retryAfter: nil, date: Case.date, encoding: nil, body: Array(line.utf8)))
+                    status: 200, retryAfter: nil, date: Case.date, encoding: nil, body: Array(line.utf8)), .coinbase)
             do throws(PriceLoadingError) {
                 outcomes.append("\(try book.record(loaded, of: loaded[0].market, at: now).value)")
             } catch {

@@ -28,7 +28,7 @@ import Testing
         _ reading: inout PeerReading, _ message: StateMessage, at milliseconds: Int64
     ) throws -> Int64? {
         let price = try reading.price(in: message, of: alpha, every: .seconds(1), at: time(milliseconds))
-        return price.push.map { $0.observed.boottime - 5_000 }
+        return price.observed.map { $0.boottime - 5_000 }
     }
 
     @Test func `only the first price of a connection is older than its message`() throws {

@@ -37,11 +37,11 @@ import Testing
             "binance": cooldown(.rateLimited("HTTP 418", retryAfter: nil)), "kraken": cooldown(.refused("HTTP 403")),
         ]
         for price in [nil, sample("68901.23")] {
-            let file = QuoteFile(sequence: 7, price: price, cooldowns: cooldowns)
+            let file = QuoteFile(sequence: 7, prices: price.map { [$0] } ?? [], cooldowns: cooldowns)
             #expect(try QuoteFile(decoding: file.encoded()) == file)
         }
         // One that a restart may cut short is not.
-        let passing = QuoteFile(sequence: 7, price: nil, cooldowns: ["binance": cooldown(.unavailable("HTTP 500"))])
+        let passing = QuoteFile(sequence: 7, cooldowns: ["binance": cooldown(.unavailable("HTTP 500"))])
         #expect(try QuoteFile(decoding: passing.encoded()).cooldowns.isEmpty)
     }
 
@@ -158,7 +158,7 @@ import Testing
     }
 
     @Test func `nothing kept is nothing loaded`() {
-        #expect(Setup().store().load() == StoredPrice(price: nil))
+        #expect(Setup().store().load() == StoredPrice())
     }
 
     @Test func `after a kill the runtime copy is served, its age exact`() throws {
@@ -192,11 +192,11 @@ import Testing
         let store = setup.store()
         _ = store.load()
         let kept = cooldown(.rateLimited("HTTP 418", retryAfter: nil))
-        try store.save(nil, cooldowns: ["binance": kept])
-        #expect(setup.store().load() == StoredPrice(price: nil, cooldowns: ["binance": kept]))
+        try store.save([], cooldowns: ["binance": kept])
+        #expect(setup.store().load() == StoredPrice(cooldowns: ["binance": kept]))
         try store.flush()
         unlink(setup.runtimeFile)
-        #expect(setup.store().load() == StoredPrice(price: nil, cooldowns: ["binance": kept.ofAnotherBoot]))
+        #expect(setup.store().load() == StoredPrice(cooldowns: ["binance": kept.ofAnotherBoot]))
     }
 
     @Test func `a runtime directory that is no tmpfs proves no boot`() throws {
@@ -408,7 +408,7 @@ func sample(_ value: String) -> CachedPrice {
 
 extension FilePriceStore {
     /// Of most tests the rests are no matter.
-    fileprivate func save(_ price: CachedPrice) throws(PriceStoreError) { try save(price, cooldowns: [:]) }
+    fileprivate func save(_ price: CachedPrice) throws(PriceStoreError) { try save([price], cooldowns: [:]) }
 }
 
 private func cooldown(_ reason: PriceLoadingError) -> KeptCooldown {
@@ -418,4 +418,16 @@ private func cooldown(_ reason: PriceLoadingError) -> KeptCooldown {
         address: "https://api.binance.com",
         cooldown: SourceCooldown(reason: reason, since: since, until: until, consecutiveFailures: 2), isOfThisBoot: true
     )
+}
+
+extension QuoteFile {
+    fileprivate init(sequence: Int64, price: CachedPrice, cooldowns: [String: KeptCooldown] = [:]) {
+        self.init(sequence: sequence, prices: [price], cooldowns: cooldowns)
+    }
+
+    fileprivate var price: CachedPrice? { prices.first }
+}
+
+extension StoredPrice {
+    fileprivate var price: CachedPrice? { prices.first }
 }

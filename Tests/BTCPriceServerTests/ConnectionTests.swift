@@ -19,7 +19,7 @@ import Varlink
         init(holding state: PriceState? = sample(1), limits: ServerLimits = limits()) {
             connection = Connection(limits: limits, at: 0)
             replies = ConnectionTests.replies(limits)
-            if let state { replies.show(state, version: UInt64(state.tick)) }
+            if let state { replies.show([(state, UInt64(state.tick))], version: UInt64(state.tick)) }
         }
 
         mutating func sends(_ text: String) -> Connection.Request? { sends(Array(text.utf8)) }
@@ -55,13 +55,13 @@ import Varlink
             watchersPerTurn: 2)
     }
 
-    static func sample(_ tick: Int64) -> PriceState {
+    static func sample(_ tick: Int64, _ currency: String = "USD") -> PriceState {
         PriceState(
             tick: tick, freshness: .fresh,
             quote: PriceQuote(
-                value: Price(tick), currency: "USD", timestamp: Timestamp(milliseconds: 0), source: "binance",
+                value: Price(tick), currency: currency, timestamp: Timestamp(milliseconds: 0), source: "binance",
                 market: "BTC/USDT"),
-            observedBoottime: 0, confirmation: .single, failure: nil, freshUntil: 2000)
+            observedBoottime: 0, confirmation: .single, failure: nil, currency: currency, freshUntil: 2000)
     }
 
     static let getPrice = #"{"method":"io.btcpriced.Price.GetPrice"}"# + "\0"
@@ -219,13 +219,14 @@ import Varlink
 
     @Test func `a watcher gets the current state and then each one`() {
         var client = Client()
-        #expect(client.sends(Self.watchPrice) == .watch)
-        client.connection.watch(client.replies.reply(continues: true, at: 0), version: 1, at: 0)
+        #expect(client.sends(Self.watchPrice) == .watch(["USD"]))
+        client.connection.watch(
+            [(client.replies.reply(nil, continues: true, at: 0), "USD")], version: 1, at: 0)
         #expect(client.connection.isWatching)
         #expect(!client.connection.wantsInput)
         var seen = ticks(client.reads())
         for tick in 2...5 as ClosedRange<Int64> {
-            client.connection.publish(state(tick), version: UInt64(tick), at: 0)
+            client.connection.publish(state(tick), "USD", version: UInt64(tick), at: 0)
             seen += ticks(client.reads(step: 11))
         }
         #expect(seen == [1, 2, 3, 4, 5])
@@ -234,11 +235,12 @@ import Varlink
     @Test func `a slow watcher gets the newest next, not a backlog`() {
         var client = Client()
         _ = client.sends(Self.watchPrice)
-        client.connection.watch(client.replies.reply(continues: true, at: 0), version: 1, at: 0)
+        client.connection.watch(
+            [(client.replies.reply(nil, continues: true, at: 0), "USD")], version: 1, at: 0)
         // It has begun to read the first one: that one has to be finished.
         client.takes(10)
         for tick in 2...1000 as ClosedRange<Int64> {
-            client.connection.publish(state(tick), version: UInt64(tick), at: 0)
+            client.connection.publish(state(tick), "USD", version: UInt64(tick), at: 0)
         }
         #expect(ticks(client.reads()) == [1, 1000])
     }
@@ -246,22 +248,56 @@ import Varlink
     @Test func `a state that it has already is not sent twice`() {
         var client = Client()
         _ = client.sends(Self.watchPrice)
-        client.connection.watch(state(5), version: 5, at: 0)
-        client.connection.publish(state(4), version: 4, at: 0)
-        client.connection.publish(state(5), version: 5, at: 0)
+        client.connection.watch([(state(5), "USD")], version: 5, at: 0)
+        client.connection.publish(state(4), "USD", version: 4, at: 0)
+        client.connection.publish(state(5), "USD", version: 5, at: 0)
         #expect(ticks(client.reads()) == [5])
+    }
+
+    @Test func `a slow watcher of two currencies gets the newest of each`() {
+        var client = Client()
+        let euros = #"{"method":"io.btcpriced.Price.WatchPrice","more":true,"parameters":{"currencies":["EUR","USD"]}}"#
+        client.replies.show([(Self.sample(1), 1), (Self.sample(2, "EUR"), 2)], version: 2)
+        #expect(client.sends(euros + "\0") == .watch(["EUR", "USD"]))
+        client.connection.watch([(state(2), "EUR"), (state(1), "USD")], version: 2, at: 0)
+        client.takes(10)
+        for tick in 3...1000 as ClosedRange<Int64> {
+            client.connection.publish(state(tick), tick % 10 == 0 ? "EUR" : "USD", version: UInt64(tick), at: 0)
+        }
+        client.connection.publish(state(2000), "CHF", version: 2000, at: 0)
+        // The first one has to be finished.
+        #expect(ticks(client.reads()) == [2, 999, 1000])
+    }
+
+    @Test func `each currency has its own price, and an unknown one is named with those that are known`() throws {
+        var client = Client()
+        client.replies.show([(Self.sample(1), 1), (Self.sample(2, "EUR"), 2)], version: 2)
+        func call(_ method: String, _ parameters: String) -> String {
+            #"{"method":"io.btcpriced.Price.\#(method)","more":true,"parameters":{\#(parameters)}}"# + "\0"
+        }
+        #expect(client.sends(Self.getPrice + call("GetPrice", #""currency":"EUR""#)) == nil)
+        #expect(ticks(client.reads()) == [1, 2])
+        for text in [
+            call("GetPrice", #""currency":"CHF""#), call("WatchPrice", #""currencies":["USD","CHF"]"#),
+            call("ListSources", #""currency":"CHF""#),
+        ] {
+            #expect(client.sends(text) == nil)
+            let reply = try Reply(decoding: Array(client.reads()[0].utf8)[...])
+            #expect(reply.error == PriceInterface.unknownCurrency)
+            #expect(try reply.parameters.texts("known") == ["USD", "EUR"])
+        }
     }
 
     @Test func `a state that has grown old is told as stale`() throws {
         var replies = Self.replies()
-        replies.show(Self.sample(1), version: 1)
+        replies.show([(Self.sample(1), 1)], version: 1)
         func freshness(at boottime: Int64) throws -> String? {
-            let bytes = replies.reply(continues: false, at: boottime)
+            let bytes = replies.reply(nil, continues: false, at: boottime)
             return try Reply(decoding: bytes.dropLast()).parameters["state"]?.objectValue?["freshness"]?.stringValue
         }
         #expect(try freshness(at: 2000) == "fresh")
         #expect(try freshness(at: 2001) == "stale")
-        replies.show(Self.sample(2), version: 2)
+        replies.show([(Self.sample(2), 2)], version: 2)
         #expect(try freshness(at: 0) == "fresh")
     }
 
@@ -301,14 +337,15 @@ import Varlink
     @Test func `a watcher is waited for only while it has not read, and nobody for an answer of ours`() {
         var client = Client()
         _ = client.sends(Self.watchPrice)
-        client.connection.watch(client.replies.reply(continues: true, at: 0), version: 1, at: 0)
+        client.connection.watch(
+            [(client.replies.reply(nil, continues: true, at: 0), "USD")], version: 1, at: 0)
         _ = client.reads()
         func overdue(at now: Int64) -> Connection.Patience? {
             client.connection.overdue(client.replies.limits, at: now)
         }
         #expect(overdue(at: 1_000_000) == nil)
-        client.connection.publish(state(2), version: 2, at: 1_000_000)
-        client.connection.publish(state(3), version: 3, at: 1_005_000)
+        client.connection.publish(state(2), "USD", version: 2, at: 1_000_000)
+        client.connection.publish(state(3), "USD", version: 3, at: 1_005_000)
         #expect(overdue(at: 1_005_999) == nil)
         #expect(overdue(at: 1_006_000) == .write, "a newer one in its place is no sign of life")
         var asking = Client(holding: nil)

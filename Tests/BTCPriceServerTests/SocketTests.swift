@@ -41,7 +41,7 @@ private let patience = Duration.seconds(60)
                     asked.value.add(1, ordering: .relaxed)
                     await before()
                     return switch call {
-                    case .getPrice(.noCache):
+                    case .getPrice(.noCache, _):
                         .fetchFailed(
                             FetchFailure(failures: [SourceFailure(source: "binance", error: .refused("HTTP 451"))]))
                     case .getPrice: .state(StateMessage(instance: "i", state: ConnectionTests.sample(99)))
@@ -55,7 +55,7 @@ private let patience = Duration.seconds(60)
         deinit { server.stop() }
 
         func publish(_ tick: Int64) {
-            server.receive(ConnectionTests.sample(tick), isTick: true, kept: nil)
+            server.receive(ConnectionTests.sample(tick), isTick: true, isFirst: true, kept: nil)
         }
     }
 

@@ -65,8 +65,8 @@ final class VirtualDaemon: Sendable {
             }
         }
         engine = PriceEngine(
-            fetch: fetch, clock: clock, budget: .seconds(1),
-            tracker: PriceTracker(interval: interval, rules: rules, book: ObservationBook(currency: "USD")), now: now,
+            [CurrencyPlan(.usd, fetch: fetch, interval: interval, rules: rules)], clock: clock, budget: .seconds(1),
+            now: now,
             subscribers: [PersistLastValidPrice(store: store, report: { reporter.report($0) }), watcher],
             report: { event in
                 reporter.report(event)
@@ -81,14 +81,14 @@ final class VirtualDaemon: Sendable {
         getPrice = GetPrice(engine: engine, now: now)
         let stored = store.load()
         fetch.sources.resume(stored.cooldowns)
-        if let price = stored.price { await engine.restore(price) }
+        for price in stored.prices { await engine.restore(price) }
         let observer = Observer(clock: clock, target: engine, jitter: jitter)
         observing = Task { await observer.run() }
         await ticker.start()
     }
 
     /// What the ticks have come to.
-    var record: TickRecord { get async { await engine.record } }
+    var record: TickRecord { get async { await engine.firstRecord } }
 
     func stop() async {
         await ticker.stop()
@@ -110,7 +110,7 @@ final class VirtualDaemon: Sendable {
 private struct Watcher: StateSubscriber {
     let watch: @Sendable (PriceState) -> Void
 
-    func receive(_ state: PriceState, isTick: Bool, kept: KeptState?) {
+    func receive(_ state: PriceState, isTick: Bool, isFirst: Bool, kept: KeptState?) {
         if isTick { watch(state) }
     }
 }

@@ -55,7 +55,7 @@ final class VirtualExchange: PriceLoader {
     struct Unknown: Error { let name: String }
 
     var venue: Venue { exchange.venue }
-    var market: Market { exchange.market }
+    var market: Market { exchange.dollars }
 
     var seen: Seen { state.withLock { $0.seen } }
     var counts: String { state.withLock { $0.counter.text } }
@@ -117,7 +117,8 @@ extension VirtualExchange.State {
                 near,
                 .success(
                     LoadedPrice(
-                        exchange.market, 68_900, position: FeedPosition(time: Timestamp(milliseconds: 1), sequence: 1)))
+                        exchange.dollars, 68_900, position: FeedPosition(time: Timestamp(milliseconds: 1), sequence: 1))
+                )
             )
         case .rateLimit, .ban:
             // It comes once: whoever waits it out is welcome again.
@@ -138,7 +139,7 @@ extension VirtualExchange.State {
         let cents = 6_890_000 + Int.random(in: -5000...5000, using: &generator)
         let time = VirtualDaemon.wallStart + now.wholeMilliseconds
         return LoadedPrice(
-            exchange.market, Price(Int64(cents), scale: 2),
+            exchange.dollars, Price(Int64(cents), scale: 2),
             position: FeedPosition(
                 time: exchange.venue.provides.contains(.time) ? Timestamp(milliseconds: time) : nil,
                 sequence: exchange.venue.provides.contains(.sequence) ? trades : nil))

@@ -44,8 +44,8 @@ final class ScriptedVenue: PriceLoader {
     }
 
     var venue: Venue { exchange.venue }
-    var market: Market { exchange.market }
-    var companions: [Market] { Array(exchange.markets.dropFirst()) }
+    var market: Market { exchange.dollars }
+    var companions: [Market] { exchange.name == "kraken" ? [Market("kraken", Market.pegPair)] : [] }
 
     func load() async throws(PriceLoadingError) -> [LoadedPrice] {
         let seconds = clock.now.seconds

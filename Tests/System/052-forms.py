@@ -141,7 +141,7 @@ def _():
     text = "".join(shown(place, *line.split()) for line in (
         "current --json --raw", "current --format {x}", "current --format {price", "current --bar bar", "current --bar waybar --raw",
         "watch --above 5", "watch --exec true --json", "watch --color blue", "wait --above -1", "wait --above 1,00", "wait --change x%",
-        "convert 5", "convert 1eur --json", "convert 1btc --raw --json"))
+        "convert 5", "convert 1sek --json", "convert 1btc --raw --json"))
     golden.check("wrong command lines", text)
 
 

@@ -44,7 +44,7 @@ def declarations(definition):
     text = "\n".join(line.split("#")[0].rstrip() for line in definition.splitlines())
     for kind, name, rest in re.findall(r"(?m)^(type|method|error) (\w+) ?((?:.|\n)*?)(?=^(?:type|method|error) |\Z)", text):
         fields, depth, field = [], 0, ""
-        for character in re.sub(r"\s+", " ", rest.strip())[1:]:
+        for character in re.sub(r"\s+", " ", rest.strip()).replace("( ", "(").replace(" )", ")")[1:]:
             if character == "(":
                 depth += 1
             elif character == ")":
@@ -70,9 +70,12 @@ def _():
     present = declarations(found)
     for key, fields in promised.items():
         assert key in present, f"{key} has vanished"
-        equal(present[key][:len(fields)], fields, key)
-        for field in present[key][len(fields):]:
-            assert ": ?" in field, f"{key}: the new field '{field}' is not nullable"
+        # A method's parameters may grow, too; its reply comes behind them.
+        parts = [[f for f in now if f.startswith("->") == reply] for now in (fields, present[key]) for reply in (False, True)]
+        for before, now in ((parts[0], parts[2]), (parts[1], parts[3])):
+            equal(now[:len(before)], before, key)
+            for field in now[len(before):]:
+                assert ": ?" in field, f"{key}: the new field '{field}' is not nullable"
     return f"{len(promised)} declarations"
 
 

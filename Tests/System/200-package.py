@@ -709,7 +709,7 @@ def _():
     equal(re.findall(r"(?m)^#([a-z][\w.-]*) = ", standard), keys)
     manual = (ROOT / "packaging/man/btc-priced.toml.5").read_text()
     for key in keys:
-        short = re.sub(r"^source\.[a-z]+\.", "", key)
+        short = re.sub(r"^(source\.[a-z]+|currency\.[A-Z]+)\.", "", key)
         assert short in manual, key
     with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
         file.write(re.sub(r"(?m)^#([a-z])", r"\1", standard).replace("/etc/ssl/my-authority.pem", "/etc/ssl/certs/ca-certificates.crt"))

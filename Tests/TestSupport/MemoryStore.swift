@@ -14,7 +14,7 @@ package final class Counter: Sendable {
 /// A store in memory, that can be made to fail.
 package final class MemoryStore: PriceStore {
     private struct State {
-        var price: CachedPrice?
+        var prices: [CachedPrice] = []
         var cooldowns: [String: KeptCooldown] = [:]
         var failure: PriceStoreError?
     }
@@ -22,25 +22,27 @@ package final class MemoryStore: PriceStore {
     private let state: Mutex<State>
 
     package init(_ price: CachedPrice? = nil) {
-        state = Mutex(State(price: price))
+        state = Mutex(State(prices: price.map { [$0] } ?? []))
     }
 
     /// How often a price was saved.
     package let saves = Counter()
 
-    package var price: CachedPrice? { state.withLock { $0.price } }
+    package var prices: [CachedPrice] { state.withLock { $0.prices } }
+    /// Of the first currency.
+    package var price: CachedPrice? { prices.first }
     package var cooldowns: [String: KeptCooldown] { state.withLock { $0.cooldowns } }
 
     package func fail(with error: PriceStoreError?) {
         state.withLock { $0.failure = error }
     }
 
-    package func load() -> StoredPrice { StoredPrice(price: price, cooldowns: cooldowns) }
+    package func load() -> StoredPrice { StoredPrice(prices: prices, cooldowns: cooldowns) }
 
-    package func save(_ price: CachedPrice?, cooldowns: [String: KeptCooldown]) throws(PriceStoreError) {
+    package func save(_ prices: [CachedPrice], cooldowns: [String: KeptCooldown]) throws(PriceStoreError) {
         try state.withLock { state throws(PriceStoreError) in
             if let failure = state.failure { throw failure }
-            state.price = price
+            state.prices = prices
             state.cooldowns = cooldowns
         }
         saves.add()

@@ -2,7 +2,7 @@
 struct CommandLineRepair {
     /// The commands.
     static let verbs = [
-        "current", "watch", "wait", "convert", "status", "sources", "pause", "resume", "retry", "help",
+        "current", "watch", "wait", "convert", "status", "sources", "currencies", "pause", "resume", "retry", "help",
     ]
     /// Common other names for the commands.
     private static let otherNames = [
@@ -13,7 +13,7 @@ struct CommandLineRepair {
     /// Options with a separate value.
     private static let valued: Set<String> = [
         "--socket", "--format", "--bar", "--max-age", "--color", "--exec", "--above", "--below", "--change",
-        "--timeout",
+        "--timeout", "--currency", "-c",
     ]
 
     /// The arguments with the command first.

@@ -6,7 +6,7 @@ import BTCPriceAPI
 struct BTCCtlCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "btcctl",
-        abstract: "Shows the BTC/USD price that btc-priced keeps.",
+        abstract: "Shows the price of a bitcoin that btc-priced keeps.",
         discussion: """
             Examples:
               btcctl current             Aug 25, 14:30 - $68,901.23
@@ -19,7 +19,7 @@ struct BTCCtlCommand: ParsableCommand {
         version: "btcctl \(Product.version)",
         subcommands: [
             CurrentCommand.self, WatchCommand.self, WaitCommand.self, ConvertCommand.self, StatusCommand.self,
-            SourcesCommand.self, PauseCommand.self, ResumeCommand.self, RetryCommand.self,
+            SourcesCommand.self, CurrenciesCommand.self, PauseCommand.self, ResumeCommand.self, RetryCommand.self,
         ])
 }
 
@@ -42,6 +42,7 @@ struct CurrentCommand: InvocationCommand {
               btcctl current --raw                            68901.23, for scripts
               btcctl current --max-age 5m || echo too old
               btcctl current --format '{price} {age}'
+              btcctl current -c EUR                           Aug 25, 14:30 - €59,411.02
 
             Exit status: 0 with a price (a stale one says so on standard error), 1 with none, 64 for a wrong command line, \
             69 if the daemon can't be reached, 74 if standard output can't be written, 75 if the price is older than --max-age. \
@@ -49,6 +50,7 @@ struct CurrentCommand: InvocationCommand {
             """)
 
     @OptionGroup var socketOption: SocketOption
+    @OptionGroup var currencyOption: CurrencyOption
     @OptionGroup var policies: PolicyOptions
     @OptionGroup var form: FormOptions
     @OptionGroup var barOption: BarOption
@@ -56,8 +58,9 @@ struct CurrentCommand: InvocationCommand {
     func invocation() throws -> Invocation {
         .current(
             CurrentOptions(
-                asking: AskingOptions(socket: socketOption.socket, policy: policies.policy), maxAge: policies.maxAge,
-                output: try form.output(bar: barOption.bar)))
+                asking: AskingOptions(
+                    socket: socketOption.socket, policy: policies.policy, currency: currencyOption.currency),
+                maxAge: policies.maxAge, output: try form.output(bar: barOption.bar)))
     }
 }
 
@@ -67,6 +70,7 @@ struct WatchCommand: InvocationCommand {
         discussion: """
             Examples:
               btcctl watch
+              btcctl watch -c EUR,USD
               btcctl watch --bar waybar
               btcctl watch --above 70k --exec 'notify-send "Bitcoin $BTCCTL_PRICE"'
 
@@ -82,6 +86,17 @@ struct WatchCommand: InvocationCommand {
             """)
 
     @OptionGroup var socketOption: SocketOption
+
+    @Option(
+        name: [.customShort("c"), .long],
+        help: ArgumentHelp(
+            "The currencies, separated by commas. Without them: $BTCCTL_CURRENCY, the daemon's first.",
+            valueName: "codes"), completion: .list(Currency.allCases.map(\.rawValue)),
+        transform: {
+            try $0.split(separator: ",", omittingEmptySubsequences: false).map { try currencyCode(String($0)) }
+        })
+    var currency: [String]?
+
     @OptionGroup var form: FormOptions
     @OptionGroup var barOption: BarOption
 
@@ -103,9 +118,13 @@ struct WatchCommand: InvocationCommand {
         if exec != nil, output.form != .text {
             throw ValidationError("with --exec nothing is printed: it excludes --json, --raw, --format and --bar")
         }
+        let currencies = (currency ?? []).reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
+        if currencies.count > 1, exec != nil || output.bar != nil {
+            throw ValidationError("--exec and --bar take one currency")
+        }
         return .watch(
             WatchOptions(
-                socket: socketOption.socket, output: output, color: color, command: exec,
+                socket: socketOption.socket, currencies: currencies, output: output, color: color, command: exec,
                 condition: conditions.condition))
     }
 }
@@ -128,6 +147,7 @@ struct WaitCommand: InvocationCommand {
             """)
 
     @OptionGroup var socketOption: SocketOption
+    @OptionGroup var currencyOption: CurrencyOption
     @OptionGroup var conditions: ConditionOptions
 
     @Option(
@@ -140,22 +160,25 @@ struct WaitCommand: InvocationCommand {
     func invocation() throws -> Invocation {
         .wait(
             WaitOptions(
-                socket: socketOption.socket, timeout: timeout, condition: conditions.condition,
+                socket: socketOption.socket, currency: currencyOption.currency, timeout: timeout,
+                condition: conditions.condition,
                 output: try form.output()))
     }
 }
 
 struct ConvertCommand: InvocationCommand {
     static let configuration = CommandConfiguration(
-        commandName: "convert", abstract: "Print what amounts are worth in bitcoin, satoshis and dollars.",
+        commandName: "convert", abstract: "Print what amounts are worth in bitcoin, satoshis and money.",
         discussion: """
             Examples:
               btcctl convert 0.05btc          0.05 BTC in satoshis and dollars
               btcctl convert 250usd 70k       what 250 and 70,000 dollars buy
               btcctl convert 0.5 btc --raw    the exact number of dollars alone
+              btcctl convert 0.05btc eur      0.05 BTC in satoshis and euros
+              btcctl convert 250eur           what 250 euros buy
 
             An amount is 0.05btc, .5 btc, 100000sat, 250usd, '$70,000' or 70k; without an amount, one dollar is \
-            converted. Dollars are converted to whole satoshis. All other conversions are exact to 18 digits; --raw and --json print them all.
+            converted. The code of a currency alone says what the others are converted to. Money is converted to whole satoshis. All other conversions are exact to 18 digits; --raw and --json print them all.
 
             Exit status: 0 with a price (a stale one says so on standard error), 1 with none, 64 for a wrong command line, 69 if the \
             daemon can't be reached, 74 if standard output can't be written, 75 if the price is older than --max-age.
@@ -165,19 +188,30 @@ struct ConvertCommand: InvocationCommand {
     var amounts: [String] = []
 
     @OptionGroup var socketOption: SocketOption
+    @OptionGroup var currencyOption: CurrencyOption
     @OptionGroup var policies: PolicyOptions
     @OptionGroup var output: JSONOption
 
-    @Flag(help: "Print the exact number alone: dollars, or bitcoin for dollars.")
+    @Flag(help: "Print the exact number alone: money, or bitcoin for money.")
     var raw = false
 
     func invocation() throws -> Invocation {
         guard !(raw && output.json) else { throw ValidationError("only one of --json and --raw can be printed") }
-        let amounts = try Self.joined(amounts).map(Self.amount)
+        var texts = Self.joined(amounts)
+        var currency = currencyOption.currency
+        if let last = texts.last, texts.count > 1, let named = Currency(rawValue: last.uppercased()) {
+            guard currency ?? named.rawValue == named.rawValue else {
+                throw ValidationError("--currency \(currency ?? "") and '\(last)' exclude each other")
+            }
+            currency = named.rawValue
+            texts.removeLast()
+        }
+        let unit = currency.flatMap(Currency.init(rawValue:)) ?? .usd
+        let amounts = try texts.map { try Self.amount($0, unit) }
         return .convert(
             ConvertOptions(
-                asking: AskingOptions(socket: socketOption.socket, policy: policies.policy),
-                amounts: amounts.isEmpty ? [Amount(1, .usd)] : amounts, maxAge: policies.maxAge,
+                asking: AskingOptions(socket: socketOption.socket, policy: policies.policy, currency: currency),
+                amounts: amounts.isEmpty ? [Amount(1, .money(unit))] : amounts, maxAge: policies.maxAge,
                 form: raw ? .raw : output.json ? .json : .text))
     }
 
@@ -194,9 +228,10 @@ struct ConvertCommand: InvocationCommand {
         return texts
     }
 
-    private static func amount(_ text: String) throws -> Amount {
-        // A number with k or M and no unit is in dollars.
-        guard let amount = Amount(text, unit: text.last.map { "kKmM".contains($0) } == true ? .usd : nil) else {
+    private static func amount(_ text: String, _ currency: Currency) throws -> Amount {
+        // A number with k or M and no unit is money.
+        let unit = text.last.map { "kKmM".contains($0) } == true ? Amount.Unit.money(currency) : nil
+        guard let amount = Amount(text, unit: unit) else {
             throw ValidationError(
                 "'\(text)' is no amount: a number of at most \(Amount.mostDigits) digits and a unit, such as 0.05btc, 100000sat, 250usd"
             )

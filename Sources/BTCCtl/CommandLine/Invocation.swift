@@ -15,6 +15,8 @@ enum Invocation: Equatable {
 struct AskingOptions: Equatable {
     var socket: String?
     var policy = CachePolicy.localFirst
+    /// ISO 4217; `nil` for that of the environment, or the daemon's first.
+    var currency: String?
 }
 
 /// `btcctl current`
@@ -28,6 +30,8 @@ struct CurrentOptions: Equatable {
 /// `btcctl watch`
 struct WatchOptions: Equatable {
     var socket: String?
+    /// ISO 4217; empty for that of the environment, or the daemon's first.
+    var currencies: [String] = []
     var output = PriceOutput()
     var color = ColorChoice.auto
     /// The command to run at each change, or when ``condition`` begins to hold.
@@ -39,6 +43,7 @@ struct WatchOptions: Equatable {
 /// `btcctl wait`
 struct WaitOptions: Equatable {
     var socket: String?
+    var currency: String?
     /// `nil` for no limit.
     var timeout: Duration?
     /// If it is empty, any fresh price is enough.
@@ -65,7 +70,8 @@ struct ConvertOptions: Equatable {
 struct ReportOptions: Equatable {
     enum Question: Equatable {
         case status
-        case sources(isVerbose: Bool)
+        case sources(isVerbose: Bool, currency: String?)
+        case currencies
     }
 
     enum Change: Equatable {

@@ -41,12 +41,14 @@ struct SourcesCommand: InvocationCommand {
         discussion: """
             Examples:
               btcctl sources
-              btcctl sources -v     with what the letters and columns mean
+              btcctl sources -v         with what the letters and columns mean
+              btcctl sources -c EUR     those of the price in euros
 
             \(reportStatus)
             """)
 
     @OptionGroup var socketOption: SocketOption
+    @OptionGroup var currencyOption: CurrencyOption
     @Flag(name: .shortAndLong, help: "Explain the letters and columns.")
     var verbose = false
     @OptionGroup var report: ReportOption
@@ -56,8 +58,33 @@ struct SourcesCommand: InvocationCommand {
     func invocation() -> Invocation {
         .report(
             ReportOptions(
-                question: .sources(isVerbose: verbose), socket: socketOption.socket, watch: report.watch,
+                question: .sources(isVerbose: verbose, currency: currencyOption.currency), socket: socketOption.socket,
+                watch: report.watch,
                 json: output.json, timestamps: times.timestamps))
+    }
+}
+
+struct CurrenciesCommand: InvocationCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "currencies", abstract: "Show the price in every currency that is kept.",
+        discussion: """
+            Examples:
+              btcctl currencies
+              btcctl currencies --watch
+
+            \(reportStatus)
+            """)
+
+    @OptionGroup var socketOption: SocketOption
+    @OptionGroup var report: ReportOption
+    @OptionGroup var times: TimeOptions
+    @OptionGroup var output: JSONOption
+
+    func invocation() -> Invocation {
+        .report(
+            ReportOptions(
+                question: .currencies, socket: socketOption.socket, watch: report.watch, json: output.json,
+                timestamps: times.timestamps))
     }
 }
 

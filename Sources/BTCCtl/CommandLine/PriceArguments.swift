@@ -12,6 +12,23 @@ struct SocketOption: ParsableArguments {
     var socket: String?
 }
 
+struct CurrencyOption: ParsableArguments {
+    @Option(
+        name: .shortAndLong,
+        help: ArgumentHelp(
+            "The currency: USD, EUR, GBP, CHF, CAD, AUD or JPY. Without it: $BTCCTL_CURRENCY, the daemon's first.",
+            valueName: "code"), completion: .list(Currency.allCases.map(\.rawValue)), transform: currencyCode)
+    var currency: String?
+}
+
+/// Reads the code of a currency, which a newer daemon may know.
+func currencyCode(_ text: String) throws -> String {
+    guard text.wholeMatch(of: /[A-Za-z]{3}/) != nil else {
+        throw ValidationError("--currency is a code of three letters, such as EUR")
+    }
+    return text.uppercased()
+}
+
 struct JSONOption: ParsableArguments {
     @Flag(help: "Print one JSON object, for an error too.")
     var json = false
@@ -96,17 +113,18 @@ struct BarOption: ParsableArguments {
 
 struct ConditionOptions: ParsableArguments {
     @Option(
-        help: ArgumentHelp("The price is higher.", valueName: "dollars"),
+        help: ArgumentHelp("The price is higher.", valueName: "price"),
         transform: { try positive($0, option: "--above") })
     var above: Price?
 
     @Option(
-        help: ArgumentHelp("The price is lower.", valueName: "dollars"),
+        help: ArgumentHelp("The price is lower.", valueName: "price"),
         transform: { try positive($0, option: "--below") })
     var below: Price?
 
     @Option(
-        help: ArgumentHelp("The price has moved by so much, up or down: '2%', or '500' dollars.", valueName: "amount"),
+        help: ArgumentHelp(
+            "The price has moved by so much, up or down: '2%', or '500' of its currency.", valueName: "amount"),
         transform: ConditionOptions.change)
     var change: PriceCondition.Change?
 
@@ -136,7 +154,7 @@ struct ConditionOptions: ParsableArguments {
 
 /// Parses a positive decimal number.
 private func positive(_ text: some StringProtocol, option: String) throws -> Price {
-    guard let amount = Amount(String(text), unit: .usd), amount.unit == .usd, amount.value > 0 else {
+    guard let amount = Amount(String(text), unit: .money(.usd)), case .money = amount.unit, amount.value > 0 else {
         let example = option == "--change" ? "such as 2% or 500" : "such as 70000, 70k or $70,000.50"
         throw ValidationError("\(option) is a positive number \(example)")
     }

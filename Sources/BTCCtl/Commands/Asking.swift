@@ -57,8 +57,12 @@ struct Asking {
                 let status = try connection.getStatus()
                 if options.json { return [Output.json("status", .object(status.json))] }
                 return StatusText(timestamps: options.timestamps).lines(status, at: .now())
-            case .sources(let isVerbose):
-                let reports = try connection.listSources()
+            case .currencies:
+                let currencies = try connection.listCurrencies()
+                if options.json { return [Output.json("currencies", .array(currencies.map { .object($0.json) }))] }
+                return CurrenciesText(timestamps: options.timestamps).lines(currencies, at: .now())
+            case .sources(let isVerbose, let currency):
+                let reports = try connection.listSources(Connecting.currency(currency))
                 if options.json { return [Output.json("sources", .array(reports.map { .object($0.json) }))] }
                 return SourcesText(timestamps: options.timestamps).lines(
                     reports, isVerbose: isVerbose, at: .now(), width: isTerminal ? Screen.size.width : 80)

@@ -9,6 +9,11 @@ enum Connecting {
         getenv(name).map { String(cString: $0) }
     }
 
+    /// The currency that is meant: the named one, else that of the environment; `nil` for the daemon's first.
+    static func currency(_ named: String?) -> String? {
+        named ?? environment("BTCCTL_CURRENCY").flatMap { $0.isEmpty ? nil : $0.uppercased() }
+    }
+
     /// Tries the sockets in order and runs `body` with the first one that responds.
     /// - Parameter patience: The timeout of the connection and of each call.
     /// - Throws: ``Complaint``. If no socket responds, it names every path and its error.
@@ -35,6 +40,9 @@ enum Connecting {
                 case .refused(PriceInterface.busy, _): throw .busy(paths[next])
                 case .refused("\(ServiceInterface.name).MethodNotFound", _): throw .tooOldDaemon
                 case .refused(PriceInterface.unknownSource, _): throw .unknownSource
+                case .refused(PriceInterface.unknownCurrency, let reason): throw .unknownCurrency(reason)
+                // A daemon of 0.1.0 has dollars only, and no such parameter.
+                case .refused("\(ServiceInterface.name).InvalidParameter", _): throw .tooOldDaemon
                 case .refused, .unintelligible: throw .unexpected("\(error)")
                 }
                 next += 1

@@ -7,24 +7,36 @@ import Varlink
 enum Convert {
     static func run(_ options: ConvertOptions) -> Int32 {
         do throws(Complaint) {
-            let message = try Current.state(options.asking)
             let now = ObservationTime.now()
-            try Current.check(message.state, maxAge: options.maxAge, at: now)
-            guard let quote = message.state.quote, quote.currency == "USD" else {
-                throw .noPrice(message.state.failure)
-            }
+            // A daemon of 0.1.0 knows no currency to ask for, and has dollars.
+            let standard = try Current.state(options.asking)
+            var messages = [standard.state.currency: standard]
             for amount in options.amounts {
+                let wanted = currency(of: amount) ?? standard.state.currency
+                var asking = options.asking
+                asking.currency = wanted
+                let message: StateMessage
+                if let known = messages[wanted] { message = known } else { message = try Current.state(asking) }
+                messages[wanted] = message
+                try Current.check(message.state, maxAge: options.maxAge, at: now)
+                guard let quote = message.state.quote, let currency = Currency(rawValue: quote.currency) else {
+                    throw .noPrice(message.state.failure)
+                }
                 let converted = amount.converted(at: quote.value)
                 switch options.form {
-                case .text: Output.line(text(amount, converted))
-                case .raw: Output.line(converted[amount.unit == .usd ? .btc : .usd].description)
-                case .json: Output.line(json(amount, converted, message, at: now))
+                case .text: Output.line(text(amount, converted, currency))
+                case .raw:
+                    let isMoney = self.currency(of: amount) != nil
+                    Output.line((isMoney ? converted.btc : converted.money).description)
+                case .json: Output.line(json(amount, converted, currency, message, at: now))
                 }
             }
             if options.form != .json {
-                let printer = PricePrinter(PriceOutput())
-                printer.model.show(message.state, at: now)
-                printer.tell()
+                for message in messages.values {
+                    let printer = PricePrinter(PriceOutput())
+                    printer.model.show(message.state, at: now)
+                    printer.tell()
+                }
             }
             return ExitStatus.success
         } catch {
@@ -33,22 +45,28 @@ enum Convert {
         }
     }
 
+    private static func currency(of amount: Amount) -> String? {
+        if case .money(let currency) = amount.unit { currency.rawValue } else { nil }
+    }
+
     /// `0.05 BTC = 5,000,000 sat = $3,445.06`: the given amount, then the other units.
-    private static func text(_ amount: Amount, _ converted: ConvertedAmount) -> String {
-        let others = Amount.Unit.allCases.filter { $0 != amount.unit }
+    private static func text(_ amount: Amount, _ converted: ConvertedAmount, _ currency: Currency) -> String {
+        let others = [Amount.Unit.btc, .sat, .money(currency)].filter { $0 != amount.unit }
         return ([amount] + others.map { Amount(converted[$0], $0) })
             .map(AmountFormatter().string(from:)).joined(separator: " = ")
     }
 
     private static func json(
-        _ amount: Amount, _ converted: ConvertedAmount, _ message: StateMessage, at now: ObservationTime
+        _ amount: Amount, _ converted: ConvertedAmount, _ currency: Currency, _ message: StateMessage,
+        at now: ObservationTime
     ) -> String {
         Output.json(
             "converted",
             .object([
-                "amount": .string(amount.value.description), "unit": .string(amount.unit.rawValue),
+                "amount": .string(amount.value.description), "unit": .string(amount.unit.name),
                 "btc": .string(converted.btc.description), "sat": .string(converted.sat.description),
-                "usd": .string(converted.usd.description), "state": .object(Output.object(message, at: now)),
+                Amount.Unit.money(currency).name: .string(converted.money.description),
+                "state": .object(Output.object(message, at: now)),
             ]))
     }
 }

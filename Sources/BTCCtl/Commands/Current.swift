@@ -25,7 +25,7 @@ enum Current {
     ) throws(Complaint) -> StateMessage {
         try Connecting.withDaemon(socket: asking.socket, patience: patience) {
             connection throws(ClientError) in
-            try connection.getPrice(asking.policy)
+            try connection.getPrice(asking.policy, in: Connecting.currency(asking.currency))
         }
     }
 

@@ -72,7 +72,7 @@ struct Wait {
         return try Connecting.withDaemon(
             socket: options.socket, patience: min(.seconds(5), max(timeLeft, shortest))
         ) { connection throws(ClientError) in
-            try connection.watch()
+            try connection.watch(Connecting.currency(options.currency).map { [$0] })
             var isHeard = false
             repeat {
                 do throws(ClientError) {

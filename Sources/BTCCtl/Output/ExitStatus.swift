@@ -82,6 +82,15 @@ struct Complaint: Error, Equatable {
         message: "This source can't be retried: it is not configured, or it needs a key. See 'btcctl sources'.",
         status: ExitStatus.usage)
 
+    /// - Parameter reason: Which currency is not kept, and which are.
+    static func unknownCurrency(_ reason: String?) -> Complaint {
+        Complaint(
+            word: "usage",
+            message:
+                "The price is not kept in \(reason ?? "that currency"). See the key currencies in btc-priced.toml(5).",
+            status: ExitStatus.usage)
+    }
+
     static func busy(_ path: String) -> Complaint {
         Complaint(
             word: "busy",

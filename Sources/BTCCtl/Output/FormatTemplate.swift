@@ -7,7 +7,7 @@ struct FormatTemplate: Equatable {
     /// The fields.
     enum Field: String, CaseIterable {
         case price, value, time, age, ageMs, source, market, currency, freshness, confirmation, failure, warning,
-            direction, uncertainty
+            direction, uncertainty, symbol
         case sats, tick, timestamp
     }
 
@@ -85,7 +85,8 @@ struct FormatTemplate: Equatable {
             case .warning: state.warning ?? ""
             case .uncertainty: state.uncertainty?.plusMinus.description
             case .direction: model.direction.rawValue
-            case .sats: quote.map { Amount(1, .usd).converted(at: $0.value).sat.description }
+            case .symbol: Currency(rawValue: state.currency).map { String($0.symbol.filter { $0 != " " }) }
+            case .sats: quote.map { Amount(1, .money(.usd)).converted(at: $0.value).sat.description }
             case .tick: "\(state.tick)"
             case .timestamp: quote.map { "\($0.timestamp.milliseconds)" }
             }

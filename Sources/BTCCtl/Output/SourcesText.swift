@@ -44,13 +44,18 @@ struct SourcesText {
     private func row(_ report: SourceReport, at now: ObservationTime) -> [String] {
         [
             String(report.use.letter), report.name, report.market,
-            report.lastPrice.map { String(DollarFormatter().string(from: $0, currency: "USD").dropFirst()) }
+            report.lastPrice.map { MoneyFormatter().number($0, currency: currency(report)) }
                 ?? PriceTexts.placeholder,
             report.lastSuccess.map { age($0, now) } ?? "never",
             report.latency.map { "\($0.p50) ms" } ?? PriceTexts.placeholder,
             report.latency.map { "\($0.p99) ms" } ?? PriceTexts.placeholder,
             used(report.limits),
         ]
+    }
+
+    /// The currency of a source's prices: of BTC/USDT, the dollar.
+    private func currency(_ report: SourceReport) -> String {
+        Market(report.name, report.market).currency?.rawValue ?? ""
     }
 
     /// A note if the address is not the exchange's own.

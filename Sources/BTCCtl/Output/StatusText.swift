@@ -31,9 +31,9 @@ struct StatusText {
 
     private func price(_ state: PriceState) -> String {
         guard let quote = state.quote else { return PriceTexts.placeholder }
-        let price = DollarFormatter().string(from: quote.value, currency: quote.currency)
+        let price = MoneyFormatter().string(from: quote.value, currency: quote.currency)
         guard let uncertainty = state.uncertainty else { return price }
-        let plusMinus = DollarFormatter().string(from: uncertainty.plusMinus, currency: "USD").dropFirst()
+        let plusMinus = MoneyFormatter().number(uncertainty.plusMinus, currency: quote.currency)
         return "\(price) ± \(plusMinus) (\(uncertainty.markets) markets)"
     }
 
@@ -50,7 +50,7 @@ struct StatusText {
         guard let quote = state.quote, let (age, isEstimate) = state.age(at: now) else { return PriceTexts.placeholder }
         var text = "\(quote.sourceText) (\(quote.market)), \(isEstimate ? "about " : "")\(Table.text(age)) ago"
         if let consensus = state.consensus {
-            text += "; of \(consensus.sources.joined(separator: ", ")) within \(consensus.spread) USD"
+            text += "; of \(consensus.sources.joined(separator: ", ")) within \(consensus.spread) \(quote.currency)"
             if !consensus.outliers.isEmpty { text += ", without \(consensus.outliers.joined(separator: ", "))" }
         }
         if let conversion = state.conversion {

@@ -11,10 +11,13 @@ struct Watch {
     private static let shortestPause: Duration = .milliseconds(50)
 
     private let socket: String?
+    /// `nil` for the daemon's first one.
+    private let currencies: [String]?
     private let output: PriceOutput
     private var sink: any WatchSink
     private let clock = ContinuousClock()
-    private var lastShown: StateMessage?
+    /// By currency.
+    private var lastShown: [String: StateMessage] = [:]
     /// The socket that responded. Watch reconnects only to this one, because another daemon's prices may differ.
     private var reached: String?
     private var isLost = false
@@ -33,6 +36,8 @@ struct Watch {
 
     private init(_ options: WatchOptions) {
         socket = options.socket
+        currencies =
+            options.currencies.isEmpty ? Connecting.currency(nil).map { [$0] } : options.currencies
         output = options.output
         let isTerminal = Screen.isPossible(environment: Connecting.environment)
         let isColored = options.color.isWanted(isTerminal: isTerminal, environment: Connecting.environment)
@@ -41,7 +46,7 @@ struct Watch {
         } else if let bar = output.bar {
             sink = BarSink(bar, output)
         } else if isTerminal, output.form == .text {
-            sink = TerminalSink(output, isColored: isColored)
+            sink = TerminalSink(output, isColored: isColored, currencies: currencies ?? [])
         } else {
             sink = LineSink(output, isColored: isColored)
         }
@@ -75,7 +80,7 @@ struct Watch {
             if reached == nil, sink.tellsOfSimulator, let note = try Self.noteOnSources(&connection) {
                 sink.tell(note)
             }
-            try connection.watch()
+            try connection.watch(currencies)
             var heard: ContinuousClock.Instant?
             let begun = clock.now
             while true {
@@ -85,7 +90,8 @@ struct Watch {
                 let left = max(.milliseconds(1), patience - silence)
                 do throws(ClientError) {
                     let message = try connection.nextState(
-                        timeout: min(sink.refreshPeriod ?? left, left), newestOnly: sink.wantsNewestOnly,
+                        timeout: min(sink.refreshPeriod ?? left, left),
+                        newestOnly: sink.wantsNewestOnly && (currencies?.count ?? 1) == 1,
                         interruption: signals, outlet: sink.prints ? STDOUT_FILENO : -1)
                     reached = connection.path
                     heard = clock.now
@@ -130,15 +136,15 @@ struct Watch {
     /// Whether the process was stopped and continued. If so, the next state is shown even if it is the same.
     private mutating func wasContinued() -> Bool {
         guard Signals.takeContinued() else { return false }
-        lastShown = nil
+        lastShown = [:]
         return true
     }
 
     private mutating func show(_ message: StateMessage) {
         // A new watch begins with the current state, which may already be shown.
         pause = Self.shortestPause
-        guard isLost || message != lastShown else { return }
-        lastShown = message
+        guard isLost || message != lastShown[message.state.currency] else { return }
+        lastShown[message.state.currency] = message
         isLost = false
         sink.show(message)
     }

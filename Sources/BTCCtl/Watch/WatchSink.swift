@@ -46,50 +46,58 @@ extension WatchSink {
     func finish() {}
 }
 
-/// Prints one line per tick, for pipes.
+/// Prints one line per tick and currency, for pipes.
 struct LineSink: WatchSink {
-    private let printer: PricePrinter
+    /// What was printed of one currency.
+    private struct Printed {
+        let printer: PricePrinter
+        var lastBanner: String?
+        var hasWarned = false
+        var wasUnconfirmed = false
+    }
+
+    private let output: PriceOutput
     private let isColored: Bool
-    private var lastBanner: String?
-    private var hasWarned = false
-    private var wasUnconfirmed = false
+    private var printed: [String: Printed] = [:]
 
     var wantsNewestOnly: Bool { false }
-    var tellsOfSimulator: Bool { !printer.output.isJSON }
+    var tellsOfSimulator: Bool { !output.isJSON }
 
     init(_ output: PriceOutput, isColored: Bool) {
-        printer = PricePrinter(output)
+        self.output = output
         self.isColored = isColored
     }
 
     mutating func show(_ message: StateMessage) {
-        if let line = printer.line(message, at: .now()) { Output.line(isColored ? colored(line) : line) }
-        guard !printer.output.isJSON else { return }
-        let model = printer.model
-        if let banner = model.banner, banner != lastBanner {
+        var before = printed[message.state.currency] ?? Printed(printer: PricePrinter(output))
+        defer { printed[message.state.currency] = before }
+        let (printer, model) = (before.printer, before.printer.model)
+        if let line = printer.line(message, at: .now()) { Output.line(isColored ? colored(line, model) : line) }
+        guard !output.isJSON else { return }
+        if let banner = model.banner, banner != before.lastBanner {
             for note in [banner, model.reason].compactMap(\.self) { Output.complain(note) }
         }
-        lastBanner = model.banner
-        if model.isUnconfirmed, !wasUnconfirmed { Output.complain(PriceTexts.unconfirmed) }
-        wasUnconfirmed = model.isUnconfirmed
+        before.lastBanner = model.banner
+        if model.isUnconfirmed, !before.wasUnconfirmed { Output.complain(PriceTexts.unconfirmed) }
+        before.wasUnconfirmed = model.isUnconfirmed
         // Once, not at every change of the number in it.
-        if let warning = model.warning, !hasWarned { Output.complain(warning) }
-        hasWarned = model.warning != nil
+        if let warning = model.warning, !before.hasWarned { Output.complain(warning) }
+        before.hasWarned = model.warning != nil
     }
 
     mutating func lost(_ complaint: Complaint) {
-        lastBanner = nil
-        Output.tell(complaint, json: printer.output.isJSON)
+        for currency in printed.keys { printed[currency]?.lastBanner = nil }
+        Output.tell(complaint, json: output.isJSON)
     }
 
-    private func colored(_ line: String) -> String {
+    private func colored(_ line: String, _ model: PriceViewModel) -> String {
         let style: StyledLine.Style =
-            switch printer.model.direction {
+            switch model.direction {
             case .up: .good
             case .down: .bad
             case .flat: .plain
             }
-        guard printer.output.form == .text, printer.model.banner == nil else { return line }
+        guard output.form == .text, model.banner == nil else { return line }
         return StyledLine([.init(text: line, style: style)]).text(isColored: true)
     }
 }
@@ -131,9 +139,14 @@ struct BarSink: WatchSink {
 struct TerminalSink: WatchSink {
     private let model: PriceViewModel
     private let isColored: Bool
+    private let timestamps: ReaderTimestampFormatter
+    /// If there are several, a table is shown.
+    private let currencies: [String]
     private var view: WatchView
     private var screen = Screen()
     private var last: StateMessage?
+    /// The last state of each currency, if there are several.
+    private var states: [String: StateMessage] = [:]
     private var isLost = false
     private var note: String?
 
@@ -141,8 +154,10 @@ struct TerminalSink: WatchSink {
     var refreshPeriod: Duration? { .seconds(1) }
     var tellsOfSimulator: Bool { true }
 
-    init(_ output: PriceOutput, isColored: Bool) {
+    init(_ output: PriceOutput, isColored: Bool, currencies: [String] = []) {
         model = PriceViewModel(timestampFormatter: output.timestamps)
+        timestamps = output.timestamps
+        self.currencies = currencies
         self.isColored = isColored
         view = WatchView(isUnicode: WatchView.isUnicode(environment: Connecting.environment))
     }
@@ -151,6 +166,7 @@ struct TerminalSink: WatchSink {
         // After SIGCONT the same state comes again.
         if message != last { view.see(message.state) }
         last = message
+        states[message.state.currency] = message
         isLost = false
         refresh()
     }
@@ -168,7 +184,8 @@ struct TerminalSink: WatchSink {
         model.show(last.state, at: now)
         if isLost { model.updatesFailed(Self.lostDaemon) }
         let size = Screen.size
-        var lines = view.lines(last.state, model, at: now, width: size.width)
+        var lines =
+            currencies.count > 1 ? table(at: now) : view.lines(last.state, model, at: now, width: size.width)
         if let note {
             let words = WatchView.wrapped(note.split(separator: " ").map(String.init), width: size.width)
             // The price comes first if there is no room for both.
@@ -177,6 +194,21 @@ struct TerminalSink: WatchSink {
             }
         }
         Output.write(screen.draw(lines, in: size, isColored: isColored), to: STDOUT_FILENO)
+    }
+
+    /// A row for each currency, and below it why its price is not current.
+    private func table(at now: ObservationTime) -> [StyledLine] {
+        var notes: [String] = []
+        let rows = currencies.compactMap { currency -> [String]? in
+            guard let state = states[currency]?.state else { return nil }
+            let model = PriceViewModel(timestampFormatter: timestamps)
+            model.show(state, at: now)
+            if isLost { model.updatesFailed(Self.lostDaemon) }
+            notes += (model.notes + [model.reason].compactMap(\.self)).map { "\(currency): \($0)" }
+            let age = state.age(at: now).map { "\(Table.text($0.age)) old" } ?? PriceTexts.placeholder
+            return [currency, model.price, model.timestamp, state.quote?.sourceText ?? "", age]
+        }
+        return (Table.lines(rows) + notes).map { StyledLine($0) }
     }
 
     mutating func continued() {

@@ -18,15 +18,20 @@ package struct PriceConnection: ~Copyable {
     package var path: String { connection.path }
 
     /// Requests the price.
-    /// - Parameter policy: Where the price may come from.
+    /// - Parameters:
+    ///   - policy: Where the price may come from.
+    ///   - currency: ISO 4217; `nil` for the daemon's first currency.
     /// - Throws: ``ClientError``; ``ClientError/refused(error:reason:)`` if no source gave a price.
-    package mutating func getPrice(_ policy: CachePolicy = .localFirst) throws(ClientError) -> StateMessage {
-        try state(in: try call(PriceCall.getPrice(policy).call))
+    package mutating func getPrice(
+        _ policy: CachePolicy = .localFirst, in currency: String? = nil
+    ) throws(ClientError) -> StateMessage {
+        try state(in: try call(PriceCall.getPrice(policy, currency).call))
     }
 
     /// Requests the current and all later states; ``nextState(timeout:newestOnly:interruption:outlet:)`` returns them.
-    package mutating func watch() throws(ClientError) {
-        try connection.send(PriceCall.watchPrice.call)
+    /// - Parameter currencies: ISO 4217; `nil` for the daemon's first currency alone.
+    package mutating func watch(_ currencies: [String]? = nil) throws(ClientError) {
+        try connection.send(PriceCall.watchPrice(currencies).call)
     }
 
     /// The next state of a watch.
@@ -53,9 +58,18 @@ package struct PriceConnection: ~Copyable {
         }
     }
 
+    /// Requests the currencies that are kept.
+    package mutating func listCurrencies() throws(ClientError) -> [CurrencyMessage] {
+        let reply = try call(PriceCall.listCurrencies.call)
+        return try read { () throws(JSONFieldError) in
+            try reply.list("currencies") { (currency) throws(JSONFieldError) in try CurrencyMessage(json: currency) }
+        }
+    }
+
     /// Requests the sources' reports, in the configured order.
-    package mutating func listSources() throws(ClientError) -> [SourceReport] {
-        let reply = try call(PriceCall.listSources.call)
+    /// - Parameter currency: ISO 4217; `nil` for the daemon's first currency.
+    package mutating func listSources(_ currency: String? = nil) throws(ClientError) -> [SourceReport] {
+        let reply = try call(PriceCall.listSources(currency).call)
         return try read { () throws(JSONFieldError) in
             try reply.list("sources") { (source) throws(JSONFieldError) in try SourceReport(json: source) }
         }

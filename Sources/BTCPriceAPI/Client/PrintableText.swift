@@ -59,11 +59,15 @@ extension Reply {
     /// The parameters, printable.
     /// - Throws: ``ClientError/refused(error:reason:)``, printable too.
     func printableResult() throws(ClientError) -> JSONValue {
+        // UnknownCurrency has no reason, but says what is known.
+        let currencies = parameters["currency"]?.stringValue.map { currency in
+            "\(currency), only in \((parameters["known"]?.arrayValue ?? []).compactMap(\.stringValue).joined(separator: ", "))"
+        }
         do throws(ClientError) {
             return try result().printable
         } catch {
             guard case .refused(let error, let reason) = error else { throw error }
-            throw .refused(error: error.printable, reason: reason?.printable)
+            throw .refused(error: error.printable, reason: (reason ?? currencies)?.printable)
         }
     }
 }

@@ -29,6 +29,7 @@ package struct StateMessage: Sendable, Hashable {
             "consensus": state.consensus.map { .object($0.json) } ?? .null,
             "conversion": state.conversion.map { .object($0.json) } ?? .null,
             "uncertainty": state.uncertainty.map { .object($0.json) } ?? .null,
+            "currency": .string(state.currency),
         ]
     }
 
@@ -55,7 +56,9 @@ package struct StateMessage: Sendable, Hashable {
                 confirmation: try json.choice("confirmation", optional: Confirmation.self),
                 failure: try json.optional("failure", \.stringValue),
                 warning: try json.optional("warning", \.stringValue), consensus: consensus, conversion: conversion,
-                uncertainty: uncertainty))
+                uncertainty: uncertainty,
+                // Absent from 0.1.0, which has dollars only.
+                currency: try json.optional("currency", \.stringValue) ?? Currency.usd.rawValue))
     }
 }
 

@@ -16,6 +16,9 @@ package struct FetchLatestPrice: Sendable {
     /// The market that is requested.
     var market: Market { loader.market }
 
+    /// Whether ``execute(_:)`` would send a request.
+    var needsRequest: Bool { loader.needsRequest }
+
     /// The source, if it pushes its prices.
     var feed: (any PriceFeed)? { loader as? any PriceFeed }
 

@@ -29,6 +29,8 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
     /// The sources that are requested, shared by all requesters.
     package let sources: Sources
     let candidates: [FetchCandidate]
+    /// Where the candidates begin among the sources.
+    private let offset: Int
     /// Those of the sources that push their prices.
     let feeds: [FetchLatestPrice]
     /// The markets of the sources, in their order.
@@ -38,23 +40,32 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
     private let clock: C
 
     /// - Parameters:
-    ///   - candidates: The sources, the primary first.
-    ///   - interval: The interval of the ticks.
-    ///   - now: Reads the clocks that cooldowns and limits are dated by.
-    ///   - jitter: Returns a random number from 0 to 1 at each call; it spreads cooldowns.
+    ///   - candidates: The sources of one currency, the primary first.
+    ///   - sources: The sources of all currencies; the candidates are among them, in their order.
+    ///   - offset: Where the candidates begin among the sources.
     ///   - clock: Measures the waits.
-    ///   - previous: The sources that were requested before. They keep their health.
-    package init(
-        candidates: [FetchCandidate], interval: Duration, now: @escaping TimeSource,
-        jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) }, clock: C, after previous: Sources? = nil
-    ) {
+    package init(candidates: [FetchCandidate], among sources: Sources, from offset: Int, clock: C) {
         self.candidates = candidates
+        self.sources = sources
+        self.offset = offset
         self.clock = clock
         feeds = candidates.map(\.fetch).filter { $0.feed != nil }
         markets = candidates.map(\.fetch.market)
         marketsStatingPeg = Set(
             candidates.filter { $0.source.companions.contains { $0.pair == Market.pegPair } }.map(\.fetch.market))
-        sources = Sources(candidates.map(\.source), interval: interval, now: now, jitter: jitter, after: previous)
+    }
+
+    /// The same for one currency alone.
+    /// - Parameters:
+    ///   - interval: The interval of the ticks.
+    ///   - now: Reads the clocks that cooldowns and limits are dated by.
+    ///   - jitter: Returns a random number from 0 to 1 at each call; it spreads cooldowns.
+    package init(
+        candidates: [FetchCandidate], interval: Duration, now: @escaping TimeSource,
+        jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) }, clock: C
+    ) {
+        let sources = Sources(candidates.map { ($0.source, interval) }, now: now, jitter: jitter)
+        self.init(candidates: candidates, among: sources, from: 0, clock: clock)
     }
 
     /// - Parameters:
@@ -68,7 +79,9 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
         _ requester: Requester, deadline: C.Instant, among markets: [Market]? = nil, quorum: Int? = nil,
         record: @escaping FetchLatestPrice.Record
     ) async throws(FetchFailure) -> PollResult {
-        var plan = sources.plan(requester, among: markets.map(Set.init))
+        var plan = sources.plan(
+            requester, among: Set(markets ?? self.markets),
+            atHand: Set(candidates.indices.filter { !candidates[$0].fetch.needsRequest }.map { $0 + offset }))
         if let quorum {
             let well = plan.order.filter { !plan.lastResort.contains($0) }
             if well.count >= quorum { plan.order = well }
@@ -82,12 +95,14 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
         switch outcome {
         case .answered(let places, _):
             return PollResult(
-                answered: places.map { candidates[plan.order[$0]].fetch.market }, failures: failures,
+                answered: places.map { candidate(plan.order[$0]).fetch.market }, failures: failures,
                 skipped: run.skipped)
         case .failed: throw FetchFailure(failures: failures, skipped: run.skipped)
         case .cancelled: throw .cancelled
         }
     }
+
+    private func candidate(_ index: Int) -> FetchCandidate { candidates[index - offset] }
 
     /// What a fetch waits for.
     private enum Event: Sendable {
@@ -117,7 +132,7 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
             began = fetch.clock.now
             skipped = plan.skipped
             self.plan = PollPlan(
-                patience: plan.order.map { fetch.candidates[$0].patience }, deadline: began.duration(to: deadline),
+                patience: plan.order.map { fetch.candidate($0).patience }, deadline: began.duration(to: deadline),
                 wantsAll: wantsAll)
         }
 
@@ -158,9 +173,9 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
         private mutating func request(
             _ place: Int, in group: inout TaskGroup<Event>, _ record: @escaping FetchLatestPrice.Record
         ) -> [PollPlan.Action] {
-            let source = fetch.candidates[order[place]].fetch
+            let source = fetch.candidate(order[place]).fetch
             // Another requester may have used up the limit since the plan was made.
-            guard fetch.sources.take(order[place], requester) else {
+            guard !source.needsRequest || fetch.sources.take(order[place], requester) else {
                 skipped.append(Skipped(source: source.market.venue, reason: .limit))
                 return plan.skipped(place, now: now)
             }
@@ -182,7 +197,7 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
                 ended(place, .failure(error))
                 return plan.failed(place, error, now: now)
             }
-            let patience = fetch.candidates[order[place]].patience.timeout
+            let patience = fetch.candidate(order[place]).patience.timeout
             // Whether a late response counts is not known before the end.
             if requested[place].map({ now - $0 <= patience }) == true { ended(place, .success) }
             return plan.answered(place, now: now)
@@ -199,7 +214,7 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
             for (place, error) in failures where requested[place] != nil { ended(place, .failure(error)) }
             return failures.map { place, error in
                 SourceFailure(
-                    source: fetch.candidates[order[place]].fetch.market.venue, error: error, cooldown: cooldowns[place])
+                    source: fetch.candidate(order[place]).fetch.market.venue, error: error, cooldown: cooldowns[place])
             }
         }
 

@@ -11,20 +11,29 @@ package struct GetPrice<C: Clock>: Sendable where C.Duration == Duration {
         self.now = now
     }
 
-    /// - Parameter policy: Where the price may come from.
+    /// - Parameters:
+    ///   - policy: Where the price may come from.
+    ///   - currency: The currency; `nil` for the first one.
     /// - Throws: With `noCache`, why no source gave a price; with any policy if the task was cancelled.
-    package func execute(_ policy: CachePolicy = .localFirst) async throws(FetchFailure) -> PriceState {
-        let held = await engine.state
+    package func execute(_ policy: CachePolicy = .localFirst, in currency: Currency? = nil) async throws(FetchFailure)
+        -> PriceState
+    {
+        let held = await state(in: currency)
         if policy == .localFirst, held.quote != nil { return held.aged(at: now().boottime) }
         do {
-            return try await engine.refresh().aged(at: now().boottime)
+            return try await engine.refresh(currency).aged(at: now().boottime)
         } catch {
             if policy == .noCache || error.isCancelled { throw error }
-            var state = await engine.state
+            var state = await state(in: currency)
             // Why there is no newer one: the fetch for this client failed, not the tick before it.
             state.failure = error.description
             if state.quote != nil { state.freshness = .stale }
             return state.aged(at: now().boottime)
         }
+    }
+
+    private func state(in currency: Currency?) async -> PriceState {
+        if let currency, let state = await engine.state(of: currency) { return state }
+        return await engine.state
     }
 }

@@ -17,10 +17,10 @@ package final class PersistLastValidPrice: StateSubscriber {
     /// Why the last price can't be kept; `nil` while it can.
     package var failure: PriceStoreError? { lastFailure.withLock(\.self) }
 
-    package func receive(_: PriceState, isTick: Bool, kept: KeptState?) {
+    package func receive(_: PriceState, isTick: Bool, isFirst: Bool, kept: KeptState?) {
         guard let kept else { return }
         do {
-            try store.save(kept.price, cooldowns: kept.cooldowns)
+            try store.save(kept.prices, cooldowns: kept.cooldowns)
             let hadFailed = lastFailure.withLock { failure in
                 defer { failure = nil }
                 return failure != nil

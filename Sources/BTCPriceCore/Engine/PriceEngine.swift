@@ -1,7 +1,7 @@
 /// Keeps the price: polls the sources if the selector needs it, records what they give, and publishes what the selector decides.
 ///
 /// A tick and any number of clients share one round: a caller that comes while one is in progress joins it.
-package actor PriceEngine<C: Clock>: TickTarget, ObserverTarget where C.Duration == Duration {
+package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTarget where C.Duration == Duration {
     /// Reports to the operator. Called on no particular thread; must not block.
     package typealias Report = @Sendable (PriceEvent) -> Void
 
@@ -17,137 +17,209 @@ package actor PriceEngine<C: Clock>: TickTarget, ObserverTarget where C.Duration
         var tick: Int?
     }
 
-    private var fetch: FetchWithFallback<C>
+    /// What is kept of one currency.
+    private struct Lane {
+        var fetch: FetchWithFallback<C>
+        var tracker: PriceTracker
+        var shared: Shared?
+        var skippedTicks: Int64 = 0
+        /// When the freshness became what it is, `CLOCK_BOOTTIME` in milliseconds.
+        var since: Int64
+        var published = Freshness.none
+
+        var currency: Currency { tracker.book.currency }
+    }
+
+    /// The currencies in their order. The first one is meant if a caller names none.
+    private var lanes: [Lane]
     private let clock: C
     private let executor: (any TaskExecutor)?
     private var budget: Duration
     private var subscribers: [any StateSubscriber]
     private let report: Report
-    private var tracker: PriceTracker
-    private var shared: Shared?
     private var lastID = 0
     private let now: TimeSource
-    private var skippedTicks: Int64 = 0
-    /// When the freshness became what it is, `CLOCK_BOOTTIME` in milliseconds.
-    private var since: Int64
-    private var published = Freshness.none
     private var feedsRun = false
+    /// The turn of the observer among the currencies after the first.
+    private var observed = 0
 
     /// - Parameters:
-    ///   - fetch: Polls the sources.
+    ///   - plans: The currencies; at least one.
     ///   - clock: Measures the budget.
     ///   - budget: The longest time that a round may take.
-    ///   - tracker: Keeps the state. It may know prices already.
     ///   - executor: Where rounds run; `nil` for anywhere.
     ///   - now: Reads the clocks.
     ///   - subscribers: Receive the states. The first one keeps the price.
     ///   - report: Reports to the operator.
     package init(
-        fetch: FetchWithFallback<C>, clock: C, budget: Duration, tracker: PriceTracker,
-        executor: (any TaskExecutor)? = nil, now: @escaping TimeSource, subscribers: [any StateSubscriber],
-        report: @escaping Report
+        _ plans: [CurrencyPlan<C>], clock: C, budget: Duration, executor: (any TaskExecutor)? = nil,
+        now: @escaping TimeSource, subscribers: [any StateSubscriber], report: @escaping Report
     ) {
-        self.fetch = fetch
+        precondition(!plans.isEmpty, "there is a first currency")
         self.clock = clock
         self.budget = budget
         self.executor = executor
         self.now = now
-        self.since = now().boottime
+        let since = now().boottime
+        lanes = plans.map { Lane(fetch: $0.fetch, tracker: $0.tracker, since: since) }
         self.subscribers = subscribers
         self.report = report
-        self.tracker = tracker
     }
 
-    /// Sends every state from now on to one more subscriber, after the others. It receives the present one at once.
+    private func place(of currency: Currency) -> Int? { lanes.firstIndex { $0.currency == currency } }
+
+    /// Sends every state from now on to one more subscriber, after the others. It receives the present ones at once.
     package func subscribe(_ subscriber: any StateSubscriber) {
         subscribers.append(subscriber)
-        subscriber.receive(tracker.state, isTick: false, kept: nil)
+        for (place, lane) in lanes.enumerated() {
+            subscriber.receive(lane.tracker.state, isTick: false, isFirst: place == 0, kept: nil)
+        }
     }
 
-    /// Every round from now on has other sources and rules. One in progress ends as it began, and its price counts.
-    package func apply(
-        _ fetch: FetchWithFallback<C>, interval: Duration, budget: Duration, rules: SelectionRules = SelectionRules()
-    ) {
+    /// Every round from now on has other currencies, sources and rules. One in progress ends as it began, and its price counts.
+    /// - Parameter plans: At least one.
+    package func apply(_ plans: [CurrencyPlan<C>], budget: Duration) {
+        precondition(!plans.isEmpty, "there is a first currency")
         let areRunning = feedsRun
         stopFeeds()
-        self.fetch = fetch
         self.budget = budget
+        var left = lanes
+        lanes = plans.map { plan in
+            guard let index = left.firstIndex(where: { $0.currency == plan.currency }) else {
+                return Lane(fetch: plan.fetch, tracker: plan.tracker, since: now().boottime)
+            }
+            var lane = left.remove(at: index)
+            lane.fetch = plan.fetch
+            lane.tracker.changed(interval: plan.interval, rules: plan.rules, markets: Set(plan.fetch.markets))
+            return lane
+        }
+        for lane in left { giveUp(lane) }
         if areRunning { startFeeds() }
-        tracker.changed(interval: interval, rules: rules, markets: Set(fetch.markets))
-        fetch.sources.skipTether(tracker.skipsTether(at: now().boottime))
+        skipTether()
     }
 
-    /// The sources that are requested.
-    package var sources: Sources { fetch.sources }
+    /// The currency is not kept any more.
+    private func giveUp(_ lane: Lane) {
+        lane.shared?.task.cancel()
+        for waiter in lane.shared?.waiters.values.map(\.self) ?? [] { waiter.resume(returning: .failure(.cancelled)) }
+    }
 
-    /// The present state.
-    package var state: PriceState { tracker.state }
+    /// The sources that are requested, those of all currencies.
+    package var sources: Sources { lanes[0].fetch.sources }
 
-    /// The present state, and the counts since the start.
-    package var record: TickRecord {
+    /// The currencies in their order.
+    package var currencies: [Currency] { lanes.map(\.currency) }
+
+    /// The present state of the first currency.
+    package var state: PriceState { lanes[0].tracker.state }
+
+    /// The present state of a currency; `nil` if it is not kept.
+    package func state(of currency: Currency) -> PriceState? { place(of: currency).map { lanes[$0].tracker.state } }
+
+    /// The markets of a currency's sources, in their order; none if it is not kept.
+    package func markets(of currency: Currency) -> [Market] {
+        place(of: currency).map { lanes[$0].fetch.markets } ?? []
+    }
+
+    /// The present state of a currency, and the counts since the start; `nil` if it is not kept.
+    package func record(of currency: Currency) -> TickRecord? { place(of: currency).map { record(of: lanes[$0]) } }
+
+    /// The same of the first currency.
+    package var firstRecord: TickRecord { record(of: lanes[0]) }
+
+    private func record(of lane: Lane) -> TickRecord {
         let present = now()
-        let state = tracker.state.aged(at: present.boottime)
+        let state = lane.tracker.state.aged(at: present.boottime)
         // One that has grown too old since it was published became stale when its time was over.
-        let isAged = state.freshness != tracker.state.freshness
+        let isAged = state.freshness != lane.tracker.state.freshness
         return TickRecord(
-            state: state, since: present.wallTime(of: isAged ? tracker.state.freshUntil ?? since : since),
-            failed: tracker.failedInAll, skipped: skippedTicks, validated: tracker.validated,
-            pegRate: tracker.pegRate, lastPrices: tracker.lastPrices, verdicts: tracker.verdicts)
+            state: state,
+            since: present.wallTime(of: isAged ? lane.tracker.state.freshUntil ?? lane.since : lane.since),
+            failed: lane.tracker.failedInAll, skipped: lane.skippedTicks, validated: lane.tracker.validated,
+            pegRate: lane.tracker.pegRate, lastPrices: lane.tracker.lastPrices, verdicts: lane.tracker.verdicts)
     }
 
-    /// The number of callers that wait for the round in progress, including the tick; 0 if there is none.
-    var callersWaiting: Int { shared?.waiters.count ?? 0 }
+    /// The number of callers that wait for the round in progress of the first currency, including the tick; 0 if there is none.
+    var callersWaiting: Int { lanes[0].shared?.waiters.count ?? 0 }
 
-    /// The markets with a valid observation.
-    var observedMarkets: Set<Market> { Set(tracker.book.newest.keys) }
+    /// The markets of the first currency with a valid observation.
+    var observedMarkets: Set<Market> { Set(lanes[0].tracker.book.newest.keys) }
 
-    /// Takes over the price that an earlier run kept.
+    /// Takes over the price that an earlier run kept. Has no effect if its currency is not kept.
     package func restore(_ cached: CachedPrice) {
-        perform(tracker.restored(cached, at: now()))
+        guard let currency = Currency(rawValue: cached.quote.currency), let place = place(of: currency) else { return }
+        perform(lanes[place].tracker.restored(cached, at: now()), place)
     }
 
     // MARK: - Ticks, observations and clients
 
-    /// One tick: a round, whose result is kept and shown.
     package func tick(_ tick: Tick<C.Instant>) async {
+        await self.tick(tick, of: lanes[0].currency)
+    }
+
+    /// One tick of a currency: a round, whose result is kept and shown. Has no effect if it is not kept.
+    package func tick(_ tick: Tick<C.Instant>, of currency: Currency) async {
         // The budget counts from when the tick was due. One that comes much too late, after a suspend, has the whole of it.
         let start = tick.lateness > budget / 2 ? clock.now : tick.due
         let deadline = start.advanced(by: budget)
         var requester: Requester
         var result: Result<PriceState, FetchFailure>
         repeat {
-            requester = shared?.requester ?? .tick
-            result = await join(deadline: deadline, isTick: true)
+            guard let place = place(of: currency) else { return }
+            requester = lanes[place].shared?.requester ?? .tick
+            result = await join(currency, deadline: deadline, isTick: true)
             // Once more if it joined a client's round in which the limits allowed no request: clients leave a part to the ticks.
         } while Self.requestedNone(requester, result)
         // A tick that was given up by a pause is none.
         if case .failure(let failure) = result, failure.isCancelled { return }
-        skippedTicks += tick.skipped
-        report(.ticked(tracker.state.tick, lateness: tick.lateness, skipped: tick.skipped))
+        guard let place = place(of: currency) else { return }
+        lanes[place].skippedTicks += tick.skipped
+        // The watchdog follows the first currency.
+        if place == 0 {
+            report(.ticked(lanes[0].tracker.state.tick, lateness: tick.lateness, skipped: tick.skipped))
+        }
     }
 
-    /// Requests the source whose turn it is, beside the ticks. Has no effect if there is none, or if the ticks have no current price:
-    /// then they need what the limits allow, and request all sources themselves.
+    /// Requests the source whose turn it is, beside the ticks: one of the first currency, and one of another. Has no effect on a
+    /// currency that has no current price: then its ticks need what the limits allow, and request all sources themselves.
     package func observe() async {
-        guard let quote = tracker.state.quote, tracker.state.freshness == .fresh else { return }
-        let others = fetch.markets.filter { $0.venue != quote.supplier }
-        guard let price = await look(others) else { return }
+        await observe(lanes[0].currency)
+        guard lanes.count > 1 else { return }
+        observed = observed % (lanes.count - 1) + 1
+        await observe(lanes[observed].currency)
+    }
+
+    private func observe(_ currency: Currency) async {
+        guard let place = place(of: currency) else { return }
+        let lane = lanes[place]
+        guard let quote = lane.tracker.state.quote, lane.tracker.state.freshness == .fresh else { return }
+        let others = lane.fetch.markets.filter { $0.venue != quote.supplier }
+        guard let price = await look(others, currency) else { return }
         // A USDT price that does not fit is judged only after the value of USDT was requested.
-        if tracker.needsPegRate(for: price), let rate = await look(others.filter(fetch.marketsStatingPeg.contains)) {
-            perform(tracker.observed(.success(rate)))
+        if self.place(of: currency).map({ lanes[$0].tracker.needsPegRate(for: price) }) == true,
+            let rate = await look(others.filter(lane.fetch.marketsStatingPeg.contains), currency)
+        {
+            takeIn(.success(rate), currency)
         }
-        perform(tracker.observed(.success(price)))
+        takeIn(.success(price), currency)
+    }
+
+    private func takeIn(_ result: Result<Market, FetchFailure>, _ currency: Currency) {
+        guard let place = place(of: currency) else { return }
+        perform(lanes[place].tracker.observed(result), place)
     }
 
     /// Requests one of these sources for the observer, within a budget.
     /// - Returns: The market whose price was recorded; `nil` if there is none. Why there is none is taken in.
-    private func look(_ markets: [Market]) async -> Market? {
+    private func look(_ markets: [Market], _ currency: Currency) async -> Market? {
+        guard let place = place(of: currency) else { return nil }
+        let fetch = lanes[place].fetch
         do throws(FetchFailure) {
             return try await fetch.execute(
                 .observer, deadline: clock.now.advanced(by: budget), among: markets, record: recorder
             ).answered.first
         } catch {
-            if !error.isCancelled { perform(tracker.observed(.failure(error))) }
+            if !error.isCancelled { takeIn(.failure(error), currency) }
             return nil
         }
     }
@@ -155,32 +227,35 @@ package actor PriceEngine<C: Clock>: TickTarget, ObserverTarget where C.Duration
     /// Ends the cooldowns that no exchange has asked for, of one source or of all.
     /// - Returns: The sources whose cooldown was ended, and the rate-limited ones that keep theirs; `nil` if no source has that name.
     package func retry(_ source: String?) -> (retried: [String], kept: [Skipped])? {
-        defer { perform(PriceTracker.Actions()) }
-        return fetch.sources.retry(source)
+        defer { perform(PriceTracker.Actions(), 0) }
+        return sources.retry(source)
     }
 
     /// The ticks stop.
     package func paused() {
         stopFeeds()
-        perform(tracker.paused())
+        for place in lanes.indices { perform(lanes[place].tracker.paused(), place) }
     }
 
     /// The ticks are about to begin, or to begin again.
     package func resumed() {
         startFeeds()
-        perform(tracker.resumed())
+        for place in lanes.indices { perform(lanes[place].tracker.resumed(), place) }
     }
 
     /// Requests a price now, for a client.
+    /// - Parameter currency: The currency; `nil` for the first one.
     /// - Returns: The state with the new price.
     /// - Throws: Why no source gave one.
-    package func refresh() async throws(FetchFailure) -> PriceState {
-        if shared == nil {
-            let plan = fetch.sources.plan(.client)
+    package func refresh(_ currency: Currency? = nil) async throws(FetchFailure) -> PriceState {
+        guard let place = currency.map(place(of:)) ?? 0 else { throw .cancelled }
+        let lane = lanes[place]
+        if lane.shared == nil {
+            let plan = sources.plan(.client, among: Set(lane.fetch.markets))
             // Known at once, and no round that a tick could join.
             if plan.order.isEmpty { throw FetchFailure(failures: [], skipped: plan.skipped) }
         }
-        return try await join(deadline: clock.now.advanced(by: budget), isTick: false).get()
+        return try await join(lane.currency, deadline: clock.now.advanced(by: budget), isTick: false).get()
     }
 
     // MARK: - Feeds
@@ -189,7 +264,7 @@ package actor PriceEngine<C: Clock>: TickTarget, ObserverTarget where C.Duration
     package func startFeeds() {
         guard !feedsRun else { return }
         feedsRun = true
-        for source in fetch.feeds {
+        for source in lanes.flatMap(\.fetch.feeds) {
             source.feed?.start { [weak self, executor] in
                 Task(executorPreference: executor) { await self?.arrived(source) }
             }
@@ -199,119 +274,158 @@ package actor PriceEngine<C: Clock>: TickTarget, ObserverTarget where C.Duration
     /// Stops the sources that push their prices.
     package func stopFeeds() {
         feedsRun = false
-        for source in fetch.feeds { source.feed?.stop() }
+        for source in lanes.flatMap(\.fetch.feeds) { source.feed?.stop() }
     }
 
     /// A source has pushed a price, or has lost it. That is no request: whether the source fails is judged when its price is needed.
     private func arrived(_ source: FetchLatestPrice) async {
         // As an exchange with a cooldown is not requested, its price counts for nothing.
-        guard !fetch.sources.isCoolingDown(source.market) else { return tracker.lost(source.market) }
+        guard !sources.isCoolingDown(source.market) else { return lost(source.market) }
         do throws(PriceLoadingError) {
             try await source.execute(recorder)
         } catch {
-            tracker.lost(source.market)
+            lost(source.market)
         }
     }
 
+    private func lost(_ market: Market) {
+        guard let place = place(of: market) else { return }
+        lanes[place].tracker.lost(market)
+    }
+
+    /// The place of the currency that has a market among its sources.
+    private func place(of market: Market) -> Int? { lanes.firstIndex { $0.fetch.markets.contains(market) } }
+
     // MARK: - Recording and publishing
 
-    /// The door by which every response enters the book.
+    /// The door by which every response enters the books.
     private var recorder: FetchLatestPrice.Record {
         { await self.record($0, $1) }
     }
 
     private func record(_ prices: [LoadedPrice], _ source: FetchLatestPrice) -> PriceLoadingError? {
+        let present = now()
+        // What came along for other currencies counts there.
+        for price in prices where price.market != source.market {
+            guard let place = place(of: price.market), !sources.isCoolingDown(price.market) else { continue }
+            do throws(PriceLoadingError) {
+                try lanes[place].tracker.record(prices, of: price.market, pace: source.pace, at: present)
+            } catch {
+                lanes[place].tracker.lost(price.market)
+            }
+        }
+        guard let place = place(of: source.market) else { return nil }
         do {
-            try tracker.record(prices, of: source.market, pace: source.pace, at: now())
+            try lanes[place].tracker.record(prices, of: source.market, pace: source.pace, at: present)
             return nil
         } catch {
             return error
         }
     }
 
+    /// Has the sources in USDT skipped, or not.
+    private func skipTether() {
+        let boottime = now().boottime
+        sources.skipTether(lanes.contains { $0.tracker.skipsTether(at: boottime) })
+    }
+
     /// Keeping and publishing happen without a suspension in between: what a client has seen is never lost, and a newer state is never
     /// followed by an older one.
-    private func perform(_ actions: PriceTracker.Actions) {
+    private func perform(_ actions: PriceTracker.Actions, _ place: Int) {
+        let markets = lanes[place].fetch.markets
         var events = actions.events
         for failure in actions.rejected {
-            let cooldown = fetch.sources.reject(failure.source, failure.error)
+            let cooldown = sources.reject(failure.source, of: markets, failure.error)
             events.append(
                 .sourceFailed(SourceFailure(source: failure.source, error: failure.error, cooldown: cooldown)))
         }
         if let doubted = actions.doubted {
-            fetch.sources.doubt(doubted.source, doubted.error)
+            sources.doubt(doubted.source, of: markets, doubted.error)
             events.append(.sourceFailed(doubted))
         }
-        fetch.sources.skipTether(tracker.skipsTether(at: now().boottime))
+        skipTether()
         // Read in any case, or it would be reported again at the next tick.
-        let cooldownsChanged = fetch.sources.takeCooldownsChanged()
+        let cooldownsChanged = sources.takeCooldownsChanged()
         let isNew = actions.publish?.freshness == .fresh && actions.failure == nil
         if actions.publish != nil || cooldownsChanged {
-            let state = actions.publish ?? tracker.state
+            let state = actions.publish ?? lanes[place].tracker.state
             let kept =
                 isNew || cooldownsChanged
-                ? KeptState(price: tracker.kept, cooldowns: fetch.sources.cooldowns) : nil
-            if state.freshness != published { since = now().boottime }
-            published = state.freshness
-            for subscriber in subscribers { subscriber.receive(state, isTick: actions.isTick, kept: kept) }
+                ? KeptState(prices: lanes.compactMap(\.tracker.kept), cooldowns: sources.cooldowns) : nil
+            if state.freshness != lanes[place].published { lanes[place].since = now().boottime }
+            lanes[place].published = state.freshness
+            for subscriber in subscribers {
+                subscriber.receive(state, isTick: actions.isTick, isFirst: place == 0, kept: kept)
+            }
         }
-        for event in events { report(event) }
+        for event in events { report(place == 0 ? event : event.named(after: lanes[place].currency)) }
     }
 
     // MARK: - Rounds
 
     /// Waits for the round in progress, or for a new one. A caller that is cancelled returns at once, and the round continues for the
     /// others.
-    private func join(deadline: C.Instant, isTick: Bool) async -> Result<PriceState, FetchFailure> {
-        if Task.isCancelled { return .failure(.cancelled) }
-        let id = shared?.id ?? start(isTick ? .tick : .client, deadline: deadline)
+    private func join(
+        _ currency: Currency, deadline: C.Instant, isTick: Bool
+    ) async -> Result<PriceState, FetchFailure> {
+        guard !Task.isCancelled, let place = place(of: currency) else { return .failure(.cancelled) }
+        let id = lanes[place].shared?.id ?? start(place, isTick ? .tick : .client, deadline: deadline)
         lastID += 1
         let waiter = lastID
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                shared?.waiters[waiter] = continuation
-                if isTick { shared?.tick = waiter }
+                lanes[place].shared?.waiters[waiter] = continuation
+                if isTick { lanes[place].shared?.tick = waiter }
             }
         } onCancel: {
-            Task { await self.leave(id, waiter) }
+            Task { await self.leave(currency, id, waiter) }
         }
     }
 
-    private func start(_ requester: Requester, deadline: C.Instant) -> Int {
+    private func start(_ place: Int, _ requester: Requester, deadline: C.Instant) -> Int {
         lastID += 1
         let id = lastID
+        let (currency, fetch) = (lanes[place].currency, lanes[place].fetch)
         let task = Task(executorPreference: executor) {
-            await self.run(id, requester, deadline: deadline, self.fetch)
+            await self.run(currency, id, requester, deadline: deadline, fetch)
         }
-        shared = Shared(id: id, requester: requester, task: task)
+        lanes[place].shared = Shared(id: id, requester: requester, task: task)
         return id
     }
 
     /// One round: selects, polls what the selector needs, and selects again.
-    private func run(_ id: Int, _ requester: Requester, deadline: C.Instant, _ fetch: FetchWithFallback<C>) async {
-        var round = tracker.round(
-            at: now().boottime, markets: fetch.markets, statingPeg: fetch.marketsStatingPeg)
-        while true {
+    private func run(
+        _ currency: Currency, _ id: Int, _ requester: Requester, deadline: C.Instant, _ fetch: FetchWithFallback<C>
+    ) async {
+        guard let place = place(of: currency) else { return }
+        // The first currency's ticks are the most frequent.
+        let other = lanes.first { $0.currency != currency }?.tracker.shown
+        var round = lanes[place].tracker.round(
+            at: now().boottime, markets: fetch.markets, statingPeg: fetch.marketsStatingPeg, beside: other)
+        // The currency may be given up meanwhile, or the order may change.
+        while let place = self.place(of: currency) {
             // A tick may have joined a client's round.
-            round.isTick = shared?.id == id && shared?.tick != nil
-            switch tracker.select(round) {
+            round.isTick = lanes[place].shared?.id == id && lanes[place].shared?.tick != nil
+            switch lanes[place].tracker.select(round) {
             case .decided(let decision):
-                finish(id, .success((decision, round)))
+                finish(currency, id, .success((decision, round)))
                 return
             case .needs(let need):
                 let longest = need.longest.map { min(deadline, clock.now.advanced(by: $0)) } ?? deadline
+                let quorum = need.wantsAll ? lanes[place].tracker.rules.quorum : nil
+                let result: PollResult
                 do throws(FetchFailure) {
-                    let result = try await fetch.execute(
-                        requester, deadline: longest, among: need.markets,
-                        quorum: need.wantsAll ? tracker.rules.quorum : nil, record: recorder)
-                    tracker.add(result, to: &round, for: need.purpose)
+                    result = try await fetch.execute(
+                        requester, deadline: longest, among: need.markets, quorum: quorum, record: recorder)
                 } catch {
                     if error.isCancelled || need.purpose == .price {
-                        finish(id, .failure(error))
+                        finish(currency, id, .failure(error))
                         return
                     }
-                    tracker.add(
-                        PollResult(failures: error.failures, skipped: error.skipped), to: &round, for: need.purpose)
+                    result = PollResult(failures: error.failures, skipped: error.skipped)
+                }
+                if let place = self.place(of: currency) {
+                    lanes[place].tracker.add(result, to: &round, for: need.purpose)
                 }
                 if clock.now >= deadline { round.end() }
             }
@@ -319,18 +433,22 @@ package actor PriceEngine<C: Clock>: TickTarget, ObserverTarget where C.Duration
     }
 
     /// A result is taken in once, however many callers waited for it.
-    private func finish(_ id: Int, _ result: Result<(Decision, Round), FetchFailure>) {
+    private func finish(_ currency: Currency, _ id: Int, _ result: Result<(Decision, Round), FetchFailure>) {
         // It may have been given up meanwhile, and another one begun.
-        guard let finished = shared, finished.id == id else { return }
-        shared = nil
+        guard let place = place(of: currency), let finished = lanes[place].shared, finished.id == id else { return }
+        lanes[place].shared = nil
         let isTick = finished.tick != nil && !Self.requestedNone(finished.requester, result)
         let actions =
             switch result {
-            case .success(let (decision, round)): tracker.decided(decision, in: round, isTick: isTick)
-            case .failure(let failure): tracker.failed(failure, isTick: isTick, at: now().boottime)
+            case .success(let (decision, round)):
+                lanes[place].tracker.decided(decision, in: round, isTick: isTick)
+            case .failure(let failure):
+                lanes[place].tracker.failed(failure, isTick: isTick, at: now().boottime)
             }
-        perform(actions)
-        let answer = actions.failure.map { Result<PriceState, FetchFailure>.failure($0) } ?? .success(tracker.state)
+        perform(actions, place)
+        let answer =
+            actions.failure.map { Result<PriceState, FetchFailure>.failure($0) }
+            ?? .success(lanes[place].tracker.state)
         for waiter in finished.waiters.values { waiter.resume(returning: answer) }
     }
 
@@ -340,13 +458,15 @@ package actor PriceEngine<C: Clock>: TickTarget, ObserverTarget where C.Duration
         return failure.failures.isEmpty && !failure.isCancelled
     }
 
-    private func leave(_ id: Int, _ waiter: Int) {
-        guard shared?.id == id, let leaving = shared?.waiters.removeValue(forKey: waiter) else { return }
-        if shared?.tick == waiter { shared?.tick = nil }
+    private func leave(_ currency: Currency, _ id: Int, _ waiter: Int) {
+        guard let place = place(of: currency), lanes[place].shared?.id == id,
+            let leaving = lanes[place].shared?.waiters.removeValue(forKey: waiter)
+        else { return }
+        if lanes[place].shared?.tick == waiter { lanes[place].shared?.tick = nil }
         leaving.resume(returning: .failure(.cancelled))
-        guard shared?.waiters.isEmpty == true else { return }
+        guard lanes[place].shared?.waiters.isEmpty == true else { return }
         // A caller that comes next must not join a round that was given up.
-        shared?.task.cancel()
-        shared = nil
+        lanes[place].shared?.task.cancel()
+        lanes[place].shared = nil
     }
 }

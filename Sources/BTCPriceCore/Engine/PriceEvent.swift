@@ -19,4 +19,16 @@ package enum PriceEvent: Sendable, Hashable {
     case saveFailed(PriceStoreError)
     /// It can be kept again.
     case saveRecovered
+
+    /// The event with the pair beside each source: another currency may have the same source.
+    func named(after currency: Currency) -> PriceEvent {
+        switch self {
+        case .sourceFailed(let failure):
+            .sourceFailed(
+                SourceFailure(
+                    source: "\(failure.source) \(currency.pair)", error: failure.error, cooldown: failure.cooldown))
+        case .sourceRecovered(let source): .sourceRecovered("\(source) \(currency.pair)")
+        case .ticked, .becameFresh, .becameStale, .outliers, .pegChanged, .saveFailed, .saveRecovered: self
+        }
+    }
 }

@@ -6,11 +6,11 @@ package protocol PriceStore: Sendable {
     /// Reads the stored data. Damage is reported and never fatal.
     func load() -> StoredPrice
 
-    /// Stores `price` and the sources' cooldowns so that they outlive this process.
+    /// Stores `prices` and the sources' cooldowns so that they outlive this process.
     /// - Parameters:
-    ///   - price: The last valid price; `nil` if there has been none.
+    ///   - prices: The last valid price of each currency that had one, the first currency's first.
     ///   - cooldowns: The cooldowns that a restart must not shorten, by the venue's name.
-    func save(_ price: CachedPrice?, cooldowns: [String: KeptCooldown]) throws(PriceStoreError)
+    func save(_ prices: [CachedPrice], cooldowns: [String: KeptCooldown]) throws(PriceStoreError)
 
     /// Writes the saved data so that it outlives a power cut. May take as long as the disk does; called on shutdown.
     func flush() throws(PriceStoreError)
@@ -18,15 +18,17 @@ package protocol PriceStore: Sendable {
 
 /// The contents of a store.
 package struct StoredPrice: Sendable, Hashable {
-    /// The last valid price; `nil` if there is none or none could be read.
-    package let price: CachedPrice?
+    /// The last valid price of each currency; none that could not be read.
+    package let prices: [CachedPrice]
     /// The sources' cooldowns that were in effect when they were saved, by the venue's name.
     package let cooldowns: [String: KeptCooldown]
     /// The errors found while loading.
     package let problems: [PriceStoreError]
 
-    package init(price: CachedPrice?, cooldowns: [String: KeptCooldown] = [:], problems: [PriceStoreError] = []) {
-        self.price = price
+    package init(
+        prices: [CachedPrice] = [], cooldowns: [String: KeptCooldown] = [:], problems: [PriceStoreError] = []
+    ) {
+        self.prices = prices
         self.cooldowns = cooldowns
         self.problems = problems
     }

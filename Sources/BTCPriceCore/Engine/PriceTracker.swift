@@ -35,7 +35,7 @@ package struct PriceTracker: Sendable {
     private(set) var verdicts: [Market: MarketVerdict] = [:]
 
     /// The current state.
-    package private(set) var state = PriceState.empty
+    package private(set) var state: PriceState
     /// The last price that each source gave and that was not doubted.
     private(set) var lastPrices: [String: Price] = [:]
     /// The last valid price, as it is to be kept.
@@ -48,6 +48,7 @@ package struct PriceTracker: Sendable {
         freshFor = 2 * interval.wholeMilliseconds
         self.rules = rules
         self.book = book
+        state = .empty(of: book.currency)
         self.book.gap = max(JumpRule.gap, 2 * freshFor)
     }
 
@@ -66,8 +67,19 @@ package struct PriceTracker: Sendable {
     var pegRate: PegRate? { book.peg.rate }
 
     /// A new round.
-    func round(at boottime: Int64, markets: [Market], statingPeg: Set<Market>) -> Round {
-        Round(began: boottime, isTick: false, markets: markets, statingPeg: statingPeg, freshFor: freshFor)
+    /// - Parameter other: The price in another currency.
+    func round(
+        at boottime: Int64, markets: [Market], statingPeg: Set<Market>, beside other: OtherCurrency? = nil
+    ) -> Round {
+        var round = Round(began: boottime, isTick: false, markets: markets, statingPeg: statingPeg, freshFor: freshFor)
+        round.other = other
+        return round
+    }
+
+    /// The price that is shown, for comparison with another currency's; `nil` if it is not fresh.
+    var shown: OtherCurrency? {
+        guard state.freshness == .fresh, let reference = book.reference else { return nil }
+        return OtherCurrency(currency: book.currency, log: reference.readLog, at: reference.at)
     }
 
     /// Sources were requested in a round.
@@ -91,7 +103,8 @@ package struct PriceTracker: Sendable {
         book.restore(read, positions: cached.positions, at: boottime)
         state = PriceState(
             tick: 0, freshness: .stale, quote: cached.quote, observedBoottime: cached.observedBoottime,
-            confirmation: .single, failure: "no tick since the start", conversion: cached.conversion)
+            confirmation: .single, failure: "no tick since the start", conversion: cached.conversion,
+            currency: book.currency.rawValue)
         return Actions(publish: state)
     }
 
@@ -102,8 +115,10 @@ package struct PriceTracker: Sendable {
     package mutating func record(
         _ loaded: [LoadedPrice], of market: Market, pace: Duration, at now: ObservationTime
     ) throws(PriceLoadingError) {
-        if let push = loaded.first?.push {
-            let age = now.boottime - push.observed.boottime
+        if let price = loaded.first(where: { $0.market == market }), let push = price.push,
+            let observed = price.observed
+        {
+            let age = now.boottime - observed.boottime
             guard age <= PaceRule.lasts(freshFor, push.interval, rules) else {
                 throw .staleData("its newest price is \(age / 1000) s old")
             }

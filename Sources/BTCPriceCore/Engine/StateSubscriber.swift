@@ -1,7 +1,7 @@
 /// What must outlive a restart.
 package struct KeptState: Sendable, Hashable {
-    /// The last valid price; `nil` if there was none.
-    package let price: CachedPrice?
+    /// The last valid price of each currency that had one, in their order.
+    package let prices: [CachedPrice]
     /// The cooldowns that a restart must not shorten, by the venue's name.
     package let cooldowns: [String: KeptCooldown]
 }
@@ -13,6 +13,7 @@ package protocol StateSubscriber: Sendable {
     /// - Parameters:
     ///   - state: The new state.
     ///   - isTick: Whether a tick has made it: watchers get one reply a tick.
+    ///   - isFirst: Whether it is of the first currency.
     ///   - kept: What must be kept before the state is shown; `nil` if that has not changed.
-    func receive(_ state: PriceState, isTick: Bool, kept: KeptState?)
+    func receive(_ state: PriceState, isTick: Bool, isFirst: Bool, kept: KeptState?)
 }

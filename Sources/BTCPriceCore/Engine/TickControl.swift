@@ -13,27 +13,27 @@ package enum Ticking: String, Sendable, Hashable, CaseIterable {
 /// Runs and stops the ticks: an operator pauses and resumes them, and if no client has wanted a price for long they may stop by
 /// themselves until one does.
 package actor TickControl<C: Clock>: StateSubscriber where C.Duration == Duration {
-    private let ticker: OneSecondTicker<C>
+    private let tickers: Tickers<C>
     private let activity: ClientActivity
     private let idleAfter: Mutex<Duration?>
     private let now: TimeSource
     private let report: @Sendable (Ticking) -> Void
-    /// The last change on its way to the ticker. Changes reach it one after the other, in the order in which they were made.
+    /// The last change on its way to the tickers. Changes reach it one after the other, in the order in which they were made.
     private var underWay: Task<Void, Never>?
 
     package private(set) var ticking = Ticking.running
 
     /// - Parameters:
-    ///   - ticker: The ticker.
+    ///   - tickers: The tickers.
     ///   - activity: When a client last wanted a price.
     ///   - idleAfter: The time without a client after which the ticks stop; `nil` for never.
     ///   - now: Reads the clocks.
     ///   - report: Reports each change.
     package init(
-        ticker: OneSecondTicker<C>, activity: ClientActivity, idleAfter: Duration?, now: @escaping TimeSource,
+        tickers: Tickers<C>, activity: ClientActivity, idleAfter: Duration?, now: @escaping TimeSource,
         report: @escaping @Sendable (Ticking) -> Void
     ) {
-        self.ticker = ticker
+        self.tickers = tickers
         self.activity = activity
         self.idleAfter = Mutex(idleAfter)
         self.now = now
@@ -49,13 +49,13 @@ package actor TickControl<C: Clock>: StateSubscriber where C.Duration == Duratio
     /// The machine is about to sleep: the ticks stop.
     package func suspend() async {
         guard ticking == .running else { return }
-        await ticker.pause()
+        await tickers.pause()
     }
 
     /// The machine is awake again: the first tick is at once.
     package func wake() async {
         guard ticking == .running else { return }
-        await ticker.resume()
+        await tickers.resume()
     }
 
     /// Stops the ticks until ``resume()``.
@@ -82,8 +82,8 @@ package actor TickControl<C: Clock>: StateSubscriber where C.Duration == Duratio
     }
 
     /// Pauses the ticks after a tick if no client has wanted a price for long.
-    package nonisolated func receive(_: PriceState, isTick: Bool, kept: KeptState?) {
-        guard isTick, mayPause else { return }
+    package nonisolated func receive(_: PriceState, isTick: Bool, isFirst: Bool, kept: KeptState?) {
+        guard isTick, isFirst, mayPause else { return }
         // Not awaited: a pause waits for the end of this tick.
         Task { await pauseIfIdle() }
     }
@@ -100,10 +100,10 @@ package actor TickControl<C: Clock>: StateSubscriber where C.Duration == Duratio
         self.ticking = ticking
         activity.awaitClient(ticking == .idle)
         report(ticking)
-        let task = Task { [previous = underWay, ticker] in
+        let task = Task { [previous = underWay, tickers] in
             await previous?.value
             // A change that changes nothing has no effect.
-            if ticking == .running { await ticker.resume() } else { await ticker.pause() }
+            if ticking == .running { await tickers.resume() } else { await tickers.pause() }
         }
         underWay = task
         await task.value

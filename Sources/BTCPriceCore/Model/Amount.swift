@@ -1,13 +1,37 @@
-/// An amount of money, in bitcoin or in dollars.
+/// An amount of money, in bitcoin or in a currency.
 package struct Amount: Sendable, Hashable {
     /// The unit of an amount.
-    package enum Unit: String, Sendable, Hashable, CaseIterable {
+    package enum Unit: Sendable, Hashable {
         /// A bitcoin.
         case btc
         /// A satoshi, `10^-8` bitcoin.
         case sat
-        /// A US dollar.
-        case usd
+        /// A unit of a currency.
+        case money(Currency)
+
+        /// `btc`, `sat`, `usd`
+        package var name: String {
+            switch self {
+            case .btc: "btc"
+            case .sat: "sat"
+            case .money(let currency): currency.rawValue.lowercased()
+            }
+        }
+
+        /// - Parameter name: In lower-case letters; also `sats`.
+        package init?(name: String) {
+            switch name {
+            case "btc": self = .btc
+            case "sat", "sats": self = .sat
+            default:
+                guard let currency = Currency(rawValue: name.uppercased()) else { return nil }
+                self = .money(currency)
+            }
+        }
+
+        var isMoney: Bool {
+            if case .money = self { true } else { false }
+        }
     }
 
     /// The number of units; not negative, at most ``mostDigits`` digits.
@@ -24,17 +48,17 @@ package struct Amount: Sendable, Hashable {
 
     /// Reads an amount.
     /// - Parameters:
-    ///   - text: A decimal number that is not negative, and its unit in small or capital letters: `0.05btc`, `.5 BTC`, `250usd`,
+    ///   - text: A decimal number that is not negative, and its unit in small or capital letters: `0.05btc`, `.5 BTC`, `250eur`,
     ///     `$70,000`, `70k`, `100000sat`, `1sats`. `k` is a thousand, `m` a million. Commas may group the digits by three.
     ///   - unit: The unit of a number that names none; `nil` if the text must name one.
     /// - Returns: `nil` for any other text, and for more than ``mostDigits`` digits.
     package init?(_ text: some StringProtocol, unit: Unit? = nil) {
         var rest = text.lowercased().filter { $0 != " " }[...]
         var named = unit
-        let hasSign = rest.first == "$"
-        if hasSign {
+        let sign = Currency.allCases.first { rest.first.map(String.init) == $0.symbol }
+        if let sign {
             rest.removeFirst()
-            named = .usd
+            named = .money(sign)
         }
         let end = rest.firstIndex { !($0.isASCII && ($0.isNumber || $0 == "." || $0 == ",")) } ?? rest.endIndex
         let number = rest[..<end]
@@ -45,11 +69,11 @@ package struct Amount: Sendable, Hashable {
             thousands = count
         }
         if !name.isEmpty {
-            guard !hasSign, let given = Unit(rawValue: name == "sats" ? "sat" : String(name)) else { return nil }
+            guard sign == nil, let given = Unit(name: String(name)) else { return nil }
             named = given
         }
-        // `mBTC` usually means a thousandth of a bitcoin, so `m` is accepted only for dollars.
-        guard let unit = named, thousands < 2 || unit == .usd, let plain = Self.withoutCommas(number) else {
+        // `mBTC` usually means a thousandth of a bitcoin, so `m` is accepted only for money.
+        guard let unit = named, thousands < 2 || unit.isMoney, let plain = Self.withoutCommas(number) else {
             return nil
         }
         let digits = plain.utf8.count { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
@@ -78,34 +102,34 @@ package struct Amount: Sendable, Hashable {
     }
 
     /// The amount in every unit.
-    /// - Parameter price: The price of one bitcoin in dollars; positive.
+    /// - Parameter price: The price of one bitcoin in the amount's currency, or in the wanted one; positive.
     package func converted(at price: Price) -> ConvertedAmount {
         switch unit {
-        case .btc: return ConvertedAmount(btc: value, sat: value * Self.satoshis, usd: value * price)
-        case .sat: return ConvertedAmount(btc: value * Self.satoshi, sat: value, usd: value * price * Self.satoshi)
-        case .usd:
+        case .btc: return ConvertedAmount(btc: value, sat: value * Self.satoshis, money: value * price)
+        case .sat: return ConvertedAmount(btc: value * Self.satoshi, sat: value, money: value * price * Self.satoshi)
+        case .money:
             // A satoshi is the smallest unit of payment.
             let btc = value.divided(by: price, places: 8)
-            return ConvertedAmount(btc: btc, sat: btc * Self.satoshis, usd: value)
+            return ConvertedAmount(btc: btc, sat: btc * Self.satoshis, money: value)
         }
     }
 }
 
-/// An amount in every unit, exact within the digits of a ``Price``. Dollars convert to whole satoshis, rounded half to even.
+/// An amount in every unit, exact within the digits of a ``Price``. Money converts to whole satoshis, rounded half to even.
 package struct ConvertedAmount: Sendable, Hashable {
     /// In bitcoin.
     package let btc: Price
     /// In satoshis.
     package let sat: Price
-    /// In US dollars.
-    package let usd: Price
+    /// In the currency of the price.
+    package let money: Price
 
     /// The amount in `unit`.
     package subscript(unit: Amount.Unit) -> Price {
         switch unit {
         case .btc: btc
         case .sat: sat
-        case .usd: usd
+        case .money: money
         }
     }
 }

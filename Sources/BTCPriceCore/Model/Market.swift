@@ -15,6 +15,11 @@ package struct Market: Sendable, Hashable, CustomStringConvertible {
         hasher.combine(venue)
     }
 
+    /// The currency whose price it is a source of: of BTC/USDT, the dollar.
+    package var currency: Currency? {
+        isInTether ? .usd : Currency(rawValue: String(pair.drop { $0 != "/" }.dropFirst()))
+    }
+
     /// Whether it quotes in USDT, which is not the dollar.
     package var isInTether: Bool { Self.isInTether(pair) }
 

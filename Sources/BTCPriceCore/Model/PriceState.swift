@@ -43,13 +43,16 @@ package struct PriceState: Sendable, Hashable {
     /// Until when the state is fresh, `CLOCK_BOOTTIME` in milliseconds; `nil` if it is not fresh.
     package var freshUntil: Int64?
 
+    /// ISO 4217 code of the currency that the state is of.
+    package var currency: String
     /// Why the price is stale after ``freshUntil``, for example `paused`; `nil` if only the next tick did not end in time.
     var agedFailure: String?
 
     package init(
         tick: Int64, freshness: Freshness, quote: PriceQuote?, observedBoottime: Int64?,
         confirmation: Confirmation?, failure: String?, warning: String? = nil, consensus: Consensus? = nil,
-        conversion: Conversion? = nil, uncertainty: Uncertainty? = nil, freshUntil: Int64? = nil
+        conversion: Conversion? = nil, uncertainty: Uncertainty? = nil, currency: String = Currency.usd.rawValue,
+        freshUntil: Int64? = nil
     ) {
         self.tick = tick
         self.freshness = freshness
@@ -61,12 +64,16 @@ package struct PriceState: Sendable, Hashable {
         self.consensus = consensus
         self.conversion = conversion
         self.uncertainty = uncertainty
+        self.currency = currency
         self.freshUntil = freshUntil
     }
 
     /// The state before the first price.
-    package static let empty = PriceState(
-        tick: 0, freshness: .none, quote: nil, observedBoottime: nil, confirmation: nil, failure: nil)
+    package static func empty(of currency: Currency = .usd) -> PriceState {
+        PriceState(
+            tick: 0, freshness: .none, quote: nil, observedBoottime: nil, confirmation: nil, failure: nil,
+            currency: currency.rawValue)
+    }
 
     /// The value of ``PriceState/failure`` while the ticks are paused.
     package static let pausedFailure = "paused"

@@ -8,23 +8,21 @@ package struct LoadedPrice: Sendable, Hashable {
     package let position: FeedPosition
     /// The venue's clock at the response, if the response contained it.
     package var venueClock: Timestamp?
+    /// When it arrived, on this machine's clocks; `nil` if that is now.
+    package var observed: ObservationTime?
     /// How it came, if it was not requested.
     package var push: Push?
 
     /// How a price came that was not requested.
     package struct Push: Sendable, Hashable {
         package let way: PriceWay
-        /// When it was observed, on this machine's clocks.
-        package let observed: ObservationTime
         /// The usual time to the next one; zero if it is not known.
         package let interval: Duration
         /// Where a peer has it from; `nil` for an exchange.
         package let origin: PriceOrigin?
 
-        package init(_ way: PriceWay, observed: ObservationTime, interval: Duration = .zero, origin: PriceOrigin? = nil)
-        {
+        package init(_ way: PriceWay, interval: Duration = .zero, origin: PriceOrigin? = nil) {
             self.way = way
-            self.observed = observed
             self.interval = interval
             self.origin = origin
         }
@@ -51,11 +49,14 @@ package protocol PriceLoader: Sendable {
     /// Other markets whose prices come with the same response.
     var companions: [Market] { get }
 
+    /// Whether ``load()`` would send a request. If not, the response to an earlier one is at hand or under way.
+    var needsRequest: Bool { get }
+
     /// Requests the current price of ``market``, and of its ``companions`` if the response has them.
     ///
     /// Must end promptly when its task is cancelled, with ``PriceLoadingError/cancelled``: the caller cancels it to enforce the
     /// deadline for head and body.
-    /// - Returns: The price of ``market`` first.
+    /// - Returns: The price of ``market``, and others that came along.
     func load() async throws(PriceLoadingError) -> [LoadedPrice]
 }
 
@@ -71,4 +72,5 @@ package protocol PriceFeed: PriceLoader {
 
 extension PriceLoader {
     package var companions: [Market] { [] }
+    package var needsRequest: Bool { true }
 }

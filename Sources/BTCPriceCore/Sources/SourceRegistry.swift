@@ -54,6 +54,8 @@ package struct SourceRegistry: Sendable {
     /// A configured source.
     package struct Entry: Sendable {
         package let source: SourceDescription
+        /// The interval of its currency's ticks.
+        let interval: Duration
         fileprivate let venue: Int
         package fileprivate(set) var health = MarketHealth()
     }
@@ -81,18 +83,15 @@ package struct SourceRegistry: Sendable {
     /// The sources in the order of the configuration.
     package private(set) var entries: [Entry]
     private var venues: [VenueEntry] = []
-    private let interval: Duration
     /// Whether markets that quote in USDT are not requested for a price.
     var skipsTether = false
     /// The cooldowns of venues that are not configured now, or have another address. They apply again if that changes.
     private var unused: [String: KeptCooldown] = [:]
 
-    /// - Parameters:
-    ///   - sources: The sources, the primary first.
-    ///   - interval: The interval of the ticks.
-    init(_ sources: [SourceDescription], interval: Duration) {
+    /// - Parameter sources: The sources with the interval of their currency's ticks, currency by currency, the primary first.
+    init(_ sources: [(SourceDescription, Duration)]) {
         var venues: [VenueEntry] = []
-        entries = sources.map { source in
+        entries = sources.map { source, interval in
             let known = venues.firstIndex { $0.name == source.venue.name && $0.address == source.address }
             if known == nil {
                 venues.append(
@@ -100,10 +99,9 @@ package struct SourceRegistry: Sendable {
                         name: source.venue.name, address: source.address,
                         health: VenueHealth(limits: source.venue.allLimits)))
             }
-            return Entry(source: source, venue: known ?? venues.count - 1)
+            return Entry(source: source, interval: interval, venue: known ?? venues.count - 1)
         }
         self.venues = venues
-        self.interval = interval
     }
 
     /// Takes over the health of the sources that were configured with the same address before.
@@ -128,6 +126,11 @@ package struct SourceRegistry: Sendable {
     /// The index of a market at this address; `nil` if there is none.
     func index(of market: Market, at address: String) -> Int? {
         entries.firstIndex { $0.source.market == market && $0.source.address == address }
+    }
+
+    /// The index of a source by its name, among the markets of one currency.
+    private func index(of name: String, among markets: [Market]) -> Int? {
+        entries.firstIndex { $0.source.name == name && markets.contains($0.source.market) }
     }
 
     private func venue(_ name: String, at address: String) -> Int? {
@@ -163,10 +166,14 @@ package struct SourceRegistry: Sendable {
     /// - Next, for a tick that would fail otherwise, come sources with a cooldown because of failures: this detects at once that the
     ///   network is back. A rate-limited source is never requested before its cooldown ends.
     /// - A client does not get another source's price because it requests too often.
-    /// - Parameter markets: The sources in question; `nil` for all.
-    func plan(_ requester: Requester, among markets: Set<Market>? = nil, at boottime: Int64) -> Plan {
+    /// - Parameters:
+    ///   - markets: The sources in question.
+    ///   - atHand: Sources whose price costs no request now.
+    func plan(
+        _ requester: Requester, among markets: Set<Market>, atHand: Set<Int> = [], at boottime: Int64
+    ) -> Plan {
         var plan = Plan()
-        let candidates = entries.indices.filter { markets?.contains(entries[$0].source.market) ?? true }
+        let candidates = entries.indices.filter { markets.contains(entries[$0].source.market) }
         if requester == .observer {
             plan.order = observerChoice(of: candidates, at: boottime).map { [$0] } ?? []
             return plan
@@ -174,15 +181,15 @@ package struct SourceRegistry: Sendable {
         let wanted = candidates.filter { !isOffPeg($0) }
         let ranked = wanted.filter { !isSlow($0) } + wanted.filter(isSlow)
         let isClosed = { (index: Int) in breaker(index, at: boottime) == .closed }
-        add(ranked.filter(isClosed), requester, boottime, to: &plan)
+        add(ranked.filter(isClosed), requester, atHand, boottime, to: &plan)
         if requester == .tick || (plan.order.isEmpty && plan.skipped.isEmpty) {
             let coolingDown = ranked.filter { !isClosed($0) && !health($0).isBound(at: boottime) }
-            add(coolingDown, requester, boottime, to: &plan)
+            add(coolingDown, requester, atHand, boottime, to: &plan)
             plan.lastResort = Set(coolingDown)
         }
         if requester == .tick || plan.order.isEmpty, !ranked.contains(where: isClosed) {
             let refusing = ranked.filter { health($0).mayProbeRefusal(at: boottime) }
-            add(refusing, requester, boottime, to: &plan)
+            add(refusing, requester, atHand, boottime, to: &plan)
             plan.lastResort.formUnion(refusing)
         }
         for index in candidates where isOffPeg(index) {
@@ -198,10 +205,12 @@ package struct SourceRegistry: Sendable {
         return plan
     }
 
-    /// Adds the sources whose limits allow a request.
-    private func add(_ indices: [Int], _ requester: Requester, _ boottime: Int64, to plan: inout Plan) {
+    /// Adds the sources whose limits allow a request, or that need none.
+    private func add(
+        _ indices: [Int], _ requester: Requester, _ atHand: Set<Int>, _ boottime: Int64, to plan: inout Plan
+    ) {
         for index in indices {
-            if health(index).isWithinLimits(requester, at: boottime) {
+            if atHand.contains(index) || health(index).isWithinLimits(requester, at: boottime) {
                 plan.order.append(index)
             } else {
                 plan.skipped.append(Skipped(source: entries[index].source.name, reason: .limit))
@@ -230,15 +239,16 @@ package struct SourceRegistry: Sendable {
     /// Records a price that is not believed.
     /// - Returns: The cooldown that it started, if any.
     mutating func reject(
-        _ name: String, _ error: PriceLoadingError, at now: ObservationTime, jitter: @autoclosure () -> Double
+        _ name: String, of markets: [Market], _ error: PriceLoadingError, at now: ObservationTime,
+        jitter: @autoclosure () -> Double
     ) -> SourceCooldown? {
-        guard let index = entries.firstIndex(where: { $0.source.name == name }) else { return nil }
+        guard let index = index(of: name, among: markets) else { return nil }
         return entries[index].health.rejected(error, at: now, jitter: jitter())
     }
 
     /// Records a price that does not fit the others'. The source is still requested.
-    mutating func doubt(_ name: String, _ error: PriceLoadingError, at now: ObservationTime) {
-        guard let index = entries.firstIndex(where: { $0.source.name == name }) else { return }
+    mutating func doubt(_ name: String, of markets: [Market], _ error: PriceLoadingError, at now: ObservationTime) {
+        guard let index = index(of: name, among: markets) else { return }
         entries[index].health.doubted(error, at: now)
     }
 
@@ -251,11 +261,13 @@ package struct SourceRegistry: Sendable {
             guard isCoolingDown(index, at: boottime), let cooldown = cooldown(index) else { continue }
             let source = entries[index].source.name
             if case .rateLimited = cooldown.reason {
+                // Once, although all markets of the venue share it.
+                if kept.contains(where: { $0.source == source }) { continue }
                 kept.append(Skipped(source: source, reason: .cooldown(cooldown)))
             } else {
                 entries[index].health.retry()
                 venues[entries[index].venue].health.breaker.reset()
-                retried.append(source)
+                if !retried.contains(source) { retried.append(source) }
             }
         }
         return (retried, kept)
@@ -286,7 +298,7 @@ package struct SourceRegistry: Sendable {
     func isOffPeg(_ index: Int) -> Bool { skipsTether && entries[index].source.market.isInTether }
 
     /// Whether its limits don't allow a request at every tick.
-    package func isSlow(_ index: Int) -> Bool { pace(index) > interval }
+    package func isSlow(_ index: Int) -> Bool { pace(index) > entries[index].interval }
 
     /// The source for the observer: one whose cooldown has ended, otherwise the one with the oldest request.
     private func observerChoice(of indices: [Int], at boottime: Int64) -> Int? {
@@ -295,7 +307,8 @@ package struct SourceRegistry: Sendable {
             // At long intervals the ticks request their sources rarely. The observer still leaves them to the ticks.
             let alone =
                 state == .halfOpen
-                ? Self.observerLeavesAlone.probed : max(Self.observerLeavesAlone.well, interval * 2)
+                ? Self.observerLeavesAlone.probed
+                : max(Self.observerLeavesAlone.well, entries[index].interval * 2)
             return state != .open && health(index).isWithinLimits(.observer, at: boottime)
                 && health(index).lastRequest ?? .min <= boottime - alone.wholeMilliseconds
         }
@@ -309,16 +322,19 @@ package struct SourceRegistry: Sendable {
 // MARK: - Reports
 
 extension SourceRegistry {
-    /// The reports of all sources.
+    /// The reports of the sources of one currency.
     /// - Parameters:
+    ///   - markets: The sources in question, those of one currency.
     ///   - now: The current time.
     ///   - verdicts: What the last decision said of each market.
-    package func reports(at now: ObservationTime, _ verdicts: [Market: MarketVerdict]) -> [SourceReport] {
-        entries.indices.map { index in
+    package func reports(
+        of markets: [Market], at now: ObservationTime, _ verdicts: [Market: MarketVerdict]
+    ) -> [SourceReport] {
+        entries.indices.filter { markets.contains(entries[$0].source.market) }.enumerated().map { place, index in
             let (source, health, venue) = (entries[index].source, entries[index].health, health(index))
             let verdict = verdicts[source.market]
             return SourceReport(
-                name: source.name, order: Int64(index + 1), market: source.market.pair, address: source.address,
+                name: source.name, order: Int64(place + 1), market: source.market.pair, address: source.address,
                 use: use(of: index, at: now.boottime, isShown: verdict == .used), verdict: verdict,
                 lastSuccess: health.lastSuccess.map { now.wallTime(of: $0.boottime) },
                 lastFailure: health.lastFailure.map { failure in

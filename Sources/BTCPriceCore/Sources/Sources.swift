@@ -14,17 +14,16 @@ package final class Sources: Sendable {
     private let jitter: @Sendable () -> Double
 
     /// - Parameters:
-    ///   - sources: The sources, the primary first.
-    ///   - interval: The interval of the ticks.
+    ///   - sources: The sources with the interval of their currency's ticks, currency by currency, the primary first.
     ///   - now: Reads the clocks.
     ///   - jitter: Returns a random number from 0 to 1 at each call.
     ///   - previous: The sources that these replace. A source with the same address keeps its health, and requests in progress
     ///     report their result to the new sources.
     package init(
-        _ sources: [SourceDescription], interval: Duration, now: @escaping TimeSource,
+        _ sources: [(SourceDescription, Duration)], now: @escaping TimeSource,
         jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) }, after previous: Sources? = nil
     ) {
-        state = Mutex(State(registry: SourceRegistry(sources, interval: interval)))
+        state = Mutex(State(registry: SourceRegistry(sources)))
         self.now = now
         self.jitter = jitter
         let present = now()
@@ -75,9 +74,9 @@ package final class Sources: Sendable {
         return state.withLock { $0.registry.isCoolingDown(market, at: boottime) }
     }
 
-    func plan(_ requester: Requester, among markets: Set<Market>? = nil) -> SourceRegistry.Plan {
+    func plan(_ requester: Requester, among markets: Set<Market>, atHand: Set<Int> = []) -> SourceRegistry.Plan {
         let boottime = now().boottime
-        return state.withLock { $0.registry.plan(requester, among: markets, at: boottime) }
+        return state.withLock { $0.registry.plan(requester, among: markets, atHand: atHand, at: boottime) }
     }
 
     /// Sets whether USDT markets are skipped. The observer still requests them.
@@ -87,15 +86,15 @@ package final class Sources: Sendable {
 
     /// Records a price that is not believed. The source gets a cooldown even if its requests succeed.
     /// - Returns: The cooldown that it started, if any.
-    func reject(_ name: String, _ error: PriceLoadingError) -> SourceCooldown? {
+    func reject(_ name: String, of markets: [Market], _ error: PriceLoadingError) -> SourceCooldown? {
         let present = now()
-        return state.withLock { $0.registry.reject(name, error, at: present, jitter: jitter()) }
+        return state.withLock { $0.registry.reject(name, of: markets, error, at: present, jitter: jitter()) }
     }
 
     /// Records a price that does not fit the others'.
-    func doubt(_ name: String, _ error: PriceLoadingError) {
+    func doubt(_ name: String, of markets: [Market], _ error: PriceLoadingError) {
         let present = now()
-        state.withLock { $0.registry.doubt(name, error, at: present) }
+        state.withLock { $0.registry.doubt(name, of: markets, error, at: present) }
     }
 
     func take(_ index: Int, _ requester: Requester) -> Bool {

@@ -10,6 +10,9 @@ extension ObservationBook {
                 shown = price.market
                 if staleFeeds.wantsWitness(on: price) { staleFeeds.looked(at: price.at) }
                 accept(price, confirmation, level: level)
+                if let other = round.other, ParallelRule.isOfSameMoment(price, other) {
+                    rate = OtherCurrency(currency: other.currency, log: price.log - other.log, at: price.at)
+                }
             case .contradicted(let market, let count, let boottime):
                 if count >= ContradictionRule.enough { bases.suspect(market) }
                 contradictedAt = boottime

@@ -8,8 +8,7 @@ import Glibc
 /// Prices are compared in one frame: the natural logarithm of the price, converted to dollars if it is in USDT, less the market's
 /// basis. The exact decimal never passes through it.
 package struct ObservationBook: Sendable {
-    /// ISO 4217 code of the currency.
-    package let currency: String
+    package let currency: Currency
     /// The newest valid observation of each market; none if the market's last request failed.
     private(set) var newest: [Market: MarketObservation] = [:]
     /// The newest position accepted from each market. An older one is refused.
@@ -26,6 +25,8 @@ package struct ObservationBook: Sendable {
     /// Where another market agreed last.
     var level = ConfirmedLevel()
     var pending: PendingJump?
+    /// How the price was beside that of another currency when it was shown last: an exchange rate.
+    var rate: OtherCurrency?
     /// The mean square of the moves of the reference price, as natural logarithms, per second.
     var variance = 0.0
     /// When a market's price was contradicted last, `CLOCK_BOOTTIME` in milliseconds.
@@ -33,7 +34,7 @@ package struct ObservationBook: Sendable {
     /// After this time without a price the next one is validated like the first one, milliseconds.
     var gap = JumpRule.gap
 
-    package init(currency: String) {
+    package init(currency: Currency) {
         self.currency = currency
     }
 
@@ -41,7 +42,7 @@ package struct ObservationBook: Sendable {
 
     /// Records a response.
     /// - Parameters:
-    ///   - loaded: Its prices: that of `market` first, and those of other markets that came along.
+    ///   - loaded: Its prices: that of `market`, and those of other markets that came along.
     ///   - market: The market that was requested, or that pushed.
     ///   - pace: The minimum time between two requests that the source's limits allow.
     ///   - now: The time of arrival.
@@ -50,19 +51,20 @@ package struct ObservationBook: Sendable {
     package mutating func record(
         _ loaded: [LoadedPrice], of market: Market, pace: Duration = .zero, at now: ObservationTime
     ) throws(PriceLoadingError) -> MarketObservation {
-        guard let price = loaded.first else { throw .invalidData("no price") }
+        guard let price = loaded.first(where: { $0.market == market }) else { throw .invalidData("no price") }
         if let time = price.venueClock { clocks.record(time, of: market.venue, at: now) }
         // Without a time of its own, nothing can be told from the venue's time.
         let wall = price.position.time == nil ? now.wall : clocks.wallTime(at: now)
         if price.position.time != nil { clocks.record(price.position, of: market) }
-        try ResponseCheck.check(price, after: positions[market], at: wall, oldest: clocks.oldest(of: market))
+        try ResponseCheck.check(
+            price, in: currency, after: positions[market], at: wall, oldest: clocks.oldest(of: market))
         if staleFeeds.frozen[market] == price.value { throw .staleData("it stands still at \(price.value)") }
         let observation = MarketObservation(
-            market, price.value, arrival: price.push?.observed ?? now,
+            market, price.value, arrival: price.observed ?? now,
             position: ResponseCheck.position(of: price, acceptedAt: wall),
             age: price.position.time.map { max(0, wall.milliseconds - $0.milliseconds) },
             way: price.push?.way ?? .poll, pace: price.push?.interval ?? pace, origin: price.push?.origin)
-        for other in loaded.dropFirst()
+        for other in loaded
         where other.market.pair == Market.pegPair && ResponseCheck.pegRates.contains(other.value) {
             peg.state(other.value, by: other.market.venue, at: now.boottime)
         }
@@ -91,7 +93,7 @@ package struct ObservationBook: Sendable {
     ///   - quote: The price as it was read.
     ///   - boottime: When it was observed; of an earlier boot, below zero.
     mutating func restore(_ quote: PriceQuote, positions: [Market: FeedPosition], at boottime: Int64) {
-        let market = Market(quote.supplier, quote.via == nil ? quote.market : "BTC/\(quote.currency)")
+        let market = Market(quote.supplier, quote.via == nil ? quote.market : currency.pair)
         let log = quote.value.logarithm
         self.positions = positions
         if bases[market] == nil { bases.set(BasisTable.Basis(log: 0, at: boottime), of: market) }
@@ -122,8 +124,8 @@ extension Market {
     /// The name of a median, if a source's name is needed.
     package static let medianName = "median"
     /// The market of a median: none that can be requested.
-    static let median = Market(medianName, "BTC/USD")
-    /// Whether it is that of a median, in whatever currency.
+    static func median(of currency: Currency) -> Market { Market(medianName, currency.pair) }
+    /// Whether it is that of a median.
     var isMedian: Bool { venue == Self.medianName }
 }
 

@@ -2,24 +2,26 @@
 ///
 /// What needs a second market (a jump, a stale feed) is not checked here.
 package enum ResponseCheck {
-    /// The lowest price that is accepted, USD. Bitcoin passed 1 USD in February 2011; a lower price is another pair's.
-    package static let lowest: Price = 1
-    /// The highest price that is accepted, USD: more than a thousand times the price at the time of writing. The absurd prices that
-    /// were seen in the wild (850,867,136,053 USD on 2021-12-14) are higher.
-    package static let highest: Price = 100_000_000
+    /// The prices that are accepted. Bitcoin passed 1 USD in February 2011; a lower price is another pair's. The highest one is more
+    /// than a thousand times the price at the time of writing. The absurd prices that were seen in the wild (850,867,136,053 USD on
+    /// 2021-12-14) are higher. A yen is about a hundredth of a dollar.
+    package static func range(of currency: Currency) -> ClosedRange<Price> {
+        currency == .jpy ? 100...10_000_000_000 : 1...100_000_000
+    }
     /// The accepted values of a USDT in dollars. It was never seen outside of 0.8 to 1.1.
     static let pegRates = Price(5, scale: 1)...2
 
     /// - Parameters:
     ///   - loaded: The price.
+    ///   - currency: Its currency.
     ///   - last: The newest position accepted from this market, if there is one.
     ///   - now: The present wall-clock time, corrected by the venues' clocks.
     ///   - oldest: The maximum age of a price by the venue's own time.
     /// - Throws: ``PriceLoadingError/invalidData(_:)`` or ``PriceLoadingError/staleData(_:)``.
     static func check(
-        _ loaded: LoadedPrice, after last: FeedPosition?, at now: Timestamp, oldest: Duration
+        _ loaded: LoadedPrice, in currency: Currency, after last: FeedPosition?, at now: Timestamp, oldest: Duration
     ) throws(PriceLoadingError) {
-        try check(loaded.value)
+        try check(loaded.value, in: currency)
         if let last, loaded.position.isBefore(last) {
             throw .staleData("the exchange's own time went backwards")
         }
@@ -31,10 +33,12 @@ package enum ResponseCheck {
         }
     }
 
-    private static func check(_ value: Price) throws(PriceLoadingError) {
+    private static func check(_ value: Price, in currency: Currency) throws(PriceLoadingError) {
         guard value > 0 else { throw .invalidData("the price is \(value), not above zero") }
-        guard value >= lowest, value <= highest else {
-            throw .invalidData("the price is \(value), outside \(lowest) to \(highest) USD")
+        let range = range(of: currency)
+        guard range.contains(value) else {
+            throw .invalidData(
+                "the price is \(value), outside \(range.lowerBound) to \(range.upperBound) \(currency)")
         }
     }
 

@@ -10,6 +10,8 @@ package struct Round: Sendable {
     let statingPeg: Set<Market>
     /// How long a price is fresh, milliseconds.
     let freshFor: Int64
+    /// The price in another currency, if there is a current one.
+    var other: OtherCurrency?
     /// The markets that were requested and gave a price, the preferred one first.
     var answered: [Market] = []
     /// Those that gave none, and why.

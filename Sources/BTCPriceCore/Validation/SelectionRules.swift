@@ -39,7 +39,9 @@ package struct SelectionRules: Sendable, Hashable {
         static let pace = Active(rawValue: 256)
         /// ``UncertaintyRule``
         static let uncertainty = Active(rawValue: 512)
+        /// ``ParallelRule``
+        static let parallel = Active(rawValue: 1024)
 
-        static let all = Active(rawValue: 1023)
+        static let all = Active(rawValue: 2047)
     }
 }

@@ -21,7 +21,8 @@ final class StatusLine: StateSubscriber {
         self.now = now
     }
 
-    func receive(_ state: PriceState, isTick: Bool, kept: KeptState?) {
+    func receive(_ state: PriceState, isTick: Bool, isFirst: Bool, kept: KeptState?) {
+        guard isFirst else { return }
         let boottime = now().boottime
         let isDue = last.withLock { last in
             let isChange = last.freshness != state.freshness || last.source != state.quote?.sourceText

@@ -16,7 +16,7 @@ struct Reloading: Sendable {
     let credentials: Credentials
     let instance: String
     let engine: PriceEngine<TickClock>
-    let ticker: OneSecondTicker<TickClock>
+    let tickers: Tickers<TickClock>
     let control: TickControl<TickClock>
     let server: PriceServer
     let level: SharedLogLevel
@@ -44,16 +44,15 @@ struct Reloading: Sendable {
         if settings.clientSettings != old.clientSettings || settings.caFile != nil {
             try client.apply(settings.clientSettings)
         }
-        let fetch = FetchWithFallback(
-            candidates: candidates.asked, interval: settings.interval, now: now, clock: clock,
-            after: await engine.sources)
-        ConfiguredSources.describe(fetch.sources, at: now().boottime, logger: logger)
-        candidates.describe(settings.rules, logger: logger)
-        await engine.apply(
-            fetch, interval: settings.interval, budget: settings.budget, rules: settings.rules)
-        // Before the ticker: the watchdog must allow the longer silence.
+        let plans = candidates.plans(clock: clock, now: now, after: await engine.sources)
+        ConfiguredSources.describe(
+            plans[0].fetch.sources, of: settings.first.currency, at: now().boottime, logger: logger)
+        candidates.describe(logger: logger)
+        await engine.apply(plans, budget: settings.budget)
+        server.change(settings.currencies.map(\.currency))
+        // Before the tickers: the watchdog must allow the longer silence.
         running.value = RunningSettings.Value(settings: settings, unusable: candidates.unusable)
-        await ticker.change(interval: settings.interval)
+        await tickers.change(settings.intervals)
         await control.change(idleAfter: settings.pauseWhenIdle)
         server.change(settings.limits)
         level.level = settings.logLevel

@@ -24,7 +24,7 @@ struct SuspendDetector {
 
 /// Handles a sleep of the machine: the ticks stop before it and start at once after it, on new connections, since the kept ones are
 /// dead. logind announces the sleep if the bus is available; else the first tick detects it from the clocks.
-final class Sleep: TickTarget {
+final class Sleep: CurrencyTickTarget {
     /// The longest time awake between the announcement of a sleep and the sleep.
     private static let longestFarewell = Duration.seconds(60)
 
@@ -70,9 +70,9 @@ final class Sleep: TickTarget {
         await control.wake()
     }
 
-    func tick(_ tick: Tick<ContinuousClock.Instant>) async {
+    func tick(_ tick: Tick<ContinuousClock.Instant>, of currency: Currency) async {
         if notice() { startAnew() }
-        await engine.tick(tick)
+        await engine.tick(tick, of: currency)
     }
 
     func paused() async { await engine.paused() }

@@ -39,12 +39,12 @@ struct Layers {
         for key in SettingKey.all {
             if let standard = key.standard { values[key.name] = (standard, .standard) }
         }
-        let known = Exchange.all.map(\.name) + peers.compactMap(\.peer)
+        let named = peers.compactMap(\.peer)
         for (key, value, origin) in settings {
-            values[key.name] = (try key.checked(value, origin, sources: known), origin)
+            values[key.name] = (try key.checked(value, origin, peers: named), origin)
         }
         self.values = values
-        let used = try sources()
+        let used = try list("sources")
         for key in peers {
             guard let peer = key.peer, !used.contains(peer), let (_, origin) = values[key.name] else { continue }
             throw SettingsError("\(origin): \(key.name) is set, but sources does not name \(peer): add it there")
@@ -65,9 +65,9 @@ struct Layers {
         return text
     }
 
-    func sources() throws(SettingsError) -> [String] {
-        guard case .list(let names)? = values["sources"]?.value else { throw SettingsError("sources is not set") }
-        return names
+    func list(_ name: String) throws(SettingsError) -> [String] {
+        guard case .list(let elements)? = values[name]?.value else { throw SettingsError("\(name) is not set") }
+        return elements
     }
 
     private static func unknown(_ name: String, _ value: RawValue, _ origin: Origin) -> SettingsError {
@@ -86,8 +86,8 @@ struct Layers {
 
 extension SettingKey {
     /// The value in the setting's type, or an error with the allowed values.
-    /// - Parameter sources: The names of all sources that can be used.
-    func checked(_ raw: RawValue, _ origin: Origin, sources: [String]) throws(SettingsError) -> RawValue {
+    /// - Parameter peers: The names of the peers. They have the price in USD.
+    func checked(_ raw: RawValue, _ origin: Origin, peers: [String]) throws(SettingsError) -> RawValue {
         switch kind {
         case .integer(let range):
             let allowed = "a whole number from \(range.lowerBound) to \(range.upperBound)"
@@ -105,21 +105,26 @@ extension SettingKey {
                 throw SettingsError(origin, name, raw, allowed: "one of \(words.joined(separator: ", "))")
             }
             return raw
-        case .sources:
-            let names: [String]
-            switch raw {
-            case .list(let elements): names = elements
-            case .text(let text) where !origin.isFile:
-                names = text.split(separator: ",").map { $0.filter { !$0.isWhitespace } }
-            default: names = []
-            }
-            guard !names.isEmpty, names.allSatisfy(sources.contains), Set(names).count == names.count else {
-                throw SettingsError(
-                    origin, name, raw, allowed: "a list of one or more of \(sources.joined(separator: ", ")), each once"
-                )
-            }
-            return .list(names)
+        case .currencies: return try list(raw, origin, of: Currency.allCases.map(\.rawValue))
+        case .sources(let currency):
+            let known = Exchange.all.filter { $0.markets[currency] != nil }.map(\.name)
+            return try list(raw, origin, of: known + (currency == .usd ? peers : []))
         }
+    }
+
+    private func list(_ raw: RawValue, _ origin: Origin, of known: [String]) throws(SettingsError) -> RawValue {
+        let names: [String]
+        switch raw {
+        case .list(let elements): names = elements
+        case .text(let text) where !origin.isFile:
+            names = text.split(separator: ",").map { $0.filter { !$0.isWhitespace } }
+        default: names = []
+        }
+        guard !names.isEmpty, names.allSatisfy(known.contains), Set(names).count == names.count else {
+            throw SettingsError(
+                origin, name, raw, allowed: "a list of one or more of \(known.joined(separator: ", ")), each once")
+        }
+        return .list(names)
     }
 }
 

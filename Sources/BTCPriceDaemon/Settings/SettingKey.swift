@@ -9,7 +9,10 @@ struct SettingKey: Sendable {
         case integer(ClosedRange<Int>)
         case text(TextRule)
         case choice([String])
-        case sources
+        /// A list of currencies.
+        case currencies
+        /// A list of sources of a currency.
+        case sources(Currency)
     }
 
     /// The form of a text.
@@ -41,6 +44,7 @@ struct SettingKey: Sendable {
         switch kind {
         case .integer(let range): "\(range.lowerBound) to \(range.upperBound)."
         case .choice(let words): "\(words.map { "\"\($0)\"" }.joined(separator: ", "))."
+        case .currencies: "One or more of \(Currency.allCases.map { "\"\($0)\"" }.joined(separator: ", "))."
         case .text, .sources: nil
         }
     }
@@ -67,6 +71,7 @@ struct SettingKey: Sendable {
         case "socket.path": "\"/run/btc-priced/io.btcpriced.Price\""
         case "tls.ca-file": "\"/etc/ssl/my-authority.pem\""
         case "proxy.url": "\"socks5://127.0.0.1:9050\""
+        case _ where name.hasSuffix(".interval-ms"): "10000"
         default: "\"https://data-api.binance.vision\""
         }
     }
@@ -83,8 +88,11 @@ struct SettingKey: Sendable {
     static let all: [SettingKey] =
         [
             SettingKey(
-                name: "sources", kind: .sources, standard: .list(Exchange.all.map(\.name)),
-                summary: "Tried in this order; the first is the primary."),
+                name: "currencies", kind: .currencies, standard: .list([Currency.usd.rawValue]),
+                summary: "The currencies of the price; the first is meant if a client names none."),
+            SettingKey(
+                name: "sources", kind: .sources(.usd), standard: .list(Exchange.names(of: .usd)),
+                summary: "The sources of the price in USD, tried in this order; the first is the primary."),
             SettingKey(
                 name: "tick.interval-ms", kind: .integer(intervals), standard: .integer(1000),
                 summary: "From one tick to the next, milliseconds."),
@@ -106,6 +114,17 @@ struct SettingKey: Sendable {
                 standard: .text(PegPolicy.warn.rawValue),
                 summary: "How prices in USDT, which is not the dollar, are handled:"),
         ]
+        + Currency.allCases.flatMap { currency in
+            let interval = SettingKey(
+                name: "currency.\(currency).interval-ms", kind: .integer(1000...3_600_000), standard: nil,
+                summary:
+                    "From one tick of \(currency) to the next; if not set, 10 s, and tick.interval-ms for the first currency:"
+            )
+            let sources = SettingKey(
+                name: "currency.\(currency).sources", kind: .sources(currency),
+                standard: .list(Exchange.names(of: currency)), summary: "The sources of the price in \(currency).")
+            return currency == .usd ? [interval] : [sources, interval]
+        }
         + Exchange.all.flatMap { exchange in
             let prefix = "source.\(exchange.name)"
             return [
@@ -224,6 +243,14 @@ extension SettingKey {
         let key = Self.all.first { spelling($0) == text } ?? Self.socket(ofPeer: peer)
         guard let key, spelling(key) == text else { return nil }
         self = key
+    }
+}
+
+extension Exchange {
+    /// The exchanges with a market of a currency, in the default order.
+    static func names(of currency: Currency) -> [String] {
+        let known = all.filter { $0.markets[currency] != nil }.map(\.name)
+        return currency == .usd ? known : ["kraken", "coinbase", "bitstamp", "binance"].filter(known.contains)
     }
 }
 

@@ -26,6 +26,14 @@ struct Settings: Sendable {
             }
         }
 
+        /// The base URL of its requests, or a peer's socket.
+        var address: String {
+            switch kind {
+            case .exchange(_, let url, _): url
+            case .peer(_, let socket): socket
+            }
+        }
+
         /// The base URL of its requests; `nil` for a peer.
         var url: String? {
             if case .exchange(_, let url, _) = kind { url } else { nil }
@@ -37,6 +45,15 @@ struct Settings: Sendable {
         }
     }
 
+    /// How the price in a currency is kept.
+    struct CurrencySettings: Sendable {
+        let currency: Currency
+        /// In their order; at least one.
+        let sources: [Source]
+        let interval: Duration
+        let rules: SelectionRules
+    }
+
     /// A setting in force, for `--print-config`.
     struct Entry: Sendable {
         let name: String
@@ -44,10 +61,9 @@ struct Settings: Sendable {
         let origin: Origin
     }
 
-    let sources: [Source]
-    let interval: Duration
+    /// The currencies in their order; at least one.
+    let currencies: [CurrencySettings]
     let budget: Duration
-    let rules: SelectionRules
     /// The time without a client after which the ticks stop; `nil` for never.
     let pauseWhenIdle: Duration?
     let directories: Directories
@@ -74,16 +90,15 @@ struct Settings: Sendable {
 
     init(_ layers: Layers, environment: [String: String], uid: UInt32) throws(SettingsError) {
         let standardDirectories = Directories.standard(environment: environment, uid: uid)
-        sources = try Self.sources(layers)
-        interval = .milliseconds(try layers.integer("tick.interval-ms"))
         budget = .milliseconds(try layers.integer("tick.budget-ms"))
-        rules = SelectionRules(
+        let rules = SelectionRules(
             mode: try layers.text("mode").flatMap(PriceMode.init(rawValue:)) ?? .primary,
             quorum: try layers.integer("quorum"),
             peg: try layers.text("currency.usdt").flatMap(PegPolicy.init(rawValue:)) ?? .warn)
-        if rules.mode == .median, rules.quorum > sources.count {
+        currencies = try Self.currencies(layers, rules)
+        if rules.mode == .median, let first = currencies.first, rules.quorum > first.sources.count {
             throw SettingsError(
-                "quorum = \(rules.quorum): must be at most \(sources.count), as many as there are sources")
+                "quorum = \(rules.quorum): must be at most \(first.sources.count), as many as there are sources")
         }
         let idle = try layers.integer("tick.pause-when-idle")
         pauseWhenIdle = idle > 0 ? .seconds(idle) : nil
@@ -106,12 +121,32 @@ struct Settings: Sendable {
         var depending = [
             "state.directory": directories.state, "runtime.directory": directories.runtime, "socket.path": socketPath,
         ]
-        for source in sources { depending["source.\(source.name).second-url"] = source.secondURL }
+        for source in currencies.flatMap(\.sources) {
+            depending["source.\(source.name).second-url"] = source.secondURL
+        }
+        let intervals = Dictionary(
+            uniqueKeysWithValues: currencies.map {
+                ("currency.\($0.currency).interval-ms", RawValue.integer(Int($0.interval.wholeMilliseconds)))
+            })
         entries = (SettingKey.all + layers.peers).map { key in
             guard let (value, origin) = layers.value(key.name) else {
-                return Entry(name: key.name, value: depending[key.name].map { .text($0) }, origin: .standard)
+                let value = depending[key.name].map { RawValue.text($0) } ?? intervals[key.name]
+                return Entry(name: key.name, value: value, origin: .standard)
             }
             return Entry(name: key.name, value: value, origin: origin)
+        }
+    }
+
+    /// The first currency, which is meant if a client names none.
+    var first: CurrencySettings { currencies[0] }
+
+    /// The intervals of the tickers.
+    var intervals: [Tickers<TickClock>.Interval] { currencies.map { .init($0.currency, $0.interval) } }
+
+    /// The sources of all currencies, each once.
+    var sources: [Source] {
+        currencies.flatMap(\.sources).reduce(into: []) { sources, source in
+            if !sources.contains(where: { $0.name == source.name }) { sources.append(source) }
         }
     }
 
@@ -150,9 +185,29 @@ struct Settings: Sendable {
     /// The waits for a peer's first message. Later ones are not waited for.
     private static let (standardTimeout, standardHedge) = (Duration.milliseconds(800), Duration.milliseconds(400))
 
-    private static func sources(_ layers: Layers) throws(SettingsError) -> [Source] {
+    private static func currencies(
+        _ layers: Layers, _ rules: SelectionRules
+    ) throws(SettingsError) -> [CurrencySettings] {
+        var currencies: [CurrencySettings] = []
+        for code in try layers.list("currencies") {
+            guard let currency = Currency(rawValue: code) else { continue }
+            let sources = try sources(layers, of: currency == .usd ? "sources" : "currency.\(code).sources")
+            let key = "currency.\(code).interval-ms"
+            var interval = currencies.isEmpty ? try layers.integer("tick.interval-ms") : 10_000
+            if layers.value(key) != nil { interval = try layers.integer(key) }
+            var rules = rules
+            // The first currency's quorum is checked.
+            if !currencies.isEmpty { rules.quorum = min(rules.quorum, sources.count) }
+            currencies.append(
+                CurrencySettings(
+                    currency: currency, sources: sources, interval: .milliseconds(interval), rules: rules))
+        }
+        return currencies
+    }
+
+    private static func sources(_ layers: Layers, of key: String) throws(SettingsError) -> [Source] {
         var sources: [Source] = []
-        for name in try layers.sources() {
+        for name in try layers.list(key) {
             guard let exchange = Exchange.all.first(where: { $0.name == name }) else {
                 if let socket = try layers.text("source.\(name).socket") {
                     sources.append(

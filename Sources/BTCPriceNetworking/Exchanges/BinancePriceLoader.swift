@@ -2,44 +2,53 @@ package import BTCPriceCore
 import Synchronization
 import Varlink
 
-/// Binance spot, `GET /api/v3/ticker/price?symbol=BTCUSDT` (developers.binance.com, REST API, Symbol price ticker).
+/// Binance spot, `GET /api/v3/ticker/price?symbol=BTCUSDT`, `BTCEUR` (developers.binance.com, REST API, Symbol price ticker).
 ///
 /// Weight 2 of 6,000 a minute per IP address. The body has no time and no trade number, so a single response does not show whether
 /// it is frozen. A client that ignores a 429 is banned with 418, for two minutes to three days. The first host responds with 451 to
 /// regions that it does not serve; the second one, for market data only, serves them.
 package final class BinancePriceLoader: PriceLoader {
-    /// Binance with its market.
+    /// Binance with its markets. It lists no pair with the dollar itself.
     package static let exchange = Exchange(
-        venue: Venue("binance", limits: [RequestLimit(3000, per: .seconds(60))]), pairs: ["BTC/USDT"],
+        venue: Venue("binance", limits: [RequestLimit(3000, per: .seconds(60))]),
+        pairs: [.usd: "BTC/USDT", .eur: "BTC/EUR", .jpy: "BTC/JPY"],
         baseURL: "https://api.binance.com", secondURL: "https://data-api.binance.vision"
-    ) { BinancePriceLoader(client: $0.client, baseURLs: [$0.baseURL] + ($0.secondURL.map { [$0] } ?? [])) }
+    ) { access, market in
+        BinancePriceLoader(
+            client: access.client, market: market,
+            baseURLs: [access.baseURL] + (access.secondURL.map { [$0] } ?? []))
+    }
 
     /// The longest ban (REST API, IP limits).
     private static let longestBan = Duration.seconds(3 * 86_400)
     /// The shortest ban, used if a response does not state its length.
     private static let shortestBan = Duration.seconds(120)
 
+    package let market: Market
     private let client: ExchangeClient
     private let baseURLs: [String]
     private let requests: [ExchangeRequest]
     /// The index of the base URL in use.
     private let current = Atomic(0)
 
-    init(client: ExchangeClient, baseURLs: [String]) {
+    init(client: ExchangeClient, market: Market, baseURLs: [String]) {
         self.client = client
+        self.market = market
         self.baseURLs = baseURLs
-        requests = baseURLs.map { ExchangeRequest("\($0)/api/v3/ticker/price?symbol=BTCUSDT") }
+        let symbol = Self.symbol(of: market)
+        requests = baseURLs.map { ExchangeRequest("\($0)/api/v3/ticker/price?symbol=\(symbol)") }
     }
 
+    private static func symbol(of market: Market) -> String { market.pair.replacing("/", with: "") }
+
     package var venue: Venue { Self.exchange.venue }
-    package var market: Market { Self.exchange.market }
 
     /// Requests the last trade's price.
     package func load() async throws(PriceLoadingError) -> [LoadedPrice] {
         let index = current.load(ordering: .relaxed)
         let response = try await client.get(requests[index])
         do {
-            return try response.prices(Self.read)
+            return try response.prices { (response) throws(PriceLoadingError) in try Self.read(response, market) }
         } catch {
             guard response.status == 451, index + 1 < baseURLs.count else { throw error }
             // A source gets one request per tick: the second URL is used from the next one on.
@@ -48,7 +57,7 @@ package final class BinancePriceLoader: PriceLoader {
         }
     }
 
-    static func read(_ response: ExchangeResponse) throws(PriceLoadingError) -> [LoadedPrice] {
+    static func read(_ response: ExchangeResponse, _ market: Market) throws(PriceLoadingError) -> [LoadedPrice] {
         let message = { (body: JSONValue) in body["msg"]?.stringValue }
         if response.status == 418 || response.status == 429 {
             let told = response.json.flatMap(message).flatMap { ban($0, at: response.time) }
@@ -60,8 +69,8 @@ package final class BinancePriceLoader: PriceLoader {
         guard let symbol = body["symbol"]?.stringValue, let price = body["price"]?.decimal else {
             throw response.unexpectedBody
         }
-        guard symbol == "BTCUSDT" else { throw .invalidData("the price of \(oneLine(symbol))") }
-        return [LoadedPrice(exchange.market, price)]
+        guard symbol == Self.symbol(of: market) else { throw .invalidData("the price of \(oneLine(symbol))") }
+        return [LoadedPrice(market, price)]
     }
 
     /// The remaining time of a ban, from a message such as `IP banned until 1785050129644.`

@@ -1,49 +1,52 @@
 package import BTCPriceCore
 import Varlink
 
-/// Bitstamp, `GET /api/v2/ticker/btcusd/` (www.bitstamp.net/api, Ticker).
+/// Bitstamp, `GET /api/v2/ticker/btcusd/`, `btceur`, `btcgbp` (www.bitstamp.net/api, Ticker).
 ///
 /// 400 requests a second and 10,000 in ten minutes per IP address; cached for 1 s. The body has the time in whole seconds. An
 /// exceeded limit has status 429, or 400 with the code 400.002.
 package struct BitstampPriceLoader: PriceLoader {
-    /// Bitstamp with its market.
+    /// Bitstamp with its markets.
     package static let exchange = Exchange(
         venue: Venue(
             "bitstamp", limits: [RequestLimit(400, per: .seconds(1)), RequestLimit(10_000, per: .seconds(600))],
-            cacheTime: .seconds(1), provides: .time), pairs: ["BTC/USD"],
+            cacheTime: .seconds(1), provides: .time),
+        pairs: [.usd: "BTC/USD", .eur: "BTC/EUR", .gbp: "BTC/GBP"],
         baseURL: "https://www.bitstamp.net"
-    ) { BitstampPriceLoader(client: $0.client, baseURL: $0.baseURL) }
+    ) { BitstampPriceLoader(client: $0.client, market: $1, baseURL: $0.baseURL) }
 
+    package let market: Market
     private let client: ExchangeClient
     private let request: ExchangeRequest
 
-    init(client: ExchangeClient, baseURL: String) {
+    init(client: ExchangeClient, market: Market, baseURL: String) {
         self.client = client
-        request = ExchangeRequest("\(baseURL)/api/v2/ticker/btcusd/")
+        self.market = market
+        let name = market.pair.replacing("/", with: "").lowercased()
+        request = ExchangeRequest("\(baseURL)/api/v2/ticker/\(name)/")
     }
 
     package var venue: Venue { Self.exchange.venue }
-    package var market: Market { Self.exchange.market }
 
     /// Requests the last trade's price.
     package func load() async throws(PriceLoadingError) -> [LoadedPrice] {
-        try await client.get(request).prices(Self.read)
+        try await client.get(request).prices { (response) throws(PriceLoadingError) in try Self.read(response, market) }
     }
 
-    static func read(_ response: ExchangeResponse) throws(PriceLoadingError) -> [LoadedPrice] {
+    static func read(_ response: ExchangeResponse, _ market: Market) throws(PriceLoadingError) -> [LoadedPrice] {
         if response.status == 400, let body = response.json,
             body["code"]?.isString("400.002") == true || body["response_code"]?.isString("400.002") == true
         {
             throw .rateLimited(response.reason { $0["reason"]?.stringValue }, retryAfter: response.pause)
         }
         let body = try response.successBody { $0["reason"]?.stringValue }
-        try body.refuseOtherMarket(than: "BTCUSD")
+        try body.refuseOtherMarket(than: market.pair.replacing("/", with: ""))
         guard let price = body["last"]?.decimal, let timestamp = body["timestamp"]?.wholeNumber else {
             throw response.unexpectedBody
         }
         guard let time = VenueTime.milliseconds(fromEpoch: timestamp) else {
             throw .invalidData("a time that can't be")
         }
-        return [LoadedPrice(exchange.market, price, position: FeedPosition(time: Timestamp(milliseconds: time)))]
+        return [LoadedPrice(market, price, position: FeedPosition(time: Timestamp(milliseconds: time)))]
     }
 }

@@ -1,38 +1,39 @@
 package import BTCPriceCore
 import Varlink
 
-/// Coinbase Exchange, `GET /products/BTC-USD/ticker` (docs.cdp.coinbase.com, Exchange API, Get product ticker).
+/// Coinbase Exchange, `GET /products/BTC-USD/ticker`, `BTC-EUR`, `BTC-GBP` (docs.cdp.coinbase.com, Exchange API, Get product ticker).
 ///
 /// 10 requests a second per IP address, burst 15; cached for 1 s. The body has the last trade's time and number, which reveal a
 /// response from a stale cache node. Without a User-Agent the response is 400.
 package struct CoinbasePriceLoader: PriceLoader {
-    /// Coinbase with its market.
+    /// Coinbase with its markets.
     package static let exchange = Exchange(
         venue: Venue(
             "coinbase", limits: [RequestLimit(10, per: .seconds(1))], cacheTime: .seconds(1),
-            provides: [.time, .sequence]), pairs: ["BTC/USD"],
+            provides: [.time, .sequence]), pairs: [.usd: "BTC/USD", .eur: "BTC/EUR", .gbp: "BTC/GBP"],
         baseURL: "https://api.exchange.coinbase.com"
-    ) { CoinbasePriceLoader(client: $0.client, baseURL: $0.baseURL) }
+    ) { CoinbasePriceLoader(client: $0.client, market: $1, baseURL: $0.baseURL) }
 
+    package let market: Market
     private let client: ExchangeClient
     private let request: ExchangeRequest
 
-    init(client: ExchangeClient, baseURL: String) {
+    init(client: ExchangeClient, market: Market, baseURL: String) {
         self.client = client
-        request = ExchangeRequest("\(baseURL)/products/BTC-USD/ticker")
+        self.market = market
+        request = ExchangeRequest("\(baseURL)/products/\(market.pair.replacing("/", with: "-"))/ticker")
     }
 
     package var venue: Venue { Self.exchange.venue }
-    package var market: Market { Self.exchange.market }
 
     /// Requests the last trade's price.
     package func load() async throws(PriceLoadingError) -> [LoadedPrice] {
-        try await client.get(request).prices(Self.read)
+        try await client.get(request).prices { (response) throws(PriceLoadingError) in try Self.read(response, market) }
     }
 
-    static func read(_ response: ExchangeResponse) throws(PriceLoadingError) -> [LoadedPrice] {
+    static func read(_ response: ExchangeResponse, _ market: Market) throws(PriceLoadingError) -> [LoadedPrice] {
         let body = try response.successBody { $0["message"]?.stringValue }
-        try body.refuseOtherMarket(than: "BTCUSD")
+        try body.refuseOtherMarket(than: market.pair.replacing("/", with: ""))
         guard let price = body["price"]?.decimal, let text = body["time"]?.stringValue,
             let trade = body["trade_id"]?.integerValue
         else { throw response.unexpectedBody }
@@ -41,7 +42,7 @@ package struct CoinbasePriceLoader: PriceLoader {
         }
         return [
             LoadedPrice(
-                exchange.market, price, position: FeedPosition(time: Timestamp(milliseconds: time), sequence: trade))
+                market, price, position: FeedPosition(time: Timestamp(milliseconds: time), sequence: trade))
         ]
     }
 }

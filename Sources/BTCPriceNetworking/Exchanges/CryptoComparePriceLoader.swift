@@ -11,29 +11,32 @@ package struct CryptoComparePriceLoader: PriceLoader {
     package static let exchange = Exchange(
         venue: Venue(
             "cryptocompare", limits: [RequestLimit(300, per: .seconds(60)), RequestLimit(7500, per: .seconds(86_400))],
-            cacheTime: .seconds(10), provides: .time), pairs: ["BTC/USD"],
+            cacheTime: .seconds(10), provides: .time), pairs: [.usd: "BTC/USD"],
         baseURL: "https://min-api.cryptocompare.com", credential: "cryptocompare-api-key"
-    ) { CryptoComparePriceLoader(client: $0.client, baseURL: $0.baseURL, key: $0.key) }
+    ) { access, market in
+        CryptoComparePriceLoader(client: access.client, market: market, baseURL: access.baseURL, key: access.key)
+    }
 
+    package let market: Market
     private let client: ExchangeClient
     private let request: ExchangeRequest
 
-    init(client: ExchangeClient, baseURL: String, key: String?) {
+    init(client: ExchangeClient, market: Market, baseURL: String, key: String?) {
         self.client = client
+        self.market = market
         request = ExchangeRequest(
             "\(baseURL)/data/generateAvg?fsym=BTC&tsym=USD&e=coinbase",
             headers: key.map { [("Authorization", "Apikey \($0)")] } ?? [])
     }
 
     package var venue: Venue { Self.exchange.venue }
-    package var market: Market { Self.exchange.market }
 
     /// Requests the average over the markets in the address: Coinbase alone.
     package func load() async throws(PriceLoadingError) -> [LoadedPrice] {
-        try await client.get(request).prices(Self.read)
+        try await client.get(request).prices { (response) throws(PriceLoadingError) in try Self.read(response, market) }
     }
 
-    static func read(_ response: ExchangeResponse) throws(PriceLoadingError) -> [LoadedPrice] {
+    static func read(_ response: ExchangeResponse, _ market: Market) throws(PriceLoadingError) -> [LoadedPrice] {
         let body = try response.successBody(Self.message)
         if body["Response"]?.isString("Error") == true || body["Err"]?["message"]?.stringValue != nil {
             throw error(body, response)
@@ -48,7 +51,7 @@ package struct CryptoComparePriceLoader: PriceLoader {
         guard let time = VenueTime.milliseconds(fromEpoch: updated) else {
             throw .invalidData("a time that can't be")
         }
-        return [LoadedPrice(exchange.market, price, position: FeedPosition(time: Timestamp(milliseconds: time)))]
+        return [LoadedPrice(market, price, position: FeedPosition(time: Timestamp(milliseconds: time)))]
     }
 
     private static func message(_ body: JSONValue) -> String? {

@@ -1,6 +1,6 @@
 package import BTCPriceCore
 
-/// An exchange that can be a source: its venue, its markets, and a factory for its loader.
+/// An exchange that can be a source: its venue, its markets, and a factory for its loaders.
 package struct Exchange: Sendable {
     /// The parameters of a loader.
     package struct Access: Sendable {
@@ -24,37 +24,54 @@ package struct Exchange: Sendable {
 
     /// Its name and limits.
     package let venue: Venue
-    /// Its markets: the one that is requested, and those whose prices come with the same response.
-    package let markets: [Market]
+    /// Its market for each currency that it has one for.
+    package let markets: [Currency: Market]
     /// Its public base URL: scheme and host, without a path.
     package let baseURL: String
     /// Its second base URL, if it has one.
     package let secondURL: String?
     /// The name of the credential with its key, if it requires one.
     package let credential: String?
-    /// Makes its loader.
-    package let loader: @Sendable (Access) -> any PriceLoader
+    private let makeLoaders: @Sendable (Access, [Market], @escaping TimeSource) -> [any PriceLoader]
 
+    /// - Parameters:
+    ///   - pairs: Its pair for each currency.
+    ///   - makeLoaders: Makes the loaders of some of its markets, in their order.
     init(
-        venue: Venue, pairs: [String], baseURL: String, secondURL: String? = nil, credential: String? = nil,
-        loader: @escaping @Sendable (Access) -> any PriceLoader
+        venue: Venue, pairs: [Currency: String], baseURL: String, secondURL: String? = nil, credential: String? = nil,
+        makeLoaders: @escaping @Sendable (Access, [Market], @escaping TimeSource) -> [any PriceLoader]
     ) {
         self.venue = venue
-        self.markets = pairs.map { Market(venue.name, $0) }
+        markets = pairs.mapValues { Market(venue.name, $0) }
         self.baseURL = baseURL
         self.secondURL = secondURL
         self.credential = credential
-        self.loader = loader
+        self.makeLoaders = makeLoaders
+    }
+
+    /// An exchange with a request for each market.
+    init(
+        venue: Venue, pairs: [Currency: String], baseURL: String, secondURL: String? = nil, credential: String? = nil,
+        loader: @escaping @Sendable (Access, Market) -> any PriceLoader
+    ) {
+        self.init(venue: venue, pairs: pairs, baseURL: baseURL, secondURL: secondURL, credential: credential) {
+            access, markets, _ in markets.map { loader(access, $0) }
+        }
     }
 
     /// Its name in the configuration.
     package var name: String { venue.name }
-    /// The market that is requested.
-    package var market: Market { markets[0] }
 
-    /// Its source at an address.
-    package func source(at address: String) -> SourceDescription {
-        SourceDescription(venue: venue, market: market, companions: Array(markets.dropFirst()), address: address)
+    /// Loaders of its markets for some currencies; they may share requests.
+    /// - Parameters:
+    ///   - currencies: Currencies that it has a market for.
+    ///   - now: Reads the clocks.
+    package func loaders(
+        _ access: Access, for currencies: [Currency], now: @escaping TimeSource = { .now() }
+    ) -> [Currency: any PriceLoader] {
+        let known = currencies.filter { markets[$0] != nil }
+        let loaders = makeLoaders(access, known.compactMap { markets[$0] }, now)
+        return Dictionary(uniqueKeysWithValues: zip(known, loaders))
     }
 
     /// All supported exchanges, in the default order of requests. A new one needs one file and one line here.

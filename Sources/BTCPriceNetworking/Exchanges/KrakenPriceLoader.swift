@@ -1,59 +1,93 @@
 package import BTCPriceCore
+import Synchronization
 import Varlink
 
 /// Kraken, `GET /0/public/Ticker?pair=XBTUSD,USDTUSD` (docs.kraken.com, REST API, Get Ticker Information).
 ///
-/// The same request returns USDT/USD, the only market here with the rate of USDT.
+/// One request returns the pairs of all currencies, and with the dollar's USDT/USD, the only market here with the rate of USDT.
 ///
 /// At most one request a second per IP address; cached for 2 s, so there is one request in 2 s. Errors have status 200. The body
-/// has no time and no trade number, and its name of the pair differs from the requested one.
-package struct KrakenPriceLoader: PriceLoader {
-    /// The names of BTC/USD: the old one, the requested one, and the one with `assetVersion=1`.
-    private static let pairs: [StaticString] = ["XXBTZUSD", "XBTUSD", "BTC/USD"]
-    /// The same names for USDT/USD.
-    private static let tetherPairs: [StaticString] = ["USDTZUSD", "USDTUSD", "USDT/USD"]
+/// has no time and no trade number, and its names of the pairs differ from the requested ones.
+package final class KrakenPriceLoader: PriceLoader {
+    /// The names of a pair: the requested one, and those in responses. An old pair has a letter before each half, `XXBTZUSD`; with
+    /// `assetVersion=1` it is `BTC/USD`.
+    private static func names(of pair: String) -> [String] {
+        let halves = pair.split(separator: "/").map { $0 == "BTC" ? "XBT" : String($0) }
+        let (base, quote) = (halves[0], halves[1])
+        let isOld = ["USD", "EUR", "GBP", "CAD", "JPY"].contains(quote)
+        let old = base == "XBT" ? "X\(base)\(isOld ? "Z" : "")\(quote)" : "\(base)Z\(quote)"
+        return ["\(base)\(quote)", old, pair]
+    }
+
+    private static let kraken = Venue(
+        "kraken", limits: [RequestLimit(1, per: .seconds(1))], cacheTime: .seconds(2))
 
     /// Kraken with its markets.
     package static let exchange = Exchange(
-        venue: Venue("kraken", limits: [RequestLimit(1, per: .seconds(1))], cacheTime: .seconds(2)),
-        pairs: ["BTC/USD", Market.pegPair],
+        venue: kraken, pairs: Dictionary(uniqueKeysWithValues: Currency.allCases.map { ($0, $0.pair) }),
         baseURL: "https://api.kraken.com"
-    ) { KrakenPriceLoader(client: $0.client, baseURL: $0.baseURL) }
-
-    private let client: ExchangeClient
-    private let request: ExchangeRequest
-
-    init(client: ExchangeClient, baseURL: String) {
-        self.client = client
-        request = ExchangeRequest("\(baseURL)/0/public/Ticker?pair=XBTUSD,USDTUSD")
+    ) { access, markets, now in
+        let (client, wanted) = (access.client, requested(markets))
+        let pairs = wanted.map { names(of: $0.pair)[0] }.joined(separator: ",")
+        let request = ExchangeRequest("\(access.baseURL)/0/public/Ticker?pair=\(pairs)")
+        let shared = SharedRequest(cacheTime: kraken.cacheTime, now: now) { () throws(PriceLoadingError) in
+            try await client.get(request).prices { (response) throws(PriceLoadingError) in try read(response, wanted) }
+        }
+        return markets.map { KrakenPriceLoader($0, shared) }
     }
 
-    package var venue: Venue { Self.exchange.venue }
-    package var market: Market { Self.exchange.market }
-    package var companions: [Market] { Array(Self.exchange.markets.dropFirst()) }
+    package let market: Market
+    private let request: SharedRequest
+    /// When the response came that was returned last, `CLOCK_BOOTTIME` in milliseconds.
+    private let returned = Atomic(Int64.min)
 
-    /// Requests the last trade's price.
+    private init(_ market: Market, _ request: SharedRequest) {
+        self.market = market
+        self.request = request
+    }
+
+    package var venue: Venue { Self.kraken }
+    package var companions: [Market] { Array(Self.requested([market]).dropFirst()) }
+    package var needsRequest: Bool { request.isNeeded(after: returned.load(ordering: .relaxed)) }
+
+    /// These markets, and USDT/USD with the dollar's.
+    private static func requested(_ markets: [Market]) -> [Market] {
+        markets + (markets.contains { $0.pair == Currency.usd.pair } ? [Market("kraken", Market.pegPair)] : [])
+    }
+
+    /// Requests the last trades' prices.
     package func load() async throws(PriceLoadingError) -> [LoadedPrice] {
-        try await client.get(request).prices(Self.read)
+        let prices = try await request.load(after: returned.load(ordering: .relaxed))
+        guard let price = prices.first(where: { $0.market == market }) else {
+            throw .invalidData("no price of \(market.pair)")
+        }
+        if let observed = price.observed { returned.store(observed.boottime, ordering: .relaxed) }
+        return prices
     }
 
-    static func read(_ response: ExchangeResponse) throws(PriceLoadingError) -> [LoadedPrice] {
+    /// - Throws: If the first of the markets has no price in it. The others may be missing.
+    static func read(_ response: ExchangeResponse, _ markets: [Market]) throws(PriceLoadingError) -> [LoadedPrice] {
         let message = { (body: JSONValue) in body["error"]?.arrayValue?.first?.stringValue }
         let body = try response.successBody(message)
         if let failure = message(body) { throw error(oneLine(failure), response) }
         guard body["error"]?.arrayValue != nil else { throw response.unexpectedBody }
-        guard let result = body["result"], let ticker = Self.ticker(of: pairs, in: result) else {
-            let names = body["result"]?.members.compactMap(\.name.stringValue).sorted() ?? []
+        guard let result = body["result"] else { throw response.unexpectedBody }
+        var prices: [LoadedPrice] = []
+        for market in markets {
+            guard let ticker = Self.ticker(of: names(of: market.pair), in: result) else { continue }
+            guard let last = ticker["c"]?.arrayValue?.first else { throw .invalidData("a ticker without a last trade") }
+            guard let price = last.decimal else { throw response.unexpectedBody }
+            prices.append(LoadedPrice(market, price))
+        }
+        guard !prices.isEmpty else {
+            let names = result.members.compactMap(\.name.stringValue).sorted()
             throw .invalidData("the price of \(oneLine(names.joined(separator: ", ")))")
         }
-        guard let last = ticker["c"]?.arrayValue?.first else { throw .invalidData("a ticker without a last trade") }
-        guard let price = last.decimal else { throw response.unexpectedBody }
-        let peg = Self.ticker(of: tetherPairs, in: result)?["c"]?.arrayValue?.first?.decimal
-        return [LoadedPrice(exchange.market, price)] + (peg.map { [LoadedPrice(exchange.markets[1], $0)] } ?? [])
+        return prices
     }
 
-    private static func ticker(of names: [StaticString], in result: JSONValue) -> JSONValue? {
-        names.lazy.compactMap { result[$0] }.first
+    private static func ticker(of names: [String], in result: JSONValue) -> JSONValue? {
+        result.members.first { member in names.contains(member.name.stringValue ?? "") }?.value
     }
 
     /// The meaning of an error: `EAPI:Rate limit exceeded`, `EService:Unavailable`, `EQuery:Unknown asset pair`

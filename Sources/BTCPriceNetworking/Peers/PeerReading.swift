@@ -38,7 +38,8 @@ struct PeerReading: Sendable {
         let observed = ObservationTime(
             wall: Timestamp(milliseconds: now.wall.milliseconds - age), boottime: now.boottime - age)
         var price = LoadedPrice(market, quote.value)
-        price.push = .init(.peer, observed: observed, interval: interval, origin: origin)
+        price.observed = observed
+        price.push = .init(.peer, interval: interval, origin: origin)
         last = (message.instance, quote, price)
         return price
     }

@@ -63,8 +63,9 @@ enum ConfirmationRule {
     /// Whether a witness was made after the move began, by its venue's own time if it has one.
     static func isOfNow(_ witness: MarketObservation, since began: Int64?) -> Bool {
         guard let began else { return true }
-        // A feed that pushes may have done so before.
-        guard let age = witness.age else { return witness.way == .poll || witness.at > began }
+        // A price that was not requested now may have arrived before.
+        guard witness.at > began else { return false }
+        guard let age = witness.age else { return true }
         let slack = max(sameMoment, witness.pace.wholeMilliseconds + 1000)
         return witness.at - age >= began - slack
     }

@@ -40,13 +40,25 @@ package enum JumpRule {
 
     /// The jump with this price in it: one more tick of the pending one, or the first tick of a new one.
     /// - Returns: `nil` if a market was contradicted shortly before.
-    static func pending(_ price: MarketObservation, _ book: ObservationBook) -> PendingJump? {
+    static func pending(_ price: MarketObservation, _ book: ObservationBook, _ round: Round) -> PendingJump? {
         if wasContradicted(book, at: price.at) { return nil }
-        let before = book.pending.flatMap { same in
-            same.market == price.market && abs(price.log - same.log) <= bound(after: price.at - same.at)
-                ? same.ticks : nil
+        let before = book.pending.flatMap { same -> PendingJump? in
+            guard same.market == price.market else { return nil }
+            let isNear = abs(price.log - same.log) <= bound(after: price.at - same.at)
+            return isNear || goesOn(price, from: same, book, round) ? same : nil
         }
-        return PendingJump(market: price.market, log: price.log, at: price.at, ticks: (before ?? 0) + 1)
+        // The same observation says nothing new.
+        let ticks = before.map { $0.at == price.at ? $0.ticks : $0.ticks + 1 } ?? 1
+        return PendingJump(market: price.market, log: price.log, at: price.at, ticks: ticks)
+    }
+
+    /// Whether a price goes on where a jump began, beside a currency that stands still: an exchange rate that slides does so for
+    /// minutes, and a bad print comes back.
+    private static func goesOn(
+        _ price: MarketObservation, from jump: PendingJump, _ book: ObservationBook, _ round: Round
+    ) -> Bool {
+        guard round.other != nil, let reference = book.reference else { return false }
+        return (price.log - jump.log) * (jump.log - reference.readLog) > 0
     }
 
     static func wasContradicted(_ book: ObservationBook, at boottime: Int64) -> Bool {

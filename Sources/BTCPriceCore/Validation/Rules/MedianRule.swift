@@ -52,12 +52,12 @@ enum MedianRule {
         let counted = requested.filter { used.contains($0.market) }
         let newest = counted.map(\.arrival).max { $0.boottime < $1.boottime } ?? first.arrival
         let isDollar = counted.contains { !$0.isInTether } || rules.peg == .convert
-        let market = isDollar ? .median : Market(Market.medianName, first.pair)
+        let market = isDollar ? .median(of: book.currency) : Market(Market.medianName, first.pair)
         var decision = Decision(observed: newest, confirmation: .confirmed)
         decision.pace = counted.map(\.pace).min() ?? .zero
         decision.lessons = [.accepted(MarketObservation(market, median, arrival: newest), .confirmed, level: nil)]
         decision.quote = PriceQuote(
-            value: median, currency: book.currency, timestamp: newest.wall, source: Market.medianName,
+            value: median, currency: book.currency.rawValue, timestamp: newest.wall, source: Market.medianName,
             market: market.pair, via: via)
         return decision
     }

@@ -73,7 +73,7 @@ enum PrimaryRule {
         {
             return nil
         }
-        let outcome = outcome(of: price, comparison, book, rules)
+        let outcome = outcome(of: price, comparison, book, rules, round)
         if round.canMeet(.witness),
             needsWitness(outcome, comparison) || needsDollars(price, comparison, book, rules)
         {
@@ -109,7 +109,8 @@ enum PrimaryRule {
     // MARK: - The decision
 
     private static func outcome(
-        of price: MarketObservation, _ comparison: Comparison, _ book: ObservationBook, _ rules: SelectionRules
+        of price: MarketObservation, _ comparison: Comparison, _ book: ObservationBook, _ rules: SelectionRules,
+        _ round: Round
     ) -> Outcome {
         let standing = comparison.standing
         let calm = Outcome.believed(JumpRule.isUnconfirmed(book, at: price.at) ? .unconfirmed : .single, level: nil)
@@ -125,6 +126,8 @@ enum PrimaryRule {
             case .settled, .moved: return calm
             // Not what was contradicted a moment ago, only because the others don't respond now.
             case .first where !JumpRule.wasContradicted(book, at: price.at): return .believed(.unconfirmed, level: nil)
+            case .jumped where rules.active.contains(.parallel) && ParallelRule.explains(price, book, round):
+                return .believed(.single, level: nil)
             case .first, .jumped: return .undecided
             }
         case 1:
@@ -156,7 +159,7 @@ enum PrimaryRule {
         _ price: MarketObservation, _ comparison: Comparison, _ book: ObservationBook, _ rules: SelectionRules,
         _ round: Round
     ) -> Decision {
-        let outcome = outcome(of: price, comparison, book, rules)
+        let outcome = outcome(of: price, comparison, book, rules, round)
         var decision: Decision
         switch outcome {
         case .believed(let confirmation, let level):
@@ -212,7 +215,7 @@ enum PrimaryRule {
         var reason = "\(JumpRule.describe(price, book)), and no second source could confirm it"
         var lessons: [Decision.Lesson] = []
         if round.isTick {
-            let pending = JumpRule.pending(price, book)
+            let pending = JumpRule.pending(price, book, round)
             let enough = JumpRule.ticksToBelieve(book, round)
             if let pending, pending.ticks >= enough {
                 return shown(price, .unconfirmed, level: nil, book, rules, round)
@@ -237,7 +240,7 @@ enum PrimaryRule {
         decision.pace = price.pace
         decision.lessons = [.accepted(price, confirmation, level: level)]
         decision.quote = PriceQuote(
-            value: price.value, currency: book.currency, timestamp: price.arrival.wall,
+            value: price.value, currency: book.currency.rawValue, timestamp: price.arrival.wall,
             source: price.origin?.source ?? source, market: price.pair, via: price.origin.map { _ in source })
         decision.verdicts[price.market] = .used
         guard price.isInTether, rules.peg != .warn, rules.active.contains(.peg) else { return decision }

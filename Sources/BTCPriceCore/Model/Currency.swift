@@ -1,0 +1,34 @@
+/// A currency that a bitcoin's price can be kept in, by its ISO 4217 code.
+package enum Currency: String, Sendable, Hashable, CaseIterable, CustomStringConvertible {
+    case usd = "USD"
+    case eur = "EUR"
+    case gbp = "GBP"
+    case chf = "CHF"
+    case cad = "CAD"
+    case aud = "AUD"
+    case jpy = "JPY"
+
+    package var description: String { rawValue }
+
+    /// What is written before a number, as the Unicode CLDR has it for English; a code is followed by a space.
+    package var symbol: String {
+        switch self {
+        case .usd: "$"
+        case .eur: "€"
+        case .gbp: "£"
+        case .chf: "CHF "
+        case .cad: "CA$"
+        case .aud: "A$"
+        case .jpy: "¥"
+        }
+    }
+
+    /// The decimal places that people write (ISO 4217, minor unit).
+    package var places: Int { self == .jpy ? 0 : 2 }
+
+    /// The value of its smallest coin.
+    package var coin: Price { Price(1, scale: places) }
+
+    /// Its pair with bitcoin: `BTC/EUR`.
+    package var pair: String { "BTC/\(rawValue)" }
+}

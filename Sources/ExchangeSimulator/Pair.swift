@@ -1,0 +1,49 @@
+/// A pair of bitcoin with a currency, and its price beside the dollar's.
+enum Pair: String, CaseIterable {
+    case usd = "BTC/USD"
+    /// Binance's dollar.
+    case usdt = "BTC/USDT"
+    case eur = "BTC/EUR"
+    case gbp = "BTC/GBP"
+    case chf = "BTC/CHF"
+    case cad = "BTC/CAD"
+    case aud = "BTC/AUD"
+    case jpy = "BTC/JPY"
+
+    /// The price of a dollar in the currency. Fixed: the simulated exchange rates do not move by themselves.
+    var rate: Double {
+        switch self {
+        case .usd, .usdt: 1
+        case .eur: 0.86
+        case .gbp: 0.75
+        case .chf: 0.8
+        case .cad: 1.38
+        case .aud: 1.53
+        case .jpy: 150
+        }
+    }
+
+    /// `EUR`
+    var quote: String { String(rawValue.dropFirst(4)) }
+
+    /// The pairs that the real exchange has, of those that the daemon knows.
+    static func known(to venue: VenueName) -> [Pair] {
+        switch venue {
+        case .binance: [.usdt, .eur, .jpy]
+        case .cryptocompare: [.usd]
+        case .coinbase, .bitstamp: [.usd, .eur, .gbp]
+        case .kraken: [.usd, .eur, .gbp, .chf, .cad, .aud, .jpy]
+        }
+    }
+
+    /// The name in Kraken's requests.
+    var krakenName: String { "XBT\(quote)" }
+
+    /// The name in Kraken's responses: the old pairs have a letter before each half.
+    var krakenKey: String {
+        switch self {
+        case .chf, .aud, .usdt: krakenName
+        case .usd, .eur, .gbp, .cad, .jpy: "XXBTZ\(quote)"
+        }
+    }
+}

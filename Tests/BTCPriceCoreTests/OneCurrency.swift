@@ -1,0 +1,42 @@
+@testable import BTCPriceCore
+
+// Short forms for tests of what does not depend on the currency: all sources are the dollar's.
+
+extension SourceRegistry {
+    init(_ sources: [SourceDescription], interval: Duration) {
+        self.init(sources.map { ($0, interval) })
+    }
+
+    private var markets: [Market] { entries.map(\.source.market) }
+
+    func plan(_ requester: Requester, at boottime: Int64) -> Plan {
+        plan(requester, among: Set(markets), at: boottime)
+    }
+
+    mutating func reject(
+        _ name: String, _ error: PriceLoadingError, at now: ObservationTime, jitter: @autoclosure () -> Double
+    ) -> SourceCooldown? {
+        reject(name, of: markets, error, at: now, jitter: jitter())
+    }
+
+    func reports(at now: ObservationTime, _ verdicts: [Market: MarketVerdict]) -> [SourceReport] {
+        reports(of: markets, at: now, verdicts)
+    }
+}
+
+extension Sources {
+    convenience init(
+        _ sources: [SourceDescription], interval: Duration, now: @escaping TimeSource,
+        jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) }, after previous: Sources? = nil
+    ) {
+        self.init(sources.map { ($0, interval) }, now: now, jitter: jitter, after: previous)
+    }
+
+    func plan(_ requester: Requester) -> SourceRegistry.Plan {
+        plan(requester, among: Set(registry.entries.map(\.source.market)))
+    }
+
+    func reject(_ name: String, _ error: PriceLoadingError) -> SourceCooldown? {
+        reject(name, of: registry.entries.map(\.source.market), error)
+    }
+}

@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""The price in several currencies: each with its own markets, its own state and its own ticks."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+
+ALL = ["USD", "EUR", "GBP", "CHF", "CAD", "AUD", "JPY"]
+# The simulator's, see Sources/ExchangeSimulator/Pair.swift.
+RATES = {"USD": 1, "EUR": 0.86, "GBP": 0.75, "CHF": 0.8, "CAD": 1.38, "AUD": 1.53, "JPY": 150}
+
+
+def daemon_of(simulator, *arguments, place=None, currencies=("USD", "EUR"), sources=("binance", "coinbase", "bitstamp", "kraken")):
+    """A daemon that keeps these currencies, with a tick a second of each."""
+    intervals = [word for code in currencies[1:] for word in (f"--currency-{code}-interval-ms", "1000")]
+    return Daemon(place or Place(), simulator.urls, "--currencies", ",".join(currencies), *intervals, *arguments, sources=sources)
+
+
+def current(place, currency=None, *arguments):
+    result = btcctl(place, "current", "--json", *(["-c", currency] if currency else []), *arguments)
+    return result.json if result.out else {}
+
+
+def fresh_in(place, currency, seconds=10):
+    return wait_until(
+        lambda: (s := current(place, currency)).get("freshness") == "fresh" and s, seconds=seconds,
+        what=f"a fresh price in {currency}")
+
+
+@scenario("each currency has the price of its own markets, and the first one is meant by default")
+def each():
+    simulator = replaying("68900")
+    daemon = daemon_of(simulator, currencies=ALL)
+    for code in ALL:
+        state = fresh_in(daemon.place, code)
+        equal((state["currency"], state["quote"]["currency"]), (code, code))
+        expected = Decimal("68900") * Decimal(str(RATES[code]))
+        equal(Decimal(state["quote"]["value"]), expected, code)
+        assert state["quote"]["market"] in (f"BTC/{code}", "BTC/USDT"), state
+    equal(current(daemon.place)["currency"], "USD")
+    lines = {code: btcctl(daemon.place, "current", "-c", code).out.split(" - ")[1].strip() for code in ALL}
+    equal(lines, {"USD": "$68,900.00", "EUR": "€59,254.00", "GBP": "£51,675.00", "CHF": "CHF 55,120.00", "CAD": "CA$95,082.00",
+                  "AUD": "A$105,417.00", "JPY": "¥10,335,000"})
+    equal(btcctl(daemon.place, "current", "--raw", "-c", "chf").out, "55120\n")
+    equal(btcctl(daemon.place, "current", "--format", "{currency} {symbol} {price}", "-c", "JPY").out, "JPY ¥ ¥10,335,000\n")
+    equal(btcctl(daemon.place, "current", "--raw", environment={"BTCCTL_CURRENCY": "EUR"}).out, "59254\n")
+    equal(btcctl(daemon.place, "current", "--raw", "--currency", "GBP", environment={"BTCCTL_CURRENCY": "EUR"}).out, "51675\n")
+    unknown = btcctl(daemon.place, "current", "-c", "SEK")
+    equal(unknown.status, 64)
+    assert "The price is not kept in SEK, only in USD, EUR, GBP, CHF, CAD, AUD, JPY" in unknown.err, unknown
+    for verb in (["watch"], ["wait", "--timeout", "3s"], ["sources"]):
+        equal(btcctl(daemon.place, *verb, "-c", "SEK").status, 64, verb)
+    # 0.1.0 knows no currency: its calls mean the first one.
+    client = Varlink(daemon.place.socket)
+    equal(client.call("io.btcpriced.Price.GetPrice")["parameters"]["state"]["quote"]["currency"], "USD")
+    wrong = client.call("io.btcpriced.Price.GetPrice", currency="SEK")
+    equal((wrong["error"], wrong["parameters"]["known"]), ("io.btcpriced.Price.UnknownCurrency", ALL))
+    client.close()
+    assert within(simulator.limits()), simulator.limits()
+    stop(daemon, simulator)
+
+
+def stop(*processes):
+    for process in processes:
+        process.stop()
+
+
+@scenario("convert, wait, watch, sources and currencies take a currency")
+def verbs():
+    simulator = replaying("68900")
+    daemon = daemon_of(simulator)
+    for code in ("USD", "EUR"):
+        fresh_in(daemon.place, code)
+    equal(btcctl(daemon.place, "convert", "0.05btc", "eur").out, "0.05 BTC = 5,000,000 sat = €2,962.70\n")
+    equal(btcctl(daemon.place, "convert", "250eur", "250usd", "--raw").out, "0.00421912\n0.00362845\n")
+    equal(btcctl(daemon.place, "convert", "59254eur").out, "€59,254.00 = 1 BTC = 100,000,000 sat\n")
+    converted = btcctl(daemon.place, "convert", "1btc", "-c", "EUR", "--json").json["converted"]
+    equal((converted["eur"], converted["unit"], "usd" in converted), ("59254", "btc", False))
+    equal(btcctl(daemon.place, "wait", "-c", "EUR", "--above", "59k", "--below", "10k", "--raw").status, 10)
+    watch = Watch(daemon.place, "-c", "EUR,USD")
+    wait_until(lambda: len(watch.lines) >= 6, what="six lines")
+    amounts = {line.split(" - ")[1] for line in watch.lines}
+    equal(amounts, {"$68,900.00", "€59,254.00"})
+    watch.stop()
+    sources = btcctl(daemon.place, "sources", "-c", "EUR", "--json").json["sources"]
+    equal([s["name"] for s in sources], ["kraken", "coinbase", "bitstamp", "binance"])
+    equal({s["market"] for s in sources}, {"BTC/EUR"})
+    equal([s["market"] for s in btcctl(daemon.place, "sources", "--json").json["sources"]], ["BTC/USDT"] + 3 * ["BTC/USD"])
+    listed = btcctl(daemon.place, "currencies", "--json").json["currencies"]
+    equal([(c["currency"], c["intervalMs"], c["state"]["currency"]) for c in listed], [("USD", 1000, "USD"), ("EUR", 1000, "EUR")])
+    table = btcctl(daemon.place, "currencies").out.splitlines()
+    assert len(table) == 3 and "€59,254.00" in table[2] and "kraken, coinbase, bitstamp, binance" in table[2], table
+    equal(btcctl(daemon.place, "watch", "-c", "EUR,USD", "--bar", "waybar").status, 0)
+    equal(btcctl(daemon.place, "watch", "-c", "EUR,USD", "--exec", "true").status, 64)
+    equal(btcctl(daemon.place, "current", "-c", "EURO").status, 64)
+    stop(daemon, simulator)
+
+
+@scenario("a fault of one market is one of its currency alone, and the next source answers in the same tick")
+def faults():
+    simulator = replaying("68900")
+    daemon = daemon_of(simulator)
+    # Kraken can't be requested every second, and comes last.
+    equal(fresh_in(daemon.place, "EUR")["quote"]["source"], "coinbase")
+    simulator.faults("bitstamp BTC/EUR always status 500\ncoinbase BTC/EUR always price x0.9\n")
+    wait_until(lambda: current(daemon.place, "EUR")["quote"]["source"] in ("binance", "kraken"), what="another source of euros")
+    ticks = set()
+    for _ in range(20):
+        euros, dollars = current(daemon.place, "EUR"), current(daemon.place)
+        equal((euros["freshness"], euros["quote"]["value"]), ("fresh", "59254"))
+        equal((dollars["freshness"], dollars["quote"]["value"]), ("fresh", "68900"))
+        ticks.add(dollars["tick"])
+        time.sleep(0.1)
+    by_name = {s["name"]: s for s in btcctl(daemon.place, "sources", "-c", "EUR", "--json").json["sources"]}
+    equal(by_name["coinbase"]["use"], "resting")
+    assert all(s["use"] != "resting" for s in btcctl(daemon.place, "sources", "--json").json["sources"]), "dollars are well"
+    assert daemon.said("coinbase BTC/EUR"), daemon.lines
+    simulator.faults("* BTC/EUR always status 503\n")
+    wait_until(lambda: current(daemon.place, "EUR")["freshness"] == "stale", what="stale euros")
+    shown = btcctl(daemon.place, "current", "-c", "EUR")
+    assert shown.err.startswith("Failed to update value. Displaying last updated value from "), shown
+    equal(current(daemon.place)["freshness"], "fresh")
+    stop(daemon, simulator)
+
+
+@scenario("killed at random moments, no currency loses what a client has seen")
+def killed():
+    random = seeded()
+    simulator = Simulator("--seed", "5")
+    place = Place()
+    kills = int(os.environ.get("KILLS", "10"))
+    seen = {}
+    for _ in range(kills):
+        daemon = daemon_of(simulator, place=place, currencies=("USD", "EUR", "CHF"))
+        for code in ("USD", "EUR", "CHF"):
+            found = current(place, code)
+            if code in seen:
+                assert found["quote"] and found["observedBoottime"] >= seen[code], (code, found, seen)
+        for code in ("USD", "EUR", "CHF"):
+            fresh_in(place, code)
+        end = time.monotonic() + random.uniform(0, 1.5)
+        while time.monotonic() < end:
+            for code in ("USD", "EUR", "CHF"):
+                seen[code] = current(place, code)["observedBoottime"]
+        daemon.kill()
+    stop(simulator)
+    return f"{kills} kills"
+
+
+@scenario("a reload adds and removes currencies, and those that stay go on")
+def reload():
+    simulator = replaying("68900")
+    place = Place()
+    file = f"{place.state}/config.toml"
+
+    def configure(*codes):
+        with open(file, "w") as out:
+            out.write(f"currencies = {json.dumps(codes)}\nsources = [\"coinbase\", \"kraken\"]\n")
+            out.write("".join(f"currency.{code}.interval-ms = 1000\n" for code in codes[1:]))
+            out.write("".join(f'source.{n}.url = "{simulator.urls[n]}"\n' for n in ("binance", "coinbase", "bitstamp", "kraken")))
+    configure("USD", "EUR")
+    daemon = spawn([BINARIES / "btc-priced", "--config", file, "--state-directory", place.state, "--runtime-directory",
+                    place.runtime], stderr=subprocess.DEVNULL, start_new_session=True)
+    wait_until(lambda: can_connect(place.socket), what="the socket")
+    before = fresh_in(place, "EUR")
+    watch = Watch(place, "-c", "EUR", "--json")
+    configure("EUR", "JPY")
+    daemon.send_signal(signal.SIGHUP)
+    wait_until(lambda: current(place)["currency"] == "EUR", what="the other first currency")
+    fresh_in(place, "JPY")
+    assert current(place)["tick"] >= before["tick"], "the count goes on"
+    equal(btcctl(place, "current", "-c", "USD").status, 64)
+    wait_until(lambda: watch.states[-1]["tick"] > before["tick"] + 3, what="more ticks for the watch")
+    watch.stop()
+    # A restart shows what was kept, also the price that is not in dollars.
+    daemon.kill()
+    daemon.wait()
+    simulator.faults("* always refuse\n")
+    daemon = spawn([BINARIES / "btc-priced", "--config", file, "--state-directory", place.state, "--runtime-directory",
+                    place.runtime], stderr=subprocess.DEVNULL, start_new_session=True)
+    wait_until(lambda: can_connect(place.socket), what="the socket")
+    equal({c: current(place, c)["quote"]["value"] for c in ("EUR", "JPY")}, {"EUR": "59254", "JPY": "10335000"})
+    daemon.terminate()
+    daemon.wait()
+    stop(simulator)
+
+
+main()
