@@ -29,10 +29,12 @@ func quoteFile(_ input: [UInt8]) {
 
 /// A restart goes on with a rest, and its source fails again.
 private func resume(_ kept: KeptCooldown) {
-    var health = SourceHealth(limits: [])
-    health.resume(kept, at: present)
-    hold(health.isBound(at: present.boottime) == (health.cooldown != nil), "a cooldown that does not bind: \(kept)")
-    let next = health.ended(.failure(kept.cooldown.reason), latency: .zero, at: present, jitter: 1)
+    var (market, venue) = (MarketHealth(), VenueHealth(limits: []))
+    venue.breaker.resume(kept, at: present)
+    hold(
+        venue.isBound(at: present.boottime) == (venue.breaker.cooldown != nil), "a cooldown that does not bind: \(kept)"
+    )
+    let next = market.ended(.failure(kept.cooldown.reason), latency: .zero, at: present, venue: &venue, jitter: 1)
     hold(next.map { $0.until.boottime > present.boottime } == true, "a cooldown that is over: \(kept)")
     hold(next?.dated(by: present) == next, "a cooldown that is dated otherwise: \(kept)")
 }
@@ -41,7 +43,7 @@ private func resume(_ kept: KeptCooldown) {
 func configuration(_ input: [UInt8]) {
     guard let text = String(validating: input, as: UTF8.self), let read = settings(text) else { return }
     hold(!input.contains(0), "settings of a file that was not read to its end")
-    hold(read.interval >= .milliseconds(100) && read.budget >= .milliseconds(100), "no time for a tick")
+    hold(read.first.interval >= .milliseconds(100) && read.budget >= .milliseconds(100), "no time for a tick")
     hold(!read.sources.isEmpty && read.directories.state.hasPrefix("/"), "settings without their parts")
     let again = settings(read.listing)
     // What depends on another setting or on the user is listed as a comment.

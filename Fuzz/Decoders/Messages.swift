@@ -43,6 +43,6 @@ func source(_ input: [UInt8]) {
 private func show(_ state: PriceState) {
     if let (age, _) = state.age(at: present) { hold(age >= .zero, "an age of \(age)") }
     let model = PriceViewModel()
-    model.show(state.told(at: present.boottime), at: present)
+    model.show(state.aged(at: present.boottime), at: present)
     hold((model.price == PriceTexts.placeholder) == (state.quote == nil), "\(model.line) for \(state)")
 }

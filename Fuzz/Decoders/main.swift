@@ -1,6 +1,7 @@
 import CLibFuzzer
 import Glibc
 
+@testable import BTCPriceCore
 @testable import BTCPriceNetworking
 
 /// The decoders by their names: `fuzz-decoders NAME [libFuzzer's arguments]`.

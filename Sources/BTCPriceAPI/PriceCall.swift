@@ -30,13 +30,13 @@ package enum PriceCall: Sendable, Hashable {
 
     /// The first currency that it names and that is not among the known ones.
     package func unknown(among known: @autoclosure () -> [String]) -> String? {
-        let named: [String]
         switch self {
-        case .getPrice(_, let currency), .listSources(let currency): named = currency.map { [$0] } ?? []
-        case .watchPrice(let currencies): named = currencies ?? []
-        case .listCurrencies, .getStatus, .pause, .resume, .retry: named = []
+        case .getPrice(_, nil), .listSources(nil), .watchPrice(nil), .listCurrencies, .getStatus, .pause, .resume,
+            .retry:
+            nil
+        case .getPrice(_, let currency?), .listSources(let currency?): known().contains(currency) ? nil : currency
+        case .watchPrice(let currencies?): currencies.first { !known().contains($0) }
         }
-        return named.isEmpty ? nil : named.first { !known().contains($0) }
     }
 
     /// Reads a call to the interface.

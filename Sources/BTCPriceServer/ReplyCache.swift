@@ -46,7 +46,7 @@ struct ReplyCache {
     }
 
     /// The currencies, the first of which is meant if a client names none.
-    var currencies: [String] { shown.map(\.state.currency) }
+    var currencies: [String] { shown.map { $0.state.currency } }
 
     /// Whether the published state of a currency has a price.
     /// - Parameter currency: `nil` for the first one.

@@ -79,7 +79,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
                 rounds.positions[.coinbase] = FeedPosition(time: made)
             }, expected: "withheld binance"),
         SelectorCase(
-            testDescription: "a jump that no other market can say anything of is shown if another currency's price has jumped, too",
+            testDescription: "a jump that no other market can judge is shown if another currency has jumped, too",
             rule: .parallel, prices: [.binance: "66000"], at: 2,
             before: { rounds in
                 rounds.prices = [.binance: "68900"]

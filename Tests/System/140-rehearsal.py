@@ -30,6 +30,22 @@ def _():
     assert memory[-1] - memory[1] <= 512, f"memory grew: {memory}"
 
 
+@scenario("a virtual hour of all currencies: no tick of the first is missed, no limit exceeded, and a market that lies is not shown")
+def _():
+    text = rehearse("currencies", seeded().randrange(1 << 32))
+    print(textwrap.indent(text, "    "))
+    equal(re.findall(r"USD ticks (\d+) fresh (\d+) wrong (\d+)", text), [("3600", "3600", "0")])
+    equal(number(text, r"skipped (\d+)"), 0, "skipped ticks")
+    assert "OVER" not in text, "a limit was exceeded"
+    shares = []
+    for code, ticks, fresh, wrong in re.findall(r"(?m)^(\w{3}) ticks (\d+) fresh (\d+) wrong (\d+)", text):
+        equal(wrong, "0", code)
+        shares.append(f"{code} {100 * int(fresh) / int(ticks):.1f} %")
+        assert int(fresh) >= 0.98 * int(ticks), shares
+    equal(len(shares), 7)
+    return ", ".join(shares)
+
+
 @scenario("a virtual day of total failure is told in under 50 lines")
 def _():
     text = rehearse("failure", 1)

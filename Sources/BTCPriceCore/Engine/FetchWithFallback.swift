@@ -81,7 +81,7 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
     ) async throws(FetchFailure) -> PollResult {
         var plan = sources.plan(
             requester, among: Set(markets ?? self.markets),
-            atHand: Set(candidates.indices.filter { !candidates[$0].fetch.needsRequest }.map { $0 + offset }))
+            atHand: candidates.indices.filter { !candidates[$0].fetch.needsRequest }.map { $0 + offset })
         if let quorum {
             let well = plan.order.filter { !plan.lastResort.contains($0) }
             if well.count >= quorum { plan.order = well }

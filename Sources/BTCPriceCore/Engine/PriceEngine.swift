@@ -17,8 +17,9 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         var tick: Int?
     }
 
-    /// What is kept of one currency.
-    private struct Lane {
+    /// What is kept of one currency. A class, because it is large and is changed in place.
+    private final class Lane {
+        let currency: Currency
         var fetch: FetchWithFallback<C>
         var tracker: PriceTracker
         var shared: Shared?
@@ -27,7 +28,12 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         var since: Int64
         var published = Freshness.none
 
-        var currency: Currency { tracker.book.currency }
+        init(_ plan: CurrencyPlan<C>, since: Int64) {
+            currency = plan.currency
+            fetch = plan.fetch
+            tracker = plan.tracker
+            self.since = since
+        }
     }
 
     /// The currencies in their order. The first one is meant if a caller names none.
@@ -61,7 +67,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         self.executor = executor
         self.now = now
         let since = now().boottime
-        lanes = plans.map { Lane(fetch: $0.fetch, tracker: $0.tracker, since: since) }
+        lanes = plans.map { Lane($0, since: since) }
         self.subscribers = subscribers
         self.report = report
     }
@@ -86,9 +92,9 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         var left = lanes
         lanes = plans.map { plan in
             guard let index = left.firstIndex(where: { $0.currency == plan.currency }) else {
-                return Lane(fetch: plan.fetch, tracker: plan.tracker, since: now().boottime)
+                return Lane(plan, since: now().boottime)
             }
-            var lane = left.remove(at: index)
+            let lane = left.remove(at: index)
             lane.fetch = plan.fetch
             lane.tracker.changed(interval: plan.interval, rules: plan.rules, markets: Set(plan.fetch.markets))
             return lane
@@ -108,7 +114,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     package var sources: Sources { lanes[0].fetch.sources }
 
     /// The currencies in their order.
-    package var currencies: [Currency] { lanes.map(\.currency) }
+    package var currencies: [Currency] { lanes.map { $0.currency } }
 
     /// The present state of the first currency.
     package var state: PriceState { lanes[0].tracker.state }
@@ -260,11 +266,13 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
 
     // MARK: - Feeds
 
+    private var feeds: [FetchLatestPrice] { lanes.flatMap { $0.fetch.feeds } }
+
     /// Starts the sources that push their prices. A pause stops them, and the end of it starts them again.
     package func startFeeds() {
         guard !feedsRun else { return }
         feedsRun = true
-        for source in lanes.flatMap(\.fetch.feeds) {
+        for source in feeds {
             source.feed?.start { [weak self, executor] in
                 Task(executorPreference: executor) { await self?.arrived(source) }
             }
@@ -274,7 +282,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     /// Stops the sources that push their prices.
     package func stopFeeds() {
         feedsRun = false
-        for source in lanes.flatMap(\.fetch.feeds) { source.feed?.stop() }
+        for source in feeds { source.feed?.stop() }
     }
 
     /// A source has pushed a price, or has lost it. That is no request: whether the source fails is judged when its price is needed.
@@ -351,7 +359,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
             let state = actions.publish ?? lanes[place].tracker.state
             let kept =
                 isNew || cooldownsChanged
-                ? KeptState(prices: lanes.compactMap(\.tracker.kept), cooldowns: sources.cooldowns) : nil
+                ? KeptState(prices: lanes.compactMap { $0.tracker.kept }, cooldowns: sources.cooldowns) : nil
             if state.freshness != lanes[place].published { lanes[place].since = now().boottime }
             lanes[place].published = state.freshness
             for subscriber in subscribers {

@@ -20,7 +20,7 @@ package enum PriceEvent: Sendable, Hashable {
     /// It can be kept again.
     case saveRecovered
 
-    /// The event with the pair beside each source: another currency may have the same source.
+    /// The event with the pair beside each source, and the currency: another one may have the same source.
     func named(after currency: Currency) -> PriceEvent {
         switch self {
         case .sourceFailed(let failure):
@@ -28,7 +28,8 @@ package enum PriceEvent: Sendable, Hashable {
                 SourceFailure(
                     source: "\(failure.source) \(currency.pair)", error: failure.error, cooldown: failure.cooldown))
         case .sourceRecovered(let source): .sourceRecovered("\(source) \(currency.pair)")
-        case .ticked, .becameFresh, .becameStale, .outliers, .pegChanged, .saveFailed, .saveRecovered: self
+        case .becameStale(let failure, let quote): .becameStale(failure: "\(currency): \(failure)", quote: quote)
+        case .ticked, .becameFresh, .outliers, .pegChanged, .saveFailed, .saveRecovered: self
         }
     }
 }

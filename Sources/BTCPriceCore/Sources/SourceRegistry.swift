@@ -170,7 +170,7 @@ package struct SourceRegistry: Sendable {
     ///   - markets: The sources in question.
     ///   - atHand: Sources whose price costs no request now.
     func plan(
-        _ requester: Requester, among markets: Set<Market>, atHand: Set<Int> = [], at boottime: Int64
+        _ requester: Requester, among markets: Set<Market>, atHand: [Int] = [], at boottime: Int64
     ) -> Plan {
         var plan = Plan()
         let candidates = entries.indices.filter { markets.contains(entries[$0].source.market) }
@@ -207,7 +207,7 @@ package struct SourceRegistry: Sendable {
 
     /// Adds the sources whose limits allow a request, or that need none.
     private func add(
-        _ indices: [Int], _ requester: Requester, _ atHand: Set<Int>, _ boottime: Int64, to plan: inout Plan
+        _ indices: [Int], _ requester: Requester, _ atHand: [Int], _ boottime: Int64, to plan: inout Plan
     ) {
         for index in indices {
             if atHand.contains(index) || health(index).isWithinLimits(requester, at: boottime) {

@@ -74,7 +74,7 @@ package final class Sources: Sendable {
         return state.withLock { $0.registry.isCoolingDown(market, at: boottime) }
     }
 
-    func plan(_ requester: Requester, among markets: Set<Market>, atHand: Set<Int> = []) -> SourceRegistry.Plan {
+    func plan(_ requester: Requester, among markets: Set<Market>, atHand: [Int] = []) -> SourceRegistry.Plan {
         let boottime = now().boottime
         return state.withLock { $0.registry.plan(requester, among: markets, atHand: atHand, at: boottime) }
     }

@@ -8,6 +8,7 @@ package enum ResponseCheck {
     package static func range(of currency: Currency) -> ClosedRange<Price> {
         currency == .jpy ? 100...10_000_000_000 : 1...100_000_000
     }
+
     /// The accepted values of a USDT in dollars. It was never seen outside of 0.8 to 1.1.
     static let pegRates = Price(5, scale: 1)...2
 

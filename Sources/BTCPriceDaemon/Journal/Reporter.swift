@@ -25,16 +25,16 @@ package final class Reporter: Sendable {
             logger.debug("tick \(tick) began \(lateness.microsecondsText) ms late, \(skipped) skipped before it")
         case .becameFresh(let quote, 0):
             say(
-                .fresh, "fresh", "The price is \(text(quote)).",
+                .fresh, "fresh \(quote.currency)", "The price is \(text(quote)).",
                 ["source": "\(quote.source)", "price": "\(quote.value)"])
         case .becameFresh(let quote, let failed):
             say(
-                .currentAgain, "current again",
+                .currentAgain, "current again \(quote.currency)",
                 "The price is current again after \(failed) failed ticks: \(text(quote)).",
                 ["source": "\(quote.source)", "price": "\(quote.value)"])
         case .becameStale(let failure, let quote?):
             say(
-                .stale, "stale",
+                .stale, "stale \(quote.currency)",
                 "\(PriceTexts.stale(from: quote.timestamp.utcText)): \(failure)",
                 ["error": "\(failure)"])
         case .becameStale(let failure, nil):
@@ -45,7 +45,7 @@ package final class Reporter: Sendable {
         case .outliers(let sources, let value):
             let names = sources.joined(separator: ", ")
             say(
-                .outliers, "outliers", "Not counted, because far from the median of \(value) USD: \(names).",
+                .outliers, "outliers", "Not counted, because far from the median of \(value): \(names).",
                 ["source": "\(names)", "price": "\(value)"], detail: names)
         case .pegChanged(let rate) where rate.isOffPeg:
             say(

@@ -124,14 +124,9 @@ struct Settings: Sendable {
         for source in currencies.flatMap(\.sources) {
             depending["source.\(source.name).second-url"] = source.secondURL
         }
-        let intervals = Dictionary(
-            uniqueKeysWithValues: currencies.map {
-                ("currency.\($0.currency).interval-ms", RawValue.integer(Int($0.interval.wholeMilliseconds)))
-            })
         entries = (SettingKey.all + layers.peers).map { key in
             guard let (value, origin) = layers.value(key.name) else {
-                let value = depending[key.name].map { RawValue.text($0) } ?? intervals[key.name]
-                return Entry(name: key.name, value: value, origin: .standard)
+                return Entry(name: key.name, value: depending[key.name].map { .text($0) }, origin: .standard)
             }
             return Entry(name: key.name, value: value, origin: origin)
         }

@@ -120,8 +120,11 @@ package final class PeerFeed: PriceFeed {
         repeat {
             do throws(ClientError) {
                 var peer = try PriceConnection(path: path, timeout: Bounds.timeout)
-                let interval = Duration.milliseconds(try peer.getStatus().ticks.interval)
-                try peer.watch()
+                let status = try peer.getStatus()
+                let interval = Duration.milliseconds(status.ticks.interval)
+                // A daemon of 0.1.0 has dollars only, and knows no currencies to ask for.
+                let isDollar = status.price.state.currency == Currency.usd.rawValue
+                try peer.watch(isDollar ? nil : [Currency.usd.rawValue])
                 reading.connected()
                 while true {
                     let message = try peer.nextState(
