@@ -42,6 +42,7 @@ test-deep: build
 	@scripts/test-threads
 	@for _ in 1 2 3; do seed=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' '); SEED=$$seed Tests/System/145-validation.py \
 		&& SEED=$$seed Tests/System/146-truth.py "one venue lies" || exit; done
+	@KILLS=100 Tests/System/165-currencies.py killed
 	@scripts/fuzz --runs 20000
 
 ## Measure the costs, with other programs in the same run for comparison, and rewrite docs/BENCHMARKS.md.

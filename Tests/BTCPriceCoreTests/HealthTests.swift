@@ -221,6 +221,14 @@ private func registry(_ sources: [(name: String, limits: [RequestLimit])], inter
         }, interval: interval)
 }
 
+extension SourceRegistry {
+    fileprivate func requested(_ index: Int, at seconds: Double) -> SourceRegistry {
+        var registry = self
+        _ = registry.take(index, .tick, at: moment(seconds).boottime)
+        return registry
+    }
+}
+
 private func end(
     _ registry: inout SourceRegistry, _ index: Int, _ error: PriceLoadingError, times: Int = 1, at seconds: Double = 0
 ) {
@@ -234,6 +242,21 @@ private func end(
 
     private func names(_ plan: SourceRegistry.Plan, _ registry: SourceRegistry) -> [String] {
         plan.order.map { registry.entries[$0].source.name }
+    }
+
+    @Test func `a limit that all markets of a venue are told of by one response counts once`() {
+        let venue = Venue("kraken", limits: Self.minute)
+        var registry = SourceRegistry(
+            ["BTC/USD", "BTC/EUR", "BTC/CHF"].map {
+                SourceDescription(venue: venue, market: Market("kraken", $0), address: "")
+            }, interval: .seconds(1))
+        let limit = PriceLoadingError.rateLimited("HTTP 429", retryAfter: nil)
+        for index in 0...2 { end(&registry, index, limit, at: 0.01 * Double(index)) }
+        #expect(registry.cooldown(2)?.consecutiveFailures == 1)
+        end(&registry, 0, limit, at: 70)
+        #expect(registry.cooldown(2)?.consecutiveFailures == 2)
+        registry = registry.requested(0, at: 100)
+        #expect(registry.reports(at: moment(100), [:]).map(\.requests) == [1, 1, 1], "a limit of the venue")
     }
 
     @Test func `who rests is passed over, and said to be`() {

@@ -6,6 +6,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 from btcpriced import *  # noqa: E402, F403
+from terminal import Terminal  # noqa: E402
 
 ALL = ["USD", "EUR", "GBP", "CHF", "CAD", "AUD", "JPY"]
 # The simulator's, see Sources/ExchangeSimulator/Pair.swift.
@@ -95,6 +96,22 @@ def verbs():
     equal(btcctl(daemon.place, "watch", "-c", "EUR,USD", "--bar", "waybar").status, 0)
     equal(btcctl(daemon.place, "watch", "-c", "EUR,USD", "--exec", "true").status, 64)
     equal(btcctl(daemon.place, "current", "-c", "EURO").status, 64)
+    stop(daemon, simulator)
+
+
+@scenario("on a terminal several currencies are a table, a row each")
+def table():
+    simulator = replaying("68900")
+    daemon = daemon_of(simulator)
+    fresh_in(daemon.place, "EUR")
+    terminal = Terminal(columns=90, BTC_PRICED_SOCKET=daemon.place.socket)
+    terminal.run("clear; btcctl watch -c EUR,USD")
+    screen = terminal.shows("EUR  €59,254.00  ", "USD  $68,900.00  ", " old")
+    rows = [line for line in screen.splitlines() if line[:3] in ("EUR", "USD")]
+    equal([row[:3] for row in rows], ["EUR", "USD"])
+    simulator.faults("* always refuse\n")
+    terminal.shows("EUR: Failed to update value.", "USD: Failed to update value.")
+    terminal.close()
     stop(daemon, simulator)
 
 

@@ -206,7 +206,7 @@ struct ConvertCommand: InvocationCommand {
             currency = named.rawValue
             texts.removeLast()
         }
-        let unit = currency.flatMap(Currency.init(rawValue:)) ?? .usd
+        let unit = Connecting.currency(currency).flatMap(Currency.init(rawValue:)) ?? .usd
         let amounts = try texts.map { try Self.amount($0, unit) }
         return .convert(
             ConvertOptions(

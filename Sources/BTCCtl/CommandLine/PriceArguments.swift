@@ -154,7 +154,7 @@ struct ConditionOptions: ParsableArguments {
 
 /// Parses a positive decimal number.
 private func positive(_ text: some StringProtocol, option: String) throws -> Price {
-    guard let amount = Amount(String(text), unit: .money(.usd)), case .money = amount.unit, amount.value > 0 else {
+    guard let amount = Amount(String(text), unit: .money(.usd)), amount.unit == .money(.usd), amount.value > 0 else {
         let example = option == "--change" ? "such as 2% or 500" : "such as 70000, 70k or $70,000.50"
         throw ValidationError("\(option) is a positive number \(example)")
     }

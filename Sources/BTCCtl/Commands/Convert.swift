@@ -8,16 +8,9 @@ enum Convert {
     static func run(_ options: ConvertOptions) -> Int32 {
         do throws(Complaint) {
             let now = ObservationTime.now()
-            // A daemon of 0.1.0 knows no currency to ask for, and has dollars.
-            let standard = try Current.state(options.asking)
-            var messages = [standard.state.currency: standard]
+            var states = PriceStates(asking: options.asking)
             for amount in options.amounts {
-                let wanted = currency(of: amount) ?? standard.state.currency
-                var asking = options.asking
-                asking.currency = wanted
-                let message: StateMessage
-                if let known = messages[wanted] { message = known } else { message = try Current.state(asking) }
-                messages[wanted] = message
+                let message = try states.state(in: currency(of: amount))
                 try Current.check(message.state, maxAge: options.maxAge, at: now)
                 guard let quote = message.state.quote, let currency = Currency(rawValue: quote.currency) else {
                     throw .noPrice(message.state.failure)
@@ -32,7 +25,7 @@ enum Convert {
                 }
             }
             if options.form != .json {
-                for message in messages.values {
+                for message in states.fetched {
                     let printer = PricePrinter(PriceOutput())
                     printer.model.show(message.state, at: now)
                     printer.tell()
@@ -68,5 +61,34 @@ enum Convert {
                 Amount.Unit.money(currency).name: .string(converted.money.description),
                 "state": .object(Output.object(message, at: now)),
             ]))
+    }
+}
+
+/// The states that amounts need, each requested once.
+private struct PriceStates {
+    let asking: AskingOptions
+    private(set) var fetched: [StateMessage] = []
+
+    init(asking: AskingOptions) {
+        self.asking = asking
+    }
+
+    /// - Parameter currency: `nil` for the one that is meant by default.
+    mutating func state(in currency: String?) throws(Complaint) -> StateMessage {
+        let standard = Connecting.currency(asking.currency)
+        if let known = fetched.first(where: { $0.state.currency == currency ?? standard ?? fetched[0].state.currency })
+        {
+            return known
+        }
+        var asking = asking
+        // A daemon of 0.1.0 knows no currency to ask for, and has dollars.
+        asking.currency = currency == Currency.usd.rawValue && standard == nil ? nil : currency ?? standard
+        var message = try Current.state(asking)
+        if let currency, message.state.currency != currency {
+            asking.currency = currency
+            message = try Current.state(asking)
+        }
+        fetched.append(message)
+        return message
     }
 }

@@ -77,7 +77,9 @@ struct Wait {
             repeat {
                 do throws(ClientError) {
                     let message = try connection.nextState(
-                        timeout: min(.seconds(5), max(timeLeft, shortest)), interruption: signals)
+                        // Ticks may be ten seconds apart; the first state is available at once.
+                        timeout: min(isHeard ? .seconds(15) : .seconds(5), max(timeLeft, shortest)),
+                        interruption: signals)
                     isHeard = true
                     if message.state.freshness == .fresh, let quote = message.state.quote,
                         !options.condition.trusts(message.state.confirmation)

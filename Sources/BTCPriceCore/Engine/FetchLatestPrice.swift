@@ -19,6 +19,9 @@ package struct FetchLatestPrice: Sendable {
     /// Whether ``execute(_:)`` would send a request.
     var needsRequest: Bool { loader.needsRequest }
 
+    /// Begins the request that was granted.
+    func begin() { loader.begin() }
+
     /// The source, if it pushes its prices.
     var feed: (any PriceFeed)? { loader as? any PriceFeed }
 

@@ -175,9 +175,12 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
         ) -> [PollPlan.Action] {
             let source = fetch.candidate(order[place]).fetch
             // Another requester may have used up the limit since the plan was made.
-            guard !source.needsRequest || fetch.sources.take(order[place], requester) else {
-                skipped.append(Skipped(source: source.market.venue, reason: .limit))
-                return plan.skipped(place, now: now)
+            if source.needsRequest {
+                guard fetch.sources.take(order[place], requester) else {
+                    skipped.append(Skipped(source: source.market.venue, reason: .limit))
+                    return plan.skipped(place, now: now)
+                }
+                source.begin()
             }
             requested[place] = now
             group.addTask {

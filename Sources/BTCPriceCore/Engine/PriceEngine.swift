@@ -46,6 +46,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     private var lastID = 0
     private let now: TimeSource
     private var feedsRun = false
+    private var isPaused = false
     /// The turn of the observer among the currencies after the first.
     private var observed = 0
 
@@ -90,6 +91,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         stopFeeds()
         self.budget = budget
         var left = lanes
+        let known = currencies
         lanes = plans.map { plan in
             guard let index = left.firstIndex(where: { $0.currency == plan.currency }) else {
                 return Lane(plan, since: now().boottime)
@@ -100,6 +102,13 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
             return lane
         }
         for lane in left { giveUp(lane) }
+        for (place, lane) in lanes.enumerated() where !known.contains(lane.currency) {
+            if isPaused { _ = lane.tracker.paused() }
+            // Before its first tick: clients may ask for it now.
+            for subscriber in subscribers {
+                subscriber.receive(lane.tracker.state, isTick: false, isFirst: place == 0, kept: nil)
+            }
+        }
         if areRunning { startFeeds() }
         skipTether()
     }
@@ -239,12 +248,14 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
 
     /// The ticks stop.
     package func paused() {
+        isPaused = true
         stopFeeds()
         for place in lanes.indices { perform(lanes[place].tracker.paused(), place) }
     }
 
     /// The ticks are about to begin, or to begin again.
     package func resumed() {
+        isPaused = false
         startFeeds()
         for place in lanes.indices { perform(lanes[place].tracker.resumed(), place) }
     }

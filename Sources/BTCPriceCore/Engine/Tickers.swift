@@ -99,7 +99,7 @@ package actor Tickers<C: Clock> where C.Duration == Duration {
         }
         for (interval, (currency, ticker)) in zip(intervals, tickers) {
             await ticker.change(interval: interval.length)
-            guard isRunning, !old.contains(where: { $0.currency == currency }) else { continue }
+            guard isRunning, !isStopped, !old.contains(where: { $0.currency == currency }) else { continue }
             await ticker.start()
             if isPaused { await ticker.pause() }
         }

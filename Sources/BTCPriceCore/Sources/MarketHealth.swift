@@ -15,6 +15,8 @@ package struct MarketHealth: Sendable {
     static let failuresInARow = 3
     /// The number of failures among the last twenty results that also opens it: a source that fails every second time is useless.
     static let failuresOfTwenty = 10
+    /// The same error of a venue's markets within this time, milliseconds, is one response. The shortest cooldown is longer.
+    static let sameResponse: Int64 = 100
     /// The number of consecutive successes after which the next cooldown is short again.
     static let successesToForget = 60
 
@@ -107,6 +109,12 @@ package struct MarketHealth: Sendable {
         successesRunning = 0
         if error.category.isBinding {
             breaker.reset()
+            // Markets that share a request report the same response, one after the other.
+            if let known = venue.breaker.cooldown, known.reason == error,
+                now.boottime - known.since.boottime <= Self.sameResponse
+            {
+                return known
+            }
             return venue.breaker.open(error, at: now, jitter: jitter())
         }
         switch breaker.state(at: now.boottime, venue.breaker) {

@@ -52,6 +52,9 @@ package protocol PriceLoader: Sendable {
     /// Whether ``load()`` would send a request. If not, the response to an earlier one is at hand or under way.
     var needsRequest: Bool { get }
 
+    /// Called before ``load()`` if a request was granted, in the same step.
+    func begin()
+
     /// Requests the current price of ``market``, and of its ``companions`` if the response has them.
     ///
     /// Must end promptly when its task is cancelled, with ``PriceLoadingError/cancelled``: the caller cancels it to enforce the
@@ -73,4 +76,5 @@ package protocol PriceFeed: PriceLoader {
 extension PriceLoader {
     package var companions: [Market] { [] }
     package var needsRequest: Bool { true }
+    package func begin() {}
 }

@@ -9,7 +9,8 @@ package final class SharedRequest: Sendable {
         var task: Task<Void, Never>?
         var waiters: [UInt64: Waiter] = [:]
         var lastID: UInt64 = 0
-        var newest: (prices: [LoadedPrice], at: Int64)?
+        /// How the last request ended, and when.
+        var last: (result: Result<[LoadedPrice], PriceLoadingError>, at: Int64)?
     }
 
     private let request: @Sendable () async throws(PriceLoadingError) -> [LoadedPrice]
@@ -36,6 +37,13 @@ package final class SharedRequest: Sendable {
         return state.withLock { $0.task == nil && cached($0, after: boottime, at: present) == nil }
     }
 
+    /// Begins a request if none is in progress, so that who comes next does not begin another.
+    package func begin() {
+        state.withLock { state in
+            if state.task == nil { state.task = Task { await self.run() } }
+        }
+    }
+
     /// The prices of all its markets. Cancelling the task of the last caller ends the request.
     /// - Parameter boottime: The arrival of the response that the caller knows, `CLOCK_BOOTTIME` in milliseconds: it wants a newer one.
     package func load(after boottime: Int64) async throws(PriceLoadingError) -> [LoadedPrice] {
@@ -44,7 +52,7 @@ package final class SharedRequest: Sendable {
             state.lastID += 1
             return (state.task == nil ? cached(state, after: boottime, at: present) : nil, state.lastID)
         }
-        if let known { return known }
+        if let known { return try known.get() }
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { (waiter: Waiter) in
                 let isCancelled = state.withLock { state in
@@ -78,21 +86,28 @@ package final class SharedRequest: Sendable {
             for index in prices.indices { prices[index].observed = present }
             result = .success(prices)
         }
-        let waiters = state.withLock { state -> [Waiter] in
+        // Given up by the last caller, after which another one came: its other sources are next.
+        if case .failure(.cancelled) = result { result = .failure(.timedOut(after: nil)) }
+        let waiters = state.withLock { state in
             state.task = nil
-            if case .failure(.cancelled) = result, !state.waiters.isEmpty {
-                // They came after the last caller before them had left.
-                state.task = Task { await self.run() }
-                return []
-            }
-            state.newest = (try? result.get()).map { ($0, present.boottime) }
+            state.last = (result, present.boottime)
             defer { state.waiters = [:] }
             return Array(state.waiters.values)
         }
         for waiter in waiters { waiter.resume(returning: result) }
     }
 
-    private func cached(_ state: borrowing State, after boottime: Int64, at now: Int64) -> [LoadedPrice]? {
-        state.newest.flatMap { $0.at > boottime && now - $0.at < cacheTime ? $0.prices : nil }
+    /// The end of the last request, if it says something of now: a response that the venue would repeat, or a failure of this moment.
+    private func cached(
+        _ state: borrowing State, after boottime: Int64, at now: Int64
+    ) -> Result<[LoadedPrice], PriceLoadingError>? {
+        guard let last = state.last, last.at > boottime else { return nil }
+        switch last.result {
+        case .success: return now - last.at < cacheTime ? last.result : nil
+        case .failure: return now - last.at < Self.moment ? last.result : nil
+        }
     }
+
+    /// A failure is everyone's who came while the request was under way, milliseconds.
+    private static let moment: Int64 = 50
 }

@@ -58,6 +58,8 @@ package struct SourceRegistry: Sendable {
         let interval: Duration
         fileprivate let venue: Int
         package fileprivate(set) var health = MarketHealth()
+        /// When it was last requested for its own price, `CLOCK_BOOTTIME` in milliseconds.
+        fileprivate var lastRequest = Int64.min
     }
 
     private struct VenueEntry: Sendable {
@@ -114,6 +116,7 @@ package struct SourceRegistry: Sendable {
         for index in entries.indices {
             if let same = previous.index(of: entries[index].source.market, at: entries[index].source.address) {
                 entries[index].health = previous.entries[same].health
+                entries[index].lastRequest = previous.entries[same].lastRequest
             }
         }
         for index in venues.indices {
@@ -223,6 +226,7 @@ package struct SourceRegistry: Sendable {
     mutating func take(_ index: Int, _ requester: Requester, at boottime: Int64) -> Bool {
         guard health(index).isWithinLimits(requester, at: boottime) else { return false }
         venues[entries[index].venue].health.requested(at: boottime)
+        entries[index].lastRequest = boottime
         return true
     }
 
@@ -310,11 +314,11 @@ package struct SourceRegistry: Sendable {
                 ? Self.observerLeavesAlone.probed
                 : max(Self.observerLeavesAlone.well, entries[index].interval * 2)
             return state != .open && health(index).isWithinLimits(.observer, at: boottime)
-                && health(index).lastRequest ?? .min <= boottime - alone.wholeMilliseconds
+                && entries[index].lastRequest <= boottime - alone.wholeMilliseconds
         }
         let probes = candidates.filter { breaker($0, at: boottime) == .halfOpen }
         return (probes.isEmpty ? candidates : probes).min { first, second in
-            health(first).lastRequest ?? .min < health(second).lastRequest ?? .min
+            entries[first].lastRequest < entries[second].lastRequest
         }
     }
 }

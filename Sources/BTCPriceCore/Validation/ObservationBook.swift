@@ -64,8 +64,9 @@ package struct ObservationBook: Sendable {
             position: ResponseCheck.position(of: price, acceptedAt: wall),
             age: price.position.time.map { max(0, wall.milliseconds - $0.milliseconds) },
             way: price.push?.way ?? .poll, pace: price.push?.interval ?? pace, origin: price.push?.origin)
+        // Only the dollar has markets in USDT.
         for other in loaded
-        where other.market.pair == Market.pegPair && ResponseCheck.pegRates.contains(other.value) {
+        where currency == .usd && other.market.pair == Market.pegPair && ResponseCheck.pegRates.contains(other.value) {
             peg.state(other.value, by: other.market.venue, at: now.boottime)
         }
         record(observation)

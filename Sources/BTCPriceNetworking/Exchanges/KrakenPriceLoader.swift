@@ -50,6 +50,8 @@ package final class KrakenPriceLoader: PriceLoader {
     package var companions: [Market] { Array(Self.requested([market]).dropFirst()) }
     package var needsRequest: Bool { request.isNeeded(after: returned.load(ordering: .relaxed)) }
 
+    package func begin() { request.begin() }
+
     /// These markets, and USDT/USD with the dollar's.
     private static func requested(_ markets: [Market]) -> [Market] {
         markets + (markets.contains { $0.pair == Currency.usd.pair } ? [Market("kraken", Market.pegPair)] : [])

@@ -121,10 +121,15 @@ package final class PeerFeed: PriceFeed {
             do throws(ClientError) {
                 var peer = try PriceConnection(path: path, timeout: Bounds.timeout)
                 let status = try peer.getStatus()
-                let interval = Duration.milliseconds(status.ticks.interval)
+                var interval = Duration.milliseconds(status.ticks.interval)
                 // A daemon of 0.1.0 has dollars only, and knows no currencies to ask for.
-                let isDollar = status.price.state.currency == Currency.usd.rawValue
-                try peer.watch(isDollar ? nil : [Currency.usd.rawValue])
+                if status.price.state.currency == Currency.usd.rawValue {
+                    try peer.watch()
+                } else {
+                    let dollars = try peer.listCurrencies().first { $0.currency == Currency.usd.rawValue }
+                    interval = dollars.map { .milliseconds($0.interval) } ?? interval
+                    try peer.watch([Currency.usd.rawValue])
+                }
                 reading.connected()
                 while true {
                     let message = try peer.nextState(
