@@ -65,6 +65,7 @@ private struct AdversaryWorld: Sendable {
     /// In so many seconds a venue's servers make a new answer.
     static let cache = ["binance": 0.0, "coinbase": 1, "bitstamp": 1, "kraken": 2]
 
+    let currency: Currency
     let sources: [String]
     let liar: String?
     let plans: [Plan]
@@ -72,8 +73,9 @@ private struct AdversaryWorld: Sendable {
     private let crashes: [(start: Double, length: Double, offsets: [String: Double])]
     private let basis: [String: (size: Double, phase: Double)]
 
-    init(seed: UInt64, sources: [String], hasLiar: Bool) {
+    init(seed: UInt64, _ currency: Currency, sources: [String], hasLiar: Bool) {
         var generator = SeededGenerator(seed: seed)
+        self.currency = currency
         self.sources = sources
         let liar = sources[Int.random(in: 0..<sources.count, using: &generator)]
         self.liar = hasLiar ? liar : nil
@@ -125,13 +127,18 @@ private struct AdversaryWorld: Sendable {
     func fair(_ source: String, at seconds: Double) -> Double {
         let clamped = min(max(0, seconds), Self.seconds - 1)
         let (second, part) = (Int(clamped), clamped - clamped.rounded(.down))
-        var price = prices[second] + (prices[second + 1] - prices[second]) * part
+        var price = (prices[second] + (prices[second + 1] - prices[second]) * part) * rate(at: clamped)
         if let (size, phase) = basis[source] { price *= 1 + size + 0.0003 * sin(seconds / 7000 + phase) }
         for crash in crashes where seconds > crash.start && seconds < crash.start + crash.length {
             let share = (seconds - crash.start) / crash.length
             price *= 1 + (crash.offsets[source] ?? 0) * min(1, min(share, 1 - share) * 4)
         }
         return price
+    }
+
+    /// Units of the currency for a dollar.
+    private func rate(at seconds: Double) -> Double {
+        currency == .usd ? 1 : 0.86 * (1 + 0.01 * sin(seconds / 40_000))
     }
 
     func plan(at seconds: Double) -> Plan? {
@@ -198,6 +205,7 @@ private struct AdversaryWorld: Sendable {
 
 /// What came of a run.
 private struct AdversaryCount: Sendable {
+    var ticks = 0
     var wrong = 0
     var stale = 0
     var longest = 0
@@ -212,6 +220,33 @@ private struct AdversaryCount: Sendable {
     /// The whole widths in calm hours, as shares of the price.
     var calmWidths: [Double] = []
 
+    /// - Parameter begun: When the days began, in seconds of the clock.
+    mutating func add(_ state: PriceState, _ world: AdversaryWorld, at seconds: Double, since begun: Double) {
+        ticks += 1
+        guard state.freshness == .fresh, let quote = state.quote else {
+            stale += 1
+            running = 0
+            return
+        }
+        let read = Double(quote.timestamp.milliseconds - VirtualDaemon.wallStart) / 1000 - begun - 0.04
+        if let uncertainty = state.uncertainty {
+            estimated += 1
+            let (value, plusMinus) = (quote.value.approximate, uncertainty.plusMinus.approximate)
+            let apart = abs(world.honestMedian(at: seconds) - value)
+            if apart <= plusMinus { within += 1 }
+            ratios.append(apart / max(plusMinus, 0.01))
+            if world.isCalm(at: seconds) { calmWidths.append(2 * plusMinus / value) }
+        }
+        guard world.distance(of: quote.value.approximate, at: read) > 0.01 else {
+            running = 0
+            return
+        }
+        wrong += 1
+        running += 1
+        longest = max(longest, running)
+        if let plan = world.plan(at: read) ?? world.plan(at: read - 30) { byPlan[plan.start, default: 0] += 1 }
+    }
+
     var uncertainty: String {
         let sorted = calmWidths.sorted()
         let width = sorted.isEmpty ? 0 : sorted[sorted.count / 2]
@@ -224,88 +259,86 @@ private struct AdversaryCount: Sendable {
     }
 }
 
-/// Three virtual days in which one venue lies, beside the same days in which it does not, in three modes.
+private struct AdversaryMode: Sendable {
+    let name: String
+    let sources: [String]
+    var rules = SelectionRules()
+    /// In which the venue lies. Any other than the dollar is kept beside the dollar, of which the same venue tells the truth.
+    var currency = Currency.usd
+}
+
+/// Three virtual days in which one venue lies, beside the same days in which it does not, in four modes.
 /// - Parameters:
 ///   - closely: Seconds of which every tick is printed.
-///   - only: The one mode to run; `nil` for all three.
+///   - only: The one mode to run; `nil` for all.
 func rehearseAdversary(
     seed: UInt64, clock: VirtualClock, closely: Range<Double>, only: String? = nil
 ) async throws {
     let four = ["binance", "coinbase", "bitstamp", "kraken"]
-    let modes: [(name: String, sources: [String], rules: SelectionRules)] = [
-        ("primary", four, SelectionRules()), ("median", four, SelectionRules(mode: .median, quorum: 3)),
-        ("dollars", Array(four.dropFirst()), SelectionRules()),
+    let modes = [
+        AdversaryMode(name: "primary", sources: four),
+        AdversaryMode(name: "median", sources: four, rules: SelectionRules(mode: .median, quorum: 3)),
+        AdversaryMode(name: "dollars", sources: Array(four.dropFirst())),
+        AdversaryMode(name: "euros", sources: ["kraken", "coinbase", "bitstamp", "binance"], currency: .eur),
     ]
     for (index, mode) in modes.enumerated() where only ?? mode.name == mode.name {
         let drawn = seed &* 3 &+ UInt64(index)
-        let world = AdversaryWorld(seed: drawn, sources: mode.sources, hasLiar: true)
-        let honest = AdversaryWorld(seed: drawn, sources: mode.sources, hasLiar: false)
-        let (count, twin) = (
-            try await run(world, mode.rules, clock, closely), try await run(honest, mode.rules, clock, 0..<0)
-        )
+        let world = AdversaryWorld(seed: drawn, mode.currency, sources: mode.sources, hasLiar: true)
+        let honest = AdversaryWorld(seed: drawn, mode.currency, sources: mode.sources, hasLiar: false)
+        let dollars =
+            mode.currency == .usd ? nil : AdversaryWorld(seed: drawn, .usd, sources: four, hasLiar: false)
+        let counts = try await run([dollars, world].compactMap(\.self), mode.rules, clock, closely)
+        let twins = try await run([dollars, honest].compactMap(\.self), mode.rules, clock, 0..<0)
+        guard let count = counts[mode.currency.rawValue], let twin = twins[mode.currency.rawValue] else { continue }
         let worst = count.byPlan.max { ($0.value, $1.key) < ($1.value, $0.key) }
         let plan = worst.flatMap { worst in world.plans.first { $0.start == worst.key } }
-        let share = Double(count.stale - twin.stale) / AdversaryWorld.seconds * 100
+        let share = Double(count.stale - twin.stale) / Double(count.ticks) * 100
         print(
-            "\(mode.name), \(world.liar ?? "-") lies: wrong \(count.wrong) in a row \(count.longest) "
+            "\(mode.name), \(world.liar ?? "-") lies: ticks \(count.ticks) wrong \(count.wrong) in a row \(count.longest) "
                 + "stale \(count.stale) twin \(twin.stale) (\(Double(Int(share * 100)) / 100) points more) "
                 + "twin wrong \(twin.wrong) plans \(world.plans.count)"
         )
+        if dollars != nil, let beside = counts[Currency.usd.rawValue], let twin = twins[Currency.usd.rawValue] {
+            print(
+                "  dollars beside: ticks \(beside.ticks) wrong \(beside.wrong) stale \(beside.stale) twin \(twin.stale)"
+            )
+        }
         print("  uncertainty: \(count.uncertainty); without a liar \(twin.uncertainty)")
         if let plan, let worst { print("  worst plan: \(worst.value) s wrong by a \(plan.text)") }
     }
 }
 
+/// What came of each currency, of which there is a world each.
 private func run(
-    _ world: AdversaryWorld, _ rules: SelectionRules, _ clock: VirtualClock, _ closely: Range<Double>
-) async throws -> AdversaryCount {
+    _ worlds: [AdversaryWorld], _ rules: SelectionRules, _ clock: VirtualClock, _ closely: Range<Double>
+) async throws -> [String: AdversaryCount] {
     let begun = clock.now.seconds
-    let venues = try world.sources.map { name in
-        try ScriptedVenue(name, clock: clock) { seconds, _ in
-            let answer = world.answer(of: name, at: seconds - begun)
-            guard case .madeAt(let value, let then) = answer else { return answer }
-            return .madeAt(value, then + begun)
-        }
+    let kept = try worlds.map { world in
+        VirtualCurrency(
+            currency: world.currency, interval: .seconds(world.currency == .usd ? 1 : 10),
+            loaders: try world.sources.map { name in
+                try ScriptedVenue(name, world.currency, clock: clock) { seconds, _ in
+                    let answer = world.answer(of: name, at: seconds - begun)
+                    guard case .madeAt(let value, let then) = answer else { return answer }
+                    return .madeAt(value, then + begun)
+                }
+            }, rules: rules)
     }
-    let count = Shared(AdversaryCount())
+    let counts = Shared([String: AdversaryCount]())
     let daemon = await VirtualDaemon(
-        venues, clock: clock, store: MemoryStore(), rules: rules, jitter: { 0.5 }, tally: Shared(Tally())
+        kept, clock: clock, store: MemoryStore(), jitter: { 0.5 }, tally: Shared(Tally())
     ) { state in
+        guard let world = worlds.first(where: { $0.currency.rawValue == state.currency }) else { return }
         let seconds = clock.now.seconds - begun
         if closely.contains(seconds) {
             print(
-                "\(seconds) \(state.freshness) \(state.quote.map { "\($0.value) \($0.source)" } ?? "-") "
+                "\(seconds) \(state.currency) \(state.freshness) \(state.quote.map { "\($0.value) \($0.source)" } ?? "-") "
                     + "\(state.confirmation?.rawValue ?? "") \(state.failure ?? "") fair \(world.fair("kraken", at: seconds))"
             )
         }
-        count.update { count in
-            guard state.freshness == .fresh, let quote = state.quote else {
-                count.stale += 1
-                count.running = 0
-                return
-            }
-            let read = Double(quote.timestamp.milliseconds - VirtualDaemon.wallStart) / 1000 - begun - 0.04
-            if let uncertainty = state.uncertainty {
-                count.estimated += 1
-                let (value, plusMinus) = (quote.value.approximate, uncertainty.plusMinus.approximate)
-                let apart = abs(world.honestMedian(at: seconds) - value)
-                if apart <= plusMinus { count.within += 1 }
-                count.ratios.append(apart / max(plusMinus, 0.01))
-                if world.isCalm(at: seconds) { count.calmWidths.append(2 * plusMinus / value) }
-            }
-            guard world.distance(of: quote.value.approximate, at: read) > 0.01 else {
-                count.running = 0
-                return
-            }
-            count.wrong += 1
-            count.running += 1
-            count.longest = max(count.longest, count.running)
-            if let plan = world.plan(at: read) ?? world.plan(at: read - 30) {
-                count.byPlan[plan.start, default: 0] += 1
-            }
-        }
+        counts.update { $0[state.currency, default: AdversaryCount()].add(state, world, at: seconds, since: begun) }
     }
     try await clock.sleep(until: .init(offset: .seconds(begun + AdversaryWorld.seconds) - .milliseconds(500)))
     await daemon.stop()
-    return count.current
+    return counts.current
 }

@@ -17,41 +17,66 @@ struct Tally {
     var lines: [String] = []
 }
 
-/// The shipped core on virtual time: ticker, fallback, health, observer, state machine and reports. Only clock, loaders and store
+/// A currency that a virtual daemon keeps.
+struct VirtualCurrency {
+    var currency = Currency.usd
+    var interval = Duration.seconds(1)
+    /// In the order in which they are requested.
+    let loaders: [any PriceLoader]
+    var rules = SelectionRules()
+}
+
+/// The shipped core on virtual time: tickers, fallback, health, observer, state machine and reports. Only clock, loaders and store
 /// differ.
 final class VirtualDaemon: Sendable {
     private let engine: PriceEngine<VirtualClock>
-    private let ticker: OneSecondTicker<VirtualClock>
+    private let tickers: Tickers<VirtualClock>
     private let getPrice: GetPrice<VirtualClock>
     private let observing: Task<Void, Never>
 
     /// The wall clock at the start.
     static let wallStart: Int64 = 1_724_596_200_000
 
+    static func time(of clock: VirtualClock) -> TimeSource {
+        {
+            let milliseconds = clock.now.offset.wholeMilliseconds
+            return ObservationTime(
+                wall: Timestamp(milliseconds: wallStart + milliseconds), boottime: 5_000_000 + milliseconds)
+        }
+    }
+
     /// Starts with what the store holds.
     /// - Parameter watch: Gets what watchers get.
     init(
-        _ loaders: [any PriceLoader], clock: VirtualClock, store: MemoryStore, interval: Duration = .seconds(1),
-        rules: SelectionRules = SelectionRules(), jitter: @escaping @Sendable () -> Double, tally: Shared<Tally>,
-        watch: @escaping @Sendable (PriceState) -> Void = { _ in }
+        _ currencies: [VirtualCurrency], clock: VirtualClock, store: MemoryStore,
+        jitter: @escaping @Sendable () -> Double,
+        tally: Shared<Tally>, watch: @escaping @Sendable (PriceState) -> Void = { _ in }
     ) async {
-        let now: TimeSource = {
-            let milliseconds = clock.now.offset.wholeMilliseconds
-            return ObservationTime(
-                wall: Timestamp(milliseconds: Self.wallStart + milliseconds), boottime: 5_000_000 + milliseconds)
-        }
+        let now = Self.time(of: clock)
         var logger = Logger(label: "virtual") { _ in LineKeeper { line in tally.update { $0.lines.append(line) } } }
         logger.logLevel = .info
         let reporter = Reporter(logger: logger, now: now)
-        let candidates = loaders.map { loader in
-            FetchCandidate(
-                fetch: FetchLatestPrice(loader: loader), address: "virtual", timeout: .milliseconds(800),
-                hedge: .milliseconds(400))
+        let candidates = currencies.map { kept in
+            kept.loaders.map { loader in
+                FetchCandidate(
+                    fetch: FetchLatestPrice(loader: loader), address: "virtual", timeout: .milliseconds(800),
+                    hedge: .milliseconds(400))
+            }
         }
-        let fetch = FetchWithFallback(
-            candidates: candidates, interval: interval, now: now, jitter: jitter, clock: clock)
+        let sources = Sources(
+            zip(currencies, candidates).flatMap { kept, candidates in candidates.map { ($0.source, kept.interval) } },
+            now: now, jitter: jitter)
+        var offset = 0
+        let plans = zip(currencies, candidates).map { kept, candidates in
+            defer { offset += candidates.count }
+            return CurrencyPlan(
+                kept.currency,
+                fetch: FetchWithFallback(candidates: candidates, among: sources, from: offset, clock: clock),
+                interval: kept.interval, rules: kept.rules)
+        }
         let watcher = Watcher { state in
             watch(state)
+            let loaders = currencies.first { $0.currency.rawValue == state.currency }?.loaders ?? []
             let isAvoidable = loaders.contains { loader in
                 (loader as? VirtualExchange)?.isWell == true && loader.venue.cacheTime <= .seconds(1)
             }
@@ -65,8 +90,7 @@ final class VirtualDaemon: Sendable {
             }
         }
         engine = PriceEngine(
-            [CurrencyPlan(.usd, fetch: fetch, interval: interval, rules: rules)], clock: clock, budget: .seconds(1),
-            now: now,
+            plans, clock: clock, budget: .seconds(1), now: now,
             subscribers: [PersistLastValidPrice(store: store, report: { reporter.report($0) }), watcher],
             report: { event in
                 reporter.report(event)
@@ -77,21 +101,21 @@ final class VirtualDaemon: Sendable {
                     tally.latest = max(tally.latest, lateness)
                 }
             })
-        ticker = OneSecondTicker(interval: interval, clock: clock, target: engine)
+        tickers = Tickers(currencies.map { .init($0.currency, $0.interval) }, clock: clock, target: engine)
         getPrice = GetPrice(engine: engine, now: now)
         let stored = store.load()
-        fetch.sources.resume(stored.cooldowns)
+        sources.resume(stored.cooldowns)
         for price in stored.prices { await engine.restore(price) }
         let observer = Observer(clock: clock, target: engine, jitter: jitter)
         observing = Task { await observer.run() }
-        await ticker.start()
+        await tickers.start()
     }
 
     /// What the ticks have come to.
     var record: TickRecord { get async { await engine.firstRecord } }
 
     func stop() async {
-        await ticker.stop()
+        await tickers.stop()
         observing.cancel()
         await observing.value
     }

@@ -107,8 +107,9 @@ extension Incident {
         let shown = Shared(Shown())
         let tally = Shared(Tally())
         let daemon = await VirtualDaemon(
-            venues, clock: clock, store: MemoryStore(kept), interval: interval, rules: rules, jitter: { 0.5 },
-            tally: tally
+            [VirtualCurrency(interval: interval, loaders: venues, rules: rules)], clock: clock,
+            store: MemoryStore(kept),
+            jitter: { 0.5 }, tally: tally
         ) { state in
             let seconds = clock.now.seconds - begun
             let read =

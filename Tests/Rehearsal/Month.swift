@@ -137,7 +137,8 @@ func rehearseMonth(seed: UInt64, clock: VirtualClock, closely: Range<Double>) as
     for part in parts {
         let ofPart = Shared(MonthCount())
         let daemon = await VirtualDaemon(
-            venues, clock: clock, store: store, rules: part.rules, jitter: { 0.5 }, tally: tally
+            [VirtualCurrency(loaders: venues, rules: part.rules)], clock: clock, store: store, jitter: { 0.5 },
+            tally: tally
         ) { state in
             if closely.contains(clock.now.seconds) { show(state, truth, at: clock.now.seconds) }
             let (kind, count) = judge(state, truth, at: clock.now.seconds, rules: part.rules)

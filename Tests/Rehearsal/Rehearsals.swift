@@ -54,7 +54,8 @@ func rehearseWeek(seed: UInt64, clock: VirtualClock) async throws {
     let tally = Shared(Tally())
     let jitter = drawing(seed ^ 0xFFFF)
     for day in 0..<7 {
-        let daemon = await VirtualDaemon(exchanges, clock: clock, store: store, jitter: jitter, tally: tally)
+        let daemon = await VirtualDaemon(
+            [VirtualCurrency(loaders: exchanges)], clock: clock, store: store, jitter: jitter, tally: tally)
         for _ in 0..<24 {
             for _ in 0..<3000 {
                 let isAnswered = await daemon.refresh()
@@ -89,7 +90,8 @@ private func runDay(
 ) async throws {
     let tally = Shared(Tally())
     let daemon = await VirtualDaemon(
-        exchanges.map(loader), clock: clock, store: MemoryStore(), jitter: drawing(seed), tally: tally)
+        [VirtualCurrency(loaders: exchanges.map(loader))], clock: clock, store: MemoryStore(), jitter: drawing(seed),
+        tally: tally)
     try await clock.sleep(until: .init(offset: .seconds(86_400)))
     await daemon.stop()
     report(tally.current, exchanges)

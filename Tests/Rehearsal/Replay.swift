@@ -25,7 +25,8 @@ func rehearseReplay(of path: String, interval: Duration, on clock: VirtualClock)
     let shown = Shared((fresh: 0, stale: 0, failures: [String]()))
     let tally = Shared(Tally())
     let daemon = await VirtualDaemon(
-        [venue], clock: clock, store: MemoryStore(kept), interval: interval, jitter: { 0.5 }, tally: tally
+        [VirtualCurrency(interval: interval, loaders: [venue])], clock: clock, store: MemoryStore(kept),
+        jitter: { 0.5 }, tally: tally
     ) { state in
         shown.update { shown in
             if state.freshness == .fresh { shown.fresh += 1 } else { shown.stale += 1 }

@@ -21,6 +21,7 @@ final class ScriptedVenue: PriceLoader {
     ///   - ask: Which question it is, from 0.
     typealias Script = @Sendable (_ seconds: Double, _ ask: Int) -> VenueAnswer
 
+    let market: Market
     private let exchange: Exchange
     private let clock: VirtualClock
     private let latency: Duration
@@ -30,12 +31,14 @@ final class ScriptedVenue: PriceLoader {
 
     /// - Parameter peg: Dollars for one USDT, for a venue that tells it.
     init(
-        _ name: String, clock: VirtualClock, latency: Duration = .milliseconds(40),
+        _ name: String, _ currency: Currency = .usd, clock: VirtualClock, latency: Duration = .milliseconds(40),
         peg: @escaping @Sendable (Double) -> Double = { _ in 1 }, script: @escaping Script
     ) throws {
-        guard let exchange = Exchange.all.first(where: { $0.name == name }) else {
+        guard let exchange = Exchange.all.first(where: { $0.name == name }), let market = exchange.markets[currency]
+        else {
             throw VirtualExchange.Unknown(name: name)
         }
+        self.market = market
         self.exchange = exchange
         self.clock = clock
         self.latency = latency
@@ -44,8 +47,7 @@ final class ScriptedVenue: PriceLoader {
     }
 
     var venue: Venue { exchange.venue }
-    var market: Market { exchange.dollars }
-    var companions: [Market] { exchange.name == "kraken" ? [Market("kraken", Market.pegPair)] : [] }
+    var companions: [Market] { market == Market("kraken", "BTC/USD") ? [Market("kraken", Market.pegPair)] : [] }
 
     func load() async throws(PriceLoadingError) -> [LoadedPrice] {
         let seconds = clock.now.seconds

@@ -24,7 +24,7 @@ def _():
     return text.splitlines()[-1]
 
 
-@scenario("three days in which one venue lies, in three modes, beside the same days in which it does not")
+@scenario("three days in which one venue lies, in three modes and in euros, beside the same days in which it does not")
 def _():
     # The same days each time; `make test-deep` draws others.
     seed = os.environ.get("SEED", "1001")
@@ -32,12 +32,14 @@ def _():
     text = rehearse("adversary", seed)
     print(textwrap.indent(text, "    "))
     rows = [line for line in text.splitlines() if " lies: " in line]
-    equal(len(rows), 3)
+    equal(len(rows), 4)
     for row in rows:
         assert number(row, r"in a row (\d+)") <= 3, row
         assert number(row, r" wrong (\d+)") <= 30, row
         stale, twin = number(row, r" stale (\d+)"), number(row, r" twin (\d+)")
-        assert stale - twin <= 3 * 864, f"more than one percentage point: {row}"
+        assert stale - twin <= number(row, r"ticks (\d+)") / 100, f"more than one percentage point: {row}"
+    beside = next(line for line in text.splitlines() if "dollars beside" in line)
+    equal((number(beside, r"ticks (\d+)"), number(beside, r"wrong (\d+)")), (3 * 86_400, 0), "dollars beside a lie in euros")
     return "; ".join(rows)
 
 
