@@ -43,6 +43,8 @@ test-deep: build
 	@for _ in 1 2 3; do seed=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' '); SEED=$$seed Tests/System/145-validation.py \
 		&& SEED=$$seed Tests/System/146-truth.py "one venue lies" || exit; done
 	@KILLS=100 Tests/System/165-currencies.py killed
+	@SUITES=trixie Tests/System/200-package.py
+	@RESTARTS=50 Tests/System/230-http.py restarted && EXAMPLES=300 Tests/System/230-http.py schemathesis
 	@scripts/fuzz --runs 20000
 
 ## Measure the costs, with other programs in the same run for comparison, and rewrite docs/BENCHMARKS.md.

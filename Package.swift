@@ -28,6 +28,7 @@ let package = Package(
     products: [
         .executable(name: "btc-priced", targets: ["btc-priced"]),
         .executable(name: "btcctl", targets: ["btcctl"]),
+        .executable(name: "btc-price-http", targets: ["btc-price-http"]),
         .executable(name: "exchange-simulator", targets: ["exchange-simulator"]),
     ],
     dependencies: [
@@ -35,10 +36,13 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
         .package(url: "https://github.com/apple/swift-certificates", from: "1.21.1"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+        // The default traits import all of Foundation.
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
         .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
@@ -48,6 +52,7 @@ let package = Package(
             name: "btc-priced", dependencies: ["BTCPriceDaemon"], swiftSettings: ours),
         .executableTarget(
             name: "btcctl", dependencies: ["BTCCtl"], swiftSettings: ours, linkerSettings: staticPIE),
+        .executableTarget(name: "btc-price-http", dependencies: ["BTCPriceHTTP"], swiftSettings: ours),
         .executableTarget(name: "exchange-simulator", dependencies: ["ExchangeSimulator"], swiftSettings: ours),
 
         // The daemon.
@@ -68,7 +73,7 @@ let package = Package(
         .target(
             name: "BTCPriceNetworking",
             dependencies: [
-                "BTCPriceAPI", "BTCPriceCore", "CLinux", "Varlink",
+                "BTCPriceAPI", "BTCPriceCore", "EventLoopTasks", "Varlink",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -84,6 +89,28 @@ let package = Package(
         .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
         .target(name: "CLinux"),
 
+        .target(
+            name: "EventLoopTasks", dependencies: [.product(name: "NIOCore", package: "swift-nio")], swiftSettings: ours
+        ),
+
+        // The HTTP gateway.
+        .target(
+            name: "BTCPriceHTTP",
+            dependencies: [
+                "BTCPriceAPI", "BTCPriceCore", "BTCPriceFeature", "EventLoopTasks", "Systemd", "Varlink",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+            ],
+            resources: [.embedInCode("Page/index.html"), .embedInCode("Page/openapi.json")], swiftSettings: ours),
+
         // The client.
         .target(
             name: "BTCCtl",
@@ -95,7 +122,7 @@ let package = Package(
         .target(name: "BTCPriceFeature", dependencies: ["BTCPriceCore"], swiftSettings: ours),
 
         // Shared by the daemon and the client.
-        .target(name: "BTCPriceAPI", dependencies: ["BTCPriceCore", "Varlink"], swiftSettings: ours),
+        .target(name: "BTCPriceAPI", dependencies: ["BTCPriceCore", "CLinux", "Varlink"], swiftSettings: ours),
         .target(name: "Varlink", swiftSettings: ours),
         .target(name: "BTCPriceCore", swiftSettings: ours),
 
@@ -153,6 +180,12 @@ let package = Package(
             [
                 "BTCPriceAPI", "BTCPriceCore", "BTCPriceFeature", "TestSupport", "Varlink",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ]),
+        test(
+            "BTCPriceHTTP",
+            [
+                "BTCPriceAPI", "BTCPriceCore", "Varlink", .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
             ]),
         test("ExchangeSimulator", ["TestSupport"]),
         test("Systemd", ["TestSupport", .product(name: "Logging", package: "swift-log")]),

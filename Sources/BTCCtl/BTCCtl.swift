@@ -38,6 +38,7 @@ package enum BTCCtl {
         case .wait(let options): Wait.run(options)
         case .convert(let options): Convert.run(options)
         case .report(let options): Asking.run(options)
+        case .metrics(let options): Metrics.run(options)
         case .change(let change, let socket, let json, let timestamps):
             Changing.run(change, socket: socket, json: json, timestamps: timestamps)
         }

@@ -13,6 +13,8 @@ package enum PriceCall: Sendable, Hashable {
     case getStatus
     /// `ListSources`: of this currency; `nil` for the first one.
     case listSources(String? = nil)
+    /// `GetMetrics`
+    case getMetrics
     /// `Pause`
     case pause
     /// `Resume`
@@ -20,19 +22,34 @@ package enum PriceCall: Sendable, Hashable {
     /// `Retry`
     case retry(String?)
 
+    /// Its method, for counting.
+    package var method: PriceMethod {
+        switch self {
+        case .getPrice: .getPrice
+        case .watchPrice: .watchPrice
+        case .listCurrencies: .listCurrencies
+        case .getStatus: .getStatus
+        case .listSources: .listSources
+        case .getMetrics: .getMetrics
+        case .pause: .pause
+        case .resume: .resume
+        case .retry: .retry
+        }
+    }
+
     /// Whether it changes the daemon, which only administrators may do.
     package var changesTheDaemon: Bool {
         switch self {
         case .pause, .resume, .retry: true
-        case .getPrice, .watchPrice, .listCurrencies, .getStatus, .listSources: false
+        case .getPrice, .watchPrice, .listCurrencies, .getStatus, .listSources, .getMetrics: false
         }
     }
 
     /// The first currency that it names and that is not among the known ones.
     package func unknown(among known: @autoclosure () -> [String]) -> String? {
         switch self {
-        case .getPrice(_, nil), .listSources(nil), .watchPrice(nil), .listCurrencies, .getStatus, .pause, .resume,
-            .retry:
+        case .getPrice(_, nil), .listSources(nil), .watchPrice(nil), .listCurrencies, .getStatus, .getMetrics, .pause,
+            .resume, .retry:
             nil
         case .getPrice(_, let currency?), .listSources(let currency?): known().contains(currency) ? nil : currency
         case .watchPrice(let currencies?): currencies.first { !known().contains($0) }
@@ -77,6 +94,7 @@ package enum PriceCall: Sendable, Hashable {
         case PriceInterface.listCurrencies: return bare(.listCurrencies, call)
         case PriceInterface.getStatus: return bare(.getStatus, call)
         case PriceInterface.listSources: return text("currency", call) { .listSources($0) }
+        case PriceInterface.getMetrics: return bare(.getMetrics, call)
         case PriceInterface.pause: return bare(.pause, call)
         case PriceInterface.resume: return bare(.resume, call)
         case PriceInterface.retry: return text("source", call) { .retry($0) }
@@ -121,6 +139,7 @@ package enum PriceCall: Sendable, Hashable {
         case .getStatus: Call(method: PriceInterface.getStatus)
         case .listSources(let currency):
             Call(method: PriceInterface.listSources, parameters: Self.parameters([("currency", currency)]))
+        case .getMetrics: Call(method: PriceInterface.getMetrics)
         case .pause: Call(method: PriceInterface.pause)
         case .resume: Call(method: PriceInterface.resume)
         case .retry(let source):
@@ -164,6 +183,11 @@ extension Reply {
     /// The reply to `ListCurrencies`.
     package static func currencies(_ currencies: [CurrencyMessage]) -> Reply {
         Reply(parameters: ["currencies": .array(currencies.map { .object($0.json) })])
+    }
+
+    /// The reply to `GetMetrics`.
+    package static func metrics(_ families: [MetricFamily]) -> Reply {
+        Reply(parameters: ["families": .array(families.map { .object($0.json) })])
     }
 
     /// `io.btcpriced.Price.UnknownCurrency`

@@ -20,6 +20,8 @@ package enum PriceInterface {
     package static let retry = "\(name).Retry"
     /// `io.btcpriced.Price.ListCurrencies`
     package static let listCurrencies = "\(name).ListCurrencies"
+    /// `io.btcpriced.Price.GetMetrics`
+    package static let getMetrics = "\(name).GetMetrics"
     /// A currency is not kept.
     package static let unknownCurrency = "\(name).UnknownCurrency"
     /// No source has this name.
@@ -278,6 +280,33 @@ package enum PriceInterface {
           sources: []string
         )
 
+        # What tells a sample from the others of its family.
+        type MetricLabel (
+          # "quote"
+          name: string,
+          # "USD"
+          value: string
+        )
+
+        # One value of a metric.
+        type MetricSample (
+          # What follows the family's name: "_total"; empty for most
+          suffix: string,
+          labels: []MetricLabel,
+          # A decimal number
+          value: string
+        )
+
+        # Measurements of one kind: a metric family of OpenMetrics 1.0.
+        type MetricFamily (
+          # "btcpriced_price"
+          name: string,
+          kind: (gauge, counter, histogram, info, stateset),
+          # What is measured, in one line
+          help: string,
+          samples: []MetricSample
+        )
+
         # A time in which a source is not requested.
         type Cooldown (
           source: string,
@@ -304,6 +333,9 @@ package enum PriceInterface {
 
         # Why this price? In the configured order. Null means the first currency.
         method ListSources(currency: ?string) -> (sources: []Source)
+
+        # What a monitoring system records. The counters begin at the start of the daemon.
+        method GetMetrics() -> (families: []MetricFamily)
 
         # Stops the ticks until Resume, or until the daemon is restarted. Only for root, the daemon's own user and the group btc-priced; others get
         # org.varlink.service.PermissionDenied.
@@ -345,7 +377,7 @@ package enum Product {
     /// The socket's file name, in the runtime directory.
     package static let socketName = PriceInterface.name
     /// The system daemon's socket.
-    static let systemSocket = "/run/btc-priced/\(socketName)"
+    package static let systemSocket = "/run/btc-priced/\(socketName)"
 
     /// The reply to `org.varlink.service.GetInfo`.
     package static let info = ServiceInterface.Info(vendor: vendor, product: name, version: version, url: url)

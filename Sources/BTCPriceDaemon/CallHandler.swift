@@ -27,6 +27,7 @@ struct CallHandler: Sendable {
         case .getStatus: return .status(await status(clients))
         case .listSources(let currency): return .sources(await reports(currency))
         case .listCurrencies: return .currencies(await currencies())
+        case .getMetrics: return .metrics(await metrics(clients))
         case .pause:
             logger.tell(
                 .paused, "Paused by user \(uid): the ticks are stopped until 'btcctl resume'.", ["uid": "\(uid)"])
@@ -109,6 +110,22 @@ struct CallHandler: Sendable {
         return messages
     }
 
+    private func metrics(_ clients: ClientCounts) async -> [MetricFamily] {
+        var currencies: [Metrics.OfCurrency] = []
+        for settings in running.value.settings.currencies {
+            guard let record = await engine.record(of: settings.currency) else { continue }
+            currencies.append(
+                Metrics.OfCurrency(
+                    currency: settings.currency, interval: settings.interval, record: record,
+                    sources: await reports(settings.currency.rawValue)))
+        }
+        return Metrics(
+            now: now(), startedAt: startedAt, isTicking: await control.ticking == .running, currencies: currencies,
+            registry: await engine.sources.registry, clients: clients, lastSync: store.lastSync, writes: store.writes,
+            process: .current()
+        ).families
+    }
+
     private func status(_ clients: ClientCounts) async -> StatusMessage {
         let record = await engine.firstRecord
         let ticking = await control.ticking
@@ -129,7 +146,7 @@ struct CallHandler: Sendable {
 }
 
 extension StatusMessage.Clients {
-    fileprivate init(_ counts: ClientCounts) {
+    init(_ counts: ClientCounts) {
         let limits = counts.limits
         let milliseconds = { (timeout: Duration?) in timeout?.wholeMilliseconds ?? 0 }
         self.init(

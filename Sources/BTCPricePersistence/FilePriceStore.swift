@@ -26,6 +26,7 @@ package final class FilePriceStore: PriceStore {
         var lastAttempt: Int64?
         var isSyncing = false
         var syncFailure: PriceStoreError?
+        var writes = StoreWrites()
     }
 
     private let runtimePath: String
@@ -95,7 +96,9 @@ package final class FilePriceStore: PriceStore {
         defer { startSyncIfDue() }
         do {
             try FileSystem.replace(runtimePath, with: bytes, sync: false)
+            state.withLock { $0.writes.runtime += 1 }
         } catch {
+            state.withLock { $0.writes.runtimeFailed += 1 }
             // If this fails too, no other place is left. The caller gets the first failure.
             do { try FileSystem.replace(substitutePath, with: bytes, sync: false) } catch {}
             throw error
@@ -111,6 +114,9 @@ package final class FilePriceStore: PriceStore {
 
     /// When the disk last received a copy, `CLOCK_BOOTTIME` in milliseconds; `nil` if that is not known.
     package var lastSync: Int64? { state.withLock(\.lastSync) }
+
+    /// What was written since the start.
+    package var writes: StoreWrites { state.withLock(\.writes) }
 
     /// Waits for a disk write in progress.
     func waitForDisk() {
@@ -163,7 +169,12 @@ package final class FilePriceStore: PriceStore {
             state.isSyncing = false
             guard bytes != nil else { return }
             state.lastAttempt = boottime
-            if failure == nil { state.lastSync = boottime }
+            if failure == nil {
+                state.lastSync = boottime
+                state.writes.disk += 1
+            } else {
+                state.writes.diskFailed += 1
+            }
             state.syncFailure = failure
             // A failed copy still has to be written, unless there is a newer one.
             if failure != nil, state.unsynced == nil { state.unsynced = bytes }

@@ -28,7 +28,7 @@ struct Connection {
     private enum Mode {
         case calls
         /// A call is pending. Replies keep the order of the calls, so no other call is processed.
-        case asking(replyWanted: Bool)
+        case asking(PriceMethod, replyWanted: Bool)
         /// A watch of these currencies never ends by itself, so later calls are never processed.
         case watching([String])
     }
@@ -184,9 +184,10 @@ struct Connection {
     }
 
     /// Completes the pending call with its reply.
-    mutating func answered(_ reply: Reply, at boottime: Int64) {
-        guard case .asking(let replyWanted) = mode else { return }
+    mutating func answered(_ reply: Reply, replies: inout ReplyCache, at boottime: Int64) {
+        guard case .asking(let method, let replyWanted) = mode else { return }
         mode = .calls
+        replies.counts.replied.add(method, isError: reply.error != nil)
         since = boottime
         if replyWanted { send(reply.encoded()) }
     }
@@ -220,11 +221,13 @@ struct Connection {
 
     private mutating func take(_ call: Call, replies: inout ReplyCache, at boottime: Int64) -> Request? {
         if let read = PriceCall.read(call) { return take(read, of: call, replies: &replies, at: boottime) }
-        switch call.interface.map(String.init) {
-        case PriceInterface.name, nil: answer(call, .methodNotFound(call.method))
-        case ServiceInterface.name: answer(call, replies.service.reply(to: call))
-        case let other?: answer(call, .interfaceNotFound(other))
-        }
+        let reply: Reply =
+            switch call.interface.map(String.init) {
+            case PriceInterface.name, nil: .methodNotFound(call.method)
+            case ServiceInterface.name: replies.service.reply(to: call)
+            case let other?: .interfaceNotFound(other)
+            }
+        answer(call, reply, as: .other, &replies)
         return nil
     }
 
@@ -232,23 +235,28 @@ struct Connection {
         _ read: Result<PriceCall, PriceCall.Refusal>, of call: Call, replies: inout ReplyCache, at boottime: Int64
     ) -> Request? {
         switch read {
-        case .failure(let refusal): answer(call, refusal.reply)
+        case .failure(let refusal): answer(call, refusal.reply, as: .other, &replies)
         case .success(let read) where read.unknown(among: replies.currencies) != nil:
             let known = replies.currencies
-            answer(call, .unknownCurrency(read.unknown(among: known) ?? "", known: known))
+            answer(
+                call, .unknownCurrency(read.unknown(among: known) ?? "", known: known), as: read.method, &replies)
         case .success(.watchPrice(let currencies)): return .watch(currencies ?? Array(replies.currencies.prefix(1)))
         case .success(.getPrice(.localFirst, let currency)) where replies.holdsPrice(currency):
             replies.counts.priceCalls += 1
+            replies.counts.replied.add(.getPrice, isError: false)
             if !call.oneway { send(replies.reply(currency, continues: false, at: boottime)) }
         case .success(let read):
             if case .getPrice = read { replies.counts.priceCalls += 1 }
-            mode = .asking(replyWanted: !call.oneway)
+            mode = .asking(read.method, replyWanted: !call.oneway)
             return .ask(read)
         }
         return nil
     }
 
-    private mutating func answer(_ call: Call, _ reply: Reply) {
+    private mutating func answer(
+        _ call: Call, _ reply: Reply, as method: PriceMethod, _ replies: inout ReplyCache
+    ) {
+        replies.counts.replied.add(method, isError: reply.error != nil)
         if !call.oneway { send(reply.encoded()) }
     }
 

@@ -62,6 +62,7 @@ extension EventLoop {
     private mutating func fulfil(_ request: Connection.Request, _ descriptor: Int32) {
         switch request {
         case .watch(let currencies):
+            replies.counts.replied.add(.watchPrice, isError: false)
             environment.inbox.enterWatcher(&replies)
             watchers.enter(descriptor)
             environment.activity.watcherCame()
@@ -112,7 +113,8 @@ extension EventLoop {
     private var clientCounts: ClientCounts {
         ClientCounts(
             connections: table.count, users: table.users, watchers: watchers.count, calls: replies.counts.calls,
-            limits: replies.limits, refused: refused.inAll, refusedOfUser: refused.ofUser,
+            replied: replies.counts.replied, limits: replies.limits, refused: refused.inAll,
+            refusedOfUser: refused.ofUser,
             tooLong: replies.counts.tooLong, heldBack: replies.counts.heldBack, refusedCalls: refusedCalls,
             idle: overdue.idle, slowMessages: overdue.message, slowReaders: overdue.write)
     }

@@ -118,7 +118,7 @@ struct EventLoop: ~Copyable {
             }
             guard let descriptor = table.descriptor(of: tag) else { continue }
             table[descriptor]?.answer = nil
-            table[descriptor]?.connection.answered(reply, at: boottime)
+            table[descriptor]?.connection.answered(reply, replies: &replies, at: boottime)
             takeCallsReadBefore(descriptor)
             flush(descriptor)
         }

@@ -6,6 +6,8 @@ import Varlink
 struct CallCounts: Equatable {
     /// Complete calls.
     var calls: Int64 = 0
+    /// Calls that were replied to.
+    var replied = CallTally()
     /// Calls that want a price.
     var priceCalls: Int64 = 0
     /// Messages above ``ServerLimits/messageBytes``.

@@ -1,3 +1,4 @@
+package import BTCPriceAPI
 import BTCPriceCore
 import CLinux
 import Glibc
@@ -104,6 +105,8 @@ package struct ClientCounts: Sendable, Hashable {
     package var watchers = 0
     /// Calls since the start.
     package var calls: Int64 = 0
+    /// Calls that were replied to, by their methods.
+    package var replied = CallTally()
     /// The limits in force.
     package var limits: ServerLimits
     /// Connections refused because of ``ServerLimits/connections``.

@@ -9,24 +9,40 @@ package enum PassedSockets {
         package let description: String
     }
 
+    /// The listening stream sockets of any family that systemd passed, in the order of the socket unit.
+    /// - Throws: ``Failure`` if it passed something else.
+    package static func listeningStreams() throws(Failure) -> [Int32] {
+        let descriptors = try passed()
+        for descriptor in descriptors
+        where sd_is_socket(descriptor, AF_UNSPEC, Int32(SOCK_STREAM.rawValue), 1) <= 0 {
+            throw Failure(description: "systemd passed a socket that is no listening stream; see ListenStream=")
+        }
+        return descriptors
+    }
+
     /// The listening Unix-domain stream socket that systemd passed; `nil` if it passed none.
     /// - Throws: ``Failure`` if it passed something else, or more than one.
     package static func listeningStream() throws(Failure) -> Int32? {
-        // The variables stay set: a child does not inherit the descriptors, and nothing else reads them.
-        let count = sd_listen_fds(0)
-        guard count != 0 else { return nil }
-        guard count > 0 else {
+        let descriptors = try passed()
+        guard let descriptor = descriptors.first else { return nil }
+        guard descriptors.count == 1 else {
             throw Failure(
-                description: "the sockets passed by systemd can't be read: \(String(cString: strerror(-count)))")
+                description: "systemd passed \(descriptors.count) sockets; the socket unit must have one ListenStream=")
         }
-        guard count == 1 else {
-            throw Failure(description: "systemd passed \(count) sockets; the socket unit must have one ListenStream=")
-        }
-        // SD_LISTEN_FDS_START, a macro that Swift does not import as this type.
-        let descriptor: Int32 = 3
         guard sd_is_socket_unix(descriptor, Int32(SOCK_STREAM.rawValue), 1, nil, 0) > 0 else {
             throw Failure(description: "systemd passed a socket that is no listening Unix stream; see ListenStream=")
         }
         return descriptor
+    }
+
+    private static func passed() throws(Failure) -> [Int32] {
+        // The variables stay set: a child does not inherit the descriptors, and nothing else reads them.
+        let count = sd_listen_fds(0)
+        guard count >= 0 else {
+            throw Failure(
+                description: "the sockets passed by systemd can't be read: \(String(cString: strerror(-count)))")
+        }
+        // SD_LISTEN_FDS_START, a macro that Swift does not import as this type.
+        return Array(3..<(3 + count))
     }
 }

@@ -104,6 +104,13 @@ import Varlink
         let replies: [(String, Reply)] = [
             ("GetPrice", .state(Self.state)), ("WatchPrice", .state(Self.state, continues: true)),
             ("GetStatus", .status(Self.status)), ("ListSources", .sources([Self.source])), ("Pause", Reply()),
+            (
+                "GetMetrics",
+                .metrics([
+                    MetricFamily(
+                        "x", .gauge, "X.", samples: [.init(labels: [.init("quote", "USD")], value: "1")])
+                ])
+            ),
             ("Resume", Reply()), ("Retry", .retried(["kraken"], kept: [Self.kept], now: Self.now)),
         ]
         for (method, reply) in replies {
@@ -126,8 +133,7 @@ import Varlink
         }
         let calls: [PriceCall] = [
             .getPrice(.noCache, "EUR"), .watchPrice(["USD", "EUR"]), .listCurrencies, .getStatus, .listSources("EUR"),
-            .pause,
-            .resume, .retry("kraken"),
+            .getMetrics, .pause, .resume, .retry("kraken"),
         ]
         for call in calls {
             let name = call.call.name

@@ -97,7 +97,8 @@ import Varlink
         #expect(client.sends(Self.getPrice + fetch + info + Self.getPrice) == .ask(.getPrice(.noCache)))
         #expect(ticks(client.reads()) == [1])
         #expect(!client.connection.wantsInput, "nothing else is looked at while the fetch is under way")
-        client.connection.answered(.state(StateMessage(instance: "i", state: Self.sample(7))), at: 0)
+        client.connection.answered(
+            .state(StateMessage(instance: "i", state: Self.sample(7))), replies: &client.replies, at: 0)
         #expect(client.connection.proceed(replies: &client.replies, at: 0) == nil)
         let replies = client.reads()
         #expect(replies.count == 3)
@@ -119,7 +120,8 @@ import Varlink
         let fetch =
             #"{"method":"io.btcpriced.Price.GetPrice","parameters":{"cachePolicy":"noCache"},"oneway":true}"# + "\0"
         #expect(client.sends(fetch) == .ask(.getPrice(.noCache)))
-        client.connection.answered(.state(StateMessage(instance: "i", state: Self.sample(7))), at: 0)
+        client.connection.answered(
+            .state(StateMessage(instance: "i", state: Self.sample(7))), replies: &client.replies, at: 0)
         #expect(client.reads().isEmpty)
         #expect(client.connection.wantsInput)
     }

@@ -268,6 +268,7 @@ def elsewhere(script, *words):
     return check
 
 
+IN_HTTP = elsewhere("Tests/System/200-package.py", '"/opt/btc-price-http.deb"', "http_get(machine)")
 IN_MACHINES = elsewhere("Tests/System/200-package.py", 'do("systemctl enable")', 'do("journalctl")', 'do("install -d")', 'do("editor")')
 WHOLE = [
     ("README.md", "$ btcctl current\nAug 25, 14:30 - $68,901.23\nFailed", readme_stale), ("README.md", "$ btcctl current\n", readme_current),
@@ -279,12 +280,18 @@ WHOLE = [
     ("interface.md", "S=UNIX", with_socat), ("interface.md", "S=/run", elsewhere("Tests/System/200-package.py", "varlinkctl")),
     ("interface.md", "S=unix:", pythons_varlink), ("interface.md", "import json", age_in_python),
     ("README.md", "make run ", elsewhere("Tests/System/110-run.py", '"scripts" / "run"')),
+    ("README.md", "sudo apt install ./.build/deb/btc-price-http", IN_HTTP),
+    ("http.md", "sudo apt install ./.build/deb/btc-price-http", IN_HTTP),
+    ("http.md", "curl -N", elsewhere("Tests/System/230-http.py", '"/v1/watch?currency=EUR"')),
+    ("http.md", "OPTIONS=", elsewhere("Tests/System/230-http.py", '"--hosts"', '"--origins"')),
+    ("http.md", "btcctl metrics --write", elsewhere("Tests/System/220-metrics.py", '"--write"')),
     ("README.md", "make deb\n", elsewhere("Tests/System/200-package.py", '"dpkg", "-i"', '"status"')),
     ("btcctl.1", "Aug 25", shown_text), ("btcctl.1", "Failed to update", shown_text), ("btcctl.1", "btcctl watch --above", alarm),
     ("btcctl.1", "btcctl convert", convert), ("btcctl.1", "btcctl wait --above", which_first), ("btcctl.1", '"custom/btc"', bar_line),
     ("btcctl.1", "[btc]", bar_line), ("btcctl.1", "[module/btc]", bar_line), ("btcctl.1", "btcctl current --max-age", for_a_bar),
     ("btcctl.1", "btcctl watch --json |", through_jq), ("btcctl.1", "#!/bin/sh", before_a_node), ("btcctl.1", "if state=", no_old_price),
     ("btcctl.1", "btcctl sources -v", explained),
+    ("btc-price-http.8", "systemctl edit", elsewhere("Tests/System/200-package.py", "systemctl edit btc-price-http.socket")),
     ("btc-priced.8", "systemctl --user", elsewhere("Tests/System/200-package.py", '"systemctl", "--user", "start"')),
     ("btc-priced.8", "systemctl", IN_MACHINES), ("btc-priced.8", "journalctl", IN_MACHINES), ("btc-priced.8", "install -d", IN_MACHINES),
     ("btc-priced.8", "editor", IN_MACHINES),

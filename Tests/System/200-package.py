@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The package on Debian 12 and 13, each booted with systemd as process 1 in a container, the simulator as the exchange.
+"""The packages on a Debian that is booted with systemd as process 1 in a container, the simulator as the exchange.
 
-    Tests/System/200-package.py bookworm     one of them"""
+    SUITES="bookworm trixie" Tests/System/200-package.py     on Debian 12 and 13; without SUITES, on Debian 12"""
 
 import ctypes
 import os
@@ -12,6 +12,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 from btcpriced import *  # noqa: E402, F403
 import examples  # noqa: E402
+from gateway import get  # noqa: E402
 from machine import Machine  # noqa: E402
 
 PORT = 18000
@@ -25,9 +26,9 @@ QUICK_WATCHDOG = "[Service]\nWatchdogSec=3\n"
 UNIT = "btc-priced.service"
 
 
-def package(version=None):
-    """The package that `make deb` has built; under another version, one to upgrade to."""
-    found = [p for p in (ROOT / ".build" / "deb").glob("btc-priced_*.deb")]
+def package(version=None, name="btc-priced"):
+    """A package that `make deb` has built; under another version, one to upgrade to."""
+    found = [p for p in (ROOT / ".build" / "deb").glob(f"{name}_*.deb")]
     if not found:
         raise Skip("there is no package: make deb")
     if version is None:
@@ -37,7 +38,7 @@ def package(version=None):
     subprocess.run(["dpkg-deb", "-R", found[0], f"{folder}/tree"], check=True)
     control = Path(folder, "tree", "DEBIAN", "control")
     control.write_text(re.sub(r"(?m)^Version: .*$", f"Version: {version}", control.read_text()))
-    path = Path(folder, f"btc-priced_{version}.deb")
+    path = Path(folder, f"{name}_{version}.deb")
     subprocess.run(["dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "-b", f"{folder}/tree", path], check=True, capture_output=True)
     return path
 
@@ -116,7 +117,7 @@ machines = {}
 def on_each(name):
     """A scenario on both, in order: each goes on from where the one before it left the machine."""
     def decorate(function):
-        for suite in ("bookworm", "trixie"):
+        for suite in os.environ.get("SUITES", "bookworm").split():
             def run(suite=suite):
                 if suite not in machines:
                     machines[suite] = Machine(suite)
@@ -641,6 +642,56 @@ def _(machine):
     fresh_price(machine)
 
 
+# --- The HTTP gateway ------------------------------------------------------------------------------------------------
+
+HTTP = "btc-price-http.service"
+
+
+def http_get(machine, path="/v1/price"):
+    """A request at the Unix socket in there."""
+    return get(f"/proc/{machine.leader}/root/run/btc-price-http/http.sock", path)
+
+
+@on_each("the HTTP gateway is started by its first client, has no network, and needs nothing but its socket unit for another address")
+def _(machine):
+    shutil.copy(package(name="btc-price-http"), machine.root / "opt" / "btc-price-http.deb")
+    machine.run("dpkg", "-i", "/opt/btc-price-http.deb", timeout=120)
+    machine.systemctl("enable", "--now", "btc-price-http.socket")
+    equal(machine.systemctl("is-active", "btc-price-http.socket", HTTP, check=False).stdout.split(), ["active", "inactive"])
+    reply = wait_until(lambda: (r := http_get(machine)).status == 200 and r, what="the price")
+    equal(reply.json["currency"], "USD")
+    equal(machine.systemctl("is-active", HTTP).stdout.strip(), "active")
+    # At the TCP address, from within the machine's network.
+    tcp = subprocess.run(["nsenter", "-t", machine.leader, "-n", "curl", "-sSf", "http://127.0.0.1:8340/healthz"], capture_output=True, text=True)
+    equal((tcp.returncode, json.loads(tcp.stdout)), (0, {"state": "fresh"}), tcp.stderr)
+    pid = machine.show(HTTP, "MainPID")
+    interfaces = machine.sh(f"nsenter -t {pid} -n cat /proc/net/dev").stdout.splitlines()[2:]
+    equal([line.split(":")[0].strip() for line in interfaces], ["lo"])
+    text = machine.run("systemd-analyze", "security", "--no-pager", HTTP, check=False).stdout
+    exposure = float(re.search(r"Overall exposure level for .*: ([\d.]+)", text)[1])
+    assert exposure <= 1.5, text
+    verified = machine.sh("cd /lib/systemd/system && systemd-analyze verify --man=no btc-price-http.service btc-price-http.socket", check=False)
+    equal([line for line in (verified.stdout + verified.stderr).splitlines() if "btc-price" in line], [])
+    # What the manual says of another address.
+    (example,) = examples.of_manual(ROOT / "packaging" / "man" / "btc-price-http.8")
+    equal(example.splitlines(), ["systemctl edit btc-price-http.socket", "editor /etc/default/btc-price-http", "systemctl restart btc-price-http.socket"])
+    drop_in = "/etc/systemd/system/btc-price-http.socket.d/override.conf"
+    machine.write(drop_in, "[Socket]\nListenStream=172.17.0.1:8340\nFreeBind=yes\n")
+    machine.write("/etc/default/btc-price-http", 'OPTIONS="--hosts host.docker.internal"\n')
+    machine.systemctl("daemon-reload")
+    machine.systemctl("restart", "btc-price-http.socket")
+    equal(http_get(machine).status, 200)
+    wait_until(lambda: "172.17.0.1:8340 can be reached from other machines" in machine.journal("-u", HTTP), what="the warning")
+    machine.sh(f"rm -r {drop_in} /etc/default/btc-price-http /etc/systemd/system/btc-price-http.socket.d")
+    machine.systemctl("daemon-reload")
+    machine.systemctl("restart", "btc-price-http.socket")
+    # Restarted while clients wait: none is refused.
+    for _ in range(5):
+        machine.systemctl("restart", HTTP)
+        equal(http_get(machine).status, 200)
+    return f"exposure {exposure}"
+
+
 # --- Upgrade and removal ----------------------------------------------------------------------------------------------
 
 @on_each("upgraded while a watch runs, the watch goes on")
@@ -649,9 +700,26 @@ def _(machine):
     wait_until(lambda: watching.states, what="a state")
     instance = watching.states[-1]["instance"]
     shutil.copy(package("0.1.0+1"), machine.root / "opt" / "newer.deb")
+    shutil.copy(package("0.1.0+1", "btc-price-http"), machine.root / "opt" / "newer-http.deb")
+    # The gateway goes on beside it, and says 503 meanwhile at the worst.
+    found, done = [], threading.Event()
+
+    def ask():
+        while not done.is_set():
+            found.append(http_get(machine).status)
+            time.sleep(0.05)
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
     machine.run("dpkg", "-i", "/opt/newer.deb", timeout=120)
     wait_until(lambda: watching.states[-1]["instance"] != instance and watching.states[-1]["freshness"] == "fresh",
                what="the new one", every=0.05)
+    before = machine.show(HTTP, "MainPID")
+    machine.run("dpkg", "-i", "/opt/newer-http.deb", timeout=120)
+    assert machine.show(HTTP, "MainPID") not in ("0", before), "the new gateway runs"
+    wait_until(lambda: found[-1] == 200, what="the gateway")
+    done.set()
+    asking.join()
+    assert set(found) <= {200, 503} and found.count(200) > 5, found
     equal(watching.process.poll(), None)
     watching.stop()
     equal(machine.run("cat", CONFIGURATION_PATH).stdout, CONFIGURATION, "the configuration is the user's")
@@ -661,14 +729,16 @@ def _(machine):
 @on_each("removed it is stopped and keeps the configuration; purged nothing is left")
 def _(machine):
     machine.run("dpkg", "--remove", "btc-priced", timeout=120)
+    wait_until(lambda: http_get(machine).status == 503, what="no price")
+    machine.run("dpkg", "--purge", "btc-price-http", timeout=120)
     equal(machine.systemctl("is-active", "btc-priced.socket", UNIT, check=False).stdout.split(), ["inactive", "inactive"])
     assert machine.run("cat", CONFIGURATION_PATH).stdout
     machine.run("dpkg", "--purge", "btc-priced", timeout=120)
     left = machine.sh(
         "find / -xdev \\( -path /proc -o -path /sys -o -path /opt \\) -prune -o \\( -name '*btc*pric*' -o -name 'btcctl*' \\) -print; "
-        "ls -d /run/btc-priced /run/systemd/units/*btc-priced* 2>/dev/null; true").stdout.split()
+        "ls -d /run/btc-price* /run/systemd/units/*btc-price* 2>/dev/null; true").stdout.split()
     equal(left, [])
-    equal(machine.systemctl("list-unit-files", "btc-priced*", "--no-legend", check=False).stdout.strip(), "")
+    equal(machine.systemctl("list-unit-files", "btc-price*", "--no-legend", check=False).stdout.strip(), "")
     equal(machine.systemctl("--failed", "--no-legend").stdout.strip(), "")
     machine.power_off()
 
@@ -691,7 +761,7 @@ def _():
         equal((done.returncode, done.stdout), (0, ""))
     source = ROOT / ".build" / "deb" / "btc-priced"
     done = subprocess.run(
-        ["shellcheck", *(ROOT / "scripts").iterdir(), source / "debian" / "btc-priced.postrm"], capture_output=True, text=True)
+        ["shellcheck", *(ROOT / "scripts").iterdir(), *(source / "debian").glob("*.postrm")], capture_output=True, text=True)
     equal((done.returncode, done.stdout), (0, ""))
     done = subprocess.run(["shellcheck", *(source / "completions/bash").iterdir()], capture_output=True, text=True)
     equal((done.returncode, done.stdout), (0, ""))

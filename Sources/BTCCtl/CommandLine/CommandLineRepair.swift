@@ -2,7 +2,8 @@
 struct CommandLineRepair {
     /// The commands.
     static let verbs = [
-        "current", "watch", "wait", "convert", "status", "sources", "currencies", "pause", "resume", "retry", "help",
+        "current", "watch", "wait", "convert", "status", "sources", "currencies", "metrics", "pause", "resume", "retry",
+        "help",
     ]
     /// Common other names for the commands.
     private static let otherNames = [

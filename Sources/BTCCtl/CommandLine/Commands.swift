@@ -19,7 +19,8 @@ struct BTCCtlCommand: ParsableCommand {
         version: "btcctl \(Product.version)",
         subcommands: [
             CurrentCommand.self, WatchCommand.self, WaitCommand.self, ConvertCommand.self, StatusCommand.self,
-            SourcesCommand.self, CurrenciesCommand.self, PauseCommand.self, ResumeCommand.self, RetryCommand.self,
+            SourcesCommand.self, CurrenciesCommand.self, MetricsCommand.self, PauseCommand.self, ResumeCommand.self,
+            RetryCommand.self,
         ])
 }
 

@@ -8,6 +8,7 @@ enum Invocation: Equatable {
     case wait(WaitOptions)
     case convert(ConvertOptions)
     case report(ReportOptions)
+    case metrics(MetricsOptions)
     case change(ReportOptions.Change, socket: String?, json: Bool, timestamps: ReaderTimestampFormatter)
 }
 
@@ -66,7 +67,15 @@ struct ConvertOptions: Equatable {
     var form = Form.text
 }
 
-/// `btcctl status` and `btcctl sources`
+/// `btcctl metrics`
+struct MetricsOptions: Equatable {
+    var socket: String?
+    var format = MetricsText.Format.prometheus
+    /// Where they are written; `nil` for standard output.
+    var file: String?
+}
+
+/// `btcctl status`, `btcctl sources` and `btcctl currencies`
 struct ReportOptions: Equatable {
     enum Question: Equatable {
         case status

@@ -88,6 +88,37 @@ struct CurrenciesCommand: InvocationCommand {
     }
 }
 
+struct MetricsCommand: InvocationCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "metrics", abstract: "Print the metrics for Prometheus, or write them to a file.",
+        discussion: """
+            Examples:
+              btcctl metrics
+              btcctl metrics --write /var/lib/prometheus/node-exporter/btcpriced.prom
+
+            The file is replaced as a whole, so that its reader never finds a part of it.
+
+            Exit status: 0 with a response, 64 for a wrong command line, 69 if the daemon can't be reached, 74 if standard output or \
+            the file can't be written.
+            """)
+
+    @OptionGroup var socketOption: SocketOption
+
+    @Flag(help: "Print OpenMetrics 1.0 instead of the Prometheus text format.")
+    var openmetrics = false
+
+    @Option(
+        help: ArgumentHelp("Write to this file, which everybody can read, and print nothing.", valueName: "file"),
+        completion: .file())
+    var write: String?
+
+    func invocation() -> Invocation {
+        .metrics(
+            MetricsOptions(
+                socket: socketOption.socket, format: openmetrics ? .openMetrics : .prometheus, file: write))
+    }
+}
+
 private let changeStatus = """
     For root, the daemon's own user and the group btc-priced.
 

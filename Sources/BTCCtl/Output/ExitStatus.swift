@@ -20,7 +20,7 @@ enum ExitStatus {
     static let usage: Int32 = 64
     /// EX_UNAVAILABLE: the daemon can't be reached.
     static let unreachable: Int32 = 69
-    /// EX_IOERR: standard output can't be written.
+    /// EX_IOERR: standard output or a file can't be written.
     static let outputFailed: Int32 = 74
     /// EX_TEMPFAIL: the price is older than wanted, did not come in time, or the daemon is busy.
     static let tooOld: Int32 = 75
@@ -102,6 +102,12 @@ struct Complaint: Error, Equatable {
         word: "internal",
         message: "The daemon is older than this btcctl and does not know this method. Restart the daemon.",
         status: ExitStatus.unreachable)
+
+    static func unwritable(_ path: String, _ error: Int32) -> Complaint {
+        Complaint(
+            word: "internal", message: "\(path) can't be written: \(String(cString: strerror(error))).",
+            status: ExitStatus.outputFailed)
+    }
 
     static func unexpected(_ what: String) -> Complaint {
         Complaint(word: "internal", message: what, status: ExitStatus.unreachable)

@@ -75,6 +75,14 @@ package struct PriceConnection: ~Copyable {
         }
     }
 
+    /// Requests the metrics, in their order.
+    package mutating func getMetrics() throws(ClientError) -> [MetricFamily] {
+        let reply = try call(PriceCall.getMetrics.call)
+        return try read { () throws(JSONFieldError) in
+            try reply.list("families") { (family) throws(JSONFieldError) in try MetricFamily(json: family) }
+        }
+    }
+
     /// Pauses the ticks.
     /// - Throws: ``ClientError``; ``ClientError/refused(error:reason:)`` for a user without permission.
     package mutating func pause() throws(ClientError) {

@@ -24,6 +24,9 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         var tracker: PriceTracker
         var shared: Shared?
         var skippedTicks: Int64 = 0
+        /// When the last tick ended, `CLOCK_BOOTTIME` in milliseconds.
+        var lastTick: Int64?
+        var durations = DurationHistogram()
         /// When the freshness became what it is, `CLOCK_BOOTTIME` in milliseconds.
         var since: Int64
         var published = Freshness.none
@@ -150,7 +153,8 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         return TickRecord(
             state: state,
             since: present.wallTime(of: isAged ? lane.tracker.state.freshUntil ?? lane.since : lane.since),
-            failed: lane.tracker.failedInAll, skipped: lane.skippedTicks, validated: lane.tracker.validated,
+            failed: lane.tracker.failedInAll, skipped: lane.skippedTicks,
+            lastTick: lane.lastTick.map(present.wallTime), durations: lane.durations, validated: lane.tracker.validated,
             pegRate: lane.tracker.pegRate, lastPrices: lane.tracker.lastPrices, verdicts: lane.tracker.verdicts)
     }
 
@@ -175,7 +179,8 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     /// One tick of a currency: a round, whose result is kept and shown. Has no effect if it is not kept.
     package func tick(_ tick: Tick<C.Instant>, of currency: Currency) async {
         // The budget counts from when the tick was due. One that comes much too late, after a suspend, has the whole of it.
-        let start = tick.lateness > budget / 2 ? clock.now : tick.due
+        let begun = clock.now
+        let start = tick.lateness > budget / 2 ? begun : tick.due
         let deadline = start.advanced(by: budget)
         var requester: Requester
         var result: Result<PriceState, FetchFailure>
@@ -189,6 +194,8 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         if case .failure(let failure) = result, failure.isCancelled { return }
         guard let place = place(of: currency) else { return }
         lanes[place].skippedTicks += tick.skipped
+        lanes[place].lastTick = now().boottime
+        lanes[place].durations.add(begun.duration(to: clock.now))
         // The watchdog follows the first currency.
         if place == 0 {
             report(.ticked(lanes[0].tracker.state.tick, lateness: tick.lateness, skipped: tick.skipped))

@@ -8,6 +8,10 @@ package struct TickRecord: Sendable {
     package let failed: Int64
     /// The ticks that did not begin in time.
     package let skipped: Int64
+    /// When the last tick ended; `nil` before the first.
+    package let lastTick: Timestamp?
+    /// How long the ticks took.
+    package let durations: DurationHistogram
     /// The results of the ticks that needed more than one market.
     package let validated: ValidatedTicks
     /// The value of USDT; `nil` before it was measured.

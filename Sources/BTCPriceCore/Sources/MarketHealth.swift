@@ -31,6 +31,12 @@ package struct MarketHealth: Sendable {
     package private(set) var lastFailure: (at: ObservationTime, error: PriceLoadingError)?
     /// The latencies of its last responses.
     private(set) var latencies = LatencyWindow()
+    /// The requests that have ended since the start, by ``PriceLoadingError/kind``; `ok` for a valid price.
+    package private(set) var results: [String: Int64] = [:]
+    /// The prices that were not believed.
+    package private(set) var rejections: Int64 = 0
+    /// The latencies of the responses with a valid price, since the start.
+    package private(set) var durations = DurationHistogram()
 
     /// Records the end of a request.
     /// - Parameters:
@@ -45,7 +51,12 @@ package struct MarketHealth: Sendable {
         jitter: @autoclosure () -> Double
     ) -> SourceCooldown? {
         switch outcome {
+        case .success: results["ok", default: 0] += 1
+        case .failure(let error): results[error.kind, default: 0] += 1
+        }
+        switch outcome {
         case .success:
+            durations.add(latency)
             succeeded(latency: latency, at: now, venue: &venue)
             return nil
         case .failure(.cancelled), .failure(.timedOut(after: nil)): return nil
@@ -59,6 +70,7 @@ package struct MarketHealth: Sendable {
         _ error: PriceLoadingError, at now: ObservationTime, jitter: @autoclosure () -> Double
     ) -> SourceCooldown? {
         lastFailure = (now, error)
+        rejections += 1
         recent = recent << 1 | 1
         successesRunning = 0
         return breaker.state(at: now.boottime) == .open ? nil : breaker.open(error, at: now, jitter: jitter())

@@ -19,6 +19,12 @@ package enum PriceLoadingError: Error, Sendable, Hashable {
     /// A price that other sources contradict.
     case implausible(String)
 
+    /// Every ``kind``.
+    package static let kinds = [
+        "cancelled", "timed-out", "unreachable", "unavailable", "rate-limited", "refused", "invalid-data", "stale-data",
+        "implausible",
+    ]
+
     /// The kind of failure, as one word for the journal and for counting.
     package var kind: String {
         switch self {

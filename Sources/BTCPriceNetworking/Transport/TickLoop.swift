@@ -1,3 +1,4 @@
+import EventLoopTasks
 package import NIOCore
 import NIOPosix
 
@@ -18,7 +19,7 @@ package final class TickLoop: Sendable {
     package init() {
         group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         eventLoop = group.next()
-        executor = EventLoopExecutor(eventLoop: eventLoop)
+        executor = EventLoopExecutor(eventLoop)
         clock = TickClock(on: eventLoop)
     }
 
@@ -26,19 +27,5 @@ package final class TickLoop: Sendable {
     package func shutDown() async {
         // It throws only if it was shut down before.
         do { try await group.shutdownGracefully() } catch {}
-    }
-}
-
-/// Runs tasks on an event loop.
-private final class EventLoopExecutor: TaskExecutor {
-    private let eventLoop: any EventLoop
-
-    init(eventLoop: any EventLoop) {
-        self.eventLoop = eventLoop
-    }
-
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        eventLoop.execute { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 }

@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 import traceback
+import urllib.parse
 import urllib.request
 from decimal import Decimal
 from pathlib import Path

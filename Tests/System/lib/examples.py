@@ -11,7 +11,7 @@ PAGES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").glob("*.md
 
 def of_page(path):
     """Its fenced blocks without a language."""
-    return re.findall(r"(?ms)^```\n(.*?)^```$", path.read_text())
+    return [text for language, text in re.findall(r"(?ms)^```(\w*)\n(.*?)^```$", path.read_text()) if not language]
 
 
 def of_manual(path):

@@ -1,0 +1,81 @@
+"""What the HTTP gateway costs: requests a second beside nginx with the same bytes from a file, and memory with a thousand event streams."""
+
+import re
+import resource
+import socket
+import statistics
+import subprocess
+import tempfile
+import time
+
+from gateway import Gateway, free_port
+from measuring import LAST, atexit, memory, running_daemon, shutil, spawn, table, wait_until
+
+PAIRS = 5
+SECONDS = 4
+STREAMS = 1000
+
+
+def nginx(body):
+    """nginx with one worker on the first processor, which serves these bytes from a file; its port."""
+    folder = tempfile.mkdtemp(prefix="btc-priced-nginx-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    port = free_port()
+    with open(f"{folder}/price", "wb") as file:
+        file.write(body)
+    with open(f"{folder}/conf", "w") as file:
+        file.write(f"daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/error.log; user root;\n"
+                   f"events {{ worker_connections 1024; }} http {{ access_log off; keepalive_requests 10000000; default_type application/json;\n"
+                   f"client_body_temp_path {folder}/a; proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c; uwsgi_temp_path {folder}/d;\n"
+                   f"scgi_temp_path {folder}/e; server {{ listen 127.0.0.1:{port}; root {folder}; }} }}\n")
+    process = spawn(["taskset", "-c", "0", "nginx", "-c", f"{folder}/conf"], stderr=subprocess.DEVNULL)
+    wait_until(lambda: socket.socket().connect_ex(("127.0.0.1", port)) == 0, what="nginx")
+    return port, process
+
+
+def requests(port, path):
+    """Requests a second over 50 kept connections, from the other processor."""
+    done = subprocess.run(["taskset", "-c", str(LAST), "wrk", "-t1", "-c50", f"-d{SECONDS}s", f"http://127.0.0.1:{port}{path}"],
+                          capture_output=True, text=True, check=True)
+    assert "Non-2xx" not in done.stdout, done.stdout
+    return float(re.search(r"Requests/sec:\s+([\d.]+)", done.stdout)[1])
+
+
+def streams(gateway):
+    """Private memory at rest and with a thousand event streams, KiB."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    before = memory(gateway.process, "RssAnon")
+    clients = []
+    for _ in range(STREAMS):
+        client = socket.create_connection(("127.0.0.1", gateway.port))
+        client.sendall(b"GET /v1/watch HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        clients.append(client)
+    time.sleep(5)
+    got = 0
+    for client in clients:
+        client.settimeout(5)
+        got += b"event: price" in client.recv(65536)
+    assert got == STREAMS, got
+    found = before, memory(gateway.process, "RssAnon")
+    for client in clients:
+        client.close()
+    return found
+
+
+def measure():
+    place, simulator, daemon = running_daemon()
+    gateway = Gateway(place.socket, prefix=["taskset", "-c", "0"])
+    body = gateway.get("/v1/price").body
+    port, server = nginx(body)
+    rates = [(requests(port, "/price"), requests(gateway.port, "/v1/price")) for _ in range(PAIRS)]
+    rest, full = streams(gateway)
+    ratio = statistics.median(ours / theirs for theirs, ours in rates)
+    for part in (gateway, daemon, simulator):
+        part.stop()
+    server.terminate()
+    rows = [["nginx, a file", f"{statistics.median(r[0] for r in rates):,.0f}", "1.00"],
+            ["btc-price-http, `/v1/price`", f"{statistics.median(r[1] for r in rates):,.0f}", f"{ratio:.2f}"]]
+    return (f"## HTTP\n\nRequests a second for the same {len(body)} bytes over 50 kept connections: each server on one processor, wrk on the other, "
+            f"the median of {PAIRS} pairs of {SECONDS} s.\n\n" + table(["", "requests a second", "over nginx"], rows)
+            + f"\nPrivate memory of the gateway: {rest:,} KiB after that, {full:,} KiB with {STREAMS:,} event streams: "
+              f"{(full - rest) / STREAMS:.1f} KiB each.\n")

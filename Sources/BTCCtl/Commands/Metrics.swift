@@ -1,0 +1,45 @@
+import BTCPriceAPI
+import BTCPriceFeature
+import Glibc
+import Varlink
+
+/// `btcctl metrics`
+enum Metrics {
+    /// Runs the command and returns the exit status.
+    static func run(_ options: MetricsOptions) -> Int32 {
+        do throws(Complaint) {
+            let families = try Connecting.withDaemon(socket: options.socket) { connection throws(ClientError) in
+                try connection.getMetrics()
+            }
+            let text = MetricsText.text(families, as: options.format)
+            if let file = options.file {
+                try replace(file, with: text)
+            } else {
+                Output.write(text, to: STDOUT_FILENO)
+            }
+        } catch {
+            Output.tell(error, json: false)
+            return error.status
+        }
+        return ExitStatus.success
+    }
+
+    /// Replaces a file as a whole. Its reader, node_exporter for one, is another user.
+    private static func replace(_ path: String, with text: String) throws(Complaint) {
+        let temporary = "\(path).\(getpid())"
+        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else { throw .unwritable(path, errno) }
+        var error: Int32 = 0
+        var bytes = Array(text.utf8)[...]
+        while error == 0, !bytes.isEmpty {
+            let count = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+            if count > 0 { bytes = bytes.dropFirst(count) } else if errno != EINTR { error = errno }
+        }
+        if error == 0, fsync(descriptor) != 0 { error = errno }
+        close(descriptor)
+        if error == 0, rename(temporary, path) != 0 { error = errno }
+        guard error != 0 else { return }
+        unlink(temporary)
+        throw .unwritable(path, error)
+    }
+}

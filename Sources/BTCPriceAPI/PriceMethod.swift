@@ -1,0 +1,30 @@
+/// A method of `io.btcpriced.Price`, for counting calls.
+package enum PriceMethod: Int, Sendable, CaseIterable {
+    case getPrice, watchPrice, listCurrencies, getStatus, listSources, getMetrics, pause, resume, retry
+    /// Another interface's, an unknown one, or one with wrong parameters.
+    case other
+
+    /// `GetPrice`
+    package var name: String {
+        let name = "\(self)"
+        return self == .other ? name : name.prefix(1).uppercased() + name.dropFirst()
+    }
+}
+
+/// How many calls of each method were replied to.
+package struct CallTally: Sendable, Hashable {
+    private var counts = [Int64](repeating: 0, count: 2 * PriceMethod.allCases.count)
+
+    package init() {}
+
+    /// Counts a call.
+    package mutating func add(_ method: PriceMethod, isError: Bool) {
+        counts[2 * method.rawValue + (isError ? 1 : 0)] += 1
+    }
+
+    /// The calls that got a result.
+    package func succeeded(_ method: PriceMethod) -> Int64 { counts[2 * method.rawValue] }
+
+    /// The calls that got an error.
+    package func failed(_ method: PriceMethod) -> Int64 { counts[2 * method.rawValue + 1] }
+}

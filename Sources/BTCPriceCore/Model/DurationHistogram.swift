@@ -1,0 +1,23 @@
+/// How often something took how long, since the start.
+package struct DurationHistogram: Sendable, Hashable {
+    /// The upper bounds of the buckets, seconds. What took longer is in a last bucket without a bound.
+    package static let bounds = [0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1]
+
+    /// The number of durations in each bucket: longer than the bound before, and not longer than its own.
+    package private(set) var counts = [Int64](repeating: 0, count: bounds.count + 1)
+    /// All durations together, seconds.
+    package private(set) var sum = 0.0
+
+    /// An empty histogram.
+    package init() {}
+
+    /// The number of durations.
+    package var count: Int64 { counts.reduce(0, +) }
+
+    /// Adds a duration.
+    package mutating func add(_ duration: Duration) {
+        let seconds = duration / .seconds(1)
+        counts[Self.bounds.firstIndex { seconds <= $0 } ?? Self.bounds.count] += 1
+        sum += seconds
+    }
+}

@@ -1,0 +1,52 @@
+package import BTCPriceCore
+
+/// Metrics as text.
+package enum MetricsText {
+    /// The two formats that Prometheus reads.
+    package enum Format: Sendable {
+        /// Version 0.0.4 of the Prometheus text format.
+        case prometheus
+        /// OpenMetrics 1.0.
+        case openMetrics
+
+        /// The media type.
+        package var contentType: String {
+            switch self {
+            case .prometheus: "text/plain; version=0.0.4; charset=utf-8"
+            case .openMetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8"
+            }
+        }
+    }
+
+    /// All families, in their order. Those without a sample are left out.
+    package static func text(_ families: [MetricFamily], as format: Format) -> String {
+        var text = ""
+        for family in families where !family.samples.isEmpty {
+            // The text format knows neither kind. It names a counter and an info as their samples are named.
+            let isKnown = format == .openMetrics || ![.info, .stateset].contains(family.kind)
+            let suffix =
+                switch family.kind {
+                case .counter where format == .prometheus: "_total"
+                case .info where format == .prometheus: "_info"
+                default: ""
+                }
+            text += "# HELP \(family.name)\(suffix) \(escaped(family.help, format == .openMetrics))\n"
+            text += "# TYPE \(family.name)\(suffix) \(isKnown ? family.kind.rawValue : "gauge")\n"
+            for sample in family.samples {
+                text += family.name + sample.suffix
+                if !sample.labels.isEmpty {
+                    let labels = sample.labels.map { "\($0.name)=\"\(escaped($0.value, true))\"" }
+                    text += "{\(labels.joined(separator: ","))}"
+                }
+                text += " \(sample.value)\n"
+            }
+        }
+        return format == .openMetrics ? text + "# EOF\n" : text
+    }
+
+    /// - Parameter quotes: Whether double quotes are escaped, too: not in the help of the Prometheus text format.
+    private static func escaped(_ text: String, _ quotes: Bool) -> String {
+        let text = text.replacing("\\", with: "\\\\").replacing("\n", with: "\\n")
+        return quotes ? text.replacing("\"", with: "\\\"") : text
+    }
+}

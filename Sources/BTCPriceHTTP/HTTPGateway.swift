@@ -1,0 +1,175 @@
+import ArgumentParser
+import BTCPriceAPI
+import EventLoopTasks
+import FoundationEssentials
+import Glibc
+import Hummingbird
+import Logging
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import Systemd
+import UnixSignals
+
+/// The gateway as a program: it creates the parts, runs them, and ends them in order.
+package struct HTTPGateway {
+    private let command: GatewayCommand
+    private let logger: Logger
+
+    /// Runs the program to its end.
+    package static func main() async -> Never {
+        let command = GatewayCommand.parseOrExit()
+        // A client that has gone is an error of its connection.
+        signal(SIGPIPE, SIG_IGN)
+        let isJournal = JournalLogHandler.isConnected(environment: ProcessInfo.processInfo.environment)
+        let logger = Logger(label: "btc-price-http") { label -> any LogHandler in
+            isJournal ? JournalLogHandler(identifier: label) : StandardErrorLogHandler(identifier: label)
+        }
+        do {
+            try await HTTPGateway(command: command, logger: logger).run()
+            exit(0)
+        } catch {
+            logger.error("\(error)")
+            exit(1)
+        }
+    }
+
+    private func run() async throws {
+        let eventLoop = MultiThreadedEventLoopGroup(numberOfThreads: 1).next()
+        let executor = EventLoopExecutor(eventLoop)
+        try await withTaskExecutorPreference(executor) { try await run(on: eventLoop, executor) }
+    }
+
+    private func run(on eventLoop: any EventLoop, _ executor: EventLoopExecutor) async throws {
+        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
+        let environment = ProcessInfo.processInfo.environment
+        let socket =
+            SocketSearch.paths(named: command.socket, environment: { environment[$0] }, uid: getuid()).first {
+                access($0, F_OK) == 0
+            } ?? command.socket ?? Product.systemSocket
+        let limits = self.limits
+        let policy = AccessPolicy(hosts: Set(command.hosts), origins: Set(command.origins))
+        let parts = NIOLoopBound(
+            Parts(
+                table: ConnectionTable(limits: limits),
+                streams: EventStreams(atMost: limits.streams, socket: socket, on: eventLoop)), eventLoop: eventLoop)
+        let responder = GatewayRoutes(
+            daemon: DaemonClient(socket: socket), policy: policy, maxAge: command.maxAge,
+            hasRoomForStream: { parts.value.streams.hasRoom }
+        ).responder()
+        let shared = NIOLoopBound(
+            HTTPConnection.Environment(
+                limits: limits, table: parts.value.table, streams: parts.value.streams, executor: executor,
+                logger: logger, clock: HTTPDate(),
+                respond: { request, context in
+                    do {
+                        return try await responder.respond(to: request, context: context)
+                    } catch {
+                        return Problem(.internalServerError, "The request failed.").response
+                    }
+                }), eventLoop: eventLoop)
+        let channels = try await listen(bootstrap(shared, on: eventLoop))
+        let manager = ServiceManager()
+        let places = channels.compactMap { $0.localAddress?.place }.joined(separator: ", ")
+        manager.ready(status: "Serving at \(places)")
+        logger.info("Ready: serving the price of \(socket) at \(places).")
+        for channel in channels where channel.localAddress?.isLocal == false {
+            logger.warning(
+                "\(channel.localAddress?.place ?? "") can be reached from other machines, without encryption. Prefer a reverse proxy with TLS."
+            )
+        }
+        for await _ in signals { break }
+        manager.stopping()
+        for channel in channels { try? await channel.close() }
+        parts.value.table.endAll()
+        // Responses that are being made.
+        for _ in 0..<40 where !parts.value.table.isEmpty { try? await Task.sleep(for: .milliseconds(50)) }
+        logger.info("Stopped.")
+    }
+
+    private struct Parts {
+        let table: ConnectionTable
+        let streams: EventStreams
+    }
+
+    private var limits: ServerLimits {
+        var limits = ServerLimits()
+        var files = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &files)
+        // Some stay for the listeners, the daemon and the runtime.
+        limits.connections = min(command.connections, max(8, Int(clamping: files.rlim_cur) - 64))
+        limits.connectionsPerAddress = command.connectionsPerAddress
+        limits.streams = min(command.eventStreams, limits.connections)
+        return limits
+    }
+
+    // MARK: - Listening
+
+    private func bootstrap(
+        _ shared: NIOLoopBound<HTTPConnection.Environment>, on eventLoop: any EventLoop
+    ) -> ServerBootstrap {
+        ServerBootstrap(group: eventLoop)
+            .serverChannelOption(.backlog, value: 1024)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(
+                .writeBufferWaterMark, value: .init(low: 1, high: shared.value.limits.queuedBytes)
+            )
+            .childChannelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 2048))
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let limits = shared.value.limits
+                    let isTCP = channel.localAddress?.ipAddress != nil
+                    let remote = channel.remoteAddress
+                    let connection = HTTPConnection(
+                        shared.value, AccessPolicy.Arrival(localAddress: isTCP ? channel.localAddress?.ipAddress : nil),
+                        from: remote?.isLocal == false ? remote?.ipAddress : nil)
+                    var decoding = NIOHTTPDecoderLimitConfiguration()
+                    decoding.maxHeaderFieldSize = limits.headerBytes
+                    decoding.maxHeaderListSize = limits.headerBytes
+                    decoding.maxHeaderFieldCount = limits.headerCount
+                    let pipeline = channel.pipeline.syncOperations
+                    try pipeline.addHandler(ArrivalHandler(connection))
+                    try pipeline.configureHTTPServerPipeline(
+                        withOutboundHeaderValidation: false, withEncoderConfiguration: .init(),
+                        withDecoderLimitConfiguration: decoding)
+                    try pipeline.addHandler(connection)
+                }
+            }
+    }
+
+    private func listen(_ bootstrap: ServerBootstrap) async throws -> [any Channel] {
+        var channels: [any Channel] = []
+        let passed = try PassedSockets.listeningStreams()
+        for descriptor in passed { channels.append(try await bootstrap.withBoundSocket(descriptor).get()) }
+        guard passed.isEmpty else { return channels }
+        let standard = ListenAddress(ListenAddress.standard).map { [$0] } ?? []
+        for address in command.listen.isEmpty ? standard : command.listen {
+            do {
+                switch address.kind {
+                case .tcp(let host, let port): channels.append(try await bootstrap.bind(host: host, port: port).get())
+                case .unix(let path):
+                    channels.append(
+                        try await bootstrap.bind(unixDomainSocketPath: path, cleanupExistingSocketFile: true).get())
+                    // As the daemon's: every local user may connect.
+                    chmod(path, 0o666)
+                }
+            } catch {
+                throw ListenFailure(description: "cannot listen at \(address): \(error)")
+            }
+        }
+        return channels
+    }
+}
+
+/// An address can't be listened at.
+private struct ListenFailure: Error, CustomStringConvertible {
+    let description: String
+}
+
+extension SocketAddress {
+    /// `127.0.0.1:8340`, or the path of a Unix socket.
+    fileprivate var place: String {
+        guard let ipAddress else { return pathname ?? "" }
+        return "\(ipAddress.contains(":") ? "[\(ipAddress)]" : ipAddress):\(port ?? 0)"
+    }
+}

@@ -1,0 +1,127 @@
+import BTCPriceAPI
+import BTCPriceCore
+import Varlink
+
+/// The gateway's JSON. No error text of the daemon, no address and no file is in it.
+enum PriceShapes {
+    // MARK: - Ours
+
+    /// A price with what must be known of it. Without one, only the currency and the state.
+    static func price(_ state: PriceState) -> JSONObject {
+        var object: JSONObject = ["currency": .string(state.currency), "state": .string(state.freshness.rawValue)]
+        guard let quote = state.quote else { return object }
+        object["price"] = .string(quote.value.description)
+        object["time"] = .string(HTTPDate.rfc3339(quote.timestamp.milliseconds))
+        object["source"] = .string(quote.source)
+        object["market"] = .string(quote.market)
+        if let confirmation = state.confirmation { object["confirmation"] = .string(confirmation.rawValue) }
+        if let uncertainty = state.uncertainty {
+            object["uncertainty"] = .object([
+                "plusMinus": .string(uncertainty.plusMinus.description), "markets": .integer(uncertainty.markets),
+            ])
+        }
+        if let warning = state.warning { object["warning"] = .string(warning) }
+        return object
+    }
+
+    /// A currency with its price, if that is not too old.
+    static func currency(_ message: CurrencyMessage, isCurrent: Bool) -> JSONObject {
+        var state = message.price.state
+        if !isCurrent { state.quote = nil }
+        var object = price(state)
+        object["intervalMs"] = .integer(message.interval)
+        object["sources"] = .array(message.sources.map { .string($0) })
+        return object
+    }
+
+    /// The daemon's status.
+    static func status(_ status: StatusMessage) -> JSONObject {
+        var object: JSONObject = [
+            "version": .string(status.version), "uptimeMs": .integer(status.uptime),
+            "ticking": .string(status.ticking.rawValue), "currency": .string(status.price.state.currency),
+            "state": .string(status.price.state.freshness.rawValue),
+            "since": .string(HTTPDate.rfc3339(status.since.milliseconds)),
+            "ticks": .object([
+                "intervalMs": .integer(status.ticks.interval), "done": .integer(status.ticks.done),
+                "failed": .integer(status.ticks.failed), "skipped": .integer(status.ticks.skipped),
+                "confirmed": .integer(status.ticks.validated.confirmed),
+                "unconfirmed": .integer(status.ticks.validated.unconfirmed),
+                "withheld": .integer(status.ticks.validated.withheld),
+            ]),
+        ]
+        if let rate = status.pegRate {
+            object["tetherRate"] = .object(["value": .string(rate.value.description), "offPeg": .bool(rate.isOffPeg)])
+        }
+        return object
+    }
+
+    /// A source of a currency.
+    static func source(_ report: SourceReport) -> JSONObject {
+        var object: JSONObject = [
+            "name": .string(report.name), "order": .integer(report.order), "market": .string(report.market),
+            "use": .string(report.use.rawValue), "requests": .integer(report.requests),
+        ]
+        if let verdict = report.verdict { object["verdict"] = .string(verdict.rawValue) }
+        if let price = report.lastPrice { object["lastPrice"] = .string(price.description) }
+        if let time = report.lastSuccess { object["lastSuccess"] = .string(HTTPDate.rfc3339(time.milliseconds)) }
+        if let failure = report.lastFailure {
+            object["lastFailure"] = .object([
+                "time": .string(HTTPDate.rfc3339(failure.at.milliseconds)), "kind": .string(failure.kind),
+            ])
+        }
+        if let until = report.cooldownUntil {
+            object["cooldownUntil"] = .string(HTTPDate.rfc3339(until.milliseconds))
+        }
+        if let latency = report.latency {
+            object["latency"] = .object([
+                "p50Ms": .integer(latency.p50), "p90Ms": .integer(latency.p90), "p99Ms": .integer(latency.p99),
+            ])
+        }
+        return object
+    }
+
+    // MARK: - Other programs'
+
+    /// mempool's `/api/v1/prices`: `{"time":1795340000,"USD":68901.23}`. The time is that of the oldest price, Unix seconds.
+    static func mempoolPrices(_ states: [PriceState]) -> JSONObject {
+        let oldest = states.compactMap { $0.quote?.timestamp.milliseconds }.min() ?? 0
+        var object: JSONObject = ["time": .integer(oldest / 1000)]
+        for state in states { object[state.currency] = state.quote.map { .number($0.value.description) } }
+        return object
+    }
+
+    /// What rate providers of BTCPay Server read: `{"BTC":{"USD":68901.23}}`
+    static func rates(_ states: [PriceState]) -> JSONObject {
+        var rates = JSONObject()
+        for state in states { rates[state.currency] = state.quote.map { .number($0.value.description) } }
+        return ["BTC": .object(rates)]
+    }
+
+    /// What BTCPay Server itself serves at `/api/rates`: one object for each pair.
+    static func rateList(_ states: [PriceState]) -> JSON {
+        .array(
+            states.compactMap { state in
+                guard let quote = state.quote else { return nil }
+                return .object([
+                    "name": .string(Currency(rawValue: state.currency)?.englishName ?? state.currency),
+                    "cryptoCode": .string("BTC"), "currencyPair": .string("BTC_\(state.currency)"),
+                    "code": .string(state.currency), "rate": .number(quote.value.description),
+                ])
+            })
+    }
+}
+
+extension Currency {
+    /// Its name (Unicode CLDR, English).
+    fileprivate var englishName: String {
+        switch self {
+        case .usd: "US Dollar"
+        case .eur: "Euro"
+        case .gbp: "British Pound"
+        case .chf: "Swiss Franc"
+        case .cad: "Canadian Dollar"
+        case .aud: "Australian Dollar"
+        case .jpy: "Japanese Yen"
+        }
+    }
+}

@@ -1,0 +1,51 @@
+import BTCPriceCore
+import Crypto
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import Varlink
+
+/// A body with what caches and readers must know of it.
+struct Representation: Sendable {
+    private let body: ByteBuffer
+    private let etag: String
+    /// The headers that are the same in every response.
+    private let fields: HTTPFields
+    /// The state of the oldest price in it.
+    private let oldest: PriceState?
+
+    /// - Parameter cacheControl: How long a client may use it without asking again.
+    init(_ text: String, contentType: String, cacheControl: String = "max-age=1", oldest: PriceState? = nil) {
+        body = ByteBuffer(string: text)
+        // So much of a digest that two bodies never share it by chance.
+        let digest = SHA256.hash(data: Array(text.utf8)).prefix(12)
+        etag = "\"\(digest.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined())\""
+        var fields: HTTPFields = [.contentType: contentType, .cacheControl: cacheControl, .eTag: etag]
+        if let quote = oldest?.quote {
+            fields[.lastModified] = HTTPDate.text(Int(quote.timestamp.milliseconds / 1000))
+        }
+        self.fields = fields
+        self.oldest = oldest
+    }
+
+    init(_ json: JSON, cacheControl: String = "max-age=1", oldest: PriceState? = nil) {
+        self.init(json.text + "\n", contentType: "application/json", cacheControl: cacheControl, oldest: oldest)
+    }
+
+    /// The response, or 304 if the client has it already (RFC 9110, section 13.1.2).
+    func response(to request: Request) -> Response {
+        var fields = self.fields
+        if let age = oldest?.age(at: .now())?.age { fields[.age] = "\(age.components.seconds)" }
+        if let known = request.headers[.ifNoneMatch], known.split(separator: ",").contains(where: matches) {
+            fields[.contentType] = nil
+            return Response(status: .notModified, headers: fields)
+        }
+        return Response(status: .ok, headers: fields, body: ResponseBody(byteBuffer: body))
+    }
+
+    private func matches(_ text: Substring) -> Bool {
+        var tag = text.drop { $0 == " " }
+        while tag.last == " " { tag = tag.dropLast() }
+        return tag == "*" || (tag.hasPrefix("W/") ? tag.dropFirst(2) : tag) == etag
+    }
+}

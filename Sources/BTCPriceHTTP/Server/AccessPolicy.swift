@@ -1,0 +1,68 @@
+import HTTPTypes
+
+/// Which requests are answered: a web page of another site must not read this machine's gateway through the user's browser.
+struct AccessPolicy: Sendable {
+    /// How a request came.
+    struct Arrival: Sendable {
+        /// The address of this end; `nil` on a Unix socket.
+        var localAddress: String?
+    }
+
+    /// What decides of a request.
+    struct Credentials: Sendable {
+        var method: String
+        /// The authority: that of an absolute request target, else the Host header.
+        var host: String?
+        var origin: String?
+        /// Sec-Fetch-Site (W3C, Fetch Metadata Request Headers).
+        var fetchSite: String?
+    }
+
+    /// Names to which the gateway answers beside `localhost` and the addresses at which it listens, in lower case.
+    let hosts: Set<String>
+    /// Origins whose pages may read the replies (RFC 6454): `https://shop.example`, in lower case.
+    let origins: Set<String>
+
+    /// - Returns: Why the request is refused; `nil` if it is not.
+    func refusal(of request: Credentials, _ arrival: Arrival) -> Problem? {
+        guard request.method == "GET" || request.method == "HEAD" else {
+            return Problem(.methodNotAllowed, "Only GET and HEAD are possible.", headers: [.allow: "GET, HEAD"])
+        }
+        if let local = arrival.localAddress {
+            // A name that another site's DNS server points to this machine (DNS rebinding).
+            guard let host = request.host.map(Self.name), isOwn(host, local) else {
+                return Problem(
+                    .misdirectedRequest, "This name is not among those that the gateway answers to; see --hosts.")
+            }
+        }
+        if let origin = request.origin?.lowercased() {
+            let isSame = request.host.map { ["http://\($0)", "https://\($0)"].contains(origin) } ?? false
+            guard isSame || origins.contains(origin) else {
+                return Problem(.forbidden, "Pages of this origin may not read the price; see --origins.")
+            }
+        } else if request.fetchSite == "cross-site" {
+            return Problem(.forbidden, "Pages of another site may not read the price; see --origins.")
+        }
+        return nil
+    }
+
+    /// The value of Access-Control-Allow-Origin; `nil` for none.
+    func allowedOrigin(_ origin: String?) -> String? {
+        origin.flatMap { origins.contains($0.lowercased()) ? $0 : nil }
+    }
+
+    private func isOwn(_ host: String, _ local: String) -> Bool {
+        host == "localhost" || host == local || hosts.contains(host)
+    }
+
+    /// The name or address in an authority, without the port, the brackets and the dot at the end, in lower case.
+    static func name(ofAuthority authority: String) -> String {
+        var name = authority.lowercased()[...]
+        if name.hasPrefix("["), let end = name.firstIndex(of: "]") {
+            return String(name[name.index(after: name.startIndex)..<end])
+        }
+        if let colon = name.lastIndex(of: ":") { name = name[..<colon] }
+        if name.hasSuffix(".") { name = name.dropLast() }
+        return String(name)
+    }
+}

@@ -1,0 +1,58 @@
+import NIOCore
+
+/// The open connections. On the event loop only.
+final class ConnectionTable {
+    private struct Entry {
+        let connection: HTTPConnection
+        let address: String?
+
+        var idleSince: NIODeadline { connection.idleSince ?? .distantFuture }
+    }
+
+    private let limits: ServerLimits
+    private var entries: [ObjectIdentifier: Entry] = [:]
+    private var ofAddress: [String: Int] = [:]
+
+    init(limits: ServerLimits) {
+        self.limits = limits
+    }
+
+    /// Takes in a connection, for which another one may be closed.
+    /// - Parameter address: Of the client; `nil` if the limit of addresses does not hold for it.
+    /// - Returns: Whether there is room for it.
+    func enter(_ connection: HTTPConnection, from address: String?) -> Bool {
+        if let address, ofAddress[address, default: 0] >= limits.connectionsPerAddress,
+            !makeRoom(where: { $0 == address })
+        {
+            return false
+        }
+        if entries.count >= limits.connections, !makeRoom(where: { _ in true }) { return false }
+        entries[ObjectIdentifier(connection)] = Entry(connection: connection, address: address)
+        if let address { ofAddress[address, default: 0] += 1 }
+        return true
+    }
+
+    func leave(_ connection: HTTPConnection) {
+        guard let entry = entries.removeValue(forKey: ObjectIdentifier(connection)), let address = entry.address else {
+            return
+        }
+        ofAddress[address] = ofAddress[address].flatMap { $0 > 1 ? $0 - 1 : nil }
+    }
+
+    /// Closes the connection that has been idle longest: one that has never had a response before those that clients keep.
+    private func makeRoom(where isChosen: (String?) -> Bool) -> Bool {
+        let oldest = entries.values.filter { isChosen($0.address) && $0.connection.idleSince != nil }
+            .min { $0.connection.isKept != $1.connection.isKept ? !$0.connection.isKept : $0.idleSince < $1.idleSince }
+        guard let oldest else { return false }
+        leave(oldest.connection)
+        oldest.connection.close()
+        return true
+    }
+
+    var isEmpty: Bool { entries.isEmpty }
+
+    /// Ends all connections: idle ones and streams at once, the others after their response.
+    func endAll() {
+        for entry in entries.values { entry.connection.end() }
+    }
+}

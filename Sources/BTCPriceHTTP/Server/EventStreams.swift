@@ -1,0 +1,130 @@
+import BTCPriceAPI
+import BTCPriceCore
+import NIOCore
+import Varlink
+
+/// The open event streams (HTML Living Standard, Server-sent events). All of them share the buffer of an event. On the event loop only.
+final class EventStreams {
+    /// What a client wants to be sent.
+    struct Wish: Sendable, Hashable {
+        /// ISO 4217; `nil` for all currencies.
+        var currencies: Set<String>?
+        /// The id of the last event that it has.
+        var lastEventID: String?
+    }
+
+    private struct Stream {
+        let connection: HTTPConnection
+        let currencies: Set<String>?
+        /// Whether it did not take an event.
+        var isBehind = false
+    }
+
+    private struct Event {
+        let currency: String
+        let bytes: ByteBuffer
+    }
+
+    private static let heartbeat = TimeAmount.seconds(15)
+
+    private let most: Int
+    private let eventLoop: any EventLoop
+    private let watch: PriceWatch
+    /// Changes at every start of the gateway.
+    private let nonce = String(UInt32.random(in: .min ... .max), radix: 16)
+    private var sequence: UInt64 = 0
+    private var streams: [ObjectIdentifier: Stream] = [:]
+    /// The newest event of each currency.
+    private var newest: [Event] = []
+    private var isGone = false
+    private var beats: RepeatedTask?
+
+    /// - Parameters:
+    ///   - most: The most streams at a time.
+    ///   - socket: The daemon's.
+    init(atMost most: Int, socket: String, on eventLoop: any EventLoop) {
+        self.most = most
+        self.eventLoop = eventLoop
+        watch = PriceWatch(socket: socket)
+    }
+
+    /// Whether there may be one more.
+    var hasRoom: Bool { streams.count < most }
+
+    private var lastID: String { "\(nonce)-\(sequence)" }
+
+    func enter(_ connection: HTTPConnection, _ wish: Wish) {
+        if streams.isEmpty { start() }
+        streams[ObjectIdentifier(connection)] = Stream(connection: connection, currencies: wish.currencies)
+        _ = connection.send(ByteBuffer(string: "retry: 1000\n\n"))
+        // A client that comes back and has missed nothing waits for the next event.
+        if wish.lastEventID != lastID { sendNewest(to: connection) }
+        if isGone { _ = connection.send(Self.gone) }
+    }
+
+    func leave(_ connection: HTTPConnection) {
+        guard streams.removeValue(forKey: ObjectIdentifier(connection)) != nil, streams.isEmpty else { return }
+        watch.stop()
+        beats?.cancel()
+        beats = nil
+        // They would be old for the next client.
+        newest = []
+        isGone = false
+    }
+
+    /// A client that did not read reads again.
+    func isWritable(_ connection: HTTPConnection) {
+        guard streams[ObjectIdentifier(connection)]?.isBehind == true else { return }
+        streams[ObjectIdentifier(connection)]?.isBehind = false
+        sendNewest(to: connection)
+    }
+
+    private func sendNewest(to connection: HTTPConnection) {
+        guard let stream = streams[ObjectIdentifier(connection)] else { return }
+        for event in newest where stream.currencies?.contains(event.currency) != false {
+            _ = connection.send(event.bytes)
+        }
+    }
+
+    private func start() {
+        let bound = NIOLoopBound(self, eventLoop: eventLoop)
+        let eventLoop = eventLoop
+        watch.start { news in eventLoop.execute { bound.value.take(news) } }
+        beats = eventLoop.scheduleRepeatedTask(initialDelay: Self.heartbeat, delay: Self.heartbeat) { _ in
+            let beat = ByteBuffer(string: ":\n\n")
+            for stream in bound.value.streams.values { _ = stream.connection.send(beat) }
+        }
+    }
+
+    private func take(_ news: PriceWatch.News) {
+        guard !streams.isEmpty else { return }
+        switch news {
+        case .state(let message):
+            isGone = false
+            sequence += 1
+            let currency = message.state.currency
+            let text = JSON.object(PriceShapes.price(message.state)).text
+            let event = Event(
+                currency: currency, bytes: ByteBuffer(string: "id: \(lastID)\nevent: price\ndata: \(text)\n\n"))
+            if let index = newest.firstIndex(where: { $0.currency == currency }) {
+                newest[index] = event
+            } else {
+                newest.append(event)
+            }
+            send(event.bytes, of: currency)
+        case .gone:
+            guard !isGone else { return }
+            isGone = true
+            send(Self.gone, of: nil)
+        }
+    }
+
+    private func send(_ bytes: ByteBuffer, of currency: String?) {
+        for (id, stream) in streams where currency.map({ stream.currencies?.contains($0) }) != .some(false) {
+            if !stream.connection.send(bytes) { streams[id]?.isBehind = true }
+        }
+    }
+
+    /// The daemon can't be reached.
+    private static let gone = ByteBuffer(string: "event: gone\ndata: {\"state\":\"unreachable\"}\n\n")
+}

@@ -1,0 +1,306 @@
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+import NIOHTTP1
+
+/// One connection of a client: reads requests one after the other, has them answered, and ends what takes too long. On the event loop
+/// only.
+final class HTTPConnection: ChannelInboundHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    /// What all connections share.
+    struct Environment {
+        let limits: ServerLimits
+        let table: ConnectionTable
+        let streams: EventStreams
+        let executor: any TaskExecutor
+        let logger: Logger
+        let clock: HTTPDate
+        let respond: @Sendable (Request, GatewayContext) async -> Response
+    }
+
+    private enum Phase {
+        /// No request has begun.
+        case idle
+        /// The first bytes of a request have arrived.
+        case reading
+        /// The head has arrived.
+        case head(HTTPRequestHead)
+        /// The client does not read the responses to its earlier requests.
+        case held(HTTPRequestHead)
+        case responding
+        case streaming
+        case closing
+    }
+
+    private let environment: Environment
+    private let arrival: AccessPolicy.Arrival
+    private let address: String?
+    private var phase = Phase.idle
+    private var context: ChannelHandlerContext?
+    private var isEnding = false
+    private var hasEntered = false
+    /// When the connection is closed if nothing happens; `nil` for never.
+    private var deadline: NIODeadline?
+    private var timer: Scheduled<Void>?
+    /// When it began to wait for a request; `nil` while a response is made or sent.
+    private(set) var idleSince: NIODeadline? = .now()
+    /// Whether it has had a response.
+    private(set) var isKept = false
+
+    /// - Parameters:
+    ///   - arrival: How its requests come.
+    ///   - address: Of the client; `nil` on a Unix socket or if it is of this machine.
+    init(_ environment: Environment, _ arrival: AccessPolicy.Arrival, from address: String?) {
+        self.environment = environment
+        self.arrival = arrival
+        self.address = address
+    }
+
+    // MARK: - The channel
+
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+    func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
+    func channelActive(context: ChannelHandlerContext) {
+        guard environment.table.enter(self, from: address) else { return close() }
+        hasEntered = true
+        wait(environment.limits.requestTimeout)
+        context.fireChannelActive()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        phase = .closing
+        timer?.cancel()
+        if hasEntered { environment.table.leave(self) }
+        environment.streams.leave(self)
+        context.fireChannelInactive()
+    }
+
+    /// Bytes have arrived that are not decoded yet.
+    func bytesArrived() {
+        guard case .idle = phase else { return }
+        phase = .reading
+        wait(environment.limits.requestTimeout)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch unwrapInboundIn(data) {
+        case .head(let head):
+            guard isAcceptable(head) else {
+                return answer(head, StreamTicket(), closes: true) {
+                    Problem(.badRequest, "The request is malformed, or has a body.").response
+                }
+            }
+            phase = .head(head)
+        case .body:
+            // Refused with its head, if it was announced there.
+            if case .head = phase { close() }
+        case .end:
+            guard case .head(let head) = phase else { return }
+            // Else a client that only sends would have us keep any number of responses.
+            if context.channel.isWritable { return answer(head) }
+            phase = .held(head)
+            wait(environment.limits.writeTimeout)
+        }
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        switch phase {
+        case .streaming where context.channel.isWritable:
+            deadline = nil
+            environment.streams.isWritable(self)
+        case .streaming: wait(environment.limits.writeTimeout)
+        case .held(let head) where context.channel.isWritable: answer(head)
+        default: break
+        }
+        context.fireChannelWritabilityChanged()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // The decoder's handler has replied to what it could not read.
+        close()
+    }
+
+    // MARK: - Requests
+
+    /// Whether a request is read in one way only, and has no body.
+    private func isAcceptable(_ head: HTTPRequestHead) -> Bool {
+        let headers = head.headers
+        guard headers["host"].count == 1 || head.version.minor == 0 && headers["host"].isEmpty else { return false }
+        guard !headers.contains(name: "transfer-encoding"), headers["content-length"].allSatisfy({ $0 == "0" }) else {
+            return false
+        }
+        return head.uri.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+    }
+
+    private func answer(_ head: HTTPRequestHead) {
+        let ticket = StreamTicket()
+        guard let request = Self.request(head) else {
+            return answer(head, ticket, closes: true) { Problem(.badRequest, "The method is malformed.").response }
+        }
+        let source = GatewayContext.Source(logger: environment.logger, arrival: arrival, stream: ticket)
+        let respond = environment.respond
+        answer(head, ticket, closes: !head.isKeepAlive) { await respond(request, GatewayContext(source: source)) }
+    }
+
+    private static func request(_ head: HTTPRequestHead) -> Request? {
+        guard let method = HTTPRequest.Method(head.method.rawValue) else { return nil }
+        var fields = HTTPFields()
+        for (name, value) in head.headers {
+            if let name = HTTPField.Name(name) { fields.append(HTTPField(name: name, value: value)) }
+        }
+        return Request(
+            head: HTTPRequest(
+                method: method, scheme: "http", authority: head.headers.first(name: "host"), path: head.uri,
+                headerFields: fields),
+            body: RequestBody(buffer: ByteBuffer()))
+    }
+
+    /// Has a response made, and sends it.
+    private func answer(
+        _ head: HTTPRequestHead, _ ticket: StreamTicket, closes: Bool,
+        _ response: @escaping @Sendable () async -> Response
+    ) {
+        guard let context else { return }
+        phase = .responding
+        idleSince = nil
+        deadline = nil
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        let hasBody = head.method != .HEAD
+        Task(executorPreference: environment.executor) {
+            let response = await response()
+            if ticket.value != nil, response.status == .ok, hasBody {
+                return bound.value.stream(response, to: head, ticket)
+            }
+            let collector = BodyCollector()
+            // All bodies are in memory: this does not wait, and can't fail.
+            if hasBody { try? await response.body.write(collector) }
+            bound.value.send(response, collector.bytes, to: head, closes: closes)
+        }
+    }
+
+    private func send(_ response: Response, _ body: ByteBuffer, to head: HTTPRequestHead, closes: Bool) {
+        guard let context, case .responding = phase else { return }
+        let closes = closes || isEnding
+        wait(environment.limits.writeTimeout)
+        var headers = self.headers(of: response)
+        if closes {
+            headers.add(name: "connection", value: "close")
+        } else if head.version.minor == 0 {
+            headers.add(name: "connection", value: "keep-alive")
+        }
+        context.write(wrapOutboundOut(.head(self.head(response, headers, head.version))), promise: nil)
+        if body.readableBytes > 0 { context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: nil) }
+        // The next request may follow within the last write.
+        phase = closes ? .closing : .idle
+        isKept = true
+        if !closes {
+            idleSince = .now()
+            wait(environment.limits.idleTimeout)
+        }
+        let end = context.writeAndFlush(wrapOutboundOut(.end(nil)))
+        guard closes else { return }
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        end.whenComplete { _ in bound.value.close() }
+    }
+
+    private func headers(of response: Response) -> HTTPHeaders {
+        var headers = HTTPHeaders()
+        headers.reserveCapacity(response.headers.count + 4)
+        for field in response.headers { headers.add(name: field.name.rawName, value: field.value) }
+        headers.add(name: "date", value: environment.clock.now)
+        return headers
+    }
+
+    private func head(_ response: Response, _ headers: HTTPHeaders, _ version: HTTPVersion) -> HTTPResponseHead {
+        HTTPResponseHead(version: version, status: .init(statusCode: response.status.code), headers: headers)
+    }
+
+    // MARK: - Event streams
+
+    private func stream(_ response: Response, to head: HTTPRequestHead, _ ticket: StreamTicket) {
+        guard let context, case .responding = phase, let wish = ticket.value else { return }
+        if isEnding { return close() }
+        phase = .streaming
+        deadline = nil
+        var headers = self.headers(of: response)
+        // It has no end.
+        headers.remove(name: "content-length")
+        context.writeAndFlush(wrapOutboundOut(.head(self.head(response, headers, head.version))), promise: nil)
+        environment.streams.enter(self, wish)
+    }
+
+    /// Sends a part of the event stream.
+    /// - Returns: Whether it was taken; a client that does not read gets the newest state later.
+    func send(_ event: ByteBuffer) -> Bool {
+        guard let context, case .streaming = phase, context.channel.isWritable else { return false }
+        context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(event))), promise: nil)
+        return true
+    }
+
+    // MARK: - The end
+
+    /// Ends the connection after the response that is being made.
+    func end() {
+        isEnding = true
+        if case .responding = phase { return }
+        close()
+    }
+
+    func close() {
+        phase = .closing
+        timer?.cancel()
+        context?.close(promise: nil)
+    }
+
+    private func wait(_ longest: TimeAmount) {
+        deadline = .now() + longest
+        startTimer()
+    }
+
+    /// One timer a connection. It goes by the deadline of the moment in which it ends.
+    private func startTimer() {
+        guard timer == nil, let context, let deadline else { return }
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        timer = context.eventLoop.scheduleTask(deadline: deadline) { bound.value.timerEnded() }
+    }
+
+    private func timerEnded() {
+        timer = nil
+        guard let deadline else { return }
+        if deadline <= .now() { close() } else { startTimer() }
+    }
+}
+
+/// Tells a connection of its first bytes, which the decoder keeps to itself until they are a whole head.
+final class ArrivalHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+
+    private let connection: HTTPConnection
+
+    init(_ connection: HTTPConnection) {
+        self.connection = connection
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        connection.bytesArrived()
+        context.fireChannelRead(data)
+    }
+}
+
+/// Collects the body of a response.
+private final class BodyCollector: ResponseBodyWriter {
+    private(set) var bytes = ByteBuffer()
+
+    func write(_ buffer: ByteBuffer) async throws {
+        var buffer = buffer
+        if bytes.readableBytes == 0 { bytes = buffer } else { bytes.writeBuffer(&buffer) }
+    }
+
+    consuming func finish(_ trailingHeaders: HTTPFields?) async throws {}
+}

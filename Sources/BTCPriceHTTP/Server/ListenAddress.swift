@@ -1,0 +1,48 @@
+import Glibc
+import NIOCore
+
+/// Where the gateway listens.
+struct ListenAddress: Sendable, Hashable, CustomStringConvertible {
+    enum Kind: Sendable, Hashable {
+        /// A numeric address and a port.
+        case tcp(String, Int)
+        /// A socket's file.
+        case unix(String)
+    }
+
+    let kind: Kind
+    /// `127.0.0.1:8340`, `[::1]:8340` or `unix:/run/btc-price-http/http.sock`
+    let description: String
+
+    /// The default address.
+    static let standard = "127.0.0.1:8340"
+
+    /// - Parameter text: A numeric address with a port, or `unix:` with an absolute path.
+    init?(_ text: String) {
+        description = text
+        if text.hasPrefix("unix:") {
+            let path = String(text.dropFirst("unix:".count))
+            // sun_path of unix(7), with its NUL.
+            guard path.hasPrefix("/"), path.utf8.count < 108 else { return nil }
+            kind = .unix(path)
+            return
+        }
+        guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]), port > 0
+        else { return nil }
+        var host = text[..<colon]
+        if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
+        guard (try? SocketAddress(ipAddress: String(host), port: Int(port))) != nil else { return nil }
+        kind = .tcp(String(host), Int(port))
+    }
+}
+
+extension SocketAddress {
+    /// Whether only programs on this machine can use it.
+    var isLocal: Bool {
+        switch self {
+        case .unixDomainSocket: true
+        case .v4: ipAddress?.hasPrefix("127.") == true
+        case .v6: ipAddress == "::1" || ipAddress?.hasPrefix("::ffff:127.") == true
+        }
+    }
+}

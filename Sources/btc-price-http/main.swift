@@ -1,0 +1,3 @@
+import BTCPriceHTTP
+
+await HTTPGateway.main()

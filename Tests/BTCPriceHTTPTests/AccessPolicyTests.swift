@@ -1,0 +1,86 @@
+import HTTPTypes
+import Testing
+
+@testable import BTCPriceHTTP
+
+@Suite struct AccessPolicyTests {
+    private let policy = AccessPolicy(hosts: ["host.docker.internal"], origins: ["https://shop.example"])
+    private let tcp = AccessPolicy.Arrival(localAddress: "127.0.0.1")
+
+    private func refusal(
+        _ method: String = "GET", host: String? = "localhost", origin: String? = nil, site: String? = nil,
+        at arrival: AccessPolicy.Arrival? = nil
+    ) -> Int? {
+        policy.refusal(
+            of: .init(method: method, host: host, origin: origin, fetchSite: site), arrival ?? tcp)?.status.code
+    }
+
+    @Test(arguments: [
+        "localhost", "LOCALHOST:8340", "localhost.", "127.0.0.1", "127.0.0.1:8340", "host.docker.internal:80",
+    ])
+    func `its own names and addresses are answered`(host: String) {
+        #expect(refusal(host: host) == nil)
+    }
+
+    @Test(arguments: ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "127.0.0.2", "", "[::1]"])
+    func `any other name is misdirected`(host: String) {
+        #expect(refusal(host: host) == 421)
+    }
+
+    @Test func `a host that is missing is misdirected, and one on a Unix socket does not matter`() {
+        #expect(refusal(host: nil) == 421)
+        #expect(refusal(host: "evil.example", at: .init(localAddress: nil)) == nil)
+        #expect(refusal(host: "[::1]:8340", at: .init(localAddress: "::1")) == nil)
+    }
+
+    @Test(arguments: ["POST", "PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT", "get"])
+    func `only GET and HEAD are possible`(method: String) {
+        #expect(refusal(method) == 405)
+        #expect(refusal("HEAD") == nil)
+    }
+
+    @Test func `pages of other sites are refused`() {
+        #expect(refusal(origin: "https://evil.example") == 403)
+        #expect(refusal(origin: "null") == 403)
+        #expect(refusal(site: "cross-site") == 403)
+        #expect(refusal(origin: "https://evil.example", site: "same-origin") == 403)
+    }
+
+    @Test func `its own pages and those of a listed origin are not`() {
+        #expect(refusal(origin: "http://localhost") == nil)
+        #expect(refusal(site: "same-origin") == nil)
+        #expect(refusal(site: "none") == nil)
+        #expect(refusal(origin: "https://shop.example", site: "cross-site") == nil)
+        #expect(policy.allowedOrigin("https://shop.example") == "https://shop.example")
+        #expect(policy.allowedOrigin("https://evil.example") == nil)
+    }
+}
+
+@Suite struct ListenAddressTests {
+    @Test func `an address with a port and a path are read`() {
+        #expect(ListenAddress("127.0.0.1:8340")?.kind == .tcp("127.0.0.1", 8340))
+        #expect(ListenAddress("[::1]:80")?.kind == .tcp("::1", 80))
+        #expect(ListenAddress("unix:/run/x.sock")?.kind == .unix("/run/x.sock"))
+    }
+
+    @Test(arguments: [
+        "", "8340", ":8340", "localhost:8340", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:65536", "unix:x", "unix:",
+        "1.2.3:80", "/run/x.sock",
+    ])
+    func `anything else is not`(text: String) {
+        #expect(ListenAddress(text) == nil)
+    }
+
+    @Test func `a path that no socket can have is not`() {
+        #expect(ListenAddress("unix:/" + String(repeating: "x", count: 107)) == nil)
+    }
+}
+
+@Suite struct HTTPDateTests {
+    @Test func `dates are as the specifications have them`() {
+        // RFC 9110, section 5.6.7.
+        #expect(HTTPDate.text(784_111_777) == "Sun, 06 Nov 1994 08:49:37 GMT")
+        #expect(HTTPDate.rfc3339(1_724_596_200_007) == "2024-08-25T14:30:00.007Z")
+        #expect(HTTPDate.rfc3339(0) == "1970-01-01T00:00:00.000Z")
+    }
+}

@@ -1,0 +1,77 @@
+import BTCPriceAPI
+import BTCPriceCore
+import HTTPTypes
+import Hummingbird
+import Testing
+import Varlink
+
+@testable import BTCPriceHTTP
+
+@Suite struct PriceShapesTests {
+    private func state(_ currency: String, _ value: String, at seconds: Int64 = 1_795_340_000) -> PriceState {
+        PriceState(
+            tick: 1, freshness: .fresh,
+            quote: PriceQuote(
+                value: Price(value) ?? 0, currency: currency, timestamp: Timestamp(milliseconds: seconds * 1000 + 112),
+                source: "kraken", market: "BTC/\(currency)"),
+            observedBoottime: 5, confirmation: .confirmed, failure: "https://proxy.example refused",
+            uncertainty: Uncertainty(plusMinus: Price("4.10") ?? 0, markets: 3), currency: currency)
+    }
+
+    @Test func `mempool's shape has numbers, and the time of the oldest`() {
+        let text = JSON.object(
+            PriceShapes.mempoolPrices([state("USD", "68901.23"), state("EUR", "59411.020000001", at: 1_795_339_990)])
+        ).text
+        #expect(text == #"{"time":1795339990,"USD":68901.23,"EUR":59411.020000001}"#)
+    }
+
+    @Test func `rate providers' shape`() {
+        #expect(JSON.object(PriceShapes.rates([state("USD", "68901.23")])).text == #"{"BTC":{"USD":68901.23}}"#)
+    }
+
+    @Test func `BTCPay Server's shape`() {
+        #expect(
+            PriceShapes.rateList([state("USD", "68901.23")]).text
+                == #"[{"name":"US Dollar","cryptoCode":"BTC","currencyPair":"BTC_USD","code":"USD","rate":68901.23}]"#)
+    }
+
+    @Test func `our shape has the exact decimal, and no error text`() {
+        #expect(
+            JSON.object(PriceShapes.price(state("USD", "68901.23"))).text
+                == #"{"currency":"USD","state":"fresh","price":"68901.23","time":"2026-11-22T09:33:20.112Z","source":"kraken","market":"BTC/USD","confirmation":"confirmed","uncertainty":{"plusMinus":"4.1","markets":3}}"#
+        )
+        #expect(JSON.object(PriceShapes.price(.empty())).text == #"{"currency":"USD","state":"none"}"#)
+    }
+
+    @Test func `a source is shown without its address and the text of its error`() {
+        var report = SourceReport(
+            name: "kraken", order: 1, market: "BTC/USD", address: "https://secret.example", use: .failing, requests: 7,
+            limits: [])
+        report.lastFailure = .init(
+            at: Timestamp(milliseconds: 0), kind: "unreachable", reason: "proxy.example refused")
+        let text = JSON.object(PriceShapes.source(report)).text
+        #expect(!text.contains("example"))
+        #expect(text.contains(#""kind":"unreachable""#))
+    }
+}
+
+@Suite struct RepresentationTests {
+    private func response(_ known: String?) -> Response {
+        var fields = HTTPFields()
+        fields[.ifNoneMatch] = known
+        let request = Request(
+            head: HTTPRequest(method: .get, scheme: "http", authority: nil, path: "/", headerFields: fields),
+            body: .init(buffer: .init()))
+        return Representation(.object(["a": .integer(1)])).response(to: request)
+    }
+
+    @Test func `a client that has the body is told so`() {
+        let tag = response(nil).headers[.eTag] ?? ""
+        #expect(response(nil).status == .ok)
+        for known in [tag, "W/\(tag)", "\"x\", \(tag)", "*"] {
+            #expect(response(known).status == .notModified)
+            #expect(response(known).body.contentLength == 0)
+        }
+        #expect(response("\"x\"").status == .ok)
+    }
+}

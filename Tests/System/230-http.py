@@ -1,0 +1,502 @@
+#!/usr/bin/env python3
+"""The HTTP gateway: its shapes by what other programs read of them, its honesty, and what hostile clients do to it."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+from gateway import Events, Gateway, free_port, get  # noqa: E402
+
+FOUR = ("binance", "coinbase", "bitstamp", "kraken")
+
+
+class World:
+    """A simulator, a daemon with prices in all its currencies, and a gateway."""
+
+    def __init__(self, *arguments, currencies=("USD", "EUR", "JPY"), daemon=(), **options):
+        self.simulator = replaying("68901.23")
+        self.place = Place()
+        intervals = [word for code in currencies[1:] for word in (f"--currency-{code}-interval-ms", "1000")]
+        self.daemon_arguments = ("--currencies", ",".join(currencies), *intervals, *daemon)
+        self.start_daemon()
+        for code in currencies:
+            wait_until(lambda: btcctl(self.place, "current", "-c", code, "--json").json["freshness"] == "fresh", what=code)
+        self.gateway = Gateway(self.place.socket, *arguments, **options)
+        self.get = self.gateway.get
+
+    def start_daemon(self):
+        self.daemon = Daemon(self.place, self.simulator.urls, *self.daemon_arguments, sources=FOUR)
+
+    def stop(self):
+        for part in (self.gateway, self.daemon, self.simulator):
+            part.stop()
+
+
+def problem(reply, status):
+    equal((reply.status, reply.headers["content-type"]), (status, "application/problem+json"), reply)
+    equal(reply.json["status"], str(status))
+    assert reply.json["title"] and reply.json["detail"], reply
+    return reply.json["detail"]
+
+
+# --- Shapes ----------------------------------------------------------------------------------------------------------
+
+@scenario("each shape has what the programs that read it read, by their own rules")
+def _():
+    world = World()
+    # mempool's: Core Lightning walks members to a number or a string; LNbits has a JSONPath "$.USD"; Home Assistant value_json.USD.
+    prices = world.get("/api/v1/prices")
+    equal(prices.status, 200, prices)
+    equal(list(prices.json), ["time", "USD", "EUR", "JPY"])
+    equal((prices.json["USD"], prices.json["EUR"], prices.json["JPY"]), ("68901.23", "59255.06", "10335184.5"))
+    assert abs(int(prices.json["time"]) - time.time()) < 5, prices.json
+    for code in ("USD", "EUR"):
+        assert isinstance(json.loads(prices.body)[code], float), "a JSON number"
+    # BTCPay Server's rate providers: Value<decimal?> of each member of BTC, those that are not above zero dropped.
+    rates = world.get("/exrates/BTC").json
+    equal(rates, {"BTC": {"USD": "68901.23", "EUR": "59255.06", "JPY": "10335184.5"}})
+    # ZEUS reads what BTCPay Server serves: a bare array, in the order of the request.
+    pairs = world.get("/api/rates?storeId=abc&currencyPairs=BTC_EUR,BTC_USD,BTC_XYZ").json
+    equal([(p["code"], p["currencyPair"], p["cryptoCode"], p["rate"]) for p in pairs],
+          [("EUR", "BTC_EUR", "BTC", "59255.06"), ("USD", "BTC_USD", "BTC", "68901.23")])
+    equal(pairs[1]["name"], "US Dollar")
+    equal(len(world.get("/api/rates?storeId=").json), 3)
+    equal(world.get("/rates?currencyPairs=BTC_JPY").json["data"][0]["code"], "JPY")
+    # Ours.
+    price = world.get("/v1/price")
+    equal((price.json["currency"], price.json["price"], price.json["state"]), ("USD", "68901.23", "fresh"))
+    equal((price.headers["cache-control"], price.headers["content-type"]), ("max-age=1", "application/json"))
+    assert 0 <= int(price.headers["age"]) <= 2 and price.headers["last-modified"].endswith(" GMT"), price
+    equal(world.get("/v1/price?currency=eur").json["price"], "59255.06")
+    equal(world.get("/v1/price", If_None_Match=world.get("/v1/price?currency=EUR").headers["etag"]).status, 200)
+    head = world.get("/v1/price", "HEAD")
+    equal((head.status, head.body), (200, b""))
+    listed = world.get("/v1/currencies").json["currencies"]
+    equal([c["currency"] for c in listed], ["USD", "EUR", "JPY"])
+    equal([s["name"] for s in world.get("/v1/sources?currency=EUR").json["sources"]], ["kraken", "coinbase", "bitstamp", "binance"])
+    equal(world.get("/v1/status").json["ticking"], "running")
+    for path in ("/v1/sources", "/v1/status", "/v1/currencies", "/metrics"):
+        text = world.get(path).body.decode()
+        assert "http://" not in text and "127.0.0.1" not in text and world.place.socket not in text, path
+    equal(world.get("/openapi.json").json["openapi"], "3.1.0")
+    assert "openmetrics" in world.get("/metrics", Accept="application/openmetrics-text; version=1.0.0").headers["content-type"]
+    assert b"# EOF" not in world.get("/metrics").body
+    for path in ("/nothing", "/v1/prices", "/v1/price?currency=SEK", "/../etc/passwd", "/%2e%2e/etc/passwd", "/v1/price%00", "/v1/price%2f"):
+        detail = problem(world.get(path), 404)
+        if "SEK" in path:
+            equal(detail, "The price is not kept in SEK, only in USD, EUR, JPY.")
+    for path in ("/v1/price?currency=", "/v1/price?currency=EURO", "/v1/price?max-age=-1", "/v1/price?max-age=x",
+                 "/v1/price?currency=USD,EUR", "/v1/watch?currency=1"):
+        problem(world.get(path), 400)
+    for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
+        problem(world.get("/v1/price", method), 405)
+    world.stop()
+
+
+@scenario("a client that has the newest price is told so, and one that has it not gets it")
+def _():
+    # The daemon's clock stands still between two ticks of a minute.
+    world = World(daemon=("--tick-interval-ms", "60000"), currencies=("USD",))
+    first = world.get("/v1/price")
+    again = world.get("/v1/price", If_None_Match=f'"x", W/{first.headers["etag"]}')
+    equal((again.status, again.body, again.headers["etag"]), (304, b"", first.headers["etag"]))
+    equal(world.get("/v1/price", If_None_Match='"x"').status, 200)
+    world.stop()
+
+
+@scenario("an old price is none: 503 with Retry-After, never zero and never null; a currency that is old is left out")
+def _():
+    world = World("--max-age", "3", currencies=("USD", "EUR"))
+    equal(world.get("/healthz").json, {"state": "fresh"})
+    world.simulator.faults("* BTC/EUR always status 503\n")
+    wait_until(lambda: "EUR" not in world.get("/api/v1/prices").json, seconds=15, every=0.2, what="no euros")
+    equal(world.get("/api/v1/prices").json["USD"], "68901.23")
+    equal(list(world.get("/exrates/BTC").json["BTC"]), ["USD"])
+    equal(world.get("/api/rates?currencyPairs=BTC_EUR").json, [])
+    old = world.get("/v1/price?currency=EUR")
+    equal(problem(old, 503), "The price in EUR is too old.")
+    assert int(old.headers["retry-after"]) >= 1, old
+    equal(world.get("/v1/price?currency=EUR&max-age=600").json["state"], "stale")
+    by_code = {c["currency"]: c for c in world.get("/v1/currencies").json["currencies"]}
+    equal(("price" in by_code["USD"], "price" in by_code["EUR"], by_code["EUR"]["state"]), (True, False, "stale"))
+    world.simulator.faults("* always refuse\n")
+    for path in ("/v1/price", "/api/v1/prices", "/exrates/BTC", "/api/rates"):
+        reply = wait_until(lambda: (r := world.get(path)).status == 503 and r, seconds=15, every=0.2, what=path)
+        problem(reply, 503)
+        assert not re.search(rb"\bnull\b|[:\[] *0[,}\]]", reply.body), reply
+        for text in ("refused", "127.0.0.1"):
+            assert text not in reply.body.decode(), "no error text of the daemon"
+    equal(problem(world.get("/healthz"), 503), "The price in USD is stale.")
+    world.simulator.faults("")
+    wait_until(lambda: world.get("/healthz").status == 200, seconds=20, every=0.2, what="its recovery")
+    equal(world.get("/v1/price").json["price"], "68901.23")
+    world.daemon.stop()
+    for path in ("/v1/price", "/healthz", "/metrics", "/v1/status"):
+        equal(problem(wait_until(lambda: (r := world.get(path)).status == 503 and r, what=path), 503), "The daemon can't be reached.")
+    world.stop()
+
+
+@scenario("monitoring resumes nothing, and a client that wants a price does")
+def _():
+    world = World(currencies=("USD",), daemon=("--tick-pause-when-idle", "1"))
+
+    def ticking():
+        return btcctl(world.place, "status", "--json").json["status"]["ticking"]
+    wait_until(lambda: ticking() == "idle", seconds=10, every=0.1, what="idle")
+    for path in ("/healthz", "/metrics", "/v1/status", "/v1/sources"):
+        world.get(path)
+        time.sleep(0.3)
+    equal(ticking(), "idle")
+    world.get("/v1/price")
+    wait_until(lambda: ticking() == "running", seconds=2, what="the ticks")
+    world.stop()
+
+
+# --- Where it listens, and to whom it answers ------------------------------------------------------------------------
+
+@scenario("it answers to its own names only, and to pages of other sites only if they are listed")
+def _():
+    world = World("--hosts", "Shop.internal,host.docker.internal", "--origins", "https://shop.example", currencies=("USD",))
+    for host in ("localhost", f"127.0.0.1:{world.gateway.port}", "shop.internal:99", "HOST.docker.internal"):
+        equal(world.get("/v1/price", Host=host).status, 200, host)
+    for host in ("evil.example", "127.0.0.1.evil.example", "10.0.0.1"):
+        for path in ("/v1/price", "/", "/metrics", "/nothing"):
+            problem(world.get(path, Host=host), 421)
+    problem(world.get("/v1/price", Origin="https://evil.example"), 403)
+    problem(world.get("/v1/price", Sec_Fetch_Site="cross-site"), 403)
+    listed = world.get("/v1/price", Origin="https://shop.example", Sec_Fetch_Site="cross-site")
+    equal((listed.status, listed.headers["access-control-allow-origin"]), (200, "https://shop.example"))
+    assert "access-control-allow-origin" not in world.get("/v1/price").headers
+    equal(world.get("/v1/price").headers["x-content-type-options"], "nosniff")
+    world.stop()
+
+
+@scenario("it listens where it is told: several addresses and Unix sockets, with a warning off loopback")
+def _():
+    folder = tempfile.mkdtemp(prefix="btc-priced-http-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = f"{folder}/http.sock"
+    world = World(listen=["127.0.0.1:18341", "[::1]:18341", "0.0.0.0:18342", f"unix:{path}"], currencies=("USD",))
+    for address in (("127.0.0.1", 18341), ("::1", 18341), ("127.0.0.1", 18342)):
+        equal(get(address, "/v1/price").status, 200, address)
+    equal(get(path, "/v1/price", Host="anything.example").status, 200)
+    equal(oct(os.stat(path).st_mode & 0o777), "0o666")
+    warnings = [line for line in world.gateway.lines if "warning" in line]
+    equal(len(warnings), 1)
+    assert "0.0.0.0:18342 can be reached from other machines" in warnings[0], warnings
+    taken = subprocess.run([BINARIES / "btc-price-http", "--socket", world.place.socket, "--listen", "127.0.0.1:18341"],
+                           capture_output=True, text=True, timeout=10)
+    equal(taken.returncode, 1)
+    assert "cannot listen at 127.0.0.1:18341" in taken.stderr and "in use" in taken.stderr, taken
+    wrong = subprocess.run([BINARIES / "btc-price-http", "--listen", "localhost"], capture_output=True, text=True, timeout=10)
+    equal(wrong.returncode, 64)
+    equal(world.gateway.stop(), 0)
+    world.stop()
+
+
+# --- Event streams ---------------------------------------------------------------------------------------------------
+
+@scenario("an event stream has each tick of each currency, says when the daemon is gone, and goes on after it")
+def _():
+    world = World(currencies=("USD", "EUR"))
+    both, euros = Events(world.gateway.port), Events(world.gateway.port, "/v1/watch?currency=EUR")
+    wait_until(lambda: len(both.states) >= 6 and len(euros.states) >= 3, seconds=15, what="events")
+    assert "content-type: text/event-stream" in both.text.lower() and "retry: 1000" in both.text, both.text[:500]
+    equal({s["currency"] for s in both.states}, {"USD", "EUR"})
+    equal({(s["currency"], s["price"]) for s in euros.states}, {("EUR", "59255.06")})
+    last = euros.events[-1][1]
+    again = Events(world.gateway.port, "/v1/watch", Last_Event_ID="another-1")
+    wait_until(lambda: len(again.states) >= 2, what="the newest at once")
+    ids = [i for _, i, _ in both.events]
+    equal(len(set(ids)), len(ids), "each event has its own id")
+    assert last in ids, "the ids are those of all streams"
+    world.daemon.stop()
+    wait_until(lambda: ("gone", None, {"state": "unreachable"}) in both.events, what="the news that it is gone")
+    before = len(both.states)
+    world.start_daemon()
+    wait_until(lambda: len(both.states) > before + 2, seconds=10, what="more events")
+    for stream in (both, euros, again):
+        assert not stream.is_closed, "the stream goes on"
+        stream.stop()
+    # Without a stream it watches nothing.
+    def watchers():
+        return btcctl(world.place, "status", "--json").json["status"]["clients"]["watchers"]
+    wait_until(lambda: watchers() == 0, seconds=5, every=0.1, what="no watcher")
+    world.stop()
+
+
+@scenario("so many event streams as are allowed, and one more is told to come again; a client that does not read harms nobody")
+def _():
+    world = World("--event-streams", "20", currencies=("USD",), daemon=("--tick-interval-ms", "100"))
+    lazy = []
+    for _ in range(10):
+        client = socket.create_connection(("127.0.0.1", world.gateway.port))
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        client.sendall(b"GET /v1/watch HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        lazy.append(client)
+    streams = [Events(world.gateway.port) for _ in range(10)]
+    wait_until(lambda: all(s.states for s in streams), what="events")
+    refused = world.get("/v1/watch")
+    problem(refused, 503)
+    assert int(refused.headers["retry-after"]) >= 1, refused
+    time.sleep(2)
+    counts = [len(s.states) for s in streams]
+    assert min(counts) >= 15, counts
+    streams.pop().stop()
+    wait_until(lambda: (s := Events(world.gateway.port)) and (time.sleep(0.2) or s.states), seconds=5, every=0.1, what="room for one")
+    for client in lazy:
+        client.close()
+    world.stop()
+
+
+# --- Behind others ----------------------------------------------------------------------------------------------------
+
+def snippet(language):
+    """The lines that docs/http.md gives for a program."""
+    return re.search(rf"(?ms)^```{language}\n(.*?)^```$", (ROOT / "docs" / "http.md").read_text())[1]
+
+
+@scenario("nginx and Caddy in front of it pass on prices and events, by the lines of the documentation")
+def _():
+    folder = tempfile.mkdtemp(prefix="btc-priced-proxy-")
+    os.chmod(folder, 0o755)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = f"{folder}/http.sock"
+    world = World(listen=[f"unix:{path}"], currencies=("USD",))
+    port = free_port()
+    configuration = Path(folder, "nginx.conf")
+    configuration.write_text(
+        f"daemon off; pid {folder}/pid; error_log {folder}/error.log; events {{}} http {{ access_log off;\n"
+        f"client_body_temp_path {folder}/a; proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c; uwsgi_temp_path {folder}/d; "
+        f"scgi_temp_path {folder}/e;\nserver {{ listen 127.0.0.1:{port};\n"
+        + snippet("nginx").replace("/run/btc-price-http/http.sock", path) + "} }\n")
+    caddyfile = Path(folder, "Caddyfile")
+    other = free_port()
+    caddyfile.write_text("{\nadmin off\n}\n" + snippet("caddy").replace("/run/btc-price-http/http.sock", path).replace(
+        "price.internal", f"http://127.0.0.1:{other}"))
+    for name, command, proxy, prefix in (
+            ("nginx", ["nginx", "-c", configuration], port, "/btc"), ("caddy", ["caddy", "run", "--config", caddyfile, "--adapter", "caddyfile"], other, "")):
+        if not shutil.which(name):
+            raise Skip(f"{name} is absent")
+        process = spawn(command, stderr=subprocess.DEVNULL, env={**os.environ, "HOME": folder})
+
+        def price():
+            try:
+                return get(("127.0.0.1", proxy), f"{prefix}/v1/price")
+            except OSError:
+                return None
+        reply = wait_until(lambda: (r := price()) and r.status == 200 and r, what=name, every=0.05)
+        equal(reply.json["price"], "68901.23")
+        events = Events(proxy, f"{prefix}/v1/watch")
+        wait_until(lambda: len(events.states) >= 3, seconds=5, what=f"events through {name}")
+        events.stop()
+        process.terminate()
+        process.wait(timeout=10)
+    world.stop()
+
+
+# --- Abuse -----------------------------------------------------------------------------------------------------------
+
+class Steady:
+    """A well-behaved client beside the others: it asks ten times a second on a kept connection, and on new ones."""
+
+    def __init__(self, world):
+        self.world, self.done, self.count, self.errors = world, False, 0, []
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _run(self):
+        import http.client
+        kept = http.client.HTTPConnection("127.0.0.1", self.world.gateway.port, timeout=5)
+        while not self.done:
+            try:
+                kept.request("GET", "/v1/price")
+                reply = kept.getresponse()
+                body = reply.read()
+                other = self.world.get("/v1/price")
+                if reply.status != 200 or other.status != 200 or b'"68901.23"' not in body:
+                    self.errors.append((reply.status, other.status))
+            except OSError as error:
+                self.errors.append(repr(error))
+                kept.close()
+            self.count += 1
+            time.sleep(0.1)
+
+    def stop(self):
+        self.done = True
+        self.thread.join()
+        equal(self.errors, [])
+        return self.count
+
+
+def send(port, *parts, wait=0.0):
+    """What comes back for these bytes until the other end closes, or falls silent."""
+    client = socket.create_connection(("127.0.0.1", port))
+    client.settimeout(2)
+    found = b""
+    try:
+        for part in parts:
+            client.sendall(part)
+            time.sleep(wait)
+        while part := client.recv(65536):
+            found += part
+    except TimeoutError:
+        found += b"<silent>"
+    except OSError:
+        pass
+    client.close()
+    return found
+
+
+@scenario("beside hostile clients a well-behaved one loses nothing")
+def _():
+    world = World("--connections", "200", currencies=("USD",))
+    port = world.gateway.port
+    steady = Steady(world)
+    host = b"Host: localhost\r\n"
+    # Idle connections to the limit and beyond: the longest idle ones make room.
+    idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(400)]
+    time.sleep(0.5)
+    gone = 0
+    for client in idle:
+        client.setblocking(False)
+        try:
+            gone += client.recv(1) == b""
+        except BlockingIOError:
+            pass
+    assert gone >= 195, gone
+    # Slowloris: a byte now and then.
+    slow = [socket.create_connection(("127.0.0.1", port)) for _ in range(50)]
+    for client in slow:
+        client.sendall(b"GET /v1/price HTTP/1.1\r\n" + host)
+    begun = time.monotonic()
+    ended = set()
+    while len(ended) < len(slow) and time.monotonic() - begun < 20:
+        for client in slow:
+            try:
+                client.sendall(b"X-A: b\r\n")
+                client.setblocking(False)
+                if client.recv(1024) == b"":
+                    ended.add(client)
+            except BlockingIOError:
+                pass
+            except OSError:
+                ended.add(client)
+        time.sleep(0.5)
+    took = time.monotonic() - begun
+    assert len(ended) == len(slow) and took < 14, (len(ended), took)
+    for client in idle + slow:
+        client.close()
+
+    def refused(*lines, body=b""):
+        found = send(port, b"\r\n".join(lines) + b"\r\n\r\n" + body)
+        assert found.startswith((b"HTTP/1.1 400", b"HTTP/1.1 431")) and b"<silent>" not in found, (lines[:3], found[:200])
+    get_line = b"GET /v1/price HTTP/1.1"
+    refused(get_line, b"Host: localhost", b"X-Long: " + b"a" * 20_000)
+    refused(b"GET /" + b"a" * 20_000 + b" HTTP/1.1", b"Host: localhost")
+    refused(get_line, b"Host: localhost", *[b"X-%d: y" % i for i in range(200)])
+    refused(get_line, b"Host: localhost", b"Host: evil.example")
+    refused(get_line)
+    refused(get_line, b"Host: localhost", b"Content-Length: 5", b"Transfer-Encoding: chunked", body=b"0\r\n\r\n")
+    refused(get_line, b"Host: localhost", b"Transfer-Encoding: chunked", body=b"0\r\n\r\n")
+    refused(get_line, b"Host: localhost", b"Content-Length: 5", body=b"hello")
+    refused(get_line, b"Host: localhost", b"Content-Length: 0", b"Content-Length: 5", body=b"hello")
+    refused(get_line, b"Host: localhost", b"Name with space: x")
+    refused(b"GET /v1/price HTTP/9.9", b"Host: localhost")
+    refused(b"NONSENSE")
+    refused(b"\x16\x03\x01\x02\x00\x01\x00")
+    # Pipelined requests get their responses in order.
+    many = send(port, (get_line + b"\r\n" + host + b"\r\n") * 99 + get_line + b"\r\n" + host + b"Connection: close\r\n\r\n")
+    equal(many.count(b"HTTP/1.1 200 OK"), 100)
+    old = send(port, b"GET /v1/price HTTP/1.0\r\n\r\n")
+    assert old.startswith(b"HTTP/1.0 421") or old.startswith(b"HTTP/1.1 421"), old[:100]
+    old = send(port, b"GET /v1/price HTTP/1.0\r\nHost: localhost\r\n\r\n")
+    assert b" 200 OK" in old.splitlines()[0] and b'"68901.23"' in old, old
+    absolute = send(port, b"GET http://evil.example/v1/price HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    assert absolute.startswith(b"HTTP/1.1 421"), absolute[:100]
+    # Those that send without ever reading.
+    deaf = socket.create_connection(("127.0.0.1", port))
+    deaf.setblocking(False)
+    sent = 0
+    for _ in range(200):
+        try:
+            sent += deaf.send((b"GET / HTTP/1.1\r\n" + host + b"\r\n") * 100)
+        except BlockingIOError:
+            time.sleep(0.01)
+    random = seeded()
+    for _ in range(300):
+        send_quietly(port, random.randbytes(random.randrange(1, 2000)))
+    deaf.close()
+    count = steady.stop()
+    status = (Path("/proc") / str(world.gateway.process.pid) / "status").read_text()
+    resident = int(re.search(r"VmRSS:\s+(\d+)", status)[1])
+    assert resident < 60_000, resident
+    world.stop()
+    return f"{count} times two requests, {gone} idle connections closed, slowloris ended after {took:.1f} s, resident {resident} KiB"
+
+
+def send_quietly(port, data):
+    client = socket.create_connection(("127.0.0.1", port))
+    try:
+        client.sendall(data)
+    except OSError:
+        pass
+    client.close()
+
+
+@scenario("the daemon restarted under load: no wrong price, and no error but 503")
+def _():
+    restarts = int(os.environ.get("RESTARTS", "10"))
+    world = World(currencies=("USD",))
+    done, found, wrong = False, {}, []
+
+    def ask():
+        while not done:
+            try:
+                reply = world.get("/v1/price")
+            except OSError as error:
+                wrong.append(repr(error))
+                continue
+            found[reply.status] = found.get(reply.status, 0) + 1
+            if reply.status == 200 and reply.json["price"] != "68901.23" or reply.status not in (200, 503):
+                wrong.append(reply)
+    threads = [threading.Thread(target=ask, daemon=True) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for number in range(restarts):
+        world.daemon.kill() if number % 2 else world.daemon.stop()
+        time.sleep(0.1)
+        world.start_daemon()
+        wait_until(lambda: world.get("/v1/price").status == 200, seconds=10, what="the price again")
+    done = True
+    for thread in threads:
+        thread.join()
+    equal(wrong, [])
+    world.stop()
+    return f"{restarts} restarts, {found}"
+
+
+@scenario("schemathesis finds no failure against the description of the interface")
+def _():
+    python = Path(os.environ.get("VARLINK_PYTHON", ROOT / ".build/venv/bin/python3"))
+    if not (python.parent / "schemathesis").exists():
+        raise Skip("schemathesis is absent")
+    world = World(currencies=("USD", "EUR"))
+    folder = tempfile.mkdtemp(prefix="btc-priced-schemathesis-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    configuration = Path(folder, "schemathesis.toml")
+    # 503 is what a price that is too old has, as the description says.
+    configuration.write_text('[checks]\nnot_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 503]\n')
+    random = seeded()
+    done = subprocess.run(
+        [python.parent / "schemathesis", "--config-file", configuration, "run", f"http://127.0.0.1:{world.gateway.port}/openapi.json", "--exclude-path", "/v1/watch",
+         "--max-examples", os.environ.get("EXAMPLES", "20"), "--seed", str(random.randrange(1 << 32)), "--no-color",
+         "--checks", "all", "--exclude-checks", "unsupported_method"],
+        capture_output=True, text=True, timeout=600, cwd=folder)
+    equal(done.returncode, 0, done.stdout[-6000:] + done.stderr[-2000:])
+    world.stop()
+    return done.stdout.strip().splitlines()[-1].strip("= ")
+
+
+main()

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""The gateway's page in a real browser: Debian's chromium without a window."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+from gateway import Gateway  # noqa: E402
+
+
+class Browser:
+    def __init__(self, url, folder):
+        python = os.environ.get("VARLINK_PYTHON", str(ROOT / ".build/venv/bin/python3"))
+        if not shutil.which("chromium") or subprocess.run([python, "-c", "import axe_playwright_python"], capture_output=True).returncode:
+            raise Skip("chromium or playwright is absent")
+        self.process = spawn([python, ROOT / "Tests/System/lib/browser.py", url, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             text=True)
+
+    def tell(self, command, replies=1):
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+        found = [json.loads(self.process.stdout.readline()) for _ in range(replies)]
+        for reply in found:
+            assert reply["ok"], reply
+        return found if replies > 1 else found[0]
+
+    def stop(self):
+        self.process.stdin.close()
+        self.process.wait(timeout=20)
+
+
+@scenario("the page shows the price, goes stale and back with the daemon, is usable by keyboard, and needs nothing from elsewhere")
+def _():
+    simulator = replaying("68901.23")
+    place = Place()
+    arguments = ("--currencies", "USD,EUR,JPY", "--currency-EUR-interval-ms", "1000", "--currency-JPY-interval-ms", "1000")
+    sources = ("binance", "coinbase", "bitstamp", "kraken")
+    daemon = Daemon(place, simulator.urls, *arguments, sources=sources)
+    for code in ("USD", "EUR", "JPY"):
+        wait_until(lambda: btcctl(place, "current", "-c", code, "--json").json["freshness"] == "fresh", what=code)
+    time.sleep(12)
+    gateway = Gateway(place.socket)
+    folder = os.environ.get("PICTURES") or tempfile.mkdtemp(prefix="btc-priced-page-")
+    begun = time.monotonic()
+    browser = Browser(f"http://127.0.0.1:{gateway.port}/", folder)
+    shown = browser.tell("price $68,901.23")["text"]
+    took = time.monotonic() - begun
+    for text in ("EUR", "€59,255.06", "¥10,335,185", "current", "binance", "BTC/USDT", "coinbase"):
+        assert text in shown, f"{text}: {shown}"
+    equal(browser.tell("axe")["violations"], [])
+    pictures = browser.tell("pictures", 4)
+    equal([p for p in pictures if p["isTooWide"] or p["violations"]], [])
+    keys = browser.tell("keys")
+    equal((keys["code"], keys["price"], keys["pressed"]), ("EUR", "€59,255.06", "true"))
+    equal(browser.tell("state current")["banner"], "")
+    simulator.faults("* always refuse\n")
+    stale = browser.tell("state old")
+    assert stale["banner"].startswith("Failed to update value. Displaying last updated value from "), stale
+    equal(stale["price"], "€59,255.06")
+    equal(browser.tell("axe")["violations"], [])
+    simulator.faults("")
+    equal(browser.tell("state current")["banner"], "")
+    daemon.kill()
+    gone = browser.tell("state not reachable")
+    assert gone["banner"].startswith("The daemon can't be reached."), gone
+    daemon = Daemon(place, simulator.urls, *arguments, sources=sources)
+    equal(browser.tell("state current")["banner"], "")
+    gateway.stop()
+    browser.tell("state not reachable")
+    log = browser.tell("log")
+    equal(log["foreign"], [])
+    # The browser itself says that a connection has ended.
+    messages = [m for m in log["messages"] if "net::ERR" not in m and "status of 503" not in m]
+    equal(messages, [])
+    browser.stop()
+    for part in (daemon, simulator):
+        part.stop()
+    return f"the price {took:.1f} s after the start of the browser"
+
+
+main()

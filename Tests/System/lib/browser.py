@@ -1,0 +1,72 @@
+"""Looks at the gateway's page in a browser, and prints what it saw as JSON. Run by 235-page.py with the Python that has playwright.
+
+    browser.py URL FOLDER      commands, a line each, on standard input
+"""
+
+import json
+import sys
+from urllib.parse import urlsplit
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import sync_playwright
+
+url, folder = sys.argv[1:]
+SIZES = {"phone": (390, 844), "desk": (1440, 900)}
+
+
+def say(**what):
+    print(json.dumps(what), flush=True)
+
+
+with sync_playwright() as playwright:
+    browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-gpu"])
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme="light")
+    page = context.new_page()
+    messages, foreign = [], []
+    page.on("console", lambda message: messages.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: messages.append(f"error: {error}"))
+    page.on("request", lambda request: foreign.append(request.url)
+            if request.url.split(":")[0] in ("http", "https") and urlsplit(request.url).netloc != urlsplit(url).netloc else None)
+    page.goto(url)
+
+    def wait(selector, condition, milliseconds):
+        # Not wait_for_function, which evaluates a text within the page: the page's policy forbids that.
+        for _ in range(milliseconds // 50):
+            if condition(page.inner_text(selector)):
+                return
+            page.wait_for_timeout(50)
+        raise TimeoutError(page.inner_text(selector))
+
+    for line in sys.stdin:
+        command, _, rest = line.strip().partition(" ")
+        try:
+            if command == "price":
+                wait("#price", lambda text: text == rest, 10_000)
+                say(ok=True, text=page.inner_text("main"))
+            elif command == "state":
+                wait("#about", lambda text: text.startswith(rest), 20_000)
+                say(ok=True, banner=page.inner_text("#banner") if page.is_visible("#banner") else "", price=page.inner_text("#price"))
+            elif command == "keys":
+                # By the keyboard alone: to the second currency.
+                page.focus(".tiles li:nth-child(1) button")
+                page.keyboard.press("Tab")
+                page.keyboard.press("Enter")
+                say(ok=True, code=page.inner_text("#code"), price=page.inner_text("#price"),
+                    pressed=page.get_attribute(".tiles li:nth-child(2) button", "aria-pressed"))
+            elif command == "axe":
+                found = Axe().run(page)
+                say(ok=True, violations=[v["id"] + ": " + v["help"] for v in found.response["violations"]])
+            elif command == "pictures":
+                for name, (width, height) in SIZES.items():
+                    for scheme in ("light", "dark"):
+                        page.emulate_media(color_scheme=scheme)
+                        page.set_viewport_size({"width": width, "height": height})
+                        wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
+                        violations = [v["id"] for v in Axe().run(page).response["violations"]]
+                        page.screenshot(path=f"{folder}/page-{name}-{scheme}.png", full_page=True)
+                        say(ok=True, name=name, scheme=scheme, isTooWide=wide, violations=violations)
+            elif command == "log":
+                say(ok=True, messages=messages, foreign=foreign)
+        except Exception as error:
+            say(ok=False, error=f"{command}: {error}", text=page.inner_text("main"))
+    browser.close()
