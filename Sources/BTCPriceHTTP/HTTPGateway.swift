@@ -43,10 +43,11 @@ package struct HTTPGateway {
     private func run(on eventLoop: any EventLoop, _ executor: EventLoopExecutor) async throws {
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         let environment = ProcessInfo.processInfo.environment
-        let socket =
-            SocketSearch.paths(named: command.socket, environment: { environment[$0] }, uid: getuid()).first {
-                access($0, F_OK) == 0
-            } ?? command.socket ?? Product.systemSocket
+        let paths = SocketSearch.paths(named: command.socket, environment: { environment[$0] }, uid: getuid())
+        // Looked for at each connection: a user's own daemon may start later.
+        let socket: @Sendable () -> String = {
+            paths.first { access($0, F_OK) == 0 } ?? paths.last ?? Product.systemSocket
+        }
         let limits = self.limits
         let policy = AccessPolicy(hosts: Set(command.hosts), origins: Set(command.origins))
         let parts = NIOLoopBound(
@@ -72,7 +73,7 @@ package struct HTTPGateway {
         let manager = ServiceManager()
         let places = channels.compactMap { $0.localAddress?.place }.joined(separator: ", ")
         manager.ready(status: "Serving at \(places)")
-        logger.info("Ready: serving the price of \(socket) at \(places).")
+        logger.info("Ready: serving the price of \(socket()) at \(places).")
         for channel in channels where channel.localAddress?.isLocal == false {
             logger.warning(
                 "\(channel.localAddress?.place ?? "") can be reached from other machines, without encryption. Prefer a reverse proxy with TLS."
@@ -114,15 +115,14 @@ package struct HTTPGateway {
             .childChannelOption(
                 .writeBufferWaterMark, value: .init(low: 1, high: shared.value.limits.queuedBytes)
             )
+            .childChannelOption(.allowRemoteHalfClosure, value: true)
             .childChannelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 2048))
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let limits = shared.value.limits
-                    let isTCP = channel.localAddress?.ipAddress != nil
-                    let remote = channel.remoteAddress
                     let connection = HTTPConnection(
-                        shared.value, AccessPolicy.Arrival(localAddress: isTCP ? channel.localAddress?.ipAddress : nil),
-                        from: remote?.isLocal == false ? remote?.ipAddress : nil)
+                        shared.value, Self.arrival(at: channel.localAddress),
+                        from: channel.remoteAddress?.isLocal == false ? channel.remoteAddress?.plainAddress : nil)
                     var decoding = NIOHTTPDecoderLimitConfiguration()
                     decoding.maxHeaderFieldSize = limits.headerBytes
                     decoding.maxHeaderListSize = limits.headerBytes
@@ -137,6 +137,12 @@ package struct HTTPGateway {
             }
     }
 
+    private static func arrival(at local: SocketAddress?) -> AccessPolicy.Arrival {
+        if case .unixDomainSocket? = local { return AccessPolicy.Arrival(localAddress: nil) }
+        // An empty address is no host's name.
+        return AccessPolicy.Arrival(localAddress: local?.plainAddress ?? "")
+    }
+
     private func listen(_ bootstrap: ServerBootstrap) async throws -> [any Channel] {
         var channels: [any Channel] = []
         let passed = try PassedSockets.listeningStreams()
@@ -148,6 +154,7 @@ package struct HTTPGateway {
                 switch address.kind {
                 case .tcp(let host, let port): channels.append(try await bootstrap.bind(host: host, port: port).get())
                 case .unix(let path):
+                    if await Self.isInUse(path) { throw IOError(errnoCode: EADDRINUSE, reason: "bind") }
                     channels.append(
                         try await bootstrap.bind(unixDomainSocketPath: path, cleanupExistingSocketFile: true).get())
                     // As the daemon's: every local user may connect.
@@ -161,15 +168,30 @@ package struct HTTPGateway {
     }
 }
 
+extension HTTPGateway {
+    /// Whether somebody listens at a socket's file. One that was left behind is replaced.
+    private static func isInUse(_ path: String) async -> Bool {
+        let client = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        guard let channel = try? await client.connect(unixDomainSocketPath: path).get() else { return false }
+        try? await channel.close()
+        return true
+    }
+}
+
 /// An address can't be listened at.
 private struct ListenFailure: Error, CustomStringConvertible {
     let description: String
 }
 
 extension SocketAddress {
+    /// The address; that of IPv4 if a socket of IPv6 has one (RFC 4291, section 2.5.5.2). `nil` of a Unix socket.
+    fileprivate var plainAddress: String? {
+        ipAddress.map { $0.hasPrefix("::ffff:") && $0.contains(".") ? String($0.dropFirst("::ffff:".count)) : $0 }
+    }
+
     /// `127.0.0.1:8340`, or the path of a Unix socket.
     fileprivate var place: String {
-        guard let ipAddress else { return pathname ?? "" }
-        return "\(ipAddress.contains(":") ? "[\(ipAddress)]" : ipAddress):\(port ?? 0)"
+        guard let address = plainAddress else { return pathname ?? "" }
+        return "\(address.contains(":") ? "[\(address)]" : address):\(port ?? 0)"
     }
 }

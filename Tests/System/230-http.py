@@ -153,6 +153,54 @@ def _():
     world.stop()
 
 
+@scenario("no request over HTTP makes the daemon request an exchange")
+def _():
+    simulator = Simulator("--seed", "7", faults="* always status 500\n")
+    place = Place()
+    daemon = Daemon(place, simulator.urls, "--tick-interval-ms", "60000", sources=FOUR)
+    wait_until(lambda: btcctl(place, "status", "--json").json["status"]["ticks"]["done"] == 1, what="the first tick")
+    gateway = Gateway(place.socket)
+    before = sum(s["requests"] for s in btcctl(place, "sources", "--json").json["sources"])
+    for path in ("/v1/price", "/v1/currencies", "/api/v1/prices", "/exrates/BTC", "/", "/metrics", "/v1/status") * 3:
+        gateway.get(path)
+        time.sleep(0.1)
+    equal(sum(s["requests"] for s in btcctl(place, "sources", "--json").json["sources"]), before)
+    for part in (gateway, daemon, simulator):
+        part.stop()
+
+
+@scenario("made-up currencies cost the daemon nothing, and a daemon that hangs delays nobody for long")
+def _():
+    world = World(currencies=("USD",))
+
+    def calls():
+        return int(re.search(r'btcpriced_calls_total\{method="ListSources",result="ok"\} (\d+)', btcctl(world.place, "metrics").out)[1])
+    before = calls()
+    for number in range(500):
+        problem(world.get(f"/v1/sources?currency={''.join(chr(65 + number // 26 ** place % 26) for place in range(3))}"), 404)
+    equal(calls(), before)
+    stream = Events(world.gateway.port)
+    wait_until(lambda: stream.states, what="an event")
+    os.kill(world.daemon.process.pid, signal.SIGSTOP)
+    begun = time.monotonic()
+    time.sleep(0.3)
+    problem(world.get("/v1/price"), 503)
+    first = time.monotonic() - begun
+    begun = time.monotonic()
+    for path in ("/healthz", "/metrics", "/v1/status", "/v1/sources", "/v1/price"):
+        problem(world.get(path), 503)
+    others = time.monotonic() - begun
+    assert first < 4 and others < 7, (first, others)
+    wait_until(lambda: [e for e in stream.events if e[0] == "gone"], seconds=25, every=0.2, what="the news that it is gone")
+    late = Events(world.gateway.port)
+    wait_until(lambda: late.events, what="an event")
+    equal({e[0] for e in late.events}, {"gone"}, "no old price as fresh")
+    os.kill(world.daemon.process.pid, signal.SIGCONT)
+    wait_until(lambda: late.states and late.states[-1]["state"] == "fresh", seconds=10, what="the price again")
+    world.stop()
+    return f"{first:.1f} s, then five requests in {others:.1f} s"
+
+
 # --- Where it listens, and to whom it answers ------------------------------------------------------------------------
 
 @scenario("it answers to its own names only, and to pages of other sites only if they are listed")
@@ -189,6 +237,14 @@ def _():
                            capture_output=True, text=True, timeout=10)
     equal(taken.returncode, 1)
     assert "cannot listen at 127.0.0.1:18341" in taken.stderr and "in use" in taken.stderr, taken
+    taken = subprocess.run([BINARIES / "btc-price-http", "--socket", world.place.socket, "--listen", f"unix:{path}"],
+                           capture_output=True, text=True, timeout=10)
+    equal(taken.returncode, 1, taken)
+    assert os.path.exists(path) and get(path, "/v1/price").status == 200, "the socket is still the first one's"
+    both = Gateway(world.place.socket, listen=["[::]:18343"])
+    for address in (("127.0.0.1", 18343), ("::1", 18343)):
+        equal(get(address, "/v1/price").status, 200, address)
+    both.stop()
     wrong = subprocess.run([BINARIES / "btc-price-http", "--listen", "localhost"], capture_output=True, text=True, timeout=10)
     equal(wrong.returncode, 64)
     equal(world.gateway.stop(), 0)
@@ -291,6 +347,9 @@ def _():
         events = Events(proxy, f"{prefix}/v1/watch")
         wait_until(lambda: len(events.states) >= 3, seconds=5, what=f"events through {name}")
         events.stop()
+        page = get(("127.0.0.1", proxy), f"{prefix}/")
+        equal(page.status, 200)
+        assert not re.search(rb"""["'=]/v1/""", page.body), "the page asks for what is beside it"
         process.terminate()
         process.wait(timeout=10)
     world.stop()
@@ -366,9 +425,12 @@ def _():
         except BlockingIOError:
             pass
     assert gone >= 195, gone
-    # Slowloris: a byte now and then.
+    # Slowloris: a byte now and then. Half of them have had a response before.
     slow = [socket.create_connection(("127.0.0.1", port)) for _ in range(50)]
-    for client in slow:
+    for number, client in enumerate(slow):
+        if number % 2:
+            client.sendall(b"GET /v1/price HTTP/1.1\r\n" + host + b"\r\n")
+            assert b"68901.23" in client.recv(4096)
         client.sendall(b"GET /v1/price HTTP/1.1\r\n" + host)
     begun = time.monotonic()
     ended = set()
@@ -409,6 +471,19 @@ def _():
     # Pipelined requests get their responses in order.
     many = send(port, (get_line + b"\r\n" + host + b"\r\n") * 99 + get_line + b"\r\n" + host + b"Connection: close\r\n\r\n")
     equal(many.count(b"HTTP/1.1 200 OK"), 100)
+    # A client that closes its half has its response; so has one that wants another protocol, and its connection ends.
+    client = socket.create_connection(("127.0.0.1", port))
+    client.sendall(get_line + b"\r\n" + host + b"\r\n")
+    client.shutdown(socket.SHUT_WR)
+    found = b""
+    while part := client.recv(65536):
+        found += part
+    assert b'"68901.23"' in found, found
+    found = send(port, get_line + b"\r\n" + host + b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n")
+    assert b'"68901.23"' in found and b"<silent>" not in found, found
+    # A large body is refused, and the client can read that.
+    posted = send(port, b"POST /v1/price HTTP/1.1\r\n" + host + b"Content-Length: 300000\r\n\r\n" + b"a" * 300_000)
+    assert posted.startswith(b"HTTP/1.1 405 Method Not Allowed"), posted[:200]
     old = send(port, b"GET /v1/price HTTP/1.0\r\n\r\n")
     assert old.startswith(b"HTTP/1.0 421") or old.startswith(b"HTTP/1.1 421"), old[:100]
     old = send(port, b"GET /v1/price HTTP/1.0\r\nHost: localhost\r\n\r\n")

@@ -66,6 +66,12 @@ def _():
     assert gone["banner"].startswith("The daemon can't be reached."), gone
     daemon = Daemon(place, simulator.urls, *arguments, sources=sources)
     equal(browser.tell("state current")["banner"], "")
+    daemon.kill()
+    browser.tell("state not reachable")
+    # Opened while it is down.
+    equal(browser.tell("reload")["banner"], "The daemon can't be reached.")
+    daemon = Daemon(place, simulator.urls, *arguments, sources=sources)
+    browser.tell("state current")
     gateway.stop()
     browser.tell("state not reachable")
     log = browser.tell("log")

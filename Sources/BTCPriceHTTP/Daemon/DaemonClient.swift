@@ -15,7 +15,7 @@ final class DaemonClient: Sendable {
         /// The prices, for a monitoring system: resumes nothing.
         case states
         case status
-        /// ISO 4217; `nil` for the first currency.
+        /// ISO 4217, one that is kept; `nil` for the first currency.
         case sources(String?)
         case metrics
     }
@@ -40,8 +40,8 @@ final class DaemonClient: Sendable {
     private let link: DaemonLink
     private let state = Mutex(State())
 
-    /// - Parameter socket: The daemon's.
-    init(socket: String) {
+    /// - Parameter socket: Finds the daemon's.
+    init(socket: @escaping @Sendable () -> String) {
         link = DaemonLink(socket: socket)
     }
 
@@ -96,14 +96,19 @@ final class DaemonClient: Sendable {
 /// A kept connection to the daemon, on a thread of its own, since it blocks.
 // Sendable, because only the queue uses what changes.
 private final class DaemonLink: @unchecked Sendable {
-    /// Longer than a healthy daemon takes, which requests a price from the exchanges within a second if it has none.
-    private static let timeout = Duration.seconds(2)
+    private enum Bounds {
+        /// Longer than a healthy daemon takes.
+        static let timeout = Duration.seconds(2)
+        /// A daemon that hangs is not asked again for so long: those who wait would wait for one timeout after the other.
+        static let pause = Duration.seconds(1)
+    }
 
-    private let socket: String
+    private let socket: @Sendable () -> String
     private let queue = DispatchQueue(label: "io.btcpriced.calls")
     private var connection: PriceConnection?
+    private var hungAt: ContinuousClock.Instant?
 
-    init(socket: String) {
+    init(socket: @escaping @Sendable () -> String) {
         self.socket = socket
     }
 
@@ -114,40 +119,42 @@ private final class DaemonLink: @unchecked Sendable {
     }
 
     private func reply(to question: DaemonClient.Question) -> Result<DaemonClient.Answer, Problem> {
+        if let hungAt, hungAt.duration(to: .now) < Bounds.pause { return .failure(Self.unreachable) }
         // The daemon closes a connection without a call for ten minutes, and every one when it restarts.
         for isLast in connection == nil ? [true] : [false, true] {
             do throws(ClientError) {
                 return .success(try call(question))
             } catch {
                 switch error {
-                case .refused(PriceInterface.unknownCurrency, let reason):
-                    return .failure(
-                        Problem(.notFound, "The price is not kept in \(reason ?? "this currency")."))
+                case .refused(PriceInterface.unknownCurrency, _):
+                    return .failure(Problem(.notFound, "The price is not kept in this currency."))
                 case .refused(PriceInterface.busy, _):
                     return .failure(.unavailable("The daemon has too many pending calls."))
-                case .refused:
+                case .refused("\(ServiceInterface.name).MethodNotFound", _):
                     return .failure(.unavailable("The daemon is older than this gateway. Restart it.", retryAfter: 60))
-                case .unreachable, .timedOut, .closed, .interrupted, .unintelligible:
-                    connection = nil
-                    if isLast { return .failure(.unavailable("The daemon can't be reached.")) }
+                case .refused: return .failure(.unavailable("The daemon refused the call."))
+                case .timedOut:
+                    hungAt = .now
+                    return .failure(Self.unreachable)
+                case .unreachable, .closed, .interrupted, .unintelligible:
+                    if isLast { return .failure(Self.unreachable) }
                 }
             }
         }
-        return .failure(.unavailable("The daemon can't be reached."))
+        return .failure(Self.unreachable)
     }
+
+    private static let unreachable = Problem.unavailable("The daemon can't be reached.")
 
     private func call(_ question: DaemonClient.Question) throws(ClientError) -> DaemonClient.Answer {
         var connection = try take()
         let answer: DaemonClient.Answer
         switch question {
         case .prices:
-            do throws(ClientError) {
-                _ = try connection.getPrice()
-            } catch {
-                // There is no price, which the list says, too.
-                guard case .refused = error else { throw error }
-            }
-            answer = .currencies(PriceList(try connection.listCurrencies(), at: .now()))
+            let currencies = try connection.listCurrencies()
+            // What it returns is known. It resumes ticks that wait for a client. Without a price it would make the daemon request one.
+            if currencies.first?.price.state.quote != nil { _ = try connection.getPrice() }
+            answer = .currencies(PriceList(currencies, at: .now()))
         case .states: answer = .currencies(PriceList(try connection.listCurrencies(), at: .now()))
         case .status: answer = .status(try connection.getStatus())
         case .sources(let currency): answer = .sources(try connection.listSources(currency))
@@ -159,6 +166,6 @@ private final class DaemonLink: @unchecked Sendable {
 
     private func take() throws(ClientError) -> PriceConnection {
         if let kept = connection.take() { return kept }
-        return try PriceConnection(path: socket, timeout: Self.timeout)
+        return try PriceConnection(path: socket(), timeout: Bounds.timeout)
     }
 }

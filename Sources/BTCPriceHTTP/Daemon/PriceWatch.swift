@@ -12,10 +12,20 @@ final class PriceWatch: Sendable {
         case gone
     }
 
-    private let socket: String
+    private enum Bounds {
+        static let timeout = Duration.seconds(2)
+        /// After this time without a state the connection is opened again; longer if the daemon's intervals are.
+        static let silence = Duration.seconds(15)
+        static let pause = Duration.seconds(1)
+    }
+
+    private let socket: @Sendable () -> String
+    /// One watch at a time: one that was stopped may still wait for the daemon.
+    private let queue = DispatchQueue(label: "io.btcpriced.watch")
     private let stopSignal = Mutex<StopSignal?>(nil)
 
-    init(socket: String) {
+    /// - Parameter socket: Finds the daemon's.
+    init(socket: @escaping @Sendable () -> String) {
         self.socket = socket
     }
 
@@ -26,7 +36,7 @@ final class PriceWatch: Sendable {
             current?.set()
             current = signal
         }
-        DispatchQueue(label: "io.btcpriced.watch").async { self.follow(signal, told) }
+        queue.async { self.follow(signal, told) }
     }
 
     func stop() {
@@ -37,25 +47,29 @@ final class PriceWatch: Sendable {
 
     private func follow(_ signal: StopSignal, _ told: (News) -> Void) {
         while isCurrent(signal) {
+            var isWatching = false
             do throws(ClientError) {
-                var connection = try PriceConnection(path: socket, timeout: .seconds(2))
+                var connection = try PriceConnection(path: socket(), timeout: Bounds.timeout)
                 let currencies = try connection.listCurrencies()
                 let slowest = currencies.map(\.interval).max() ?? 0
                 try connection.watch(currencies.map(\.currency))
+                isWatching = true
                 while isCurrent(signal) {
                     let message = try connection.nextState(
-                        timeout: max(.seconds(60), .milliseconds(3 * slowest)), interruption: signal.descriptor)
+                        timeout: max(Bounds.silence, .milliseconds(3 * slowest)), interruption: signal.descriptor)
                     if isCurrent(signal) { told(.state(message)) }
                 }
             } catch {
                 guard isCurrent(signal) else { return }
-                // A signal of the process interrupts, too; so does a pause of the ticks, which may be long.
                 switch error {
-                case .interrupted, .timedOut: continue
+                // A signal of the process.
+                case .interrupted: continue
+                // The ticks are paused, or the daemon hangs: then it does not answer on the next connection either.
+                case .timedOut where isWatching: continue
                 default: told(.gone)
                 }
             }
-            signal.wait(.seconds(1))
+            signal.wait(Bounds.pause)
         }
     }
 }

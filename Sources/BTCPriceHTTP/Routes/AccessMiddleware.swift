@@ -30,7 +30,7 @@ struct AccessMiddleware: RouterMiddleware {
         if policy.origins.isEmpty {
             response.headers[.crossOriginResourcePolicy] = "same-origin"
         } else {
-            response.headers[.vary] = "Origin"
+            response.headers[.vary] = [response.headers[.vary], "Origin"].compactMap(\.self).joined(separator: ", ")
             let allowed = policy.allowedOrigin(request.headers[.origin])
             response.headers[.accessControlAllowOrigin] = allowed
             response.headers[.crossOriginResourcePolicy] = allowed == nil ? "same-origin" : "cross-origin"

@@ -47,6 +47,8 @@ struct GatewayRoutes: Sendable {
         }
         router.get("/v1/sources") { request, _ in
             let code = try Self.code(request)
+            // Only of a currency that is kept: each is a call of its own.
+            _ = try currency(request, in: try await daemon.prices(wakes: false))
             let sources = try await daemon.sources(of: code).map { JSON.object(PriceShapes.source($0)) }
             return Representation(.object(["sources": .array(sources)])).response(to: request)
         }
@@ -101,7 +103,8 @@ struct GatewayRoutes: Sendable {
             let format: MetricsText.Format =
                 accept.contains("application/openmetrics-text") ? .openMetrics : .prometheus
             let text = MetricsText.text(try await daemon.metrics(), as: format)
-            return Representation(text, contentType: format.contentType, cacheControl: "no-store").response(to: request)
+            return Representation(text, contentType: format.contentType, cacheControl: "no-store").response(
+                to: request, vary: "Accept")
         }
         router.get("/healthz") { request, _ in
             let message = try currency(request, in: try await daemon.prices(wakes: false))
@@ -132,6 +135,8 @@ struct GatewayRoutes: Sendable {
         _ body: @escaping @Sendable (PriceList, Request) throws -> Representation
     ) {
         router.get(path) { request, _ in
+            // A request that is wrong resumes nothing.
+            _ = try (Self.code(request), longestAge(request))
             let list = try await daemon.prices(wakes: true)
             return try list.body(of: request.uri.string) { try body(list, request) }.response(to: request)
         }
@@ -155,14 +160,16 @@ struct GatewayRoutes: Sendable {
     }
 
     private func isCurrent(_ state: PriceState, _ request: Request, at now: ObservationTime) throws -> Bool {
-        var longest = maxAge
-        if let text = request.uri.queryParameters["max-age"] {
-            guard let seconds = Int64(text), (1...31_536_000).contains(seconds) else {
-                throw Problem(.badRequest, "max-age is a number of seconds from 1 to 31536000.")
-            }
-            longest = seconds
+        let longest = try longestAge(request)
+        return state.age(at: now).map { $0.age <= longest } ?? false
+    }
+
+    private func longestAge(_ request: Request) throws -> Duration {
+        guard let text = request.uri.queryParameters["max-age"] else { return .seconds(maxAge) }
+        guard let seconds = Int64(text), (1...31_536_000).contains(seconds) else {
+            throw Problem(.badRequest, "max-age is a number of seconds from 1 to 31536000.")
         }
-        return state.age(at: now).map { $0.age <= .seconds(longest) } ?? false
+        return .seconds(seconds)
     }
 
     private static func oldest(_ states: [PriceState]) -> PriceState? {

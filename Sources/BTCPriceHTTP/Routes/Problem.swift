@@ -27,7 +27,9 @@ struct Problem: Error, Sendable, HTTPResponseError {
             "status": .integer(Int64(status.code)),
             "detail": .string(detail),
         ]
-        var fields: HTTPFields = [.contentType: "application/problem+json", .cacheControl: "no-store"]
+        var fields: HTTPFields = [
+            .contentType: "application/problem+json", .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
+        ]
         for (name, value) in headers { fields[name] = value }
         return Response(
             status: status, headers: fields,

@@ -33,8 +33,10 @@ struct Representation: Sendable {
     }
 
     /// The response, or 304 if the client has it already (RFC 9110, section 13.1.2).
-    func response(to request: Request) -> Response {
+    /// - Parameter vary: The header of the request that it depends on.
+    func response(to request: Request, vary: String? = nil) -> Response {
         var fields = self.fields
+        fields[.vary] = vary
         if let age = oldest?.age(at: .now())?.age { fields[.age] = "\(age.components.seconds)" }
         if let known = request.headers[.ifNoneMatch], known.split(separator: ",").contains(where: matches) {
             fields[.contentType] = nil

@@ -23,10 +23,13 @@ struct AccessPolicy: Sendable {
     /// Origins whose pages may read the replies (RFC 6454): `https://shop.example`, in lower case.
     let origins: Set<String>
 
+    static let methodNotAllowed = Problem(
+        .methodNotAllowed, "Only GET and HEAD are possible.", headers: [.allow: "GET, HEAD"])
+
     /// - Returns: Why the request is refused; `nil` if it is not.
     func refusal(of request: Credentials, _ arrival: Arrival) -> Problem? {
         guard request.method == "GET" || request.method == "HEAD" else {
-            return Problem(.methodNotAllowed, "Only GET and HEAD are possible.", headers: [.allow: "GET, HEAD"])
+            return Self.methodNotAllowed
         }
         if let local = arrival.localAddress {
             // A name that another site's DNS server points to this machine (DNS rebinding).
@@ -36,8 +39,8 @@ struct AccessPolicy: Sendable {
             }
         }
         if let origin = request.origin?.lowercased() {
-            let isSame = request.host.map { ["http://\($0)", "https://\($0)"].contains(origin) } ?? false
-            guard isSame || origins.contains(origin) else {
+            let own = request.host.map { ["http://\($0.lowercased())", "https://\($0.lowercased())"] } ?? []
+            guard own.contains(origin) || origins.contains(origin) else {
                 return Problem(.forbidden, "Pages of this origin may not read the price; see --origins.")
             }
         } else if request.fetchSite == "cross-site" {

@@ -26,6 +26,8 @@ final class EventStreams {
     }
 
     private static let heartbeat = TimeAmount.seconds(15)
+    /// So long the watch goes on without a stream: clients come back, and each start costs the daemon a connection.
+    private static let patience = TimeAmount.seconds(2)
 
     private let most: Int
     private let eventLoop: any EventLoop
@@ -38,11 +40,13 @@ final class EventStreams {
     private var newest: [Event] = []
     private var isGone = false
     private var beats: RepeatedTask?
+    /// Ends the watch after the last stream.
+    private var end: Scheduled<Void>?
 
     /// - Parameters:
     ///   - most: The most streams at a time.
-    ///   - socket: The daemon's.
-    init(atMost most: Int, socket: String, on eventLoop: any EventLoop) {
+    ///   - socket: Finds the daemon's.
+    init(atMost most: Int, socket: @escaping @Sendable () -> String, on eventLoop: any EventLoop) {
         self.most = most
         self.eventLoop = eventLoop
         watch = PriceWatch(socket: socket)
@@ -54,7 +58,9 @@ final class EventStreams {
     private var lastID: String { "\(nonce)-\(sequence)" }
 
     func enter(_ connection: HTTPConnection, _ wish: Wish) {
-        if streams.isEmpty { start() }
+        end?.cancel()
+        end = nil
+        if beats == nil { start() }
         streams[ObjectIdentifier(connection)] = Stream(connection: connection, currencies: wish.currencies)
         _ = connection.send(ByteBuffer(string: "retry: 1000\n\n"))
         // A client that comes back and has missed nothing waits for the next event.
@@ -64,6 +70,11 @@ final class EventStreams {
 
     func leave(_ connection: HTTPConnection) {
         guard streams.removeValue(forKey: ObjectIdentifier(connection)) != nil, streams.isEmpty else { return }
+        let bound = NIOLoopBound(self, eventLoop: eventLoop)
+        end = eventLoop.scheduleTask(in: Self.patience) { bound.value.stop() }
+    }
+
+    private func stop() {
         watch.stop()
         beats?.cancel()
         beats = nil
@@ -82,7 +93,7 @@ final class EventStreams {
     private func sendNewest(to connection: HTTPConnection) {
         guard let stream = streams[ObjectIdentifier(connection)] else { return }
         for event in newest where stream.currencies?.contains(event.currency) != false {
-            _ = connection.send(event.bytes)
+            if !connection.send(event.bytes) { streams[ObjectIdentifier(connection)]?.isBehind = true }
         }
     }
 
@@ -97,7 +108,7 @@ final class EventStreams {
     }
 
     private func take(_ news: PriceWatch.News) {
-        guard !streams.isEmpty else { return }
+        guard beats != nil else { return }
         switch news {
         case .state(let message):
             isGone = false
@@ -115,6 +126,7 @@ final class EventStreams {
         case .gone:
             guard !isGone else { return }
             isGone = true
+            newest = []
             send(Self.gone, of: nil)
         }
     }

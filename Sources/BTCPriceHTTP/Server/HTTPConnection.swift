@@ -32,6 +32,7 @@ final class HTTPConnection: ChannelInboundHandler {
         case held(HTTPRequestHead)
         case responding
         case streaming
+        /// The last response is written. What still comes is not read.
         case closing
     }
 
@@ -44,7 +45,11 @@ final class HTTPConnection: ChannelInboundHandler {
     private var hasEntered = false
     /// When the connection is closed if nothing happens; `nil` for never.
     private var deadline: NIODeadline?
-    private var timer: Scheduled<Void>?
+    private var timer: (scheduled: Scheduled<Void>, deadline: NIODeadline)?
+    /// Responses that are not sent as a whole yet.
+    private var unsent = 0
+    /// Whether bytes of a next request came while a response was made.
+    private var hasMoreBytes = false
     /// When it began to wait for a request; `nil` while a response is made or sent.
     private(set) var idleSince: NIODeadline? = .now()
     /// Whether it has had a response.
@@ -74,30 +79,39 @@ final class HTTPConnection: ChannelInboundHandler {
 
     func channelInactive(context: ChannelHandlerContext) {
         phase = .closing
-        timer?.cancel()
+        timer?.scheduled.cancel()
         if hasEntered { environment.table.leave(self) }
         environment.streams.leave(self)
         context.fireChannelInactive()
     }
 
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        // The client sends no more. It may still read the response to what it has sent.
+        if case .inputClosed? = event as? ChannelEvent { end() }
+        context.fireUserInboundEventTriggered(event)
+    }
+
     /// Bytes have arrived that are not decoded yet.
     func bytesArrived() {
-        guard case .idle = phase else { return }
-        phase = .reading
-        wait(environment.limits.requestTimeout)
+        switch phase {
+        case .idle:
+            phase = .reading
+            wait(environment.limits.requestTimeout)
+        case .responding, .held: hasMoreBytes = true
+        case .reading, .head, .streaming, .closing: break
+        }
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if case .closing = phase { return }
         switch unwrapInboundIn(data) {
         case .head(let head):
-            guard isAcceptable(head) else {
-                return answer(head, StreamTicket(), closes: true) {
-                    Problem(.badRequest, "The request is malformed, or has a body.").response
-                }
+            if let problem = Self.problem(of: head) {
+                return answer(head, StreamTicket(), closes: true) { problem.response }
             }
             phase = .head(head)
         case .body:
-            // Refused with its head, if it was announced there.
+            // Its head announced none.
             if case .head = phase { close() }
         case .end:
             guard case .head(let head) = phase else { return }
@@ -127,14 +141,18 @@ final class HTTPConnection: ChannelInboundHandler {
 
     // MARK: - Requests
 
-    /// Whether a request is read in one way only, and has no body.
-    private func isAcceptable(_ head: HTTPRequestHead) -> Bool {
+    /// Why a request is refused that could be read in two ways, or that has a body; `nil` if it is not.
+    private static func problem(of head: HTTPRequestHead) -> Problem? {
         let headers = head.headers
-        guard headers["host"].count == 1 || head.version.minor == 0 && headers["host"].isEmpty else { return false }
-        guard !headers.contains(name: "transfer-encoding"), headers["content-length"].allSatisfy({ $0 == "0" }) else {
-            return false
+        let hasHost = headers["host"].count == 1 || head.version.minor == 0 && headers["host"].isEmpty
+        guard hasHost, head.uri.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+            return Problem(.badRequest, "The request is malformed.")
         }
-        return head.uri.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+        guard head.method == .GET || head.method == .HEAD else { return AccessPolicy.methodNotAllowed }
+        guard !headers.contains(name: "transfer-encoding"), headers["content-length"].allSatisfy({ $0 == "0" }) else {
+            return Problem(.badRequest, "A request has no body here.")
+        }
+        return nil
     }
 
     private func answer(_ head: HTTPRequestHead) {
@@ -144,7 +162,9 @@ final class HTTPConnection: ChannelInboundHandler {
         }
         let source = GatewayContext.Source(logger: environment.logger, arrival: arrival, stream: ticket)
         let respond = environment.respond
-        answer(head, ticket, closes: !head.isKeepAlive) { await respond(request, GatewayContext(source: source)) }
+        // Behind a wish for another protocol, the decoder reads nothing more.
+        let closes = !head.isKeepAlive || head.headers.contains(name: "upgrade")
+        answer(head, ticket, closes: closes) { await respond(request, GatewayContext(source: source)) }
     }
 
     private static func request(_ head: HTTPRequestHead) -> Request? {
@@ -186,7 +206,6 @@ final class HTTPConnection: ChannelInboundHandler {
     private func send(_ response: Response, _ body: ByteBuffer, to head: HTTPRequestHead, closes: Bool) {
         guard let context, case .responding = phase else { return }
         let closes = closes || isEnding
-        wait(environment.limits.writeTimeout)
         var headers = self.headers(of: response)
         if closes {
             headers.add(name: "connection", value: "close")
@@ -195,17 +214,41 @@ final class HTTPConnection: ChannelInboundHandler {
         }
         context.write(wrapOutboundOut(.head(self.head(response, headers, head.version))), promise: nil)
         if body.readableBytes > 0 { context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: nil) }
+        unsent += 1
         // The next request may follow within the last write.
-        phase = closes ? .closing : .idle
-        isKept = true
-        if !closes {
-            idleSince = .now()
-            wait(environment.limits.idleTimeout)
+        if closes {
+            phase = .closing
+            wait(environment.limits.writeTimeout)
+        } else {
+            phase = hasMoreBytes ? .reading : .idle
+            wait(hasMoreBytes ? environment.limits.requestTimeout : environment.limits.idleTimeout)
         }
-        let end = context.writeAndFlush(wrapOutboundOut(.end(nil)))
-        guard closes else { return }
+        hasMoreBytes = false
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        end.whenComplete { _ in bound.value.close() }
+        context.writeAndFlush(wrapOutboundOut(.end(nil))).whenComplete { _ in bound.value.sent() }
+    }
+
+    /// A response is sent as a whole, or never will be.
+    private func sent() {
+        unsent -= 1
+        isKept = true
+        guard unsent == 0 else { return }
+        switch phase {
+        case .closing: linger()
+        case .idle, .reading:
+            idleSince = .now()
+            if isEnding { close() }
+        case .head, .held, .responding, .streaming: break
+        }
+    }
+
+    /// Closes one direction, and the connection once the client has closed the other: with unread bytes it would end in a reset, and the
+    /// client might not read the response (RFC 9112, section 9.6).
+    private func linger() {
+        guard let context else { return }
+        wait(environment.limits.lingerTimeout)
+        context.close(mode: .output, promise: nil)
+        if isEnding { close() }
     }
 
     private func headers(of response: Response) -> HTTPHeaders {
@@ -244,35 +287,37 @@ final class HTTPConnection: ChannelInboundHandler {
 
     // MARK: - The end
 
-    /// Ends the connection after the response that is being made.
+    /// Ends the connection after the responses that are being made and sent.
     func end() {
         isEnding = true
         if case .responding = phase { return }
-        close()
+        if unsent == 0 { close() }
     }
 
     func close() {
         phase = .closing
-        timer?.cancel()
+        timer?.scheduled.cancel()
         context?.close(promise: nil)
     }
 
     private func wait(_ longest: TimeAmount) {
-        deadline = .now() + longest
-        startTimer()
+        let deadline = NIODeadline.now() + longest
+        self.deadline = deadline
+        // A later end needs no other timer: it goes by the deadline of the moment in which it ends.
+        guard let timer, timer.deadline <= deadline else { return startTimer(deadline) }
     }
 
-    /// One timer a connection. It goes by the deadline of the moment in which it ends.
-    private func startTimer() {
-        guard timer == nil, let context, let deadline else { return }
+    private func startTimer(_ deadline: NIODeadline) {
+        timer?.scheduled.cancel()
+        guard let context else { return }
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        timer = context.eventLoop.scheduleTask(deadline: deadline) { bound.value.timerEnded() }
+        timer = (context.eventLoop.scheduleTask(deadline: deadline) { bound.value.timerEnded() }, deadline)
     }
 
     private func timerEnded() {
         timer = nil
         guard let deadline else { return }
-        if deadline <= .now() { close() } else { startTimer() }
+        if deadline <= .now() { close() } else { startTimer(deadline) }
     }
 }
 

@@ -17,6 +17,8 @@ struct ServerLimits: Sendable {
     var idleTimeout = TimeAmount.seconds(60)
     /// A reply that is not read.
     var writeTimeout = TimeAmount.seconds(30)
+    /// From the end of the last response to the end of the connection, if the client does not close it.
+    var lingerTimeout = TimeAmount.seconds(1)
     /// Bytes that wait in one connection before it is asked for more.
     var queuedBytes = 64 * 1024
 }

@@ -42,10 +42,16 @@ with sync_playwright() as playwright:
         try:
             if command == "price":
                 wait("#price", lambda text: text == rest, 10_000)
+                wait("#sources", lambda text: text, 10_000)
                 say(ok=True, text=page.inner_text("main"))
             elif command == "state":
                 wait("#about", lambda text: text.startswith(rest), 20_000)
                 say(ok=True, banner=page.inner_text("#banner") if page.is_visible("#banner") else "", price=page.inner_text("#price"))
+            elif command == "reload":
+                page.reload()
+                wait("#price", lambda text: text == "–", 10_000)
+                page.wait_for_timeout(500)
+                say(ok=True, banner=page.inner_text("#banner") if page.is_visible("#banner") else "")
             elif command == "keys":
                 # By the keyboard alone: to the second currency.
                 page.focus(".tiles li:nth-child(1) button")
