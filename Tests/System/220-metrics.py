@@ -83,7 +83,7 @@ def _():
     fresh(place)
     folder = Path(tempfile.mkdtemp(prefix="btc-priced-metrics-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    file = folder / "btcpriced.prom"
+    file = folder / "btc-priced.prom"
     result = btcctl(place, "metrics", "--write", str(file))
     equal((result.status, result.out, result.err), (0, "", ""))
     equal(oct(file.stat().st_mode & 0o777), "0o644")
@@ -91,7 +91,7 @@ def _():
     first = file.stat().st_ino
     btcctl(place, "metrics", "--write", str(file))
     assert file.stat().st_ino != first, "a new file"
-    equal([entry.name for entry in folder.iterdir()], ["btcpriced.prom"])
+    equal([entry.name for entry in folder.iterdir()], ["btc-priced.prom"])
     missing = btcctl(place, "metrics", "--write", str(folder / "no" / "x.prom"))
     equal(missing.status, 74)
     assert "can't be written: No such file or directory" in missing.err, missing
@@ -102,9 +102,9 @@ def _():
 
 @scenario("the alert rules hold in their own tests")
 def _():
-    checked = promtool("check", "rules", RULES / "btcpriced.rules.yml")
+    checked = promtool("check", "rules", RULES / "alert-rules.yml")
     equal(checked.returncode, 0, checked.stdout + checked.stderr)
-    tested = promtool("test", "rules", RULES / "btcpriced.rules.test.yml")
+    tested = promtool("test", "rules", RULES / "alert-rules.test.yml")
     equal(tested.returncode, 0, tested.stdout + tested.stderr)
     dashboard = json.loads((RULES / "grafana-dashboard.json").read_text())
     simulator = replaying("68901.23")
@@ -112,7 +112,7 @@ def _():
     daemon = Daemon(place, simulator.urls)
     fresh(place)
     known = set(re.findall(r"(?m)^(\w+)[{ ]", btcctl(place, "metrics").out))
-    for file in (json.dumps(dashboard), (RULES / "btcpriced.rules.yml").read_text()):
+    for file in (json.dumps(dashboard), (RULES / "alert-rules.yml").read_text()):
         named = set(re.findall(r"\bbtcpriced_\w+", file)) - {"btcpriced_price_state", "btcpriced_source_state"}
         # Those that may have no sample yet.
         named -= {"btcpriced_price_uncertainty", "btcpriced_source_cooldown_until_timestamp_seconds", "btcpriced_currency_value"}
@@ -136,7 +136,7 @@ def _():
     port = free_port()
     (folder / "prometheus.yml").write_text(f"""
 global: {{scrape_interval: 1s}}
-rule_files: ["{RULES / 'btcpriced.rules.yml'}"]
+rule_files: ["{RULES / 'alert-rules.yml'}"]
 scrape_configs: [{{job_name: btcpriced, static_configs: [{{targets: ["127.0.0.1:{gateway.port}"]}}]}}]
 """)
     prometheus = spawn(["prometheus", f"--config.file={folder / 'prometheus.yml'}", f"--storage.tsdb.path={folder / 'data'}",

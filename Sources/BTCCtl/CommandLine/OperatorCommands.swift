@@ -94,7 +94,7 @@ struct MetricsCommand: InvocationCommand {
         discussion: """
             Examples:
               btcctl metrics
-              btcctl metrics --write /var/lib/prometheus/node-exporter/btcpriced.prom
+              btcctl metrics --write /var/lib/prometheus/node-exporter/btc-priced.prom
 
             The file is replaced as a whole, so that its reader never finds a part of it.
 
