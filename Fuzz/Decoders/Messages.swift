@@ -40,6 +40,15 @@ func source(_ input: [UInt8]) {
             .lines([report], isVerbose: false, at: present).isEmpty, "no text")
 }
 
+func metrics(_ input: [UInt8]) {
+    guard let family = message(input, MetricFamily.init(json:), \.json) else { return }
+    for format in [MetricsText.Format.prometheus, .openMetrics] {
+        let lines = MetricsText.text([family], as: format).split(separator: "\n")
+        let head = family.samples.isEmpty ? 0 : 2
+        hold(lines.count == head + family.samples.count + (format == .openMetrics ? 1 : 0), "\(lines)")
+    }
+}
+
 private func show(_ state: PriceState) {
     if let (age, _) = state.age(at: present) { hold(age >= .zero, "an age of \(age)") }
     let model = PriceViewModel()
