@@ -69,7 +69,7 @@ package struct HTTPGateway {
                         return Problem(.internalServerError, "The request failed.").response
                     }
                 }), eventLoop: eventLoop)
-        let channels = try await listen(bootstrap(shared, on: eventLoop))
+        let channels = try await listen(bootstrap(shared, on: eventLoop), on: eventLoop)
         let manager = ServiceManager()
         let places = channels.compactMap { $0.localAddress?.place }.joined(separator: ", ")
         manager.ready(status: "Serving at \(places)")
@@ -143,7 +143,7 @@ package struct HTTPGateway {
         return AccessPolicy.Arrival(localAddress: local?.plainAddress ?? "")
     }
 
-    private func listen(_ bootstrap: ServerBootstrap) async throws -> [any Channel] {
+    private func listen(_ bootstrap: ServerBootstrap, on eventLoop: any EventLoop) async throws -> [any Channel] {
         var channels: [any Channel] = []
         let passed = try PassedSockets.listeningStreams()
         for descriptor in passed { channels.append(try await bootstrap.withBoundSocket(descriptor).get()) }
@@ -154,7 +154,7 @@ package struct HTTPGateway {
                 switch address.kind {
                 case .tcp(let host, let port): channels.append(try await bootstrap.bind(host: host, port: port).get())
                 case .unix(let path):
-                    if await Self.isInUse(path) { throw IOError(errnoCode: EADDRINUSE, reason: "bind") }
+                    if await Self.isInUse(path, on: eventLoop) { throw IOError(errnoCode: EADDRINUSE, reason: "bind") }
                     channels.append(
                         try await bootstrap.bind(unixDomainSocketPath: path, cleanupExistingSocketFile: true).get())
                     // As the daemon's: every local user may connect.
@@ -170,8 +170,8 @@ package struct HTTPGateway {
 
 extension HTTPGateway {
     /// Whether somebody listens at a socket's file. One that was left behind is replaced.
-    private static func isInUse(_ path: String) async -> Bool {
-        let client = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+    private static func isInUse(_ path: String, on eventLoop: any EventLoop) async -> Bool {
+        let client = ClientBootstrap(group: eventLoop)
         guard let channel = try? await client.connect(unixDomainSocketPath: path).get() else { return false }
         try? await channel.close()
         return true
