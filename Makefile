@@ -35,7 +35,7 @@ test: build
 test-system:
 	@Tests/System/run $(ONLY)
 
-## Run the tests that take longer: virtual months and lying venues with new random seeds, the decoders on inputs from libFuzzer, and the
+## Run the tests that take longer, about three hours: virtual months and lying venues with new random seeds, the decoders on inputs from libFuzzer, and the
 ## tests of multithreaded code under the thread sanitizer. The last two use their own builds.
 test-deep: build
 	@scripts/dependencies test
@@ -43,6 +43,8 @@ test-deep: build
 	@for _ in 1 2 3; do seed=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' '); SEED=$$seed Tests/System/145-validation.py \
 		&& SEED=$$seed Tests/System/146-truth.py "one venue lies" || exit; done
 	@KILLS=100 Tests/System/165-currencies.py killed
+	@KILLS=200 Tests/System/240-history.py kills
+	@Tests/System/history-deep
 	@SUITES=trixie Tests/System/200-package.py
 	@RESTARTS=50 Tests/System/230-http.py restarted && EXAMPLES=300 Tests/System/230-http.py schemathesis
 	@scripts/fuzz --runs 20000

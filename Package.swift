@@ -82,13 +82,15 @@ let package = Package(
                 .product(name: "NIOTLS", package: "swift-nio"),
             ],
             swiftSettings: ours),
-        .target(name: "BTCPricePersistence", dependencies: ["BTCPriceCore", "Varlink"], swiftSettings: ours),
+        .target(
+            name: "BTCPricePersistence", dependencies: ["BTCPriceCore", "CSQLite", "Varlink"], swiftSettings: ours),
         .target(
             name: "Systemd", dependencies: ["CSystemd", .product(name: "Logging", package: "swift-log")],
             swiftSettings: ours),
         .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
         .target(name: "CLinux"),
 
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .target(
             name: "EventLoopTasks", dependencies: [.product(name: "NIOCore", package: "swift-nio")], swiftSettings: ours
         ),
@@ -148,8 +150,8 @@ let package = Package(
         .executableTarget(
             name: "rehearsal",
             dependencies: [
-                "BTCPriceCore", "BTCPriceDaemon", "BTCPriceNetworking", "CVirtualTime", "ExchangeSimulator",
-                "TestSupport",
+                "BTCPriceCore", "BTCPriceDaemon", "BTCPriceNetworking", "BTCPricePersistence", "CVirtualTime",
+                "ExchangeSimulator", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             path: "Tests/Rehearsal", swiftSettings: ours),

@@ -21,7 +21,7 @@ private func replies(to stream: ArraySlice<UInt8>, sizes: [Int], _ limits: Serve
     var cache = ReplyCache(
         instance: "i", service: ServiceInterface(info: Product.info, descriptions: [(PriceInterface.name, "")]),
         limits: limits)
-    cache.show([(held, 1)], version: 1)
+    cache.show([(held, 1)], of: cache.instance, version: 1)
     var connection = Connection(limits: limits, at: 0)
     var written: [UInt8] = []
     while !rest.isEmpty, connection.wantsInput {

@@ -1,4 +1,5 @@
 import BTCPriceAPI
+import BTCPriceFeature
 import Varlink
 
 @testable import BTCPriceCore
@@ -88,4 +89,35 @@ private func checkTime(_ time: Int64) {
     let printed = Timestamp(milliseconds: time).utcText.split(separator: " ")
     let again = VenueTime.milliseconds(fromRFC3339: "\(printed[0])T\(printed[1])Z")
     hold(again == time - (time % 1000 + 1000) % 1000, "\(time) is printed as \(printed), which is \(again ?? .min)")
+}
+
+/// Reads a response as each exchange's candles.
+func candles(_ input: [UInt8]) {
+    let answer = answer(input)
+    for (source, venue) in [
+        (CandleSource.binance, "binance"), (.bitstamp, "bitstamp"), (.coinbase, "coinbase"), (.kraken, "kraken"),
+    ] {
+        do throws(PriceLoadingError) {
+            for candle in try source.read(answer, Market(venue, "BTC/USD")) {
+                hold(answer.status == 200, "candles with status \(answer.status)")
+                hold(
+                    candle.low > .zero && candle.low <= min(candle.open, candle.close)
+                        && candle.high >= max(candle.open, candle.close), "\(candle)")
+                _ = Candle.Step.day.start(of: candle.start)
+            }
+        } catch {
+            checkFailure(error)
+        }
+    }
+}
+
+/// Reads a text as a point in time.
+func readerTime(_ text: String) {
+    let now = Timestamp(milliseconds: 1_787_659_200_000)
+    do throws(ReaderTime.Mistake) {
+        let read = try ReaderTime.read(text, isUTC: true, now: now)
+        hold(Timestamp.possibleMilliseconds.contains(read.milliseconds), "\(text): \(read)")
+    } catch {
+        hold(!error.message.isEmpty, "no reason")
+    }
 }

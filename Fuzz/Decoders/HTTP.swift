@@ -22,7 +22,7 @@ func httpResponse(_ input: [UInt8]) {
 
     guard case .response(let status, let body) = whole else { return }
     hold((200...999).contains(status), "status \(status)")
-    hold(body.count <= HTTPResponseCollector.longestBody, "a body of \(body.count) bytes")
+    hold(body.count <= HTTPRequest.usualBody, "a body of \(body.count) bytes")
 }
 
 private enum Reading: Equatable {

@@ -41,6 +41,8 @@ let decoders: [String: Run] = [
             }
         }
     },
+    "candles": { each($0, $1, candles) },
+    "reader-time": { each($0, $1) { readerTime(String(decoding: $0, as: UTF8.self)) } },
     "http-response": { each($0, $1, httpResponse) },
     "time": { each($0, $1) { times(String(decoding: $0, as: UTF8.self)) } },
     "decimal": { each($0, $1) { decimal(String(decoding: $0, as: UTF8.self)) } },

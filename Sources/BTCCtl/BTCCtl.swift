@@ -37,6 +37,9 @@ package enum BTCCtl {
         case .watch(let options): Watch.run(options)
         case .wait(let options): Wait.run(options)
         case .convert(let options): Convert.run(options)
+        case .history(let options): History.run(options)
+        case .at(let options): At.run(options)
+        case .chart(let options): ChartView.run(options)
         case .report(let options): Asking.run(options)
         case .metrics(let options): Metrics.run(options)
         case .change(let change, let socket, let json, let timestamps):

@@ -1,7 +1,7 @@
 package import BTCPriceCore
 package import Varlink
 
-/// A call to `io.btcpriced.Price`, read and checked.
+/// A call to the daemon, read and checked: to `io.btcpriced.Price`, or to another of its interfaces.
 package enum PriceCall: Sendable, Hashable {
     /// `GetPrice`: in this currency; `nil` for the first one.
     case getPrice(CachePolicy, String? = nil)
@@ -21,6 +21,8 @@ package enum PriceCall: Sendable, Hashable {
     case resume
     /// `Retry`
     case retry(String?)
+    /// A call to `io.btcpriced.History`
+    case history(HistoryCall)
 
     /// Its method, for counting.
     package var method: PriceMethod {
@@ -34,6 +36,7 @@ package enum PriceCall: Sendable, Hashable {
         case .pause: .pause
         case .resume: .resume
         case .retry: .retry
+        case .history(let call): call.method
         }
     }
 
@@ -41,15 +44,15 @@ package enum PriceCall: Sendable, Hashable {
     package var changesTheDaemon: Bool {
         switch self {
         case .pause, .resume, .retry: true
-        case .getPrice, .watchPrice, .listCurrencies, .getStatus, .listSources, .getMetrics: false
+        case .getPrice, .watchPrice, .listCurrencies, .getStatus, .listSources, .getMetrics, .history: false
         }
     }
 
-    /// The first currency that it names and that is not among the known ones.
+    /// The first currency that it names and that is not among the known ones. The history may have others.
     package func unknown(among known: @autoclosure () -> [String]) -> String? {
         switch self {
         case .getPrice(_, nil), .listSources(nil), .watchPrice(nil), .listCurrencies, .getStatus, .getMetrics, .pause,
-            .resume, .retry:
+            .resume, .retry, .history:
             nil
         case .getPrice(_, let currency?), .listSources(let currency?): known().contains(currency) ? nil : currency
         case .watchPrice(let currencies?): currencies.first { !known().contains($0) }
@@ -98,7 +101,7 @@ package enum PriceCall: Sendable, Hashable {
         case PriceInterface.pause: return bare(.pause, call)
         case PriceInterface.resume: return bare(.resume, call)
         case PriceInterface.retry: return text("source", call) { .retry($0) }
-        default: return nil
+        default: return HistoryCall.read(call)?.map(PriceCall.history)
         }
     }
 
@@ -144,6 +147,7 @@ package enum PriceCall: Sendable, Hashable {
         case .resume: Call(method: PriceInterface.resume)
         case .retry(let source):
             Call(method: PriceInterface.retry, parameters: Self.parameters([("source", source)]))
+        case .history(let call): call.call
         }
     }
 

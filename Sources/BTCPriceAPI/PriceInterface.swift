@@ -94,6 +94,22 @@ package enum PriceInterface {
           offPeg: bool
         )
 
+        # What the price did in the last 24 hours, by the minute. Exact decimals in the quote's currency
+        type Day (
+          # When the first of its prices was seen: 24 hours ago, or later if less is known. UTC, milliseconds since 1970
+          since: int,
+          # The first price
+          open: string,
+          high: string,
+          low: string,
+          # From the first price to the last
+          change: string,
+          # The same in percent of the first price, to two places
+          changePercent: string,
+          # Whether candles of an exchange fill minutes of it that this daemon has not seen
+          backfilled: bool
+        )
+
         # What the last tick left.
         type State (
           # Changes at every start of the daemon
@@ -118,7 +134,9 @@ package enum PriceInterface {
           # Null if only one market is known
           uncertainty: ?Uncertainty,
           # ISO 4217: the currency that the state is of
-          currency: ?string
+          currency: ?string,
+          # Null if history.enabled is false, or nothing is known
+          day: ?Day
         )
 
         # What the ticks have come to since the start.
@@ -148,7 +166,11 @@ package enum PriceInterface {
           # When the disk last got it, UTC, milliseconds since 1970. Null where that is not known.
           syncedAt: ?int,
           # Why it can't be kept, in one line. Null while it can.
-          failure: ?string
+          failure: ?string,
+          # The candles of the history that are not on the disk yet; null if no history is kept
+          heldCandles: ?int,
+          # Why the history can't be written, in one line; null while it can
+          historyFailure: ?string
         )
 
         # A limit on clients.

@@ -1,6 +1,7 @@
-/// A method of `io.btcpriced.Price`, for counting calls.
+/// A method of the daemon's interfaces, for counting calls.
 package enum PriceMethod: Int, Sendable, CaseIterable {
-    case getPrice, watchPrice, listCurrencies, getStatus, listSources, getMetrics, pause, resume, retry
+    case getPrice, watchPrice, listCurrencies, getStatus, listSources, getMetrics, pause, resume, retry, getHistory,
+        getPriceAt, getDay
     /// Another interface's, an unknown one, or one with wrong parameters.
     case other
 

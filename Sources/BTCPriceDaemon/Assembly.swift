@@ -59,10 +59,16 @@ struct Assembly {
         sources.resume(stored.cooldowns)
         ConfiguredSources.describe(sources, of: settings.first.currency, at: now().boottime, logger: logger)
         candidates.describe(logger: logger)
+        let archive = settings.history.map { history in
+            HistoryStore(
+                directory: settings.directories.state, settings: history.store, now: now,
+                report: { reporter.report($0) })
+        }
+        let history = archive.map { PriceHistory(store: $0) }
         let persist = PersistLastValidPrice(store: store, report: { reporter.report($0) })
         let engine = PriceEngine(
             plans, clock: loop.clock, budget: settings.budget, executor: loop.executor, now: now,
-            subscribers: [persist, status],
+            subscribers: [persist, status], history: history,
             report: { event in
                 if case .ticked = event { heartbeat.beat(at: now().boottime) }
                 reporter.report(event)
@@ -75,11 +81,13 @@ struct Assembly {
             report: { reporter.report($0) })
         let answers = CallHandler(
             instance: instance, startedAt: now(), running: running, directories: settings.directories,
-            engine: engine, control: control, store: store, persist: persist, now: now, logger: logger)
+            engine: engine, control: control, store: store, persist: persist,
+            history: archive.flatMap { store in history.map { HistoryCalls(history: $0, store: store, now: now) } },
+            now: now, logger: logger)
         let server = try PriceServer(
             listener: listener, instance: instance, limits: settings.limits, now: now, activity: activity,
             administrators: Administrators(group: Product.group),
-            answer: { call, uid, clients in await answers.reply(to: call, of: uid, clients) },
+            answer: { call, uid, clients in await answers.answer(to: call, of: uid, clients) },
             wake: { await control.clientCame() },
             report: { reporter.report($0) })
         server.change(settings.currencies.map(\.currency))
@@ -87,9 +95,19 @@ struct Assembly {
         await engine.subscribe(control)
         for price in stored.prices { await engine.restore(price) }
         let observer = Observer(clock: loop.clock, target: engine, isPaused: { await tickers.isPaused })
+        archive?.open(
+            present: { history?.presentMinute(of: $0) },
+            restored: { currency, candles in history?.restore(candles, of: currency) })
+        let backfill = archive.flatMap { archive in
+            history.map {
+                Backfill(
+                    candidates.backfill(settings), engine: engine, history: $0, archive: archive, clock: loop.clock,
+                    now: now, report: { reporter.report($0) })
+            }
+        }
         let reloading = Reloading(
             read: readAnew, running: running, client: client, credentials: credentials, instance: instance,
-            engine: engine, tickers: tickers,
+            engine: engine, tickers: tickers, history: archive, backfill: backfill,
             control: control, server: server, level: level, clock: loop.clock, now: now, logger: logger)
         // Before READY=1: a SIGHUP right after it must not end the daemon.
         let reload = isReloadWanted ? await UnixSignalsSequence(trapping: .sighup) : nil
@@ -107,6 +125,10 @@ struct Assembly {
             Part {
                 do { try store.flush() } catch { logger.tell(.saveFailed, "\(error)") }
             },
+            Part {
+                history?.close()
+                await archive?.close(within: .seconds(3))
+            },
             Part { server.stop() },
             SocketGuardService(listener: listener, clock: loop.clock),
             ObserverService(observer: observer),
@@ -118,6 +140,7 @@ struct Assembly {
                 manager: manager, server: server, heartbeat: heartbeat, isPaused: { await tickers.isPaused },
                 running: running, clock: loop.clock, now: now),
         ]
+        if let backfill { services.append(BackfillService(backfill: backfill)) }
         if let reload {
             services.append(
                 ReloadService(

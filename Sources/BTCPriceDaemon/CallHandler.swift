@@ -18,10 +18,18 @@ struct CallHandler: Sendable {
     let control: TickControl<TickClock>
     let store: FilePriceStore
     let persist: PersistLastValidPrice
+    /// `nil` if no history is kept.
+    let history: HistoryCalls?
     let now: TimeSource
     let logger: Logger
 
-    func reply(to call: PriceCall, of uid: UInt32, _ clients: ClientCounts) async -> Reply {
+    func answer(to call: PriceCall, of uid: UInt32, _ clients: ClientCounts) async -> CallAnswer {
+        guard case .history(let call) = call else { return CallAnswer(await reply(to: call, of: uid, clients)) }
+        guard let history else { return CallAnswer(.historyDisabled) }
+        return await history.answer(to: call, first: running.value.settings.first.currency)
+    }
+
+    private func reply(to call: PriceCall, of uid: UInt32, _ clients: ClientCounts) async -> Reply {
         switch call {
         case .getPrice(let policy, let currency): return await price(policy, currency)
         case .getStatus: return .status(await status(clients))
@@ -46,8 +54,8 @@ struct CallHandler: Sendable {
                 "User \(uid) cleared cooldowns: \(retried.isEmpty ? "none" : retried.joined(separator: ", ")).",
                 ["uid": "\(uid)"])
             return .retried(retried, kept: kept, now: now())
-        // Handled by the socket's loop.
-        case .watchPrice: return .expectedMore
+        // Handled by the socket's loop, and in ``answer(to:of:_:)``.
+        case .watchPrice, .history: return .expectedMore
         }
     }
 
@@ -122,6 +130,7 @@ struct CallHandler: Sendable {
         return Metrics(
             now: now(), startedAt: startedAt, isTicking: await control.ticking == .running, currencies: currencies,
             registry: await engine.sources.registry, clients: clients, lastSync: store.lastSync, writes: store.writes,
+            heldCandles: history?.store.held, historyFails: history?.store.failure != nil,
             process: .current()
         ).families
     }
@@ -140,7 +149,9 @@ struct CallHandler: Sendable {
             pegRate: record.pegRate,
             store: StatusMessage.Store(
                 runtimeDirectory: directories.runtime, stateDirectory: directories.state,
-                synced: store.lastSync.map(present.wallTime), failure: persist.failure.map { "\($0)" }),
+                synced: store.lastSync.map(present.wallTime), failure: persist.failure.map { "\($0)" },
+                heldCandles: history.map { Int64($0.store.held) },
+                historyFailure: history?.store.failure?.description),
             clients: StatusMessage.Clients(clients), elsewhere: running.value.settings.elsewhere)
     }
 }

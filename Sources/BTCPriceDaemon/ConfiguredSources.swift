@@ -8,6 +8,8 @@ import Systemd
 struct ConfiguredSources {
     /// By currency, in the configured order.
     private(set) var asked: [(settings: Settings.CurrencySettings, candidates: [FetchCandidate])] = []
+    /// The exchanges' candles of each currency, in the order of the sources.
+    private(set) var candles: [Currency: [any CandleLoader]] = [:]
     /// Sources without the key that they require.
     private(set) var unusable: [SourceReport] = []
 
@@ -48,6 +50,12 @@ struct ConfiguredSources {
             for loader in exchange.loaders(access, for: currencies.map(\.currency), now: now).values {
                 loaders[loader.market] = loader
             }
+            // A reserve is left alone.
+            for settings in currencies
+            where settings.sources.contains(where: { $0.name == source.name && $0.reserve == nil }) {
+                candles[settings.currency, default: []] +=
+                    [exchange.candleLoader(access, for: settings.currency)].compactMap(\.self)
+            }
         }
         asked = settings.currencies.map { currency in
             let candidates = currency.sources.compactMap { source -> FetchCandidate? in
@@ -60,7 +68,7 @@ struct ConfiguredSources {
                 return loader.map {
                     FetchCandidate(
                         fetch: FetchLatestPrice(loader: $0), address: source.address, timeout: source.timeout,
-                        hedge: source.hedge)
+                        hedge: source.hedge, reserve: source.reserve)
                 }
             }
             return (currency, candidates)
@@ -72,17 +80,16 @@ struct ConfiguredSources {
     func plans(
         clock: TickClock, now: @escaping TimeSource, after previous: Sources? = nil
     ) -> [CurrencyPlan<TickClock>] {
-        let sources = Sources(
-            asked.flatMap { settings, candidates in candidates.map { ($0.source, settings.interval) } }, now: now,
-            after: previous)
-        var offset = 0
-        return asked.map { settings, candidates in
-            defer { offset += candidates.count }
-            return CurrencyPlan(
-                settings.currency,
-                fetch: FetchWithFallback(candidates: candidates, among: sources, from: offset, clock: clock),
-                interval: settings.interval, rules: settings.rules)
-        }
+        CurrencyPlan.plans(
+            asked.map { settings, candidates in
+                .init(settings.currency, candidates, interval: settings.interval, rules: settings.rules)
+            }, now: now, clock: clock, after: previous)
+    }
+
+    /// Which candles fill gaps of the history; none if they are not to be filled.
+    func backfill(_ settings: Settings) -> [Backfill<TickClock>.Lane] {
+        guard settings.history?.isBackfilled == true else { return [] }
+        return settings.currencies.map { .init($0.currency, candles[$0.currency] ?? []) }
     }
 
     /// Logs a warning if prices in USDT are to be converted, but no source has the rate.

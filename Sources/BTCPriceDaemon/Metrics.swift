@@ -23,6 +23,10 @@ struct Metrics {
     /// When the disk last received the price, `CLOCK_BOOTTIME` in milliseconds.
     let lastSync: Int64?
     let writes: StoreWrites
+    /// The candles of the history that are not on the disk yet; `nil` if no history is kept.
+    var heldCandles: Int?
+    /// Whether the history can't be written.
+    var historyFails = false
     let process: ProcessUsage
 
     /// All families, in the order in which they are printed.
@@ -43,6 +47,15 @@ struct Metrics {
                 "price_uncertainty", .gauge,
                 "The median of the markets is within this distance of the price, 19 times out of 20."
             ) { $0.record.state.uncertainty.map { $0.plusMinus.description } },
+            family("price_24h_open", .gauge, "The first price of the last 24 hours.") {
+                $0.record.state.day?.open.description
+            },
+            family("price_24h_high", .gauge, "The highest price of the last 24 hours.") {
+                $0.record.state.day?.high.description
+            },
+            family("price_24h_low", .gauge, "The lowest price of the last 24 hours.") {
+                $0.record.state.day?.low.description
+            },
             states("price_state", "Whether the price is current.", ["fresh", "stale", "none", "paused"]) {
                 isTicking ? $0.record.state.freshness.rawValue : "paused"
             },
@@ -233,6 +246,12 @@ struct Metrics {
                 "btcpriced_store_last_sync_timestamp_seconds", .gauge,
                 "When the disk last received the price, Unix time.",
                 samples: lastSync.map { [.init(value: Self.seconds(now.wallTime(of: $0).milliseconds))] } ?? []),
+            MetricFamily(
+                "btcpriced_history_held_candles", .gauge, "Candles of the history that are not on the disk yet.",
+                samples: heldCandles.map { [.init(value: "\($0)")] } ?? []),
+            MetricFamily(
+                "btcpriced_history_failing", .gauge, "1 if the history can't be written, else 0.",
+                samples: heldCandles.map { _ in [.init(value: historyFails ? "1" : "0")] } ?? []),
         ]
     }
 

@@ -1,4 +1,6 @@
-/// The fixed texts around a price.
+package import BTCPriceCore
+
+/// The texts around a price.
 package enum PriceTexts {
     /// Shown instead of a price and a time if there is none.
     package static let placeholder = "-"
@@ -18,6 +20,37 @@ package enum PriceTexts {
     /// The line of a price: `Aug 25, 14:30 - $68,901.23`.
     package static func line(_ timestamp: String, _ price: String) -> String {
         "\(timestamp) - \(price)"
+    }
+
+    /// `+1.25 %`
+    package static func percent(_ change: Price) -> String {
+        let text = MoneyFormatter().number(change, currency: Currency.usd.rawValue)
+        return "\(change.isNegative ? "-" : "+")\(text) %"
+    }
+
+    /// The span of a day: `24 h`, or `since 7 h` if less is known.
+    /// - Parameter now: The present.
+    package static func span(of day: PriceDay, at now: Timestamp) -> String {
+        let minutes = (now.milliseconds - day.since.milliseconds) / 60_000
+        return minutes >= 23 * 60 + 30 ? "24 h" : since(minutes: minutes)
+    }
+
+    /// `since 40 min`, `since 7 h`, `since 12 d`
+    static func since(minutes: Int64) -> String {
+        switch minutes {
+        case ..<120: "since \(max(0, minutes)) min"
+        case ..<2880: "since \((minutes + 30) / 60) h"
+        default: "since \((minutes + 720) / 1440) d"
+        }
+    }
+
+    /// `24 h: +1.25 %, low $67,800.00, high $69,120.50`
+    /// - Parameter now: The present.
+    package static func day(_ day: PriceDay, currency: String, at now: Timestamp) -> String {
+        let money = MoneyFormatter()
+        return "\(span(of: day, at: now)): \(percent(day.changePercent)), "
+            + "low \(money.string(from: day.low, currency: currency)), "
+            + "high \(money.string(from: day.high, currency: currency))"
     }
 
     /// The text shown with the last valid price while it is not current.

@@ -29,6 +29,14 @@ package final class PriceViewModel {
     package private(set) var isUnconfirmed = false
     /// The direction of the last change among the prices shown here.
     package private(set) var direction = PriceDirection.flat
+    /// What the price did in the last 24 hours: `24 h: +1.25 %, low $67,800.00, high $69,120.50`; `nil` if two
+    /// minutes of it are not known.
+    package private(set) var day: String?
+    /// The direction of the last 24 hours; that of the last change if they are not known.
+    package private(set) var trend = PriceDirection.flat
+
+    /// Less says nothing of a day, milliseconds.
+    private static let shortestDay: Int64 = 120_000
 
     @ObservationIgnored private let render: RenderPriceAndTimestamp
     @ObservationIgnored private var value: Price?
@@ -58,6 +66,12 @@ package final class PriceViewModel {
         warning = state.quote == nil ? nil : state.warning.map { "Warning: \($0)." }
         if let value, let new = state.quote?.value, new != value { direction = new > value ? .up : .down }
         value = state.quote?.value ?? value
+        // While the ticks are paused, it stands still.
+        let known =
+            state.failure == PriceState.pausedFailure
+            ? nil : state.day.flatMap { now.wall.milliseconds - $0.since.milliseconds < Self.shortestDay ? nil : $0 }
+        day = known.map { PriceTexts.day($0, currency: state.currency, at: now.wall) }
+        trend = known.map { $0.change > .zero ? .up : $0.change < .zero ? .down : .flat } ?? direction
         age = state.age(at: now)?.age
         isUnconfirmed = state.quote != nil && state.confirmation == .unconfirmed
         if state.freshness == .fresh {

@@ -43,11 +43,7 @@ package struct HTTPGateway {
     private func run(on eventLoop: any EventLoop, _ executor: EventLoopExecutor) async throws {
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         let environment = ProcessInfo.processInfo.environment
-        let paths = SocketSearch.paths(named: command.socket, environment: { environment[$0] }, uid: getuid())
-        // Looked for at each connection: a user's own daemon may start later.
-        let socket: @Sendable () -> String = {
-            paths.first { access($0, F_OK) == 0 } ?? paths.last ?? Product.systemSocket
-        }
+        let socket = SocketSearch.finder(named: command.socket, environment: { environment[$0] }, uid: getuid())
         let limits = self.limits
         let policy = AccessPolicy(hosts: Set(command.hosts), origins: Set(command.origins))
         let parts = NIOLoopBound(
@@ -184,11 +180,6 @@ private struct ListenFailure: Error, CustomStringConvertible {
 }
 
 extension SocketAddress {
-    /// The address; that of IPv4 if a socket of IPv6 has one (RFC 4291, section 2.5.5.2). `nil` of a Unix socket.
-    fileprivate var plainAddress: String? {
-        ipAddress.map { $0.hasPrefix("::ffff:") && $0.contains(".") ? String($0.dropFirst("::ffff:".count)) : $0 }
-    }
-
     /// `127.0.0.1:8340`, or the path of a Unix socket.
     fileprivate var place: String {
         guard let address = plainAddress else { return pathname ?? "" }

@@ -59,6 +59,16 @@ enum FileSystem {
         return rename(path, aside) == 0 ? aside : nil
     }
 
+    /// Moves a file, if there is one, replacing another.
+    static func move(_ path: String, to other: String) {
+        if rename(path, other) != 0 { unlink(other) }
+    }
+
+    /// Removes a file, if there is one.
+    static func remove(_ path: String) {
+        unlink(path)
+    }
+
     /// Whether a reboot empties a folder. If so, its files were written during this boot.
     ///
     /// Determined by the type of the file system (proc_pid_mountinfo(5)); `false` if that is not available.

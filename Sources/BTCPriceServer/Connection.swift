@@ -9,7 +9,7 @@ import Varlink
 struct Connection {
     /// What the loop has to do for a connection besides reading and writing.
     enum Request: Equatable {
-        /// Handle the call outside the loop; ``Connection/answered(_:at:)`` takes the reply.
+        /// Handle the call outside the loop; ``Connection/answered(_:replies:at:)`` takes the reply.
         case ask(PriceCall)
         /// Add it to the watchers of these currencies; ``Connection/watch(_:version:at:)`` takes the current states.
         case watch([String])
@@ -29,6 +29,8 @@ struct Connection {
         case calls
         /// A call is pending. Replies keep the order of the calls, so no other call is processed.
         case asking(PriceMethod, replyWanted: Bool)
+        /// A reply was queued, and more follow: this call gets them once the client has taken it.
+        case replying(PriceCall)
         /// A watch of these currencies never ends by itself, so later calls are never processed.
         case watching([String])
     }
@@ -87,8 +89,12 @@ struct Connection {
     /// The epoll(7) events to register for.
     var interest: UInt32 { (wantsInput ? clinux_in : 0) | (wantsOutput ? clinux_out : 0) }
 
-    /// Whether received input can be processed now.
-    var hasCallsWaiting: Bool { queue.isEmpty && input.count > 0 }
+    /// Whether there is something to process now: received input, or the call for the next reply.
+    var hasCallsWaiting: Bool {
+        guard queue.isEmpty else { return false }
+        if case .replying = mode { return true }
+        return input.count > 0
+    }
 
     /// What the server waits for now; `nil` during a pending call, and during a watch with nothing to send.
     var patience: Patience? {
@@ -138,6 +144,11 @@ struct Connection {
 
     /// Processes input received earlier, after replies were written or a pending call completed.
     mutating func proceed(replies: inout ReplyCache, at boottime: Int64) -> Request? {
+        if case .replying(let call) = mode {
+            guard queue.isEmpty else { return nil }
+            mode = .asking(call.method, replyWanted: true)
+            return .ask(call)
+        }
         while case .calls = mode, !isBroken {
             guard waiting <= mostWaiting else {
                 // Count it only if there is input to hold back.
@@ -183,13 +194,17 @@ struct Connection {
         return orders
     }
 
-    /// Completes the pending call with its reply.
-    mutating func answered(_ reply: Reply, replies: inout ReplyCache, at boottime: Int64) {
+    /// Takes the reply to the pending call.
+    mutating func answered(_ answer: CallAnswer, replies: inout ReplyCache, at boottime: Int64) {
         guard case .asking(let method, let replyWanted) = mode else { return }
         mode = .calls
-        replies.counts.replied.add(method, isError: reply.error != nil)
         since = boottime
-        if replyWanted { send(reply.encoded()) }
+        if let next = answer.next, replyWanted {
+            mode = .replying(next)
+        } else {
+            replies.counts.replied.add(method, isError: answer.isError)
+        }
+        if replyWanted { send(answer.bytes) }
     }
 
     /// Makes the connection a watcher and queues the current state of each currency.
@@ -223,7 +238,7 @@ struct Connection {
         if let read = PriceCall.read(call) { return take(read, of: call, replies: &replies, at: boottime) }
         let reply: Reply =
             switch call.interface.map(String.init) {
-            case PriceInterface.name, nil: .methodNotFound(call.method)
+            case PriceInterface.name, HistoryInterface.name, nil: .methodNotFound(call.method)
             case ServiceInterface.name: replies.service.reply(to: call)
             case let other?: .interfaceNotFound(other)
             }

@@ -78,7 +78,7 @@ extension EventLoop {
         let tag = table.tag(of: descriptor)
         let uid = table[descriptor]?.uid ?? .max
         guard !call.changesTheDaemon || environment.administrators.include(peerOf: descriptor) else {
-            environment.inbox.answer(tag, of: nil, .permissionDenied)
+            environment.inbox.answer(tag, of: nil, CallAnswer(.permissionDenied))
             return
         }
         // Not for an administrator's calls: the daemon can be paused however busy other clients keep it.
@@ -87,7 +87,7 @@ extension EventLoop {
         guard call.changesTheDaemon || !isOver else {
             refusedCalls += 1
             let limit = pending >= limits.pendingCalls ? limits.pendingCalls : limits.pendingCallsPerUser
-            environment.inbox.answer(tag, of: nil, .busy(limit: limit))
+            environment.inbox.answer(tag, of: nil, CallAnswer(.busy(limit: limit)))
             return
         }
         pending += 1

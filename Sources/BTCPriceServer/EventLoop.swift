@@ -111,21 +111,22 @@ struct EventLoop: ~Copyable {
             replies.limits = limits
             sweepAt = nil
         }
-        for (tag, uid, reply) in delivery.answers {
+        for (tag, uid, answer) in delivery.answers {
             if let uid {
                 pending -= 1
                 pendingOfUser[uid] = pendingOfUser[uid].flatMap { $0 > 1 ? $0 - 1 : nil }
             }
             guard let descriptor = table.descriptor(of: tag) else { continue }
             table[descriptor]?.answer = nil
-            table[descriptor]?.connection.answered(reply, replies: &replies, at: boottime)
+            table[descriptor]?.connection.answered(answer, replies: &replies, at: boottime)
             takeCallsReadBefore(descriptor)
             flush(descriptor)
         }
+        environment.inbox.refresh(&replies)
         for (state, version) in delivery.fanOut {
             // Finish the previous fan-out first: no watcher may miss a tick because of the slices.
             continueFanOut(atMost: .max)
-            let bytes = ReplyCache.reply(state.aged(at: boottime), instance: environment.instance, continues: true)
+            let bytes = ReplyCache.reply(state.aged(at: boottime), instance: replies.instance, continues: true)
             fanOut = (bytes, state.currency, version)
             watchers.beginFanOut()
         }

@@ -11,7 +11,7 @@ final class Inbox: Sendable {
         /// States for the watchers, in order.
         var fanOut: [(state: PriceState, version: UInt64)] = []
         /// Replies to pending calls, by connection.
-        var answers: [(connection: UInt64, uid: UInt32?, reply: Reply)] = []
+        var answers: [(connection: UInt64, uid: UInt32?, answer: CallAnswer)] = []
         var beat: UInt64 = 0
         var limits: ServerLimits?
         var stop = false
@@ -22,18 +22,20 @@ final class Inbox: Sendable {
         /// The newest state of each currency, in the order of the currencies.
         var states: [(state: PriceState, version: UInt64)] = []
         var version: UInt64 = 0
+        var instance: String
         var watchers = 0
         var isSignalled = false
     }
 
     /// Readable if there is a delivery for the loop.
     let wakeDescriptor: Int32
-    private let contents = Mutex(Contents())
+    private let contents: Mutex<Contents>
     private let beaten = Atomic<UInt64>(0)
     /// The version in ``contents``, readable without the lock.
     private let version = Atomic<UInt64>(0)
 
-    init() throws(SocketError) {
+    init(instance: String) throws(SocketError) {
+        contents = Mutex(Contents(instance: instance))
         wakeDescriptor = clinux_eventfd()
         guard wakeDescriptor >= 0 else { throw SocketError("cannot make an eventfd: \(systemError(errno))") }
     }
@@ -46,6 +48,17 @@ final class Inbox: Sendable {
     func change(_ currencies: [String]) {
         deliver { contents in
             contents.states = currencies.compactMap { code in contents.states.first { $0.state.currency == code } }
+            contents.version += 1
+            version.store(contents.version, ordering: .releasing)
+            return false
+        }
+    }
+
+    /// The states are another daemon's from now on.
+    func change(instance: String) {
+        deliver { contents in
+            guard contents.instance != instance else { return false }
+            contents.instance = instance
             contents.version += 1
             version.store(contents.version, ordering: .releasing)
             return false
@@ -69,9 +82,9 @@ final class Inbox: Sendable {
     }
 
     /// - Parameter uid: The caller's user; `nil` for a call that was refused and never counted as pending.
-    func answer(_ connection: UInt64, of uid: UInt32?, _ reply: Reply) {
+    func answer(_ connection: UInt64, of uid: UInt32?, _ answer: CallAnswer) {
         deliver { contents in
-            contents.delivery.answers.append((connection, uid, reply))
+            contents.delivery.answers.append((connection, uid, answer))
             return true
         }
     }
@@ -106,17 +119,17 @@ final class Inbox: Sendable {
     /// Updates `replies` to the newest states.
     func refresh(_ replies: inout ReplyCache) {
         guard version.load(ordering: .acquiring) != replies.version else { return }
-        let (states, version) = contents.withLock { ($0.states, $0.version) }
-        replies.show(states, version: version)
+        let (states, instance, version) = contents.withLock { ($0.states, $0.instance, $0.version) }
+        replies.show(states, of: instance, version: version)
     }
 
     /// Counts one more watcher and updates `replies` under the same lock, so that no state is missed.
     func enterWatcher(_ replies: inout ReplyCache) {
-        let (states, version) = contents.withLock { contents in
+        let (states, instance, version) = contents.withLock { contents in
             contents.watchers += 1
-            return (contents.states, contents.version)
+            return (contents.states, contents.instance, contents.version)
         }
-        if version != replies.version { replies.show(states, version: version) }
+        if version != replies.version { replies.show(states, of: instance, version: version) }
     }
 
     func leaveWatcher() {

@@ -3,12 +3,13 @@ package import BTCPriceAPI
 import CLinux
 import Glibc
 import Synchronization
-package import Varlink
+import Varlink
 
 /// Serves the Unix socket: an epoll loop on its own thread.
 package final class PriceServer: StateSubscriber {
     /// Handles a call that needs more than the cached price. `uid` is the client's user, `clients` the loop's counts.
-    package typealias Answer = @Sendable (_ call: PriceCall, _ uid: UInt32, _ clients: ClientCounts) async -> Reply
+    package typealias Answer =
+        @Sendable (_ call: PriceCall, _ uid: UInt32, _ clients: ClientCounts) async -> CallAnswer
 
     private enum Phase {
         case new(EventLoop.Environment)
@@ -40,9 +41,13 @@ package final class PriceServer: StateSubscriber {
         activity: ClientActivity, administrators: Administrators = Administrators(), answer: @escaping Answer,
         wake: @escaping @Sendable () async -> Void = {}, report: @escaping @Sendable (ServerEvent) -> Void
     ) throws(SocketError) {
-        inbox = try Inbox()
+        inbox = try Inbox(instance: instance)
         let service = ServiceInterface(
-            info: Product.info, descriptions: [(PriceInterface.name, PriceInterface.description)])
+            info: Product.info,
+            descriptions: [
+                (PriceInterface.name, PriceInterface.description),
+                (HistoryInterface.name, HistoryInterface.description),
+            ])
         phase = Mutex(
             .new(
                 EventLoop.Environment(
@@ -74,6 +79,11 @@ package final class PriceServer: StateSubscriber {
     /// Sets the currencies and their order: the first one is meant if a client names none.
     package func change(_ currencies: [Currency]) {
         inbox.change(currencies.map(\.rawValue))
+    }
+
+    /// The states from now on are those of another daemon, or of another start of it.
+    package func change(instance: String) {
+        inbox.change(instance: instance)
     }
 
     /// Applies new limits. Open connections stay open.

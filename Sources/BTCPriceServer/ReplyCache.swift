@@ -32,7 +32,8 @@ struct ReplyCache {
     let service: ServiceInterface
     /// The limits in force.
     var limits: ServerLimits
-    private let instance: String
+    /// Identifies the daemon whose states are published.
+    private(set) var instance: String
     /// In the order of the currencies.
     private var shown: [Shown] = []
 
@@ -60,8 +61,12 @@ struct ReplyCache {
     }
 
     /// - Parameter states: Those of all currencies, in their order.
-    mutating func show(_ states: [(state: PriceState, version: UInt64)], version: UInt64) {
+    mutating func show(_ states: [(state: PriceState, version: UInt64)], of instance: String, version: UInt64) {
         self.version = version
+        if self.instance != instance {
+            self.instance = instance
+            shown = []
+        }
         shown = states.map { state, version in
             shown.first { $0.version == version }
                 ?? Shown(state: state, version: version, trueUntil: state.freshUntil ?? .max)

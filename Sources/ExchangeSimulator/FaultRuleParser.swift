@@ -17,10 +17,15 @@ struct FaultRuleParser {
         let venue = VenueName(rawValue: name)
         guard venue != nil || name == "*" else { throw Failure(reason: "unknown venue '\(name)'") }
         var pair: Pair?
+        var isOfCandles = false
         let next = rest.drop(while: \.isWhitespace).prefix { !$0.isWhitespace }
         if next.contains("/") {
             pair = Pair(rawValue: word())
             guard pair != nil else { throw Failure(reason: "unknown pair '\(next)'") }
+        }
+        if next == "candles" {
+            _ = word()
+            isOfCandles = true
         }
         let moment = try moment()
         let kind = word()
@@ -28,8 +33,8 @@ struct FaultRuleParser {
         if fault.isOfConnections, case .requests = moment {
             throw Failure(reason: "'\(kind)' has no requests to count; use 'always' or 'time'")
         }
-        if fault.isOfConnections, pair != nil { throw Failure(reason: "'\(kind)' is of no pair") }
-        return FaultScript.Rule(venue: venue, pair: pair, moment: moment, fault: fault)
+        if fault.isOfConnections, pair != nil || isOfCandles { throw Failure(reason: "'\(kind)' is of no pair") }
+        return FaultScript.Rule(venue: venue, pair: pair, isOfCandles: isOfCandles, moment: moment, fault: fault)
     }
 
     private mutating func word() -> String {

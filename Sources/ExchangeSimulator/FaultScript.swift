@@ -6,8 +6,10 @@
 ///     coinbase  always          delay 900ms
 ///     *         request 7       dark
 ///     kraken BTC/EUR request 3  status 500
+///     coinbase candles request 2 status 429
 ///
-/// Behind the venue there may be a pair: then only requests for it count. `when` is `always`, `request N`, `request N-M`, `request N-` (counted from 1 for each venue since the script was set) or
+/// Behind the venue there may be a pair: then only requests for it count. Or there is `candles`: then only requests for candles count,
+/// which the other rules don't apply to, but for those of connections. `when` is `always`, `request N`, `request N-M`, `request N-` (counted from 1 for each venue since the script was set) or
 /// `time A-B` (since the script was set; `ms` or `s`; an open end is allowed). The faults are those of ``Fault``.
 package struct FaultScript: Sendable, Equatable {
     /// An invalid script.
@@ -98,6 +100,8 @@ package struct FaultScript: Sendable, Equatable {
         let venue: VenueName?
         /// `nil` for all pairs.
         let pair: Pair?
+        /// Whether it is of requests for candles.
+        var isOfCandles = false
         let moment: Moment
         let fault: Fault
     }
@@ -134,12 +138,14 @@ package struct FaultScript: Sendable, Equatable {
     ///   - number: The number of the request, from 1.
     ///   - pairs: The pairs that it is for.
     ///   - numbers: The number of the request among those for each pair.
+    ///   - isOfCandles: Whether it is a request for candles.
     ///   - milliseconds: The time since the script was set.
     func fault(
         for venue: VenueName, request number: Int, of pairs: [Pair] = [], _ numbers: [Pair: Int] = [:],
-        at milliseconds: Int64
+        isOfCandles: Bool = false, at milliseconds: Int64
     ) -> Fault? {
         rule(for: venue, at: milliseconds) { rule in
+            if rule.isOfCandles != isOfCandles { return false }
             if let pair = rule.pair, !pairs.contains(pair) { return false }
             let counted = rule.pair.flatMap { numbers[$0] } ?? number
             return !rule.fault.isOfConnections && (rule.moment.requests?.contains(counted) ?? true)

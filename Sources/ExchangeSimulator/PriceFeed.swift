@@ -53,6 +53,12 @@ package struct PriceFeed: Sendable {
         return "\(cents / 100).\(rest < 10 ? "0" : "")\(rest)"
     }
 
+    /// The text of a number of cents.
+    static func text(_ cents: Int64) -> String {
+        let fraction = String(cents % 100)
+        return "\(cents / 100).\(fraction.count == 1 ? "0" : "")\(fraction)"
+    }
+
     /// The next price as decimal text.
     mutating func next() -> String {
         switch kind {
@@ -65,8 +71,7 @@ package struct PriceFeed: Sendable {
             let step = generator.next() % 4 == 0 ? 0 : Int64(generator.next() % UInt64(2 * bound + 1)) - bound
             let moved = max(100_00, cents + step)
             kind = .walk(generator, cents: moved)
-            let fraction = String(moved % 100)
-            return "\(moved / 100).\(fraction.count == 1 ? "0" : "")\(fraction)"
+            return Self.text(moved)
         }
     }
 

@@ -33,6 +33,9 @@ final class World: Sendable {
         var numbers: [VenueName: Int] = [:]
         /// The same by pair.
         var pairNumbers: [VenueName: [Pair: Int]] = [:]
+        /// The number of requests for candles since the script was set.
+        var candleNumbers: [VenueName: Int] = [:]
+        var course = PriceCourse()
         var counters = Dictionary(uniqueKeysWithValues: VenueName.allCases.map { ($0, RequestCounter($0)) })
 
         /// The time since the script was set.
@@ -52,6 +55,7 @@ final class World: Sendable {
             state.scriptSince = .now
             state.numbers = [:]
             state.pairNumbers = [:]
+            state.candleNumbers = [:]
         }
     }
 
@@ -74,14 +78,22 @@ final class World: Sendable {
 
     func judge(_ request: VenueShape.Request, to venue: VenueName) -> Verdict {
         state.withLock { state in
-            state.numbers[venue, default: 0] += 1
-            state.counters[venue]?.count(at: begun.duration(to: .now).wholeMilliseconds)
             let shape = VenueShape(venue: venue)
+            let second = Int64(time(nil))
+            state.counters[venue]?.count(at: begun.duration(to: .now).wholeMilliseconds)
+            let candles = shape.candles(of: request, now: second)
             let pairs = shape.pairs(of: request)
-            for pair in pairs { state.pairNumbers[venue, default: [:]][pair, default: 0] += 1 }
-            let counted = (state.numbers[venue, default: 0], state.pairNumbers[venue] ?? [:])
+            if candles != nil {
+                state.candleNumbers[venue, default: 0] += 1
+            } else {
+                state.numbers[venue, default: 0] += 1
+                for pair in pairs { state.pairNumbers[venue, default: [:]][pair, default: 0] += 1 }
+            }
+            let numbers = candles == nil ? state.numbers : state.candleNumbers
+            let counted = (numbers[venue, default: 0], state.pairNumbers[venue] ?? [:])
             let now = state.milliseconds
-            let fault = state.script.fault(for: venue, request: counted.0, of: pairs, counted.1, at: now)
+            let fault = state.script.fault(
+                for: venue, request: counted.0, of: pairs, counted.1, isOfCandles: candles != nil, at: now)
             switch fault {
             case .answer(let status, let retryAfter, let body):
                 var answer = VenueShape.Answer(status: status, body: VenueShape.filled(body))
@@ -102,10 +114,15 @@ final class World: Sendable {
             case .dark: return .dark
             default: break
             }
+            if let candles {
+                let known = state.course.candles(in: candles.range, each: candles.seconds, now: second)
+                return .reply(shape.answer(known, to: candles), Manner(fault))
+            }
             if let refusal = shape.refusal(of: request) { return .reply(refusal, .whole(delay: 0)) }
             var clock = 0
             if case .venueClock(let seconds)? = fault { clock = seconds }
             let dollars = state.feed.next()
+            state.course.add(dollars, at: second)
             let prices = pairs.map { pair -> (Pair, String) in
                 let price = pair.rate == 1 ? dollars : PriceFeed.price(dollars, times: pair.rate)
                 // A fault of another pair's price is not this one's.
@@ -117,17 +134,22 @@ final class World: Sendable {
             if case .tether(let rate)? = fault { tetherRate = rate }
             var answer = shape.answer(
                 prices: prices, number: state.counters[venue]?.total ?? 0, clockAhead: clock, tetherRate: tetherRate)
-            switch fault {
-            case .stallBody: return .reply(answer, .stalled)
-            case .halfBody: return .reply(answer, .halved)
-            case .wrongLength(let difference): return .reply(answer, .mislabelled(by: difference))
-            case .drip(let milliseconds): return .reply(answer, .dripping(milliseconds: milliseconds))
-            case .delay(let milliseconds): return .reply(answer, .whole(delay: milliseconds))
-            case .contentType(let type):
-                answer.headers.append(("Content-Type", type))
-                return .reply(answer, .whole(delay: 0))
-            default: return .reply(answer, .whole(delay: 0))
-            }
+            if case .contentType(let type)? = fault { answer.headers.append(("Content-Type", type)) }
+            return .reply(answer, Manner(fault))
+        }
+    }
+}
+
+extension World.Manner {
+    /// How a response is sent with a fault.
+    fileprivate init(_ fault: FaultScript.Fault?) {
+        switch fault {
+        case .stallBody: self = .stalled
+        case .halfBody: self = .halved
+        case .wrongLength(let difference): self = .mislabelled(by: difference)
+        case .drip(let milliseconds): self = .dripping(milliseconds: milliseconds)
+        case .delay(let milliseconds): self = .whole(delay: milliseconds)
+        default: self = .whole(delay: 0)
         }
     }
 }

@@ -17,11 +17,11 @@ import Testing
         let now = ObservationTime(wall: Timestamp(milliseconds: 0), boottime: 5250)
         #expect(
             Output.json(message, at: now)
-                == #"{"version":1,"instance":"i","tick":3,"freshness":"fresh","quote":{"value":"75500.99","currency":"USD","timestamp":1000,"source":"coinbase","market":"BTC/USD","via":null},"observedBoottime":5000,"confirmation":"single","failure":null,"warning":null,"consensus":null,"conversion":null,"uncertainty":null,"currency":"USD","ageMs":250,"ageIsEstimate":false}"#
+                == #"{"version":1,"instance":"i","tick":3,"freshness":"fresh","quote":{"value":"75500.99","currency":"USD","timestamp":1000,"source":"coinbase","market":"BTC/USD","via":null},"observedBoottime":5000,"confirmation":"single","failure":null,"warning":null,"consensus":null,"conversion":null,"uncertainty":null,"currency":"USD","day":null,"ageMs":250,"ageIsEstimate":false}"#
         )
         #expect(
             Output.json(StateMessage(instance: "i", state: .empty()), at: now)
-                == #"{"version":1,"instance":"i","tick":0,"freshness":"none","quote":null,"observedBoottime":null,"confirmation":null,"failure":null,"warning":null,"consensus":null,"conversion":null,"uncertainty":null,"currency":"USD","ageMs":null,"ageIsEstimate":null}"#
+                == #"{"version":1,"instance":"i","tick":0,"freshness":"none","quote":null,"observedBoottime":null,"confirmation":null,"failure":null,"warning":null,"consensus":null,"conversion":null,"uncertainty":null,"currency":"USD","day":null,"ageMs":null,"ageIsEstimate":null}"#
         )
     }
 

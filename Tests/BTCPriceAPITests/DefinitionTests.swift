@@ -33,7 +33,8 @@ import Varlink
         version: "1.2.3", pid: 12, uptime: 34, price: state, since: time, ticking: .idle,
         ticks: StatusMessage.Ticks(interval: 1000, done: 17, failed: 2, skipped: 1),
         store: StatusMessage.Store(
-            runtimeDirectory: "/run/x", stateDirectory: "/var/lib/x", synced: time, failure: "cannot write"),
+            runtimeDirectory: "/run/x", stateDirectory: "/var/lib/x", synced: time, failure: "cannot write",
+            heldCandles: 7, historyFailure: "disk full"),
         clients: StatusMessage.Clients(
             connections: 3, users: 2, watchers: 1, calls: 99,
             limits: [StatusMessage.Clients.Limit(name: "connections", most: 100, hits: 4)]))
@@ -74,8 +75,60 @@ import Varlink
         var status = Self.status
         status.store.synced = nil
         status.store.failure = nil
+        status.store.heldCandles = nil
+        status.store.historyFailure = nil
         status.price.state = .empty()
         try hold(status, "Status", \.json, StatusMessage.init(json:))
+    }
+
+    private static let candle = Candle(
+        start: 1_724_596_200, open: 3, high: 5, low: 2, close: 4, ticks: 60, fresh: 58, origin: "kraken")
+    private static let day = PriceDay(
+        since: time, open: 100, high: 130, low: 90, close: 99, isBackfilled: true)
+
+    @Test func `the history's definition stands in its one form, and its messages and replies are as it has them`()
+        throws
+    {
+        let history = try InterfaceDefinition(parsing: HistoryInterface.description)
+        #expect(history.description == HistoryInterface.description)
+        for (type, json) in [("Candle", Self.candle.json), ("Day", Self.day.json)] {
+            guard case .type(.structure(let fields))? = history.member(type)?.kind else { throw Missing(name: type) }
+            try history.check(json.value, fields)
+            #expect(json.members.map(\.name) == fields.map(\.name))
+        }
+        // The same type in both.
+        #expect(try fields("Day").map(\.name) == Self.day.json.members.map(\.name))
+        try hold(
+            StateMessage(
+                instance: "x",
+                state: PriceState(
+                    tick: 1, freshness: .none, quote: nil, observedBoottime: nil, confirmation: nil, failure: nil,
+                    day: Self.day)), "State", \.json, StateMessage.init(json:))
+        let known = PriceAt(Self.candle, .minute, at: 1_724_596_201)
+        for (method, reply) in [
+            ("GetHistory", Reply.history([Self.candle], of: "USD", .hour, next: Self.time)),
+            ("GetHistory", .history([], of: "USD", .day, next: nil)), ("GetPriceAt", .priceAt(known, in: "USD")),
+            ("GetPriceAt", .priceAt(nil, in: "USD")), ("GetDay", .day(Self.day, of: "EUR")),
+            ("GetDay", .day(nil, of: "EUR")),
+        ] {
+            guard case .method(_, let fields)? = history.member(method)?.kind else { throw Missing(name: method) }
+            try history.check(reply.parameters, fields)
+        }
+        #expect(try PriceAt(json: Reply.priceAt(known, in: "USD").parameters) == known)
+        for (error, reply) in [
+            ("UnknownCurrency", Reply.noSuchCurrency("SEK")), ("Disabled", .historyDisabled),
+            ("Unavailable", .historyUnavailable("full")),
+        ] {
+            guard case .error(let fields)? = history.member(error)?.kind else { throw Missing(name: error) }
+            try history.check(reply.parameters, fields)
+            #expect(reply.error == "\(history.name).\(error)")
+        }
+        for member in history.members {
+            guard case .method = member.kind else { continue }
+            let parameters: JSONObject = member.name == "GetPriceAt" ? ["time": .integer(0)] : [:]
+            let call = Call(method: "\(HistoryInterface.name).\(member.name)", parameters: parameters)
+            #expect(throws: Never.self, "\(member.name)") { try PriceCall.read(call)?.get() }
+        }
     }
 
     private func hold<Message: Equatable>(

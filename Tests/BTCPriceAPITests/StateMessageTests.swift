@@ -18,11 +18,11 @@ import Varlink
     @Test func `a state is sent as the interface has it`() {
         #expect(
             JSON.object(full.json).text
-                == #"{"instance":"0123456789abcdef","tick":17,"freshness":"fresh","quote":{"value":"75500.99","currency":"USD","timestamp":1724596200123,"source":"binance","market":"BTC/USDT","via":null},"observedBoottime":5000000,"confirmation":"single","failure":null,"warning":null,"consensus":null,"conversion":null,"uncertainty":null,"currency":"USD"}"#
+                == #"{"instance":"0123456789abcdef","tick":17,"freshness":"fresh","quote":{"value":"75500.99","currency":"USD","timestamp":1724596200123,"source":"binance","market":"BTC/USDT","via":null},"observedBoottime":5000000,"confirmation":"single","failure":null,"warning":null,"consensus":null,"conversion":null,"uncertainty":null,"currency":"USD","day":null}"#
         )
         #expect(
             JSON.object(StateMessage(instance: "x", state: .empty()).json).text
-                == #"{"instance":"x","tick":0,"freshness":"none","quote":null,"observedBoottime":null,"confirmation":null,"failure":null,"warning":null,"consensus":null,"conversion":null,"uncertainty":null,"currency":"USD"}"#
+                == #"{"instance":"x","tick":0,"freshness":"none","quote":null,"observedBoottime":null,"confirmation":null,"failure":null,"warning":null,"consensus":null,"conversion":null,"uncertainty":null,"currency":"USD","day":null}"#
         )
     }
 

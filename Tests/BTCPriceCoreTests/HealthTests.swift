@@ -259,6 +259,40 @@ private func end(
         #expect(registry.reports(at: moment(100), [:]).map(\.requests) == [1, 1, 1], "a limit of the venue")
     }
 
+    @Test func `a reserve is left alone until no other source has had a price for its time`() {
+        var sources = [("alpha", "USD"), ("binance", "USD"), ("kraken", "EUR")].map { name, currency in
+            SourceDescription(venue: Venue(name), market: Market(name, "BTC/\(currency)"), address: name)
+        }
+        sources[1].reserve = .seconds(300)
+        var registry = SourceRegistry(sources.map { ($0, .seconds(1)) }, at: moment(0).boottime)
+        func order(at seconds: Double, _ requester: Requester = .tick) -> [String] {
+            // Euros have prices all the time.
+            _ = registry.ended(2, .success, latency: .zero, at: moment(seconds), jitter: 0)
+            let dollars = Set(sources.prefix(2).map(\.market))
+            return names(registry.plan(requester, among: dollars, at: moment(seconds).boottime), registry)
+        }
+        #expect(order(at: 299.9) == ["alpha"])
+        #expect(order(at: 299.9, .observer) == ["alpha"])
+        #expect(order(at: 300) == ["alpha", "binance"])
+        // Its own success does not end its turn, the peer's does.
+        _ = registry.ended(1, .success, latency: .zero, at: moment(310), jitter: 0)
+        #expect(order(at: 311) == ["alpha", "binance"])
+        _ = registry.ended(0, .success, latency: .zero, at: moment(320), jitter: 0)
+        #expect(order(at: 321) == ["alpha"])
+        // Another currency's sources are others, and a machine that slept begins anew.
+        registry.looked(at: moment(610).boottime)
+        registry.looked(at: moment(3600).boottime)
+        #expect(order(at: 3600) == ["alpha"])
+        #expect(order(at: 3900) == ["alpha", "binance"])
+        _ = registry.ended(0, .success, latency: .zero, at: moment(320), jitter: 0)
+        // A reload is no reason to begin anew.
+        var reloaded = SourceRegistry(sources.map { ($0, .seconds(1)) }, at: moment(600).boottime)
+        reloaded.inherit(registry, at: moment(600))
+        registry = reloaded
+        #expect(order(at: 619) == ["alpha"])
+        #expect(order(at: 620) == ["alpha", "binance"])
+    }
+
     @Test func `who rests is passed over, and said to be`() {
         var registry = registry([("a", Self.minute), ("b", Self.minute), ("c", Self.minute)])
         end(&registry, 0, outage, times: 3)

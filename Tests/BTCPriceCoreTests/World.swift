@@ -56,8 +56,8 @@ final class World: Sendable {
             if state.freshness == .fresh, store.price?.quote != state.quote { shownUnsaved.add() }
             published.yield((state, toWatchers))
         }
-        let fetch = FetchWithFallback(
-            candidates: candidates, interval: interval, now: now, jitter: { 0.5 }, clock: clock)
+        let fetch = CurrencyPlan.plans(
+            [.init(.usd, candidates, interval: interval)], now: now, jitter: { 0.5 }, clock: clock)[0].fetch
         engine = PriceEngine(
             [CurrencyPlan(.usd, fetch: fetch, interval: interval, rules: rules, book: isNew ? nil : .ofToday)],
             clock: clock, budget: .seconds(1), now: now, subscribers: [persist, watcher], report: { events.add($0) })

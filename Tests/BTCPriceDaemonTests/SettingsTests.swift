@@ -72,6 +72,20 @@ import Testing
         #expect(complaint(["--source-binance-second-url", "ftp://x.example"]) != nil)
     }
 
+    @Test func `the exchanges are the reserve of peers, if that is wanted`() throws {
+        let file = "fleet.fallback = true\nsource.alpha.socket = \"/run/a\"\n"
+        let sources = try read(file: "sources = [\"alpha\"]\n" + file).first.sources
+        #expect(sources.map(\.name) == ["alpha"] + Exchange.names(of: .usd))
+        #expect(sources[0].reserve == nil)
+        #expect(
+            sources.dropFirst().allSatisfy {
+                $0.reserve.map { (.seconds(300) ... .seconds(600)).contains($0) } ?? false
+            })
+        #expect(try read(file: "sources = [\"alpha\"]\nsource.alpha.socket = \"/run/a\"\n").first.sources.count == 1)
+        #expect(
+            complaint(file: "sources = [\"alpha\", \"kraken\"]\n" + file)?.contains("kraken is an exchange") == true)
+    }
+
     @Test func `any other name is a peer's, if its socket is set`() throws {
         let file = "sources = [\"alpha\", \"kraken\"]\nsource.alpha.socket = \"/run/a\"\n"
         let environment = ["BTC_PRICED_SOURCE_B_2_SOCKET": "/run/b"]

@@ -6,19 +6,7 @@ import Testing
 
 @testable import BTCPriceFeature
 
-/// Run one after the other: they set the process's time zone.
-@Suite(.serialized) struct PresentationTests {
-    private func inZone<Result>(_ zone: String, _ body: () -> Result) -> Result {
-        let before = getenv("TZ").map { String(cString: $0) }
-        setenv("TZ", zone, 1)
-        tzset()
-        defer {
-            if let before { setenv("TZ", before, 1) } else { unsetenv("TZ") }
-            tzset()
-        }
-        return body()
-    }
-
+@Suite struct PresentationTests {
     @Test(arguments: [
         ("68901.23", "$68,901.23"), ("68901.2", "$68,901.20"), ("68901", "$68,901.00"), ("0.5", "$0.50"),
         ("999.999", "$1,000.00"), ("1234567.891", "$1,234,567.89"), ("99999999.995", "$100,000,000.00"),

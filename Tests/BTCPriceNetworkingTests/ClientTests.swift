@@ -123,12 +123,11 @@ import Testing
     @Test func `one deadline holds around head and body`() async throws {
         let setup = try await Setup(faults: "binance always stall-body", connectTimeout: .seconds(600))
         let clock = ContinuousClock()
-        let fetch = FetchWithFallback(
-            candidates: [
-                .init(
-                    fetch: FetchLatestPrice(loader: try setup.loader("binance")), address: "",
-                    timeout: .milliseconds(150), hedge: .milliseconds(50))
-            ], interval: .seconds(1), now: { .now() }, clock: clock)
+        let candidate = FetchCandidate(
+            fetch: FetchLatestPrice(loader: try setup.loader("binance")), address: "", timeout: .milliseconds(150),
+            hedge: .milliseconds(50))
+        let fetch = CurrencyPlan.plans(
+            [.init(.usd, [candidate], interval: .seconds(1))], now: { .now() }, clock: clock)[0].fetch
         var failure: FetchFailure?
         do throws(FetchFailure) {
             _ = try await fetch.execute(

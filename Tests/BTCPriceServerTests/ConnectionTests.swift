@@ -19,7 +19,9 @@ import Varlink
         init(holding state: PriceState? = sample(1), limits: ServerLimits = limits()) {
             connection = Connection(limits: limits, at: 0)
             replies = ConnectionTests.replies(limits)
-            if let state { replies.show([(state, UInt64(state.tick))], version: UInt64(state.tick)) }
+            if let state {
+                replies.show([(state, UInt64(state.tick))], of: replies.instance, version: UInt64(state.tick))
+            }
         }
 
         mutating func sends(_ text: String) -> Connection.Request? { sends(Array(text.utf8)) }
@@ -98,13 +100,34 @@ import Varlink
         #expect(ticks(client.reads()) == [1])
         #expect(!client.connection.wantsInput, "nothing else is looked at while the fetch is under way")
         client.connection.answered(
-            .state(StateMessage(instance: "i", state: Self.sample(7))), replies: &client.replies, at: 0)
+            CallAnswer(.state(StateMessage(instance: "i", state: Self.sample(7)))), replies: &client.replies, at: 0)
         #expect(client.connection.proceed(replies: &client.replies, at: 0) == nil)
         let replies = client.reads()
         #expect(replies.count == 3)
         #expect(ticks([replies[0]]) == [7])
         #expect(replies[1].contains("\"product\":\"btc-priced\""))
         #expect(ticks([replies[2]]) == [1])
+    }
+
+    @Test func `the next of several replies is made when the client has taken the one before`() throws {
+        var client = Client()
+        let history = #"{"method":"io.btcpriced.History.GetHistory","more":true}"# + "\0"
+        let first = PriceCall.history(.getHistory(HistoryQuery(more: true)))
+        let second = PriceCall.history(.getHistory(HistoryQuery(from: Timestamp(milliseconds: 60_000), more: true)))
+        #expect(client.sends(history + Self.getPrice) == .ask(first))
+        client.connection.answered(
+            CallAnswer(Reply(parameters: ["part": .integer(1)]), next: second), replies: &client.replies, at: 0)
+        #expect(client.connection.proceed(replies: &client.replies, at: 0) == nil, "it is not taken yet")
+        #expect(client.reads() == [#"{"parameters":{"part":1},"continues":true}"#])
+        #expect(client.connection.hasCallsWaiting)
+        #expect(client.connection.proceed(replies: &client.replies, at: 0) == .ask(second))
+        client.connection.answered(
+            CallAnswer(Reply(parameters: ["part": .integer(2)])), replies: &client.replies, at: 0)
+        #expect(client.connection.proceed(replies: &client.replies, at: 0) == nil)
+        let replies = client.reads()
+        #expect(replies.first == #"{"parameters":{"part":2}}"#)
+        #expect(ticks(Array(replies.dropFirst())) == [1])
+        #expect(client.replies.counts.replied.succeeded(.getHistory) == 1)
     }
 
     @Test func `with nothing held a plain call fetches`() {
@@ -121,7 +144,7 @@ import Varlink
             #"{"method":"io.btcpriced.Price.GetPrice","parameters":{"cachePolicy":"noCache"},"oneway":true}"# + "\0"
         #expect(client.sends(fetch) == .ask(.getPrice(.noCache)))
         client.connection.answered(
-            .state(StateMessage(instance: "i", state: Self.sample(7))), replies: &client.replies, at: 0)
+            CallAnswer(.state(StateMessage(instance: "i", state: Self.sample(7)))), replies: &client.replies, at: 0)
         #expect(client.reads().isEmpty)
         #expect(client.connection.wantsInput)
     }
@@ -259,7 +282,7 @@ import Varlink
     @Test func `a slow watcher of two currencies gets the newest of each`() {
         var client = Client()
         let euros = #"{"method":"io.btcpriced.Price.WatchPrice","more":true,"parameters":{"currencies":["EUR","USD"]}}"#
-        client.replies.show([(Self.sample(1), 1), (Self.sample(2, "EUR"), 2)], version: 2)
+        client.replies.show([(Self.sample(1), 1), (Self.sample(2, "EUR"), 2)], of: client.replies.instance, version: 2)
         #expect(client.sends(euros + "\0") == .watch(["EUR", "USD"]))
         client.connection.watch([(state(2), "EUR"), (state(1), "USD")], version: 2, at: 0)
         client.takes(10)
@@ -273,7 +296,7 @@ import Varlink
 
     @Test func `each currency has its own price, and an unknown one is named with those that are known`() throws {
         var client = Client()
-        client.replies.show([(Self.sample(1), 1), (Self.sample(2, "EUR"), 2)], version: 2)
+        client.replies.show([(Self.sample(1), 1), (Self.sample(2, "EUR"), 2)], of: client.replies.instance, version: 2)
         func call(_ method: String, _ parameters: String) -> String {
             #"{"method":"io.btcpriced.Price.\#(method)","more":true,"parameters":{\#(parameters)}}"# + "\0"
         }
@@ -292,14 +315,14 @@ import Varlink
 
     @Test func `a state that has grown old is told as stale`() throws {
         var replies = Self.replies()
-        replies.show([(Self.sample(1), 1)], version: 1)
+        replies.show([(Self.sample(1), 1)], of: replies.instance, version: 1)
         func freshness(at boottime: Int64) throws -> String? {
             let bytes = replies.reply(nil, continues: false, at: boottime)
             return try Reply(decoding: bytes.dropLast()).parameters["state"]?.objectValue?["freshness"]?.stringValue
         }
         #expect(try freshness(at: 2000) == "fresh")
         #expect(try freshness(at: 2001) == "stale")
-        replies.show([(Self.sample(2), 2)], version: 2)
+        replies.show([(Self.sample(2), 2)], of: replies.instance, version: 2)
         #expect(try freshness(at: 0) == "fresh")
     }
 

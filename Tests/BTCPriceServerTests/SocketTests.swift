@@ -40,13 +40,15 @@ private let patience = Duration.seconds(60)
                 answer: { call, _, _ in
                     asked.value.add(1, ordering: .relaxed)
                     await before()
-                    return switch call {
-                    case .getPrice(.noCache, _):
-                        .fetchFailed(
-                            FetchFailure(failures: [SourceFailure(source: "binance", error: .refused("HTTP 451"))]))
-                    case .getPrice: .state(StateMessage(instance: "i", state: ConnectionTests.sample(99)))
-                    default: Reply()
-                    }
+                    let reply: Reply =
+                        switch call {
+                        case .getPrice(.noCache, _):
+                            .fetchFailed(
+                                FetchFailure(failures: [SourceFailure(source: "binance", error: .refused("HTTP 451"))]))
+                        case .getPrice: .state(StateMessage(instance: "i", state: ConnectionTests.sample(99)))
+                        default: Reply()
+                        }
+                    return CallAnswer(reply)
                 },
                 report: { log.add($0) })
             try server.start()

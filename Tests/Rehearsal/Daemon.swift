@@ -46,34 +46,27 @@ final class VirtualDaemon: Sendable {
     }
 
     /// Starts with what the store holds.
-    /// - Parameter watch: Gets what watchers get.
+    /// - Parameters:
+    ///   - history: Takes in the states.
+    ///   - watch: Gets what watchers get.
     init(
         _ currencies: [VirtualCurrency], clock: VirtualClock, store: MemoryStore,
         jitter: @escaping @Sendable () -> Double,
-        tally: Shared<Tally>, watch: @escaping @Sendable (PriceState) -> Void = { _ in }
+        tally: Shared<Tally>, history: PriceHistory? = nil, watch: @escaping @Sendable (PriceState) -> Void = { _ in }
     ) async {
         let now = Self.time(of: clock)
         var logger = Logger(label: "virtual") { _ in LineKeeper { line in tally.update { $0.lines.append(line) } } }
         logger.logLevel = .info
         let reporter = Reporter(logger: logger, now: now)
-        let candidates = currencies.map { kept in
-            kept.loaders.map { loader in
-                FetchCandidate(
-                    fetch: FetchLatestPrice(loader: loader), address: "virtual", timeout: .milliseconds(800),
-                    hedge: .milliseconds(400))
-            }
-        }
-        let sources = Sources(
-            zip(currencies, candidates).flatMap { kept, candidates in candidates.map { ($0.source, kept.interval) } },
-            now: now, jitter: jitter)
-        var offset = 0
-        let plans = zip(currencies, candidates).map { kept, candidates in
-            defer { offset += candidates.count }
-            return CurrencyPlan(
-                kept.currency,
-                fetch: FetchWithFallback(candidates: candidates, among: sources, from: offset, clock: clock),
-                interval: kept.interval, rules: kept.rules)
-        }
+        let plans = CurrencyPlan.plans(
+            currencies.map { kept in
+                let candidates = kept.loaders.map { loader in
+                    FetchCandidate(
+                        fetch: FetchLatestPrice(loader: loader), address: "virtual", timeout: .milliseconds(800),
+                        hedge: .milliseconds(400))
+                }
+                return .init(kept.currency, candidates, interval: kept.interval, rules: kept.rules)
+            }, now: now, jitter: jitter, clock: clock)
         let watcher = Watcher { state in
             watch(state)
             let loaders = currencies.first { $0.currency.rawValue == state.currency }?.loaders ?? []
@@ -92,6 +85,7 @@ final class VirtualDaemon: Sendable {
         engine = PriceEngine(
             plans, clock: clock, budget: .seconds(1), now: now,
             subscribers: [PersistLastValidPrice(store: store, report: { reporter.report($0) }), watcher],
+            history: history,
             report: { event in
                 reporter.report(event)
                 guard case .ticked(_, let lateness, let skipped) = event else { return }
@@ -104,7 +98,7 @@ final class VirtualDaemon: Sendable {
         tickers = Tickers(currencies.map { .init($0.currency, $0.interval) }, clock: clock, target: engine)
         getPrice = GetPrice(engine: engine, now: now)
         let stored = store.load()
-        sources.resume(stored.cooldowns)
+        plans[0].fetch.sources.resume(stored.cooldowns)
         for price in stored.prices { await engine.restore(price) }
         let observer = Observer(clock: clock, target: engine, jitter: jitter)
         observing = Task { await observer.run() }

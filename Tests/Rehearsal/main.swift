@@ -7,6 +7,7 @@
 //                                each tick of some seconds can be shown
 //     rehearsal adversary SEED   three days in which one venue lies, in three modes, beside the same days in which it does not
 //     rehearsal currencies SEED  an hour of all currencies, and a market of one of them that lies
+//     rehearsal history SEED [DAYS FILE]  days of a tick a second into a history on the disk, each tick with its day
 //     rehearsal cases            cases that nobody had written down: seconds wrong and fresh, and seconds stale, of each
 //     rehearsal replay FILE [S]  recorded prices, a line with second and price each, a tick every S seconds
 //     rehearsal incidents [DAY]  days that happened, each as a scenario
@@ -47,6 +48,10 @@ Task.detached {
                 seed: seed, clock: clock, closely: closely.count == 2 ? closely[0]..<closely[1] : 0..<0,
                 only: arguments.dropFirst(3).first { Double($0) == nil })
         case "currencies": try await rehearseCurrencies(seed: seed, clock: clock)
+        case "history":
+            try await rehearseHistory(
+                days: arguments.count > 3 ? Int(arguments[3]) ?? 3 : 3, seed: seed,
+                path: arguments.count > 4 ? arguments[4] : nil, clock: clock)
         case "cases": try await rehearseCases(on: clock)
         case "incidents": try await rehearseIncidents(on: clock, day: arguments.dropFirst(2).first)
         default: print("unknown rehearsal")

@@ -8,7 +8,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib
 from btcpriced import *  # noqa: E402, F403
 
 FIELDS = ["version", "instance", "tick", "freshness", "quote", "observedBoottime", "confirmation", "failure", "warning", "consensus", "conversion", "uncertainty", "currency",
-          "ageMs", "ageIsEstimate"]
+          "day", "ageMs", "ageIsEstimate"]
 
 
 @scenario("current in all its forms")

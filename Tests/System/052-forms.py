@@ -235,7 +235,10 @@ def _():
         print("good")
     """
     place, simulator, daemon = daemon_with_price()
-    printed.extend(btcctl(place, *words, "--json").out.strip() for words in (["status"], ["sources"], ["pause"], ["resume"]))
+    for words in (["status"], ["sources"], ["history", "--since", "1h", "--step", "1m"], ["at", "now", "0.05btc"], ["pause"], ["resume"]):
+        done = btcctl(place, *words, "--json")
+        equal(done.status, 0, done)
+        printed.extend(done.out.splitlines())
     daemon.stop()
     done = subprocess.run([python, "-c", program, ROOT / "docs" / "btcctl.schema.json"], input="\n".join(printed), capture_output=True, text=True)
     equal((done.returncode, done.stdout), (0, "good\n"), done.stderr)

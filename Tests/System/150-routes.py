@@ -12,6 +12,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 from btcpriced import *  # noqa: E402, F403
+from wallclock import WallClock  # noqa: E402
 from secure import ANOTHER_HOST, Exchange  # noqa: E402
 
 
@@ -55,25 +56,6 @@ def _():
     equal(state(place)["freshness"], "none")
     fresh(place)
     daemon.stop()
-
-
-class WallClock:
-    """The wall clock of one daemon, which can be set while it runs."""
-
-    def __init__(self, set_to):
-        folder = tempfile.mkdtemp(prefix="btc-priced-clock-")
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        library = f"{folder}/wallclock.so"
-        subprocess.run(
-            ["cc", "-shared", "-fPIC", "-O1", "-o", library, Path(__file__).parent / "lib" / "wallclock.c"], check=True)
-        self.file = Path(folder, "shift")
-        self.file.write_bytes(bytes(8))
-        self.shift(round(set_to - time.time()))
-        self.environment = {"LD_PRELOAD": library, "WALL_CLOCK": str(self.file)}
-
-    def shift(self, seconds):
-        with self.file.open("r+b") as file:
-            file.write(struct.pack("=q", seconds))
 
 
 @scenario("a machine that boots with a wrong clock recovers by itself when the clock is set")

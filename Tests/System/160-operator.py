@@ -18,6 +18,7 @@ GROUP = "btc-priced"
 def normal(text, place):
     """The text without what differs from run to run."""
     text = text.replace(place.state, "<state>").replace(place.runtime, "<runtime>")
+    text = re.sub(r'"heldCandles":\d+', '"heldCandles":<n>', text)
     text = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:<port>", text)
     # Columns are as wide as what is in them.
     text = re.sub(r" {2,}", "  ", text)

@@ -185,7 +185,7 @@ def reload():
     watch = Watch(place, "-c", "EUR", "--json")
     configure("EUR", "JPY")
     daemon.send_signal(signal.SIGHUP)
-    wait_until(lambda: current(place)["currency"] == "EUR", what="the other first currency")
+    wait_until(lambda: current(place).get("currency") == "EUR", what="the other first currency")
     fresh_in(place, "JPY")
     assert current(place)["tick"] >= before["tick"], "the count goes on"
     equal(btcctl(place, "current", "-c", "USD").status, 64)

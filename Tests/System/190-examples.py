@@ -4,6 +4,7 @@
 Those that need a systemd are run in the machines of 200-package.py."""
 
 import os
+import sqlite3
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
@@ -259,6 +260,39 @@ def shown_text(room, text):
     matches(f"({LINE}|{BANNER})\n", text)
 
 
+def history_of(room):
+    """A history with hours and days of this year, and the minute of an example."""
+    path = f"{room.place.state}/history.sqlite3"
+    wait_until(lambda: Path(path).exists(), what="the file")
+    database = sqlite3.connect(path, timeout=10)
+    now = int(time.time())
+    price = [6_890_123_000_000] * 4
+    for table, step, start in (("hour", 3600, now - 7 * 86_400), ("day", 86_400, 1_767_225_600), ("minute", 60, 1_787_668_200)):
+        for second in range(start // step * step, start + 60 if table == "minute" else now, step):
+            database.execute(f"INSERT OR IGNORE INTO {table} VALUES (?,'USD',?,?,?,?,1,1,'own')", [second, *price])
+    database.commit()
+    database.close()
+    return path
+
+
+def readme_history(room, text):
+    history_of(room)
+    typed, (worth,) = commands(text)
+    chart, at, history = (room.run(command) for command in typed)
+    assert chart[0] == 0 and "BTC/USD $68,901.23" in chart[1] and "┘" in chart[1], chart
+    equal(at, (0, f"{worth}\n", ""))
+    equal(history, (0, "", ""))
+    lines = (room.home / "quarter.csv").read_text().splitlines()
+    equal((lines[0], len(lines)), ("time,start,open,high,low,close,ticks,fresh,origin", 91))
+
+
+def with_sqlite3(room, text):
+    path = history_of(room)
+    status, out, err = room.run(text.replace("/var/lib/btc-priced/history.sqlite3", path))
+    equal((status, err), (0, ""))
+    assert len(out.splitlines()) == 24 and all(line.endswith("|68901.23") for line in out.splitlines()), out
+
+
 def elsewhere(script, *words):
     """Run by another script, which has these words in it."""
     def check(room, text):
@@ -274,9 +308,11 @@ WHOLE = [
     ("README.md", "$ btcctl current\nAug 25, 14:30 - $68,901.23\nFailed", readme_stale), ("README.md", "$ btcctl current\n", readme_current),
     ("README.md", "$ btcctl watch\n", readme_watch), ("README.md", "$ btcctl watch --above", alarm),
     ("README.md", '"custom/btc"', bar_line), ("README.md", "import json", age_in_python), ("README.md", "if price=", a_script),
+    ("README.md", "$ btcctl chart", readme_history), ("configuration.md", "sqlite3 ", with_sqlite3),
+    ("charts.md", "$ btcctl chart", elsewhere("Tests/System/240-history.py", "btcctl chart --span 7d", "--candles --ascii", "(40, 80, 120, 200)")),
     ("simulator.md", "# venue", simulator_script),
     ("configuration.md", "# /etc", whole_file), ("configuration.md", "/etc/btc-priced/config.toml, line", diagnostic),
-    ("privacy.md", "# /etc", whole_file),
+    ("privacy.md", "# /etc", whole_file), ("fleet.md", "# /etc", whole_file),
     ("interface.md", "S=UNIX", with_socat), ("interface.md", "S=/run", elsewhere("Tests/System/200-package.py", "varlinkctl")),
     ("interface.md", "S=unix:", pythons_varlink), ("interface.md", "import json", age_in_python),
     ("README.md", "make run ", elsewhere("Tests/System/110-run.py", '"scripts" / "run"')),

@@ -36,10 +36,11 @@ def _():
     place = Place()
     arguments = ("--currencies", "USD,EUR,JPY", "--currency-EUR-interval-ms", "1000", "--currency-JPY-interval-ms", "1000")
     sources = ("binance", "coinbase", "bitstamp", "kraken")
-    daemon = Daemon(place, simulator.urls, *arguments, sources=sources)
+    daemon = Daemon(place, simulator.urls, *arguments, sources=sources, backfill=True)
     for code in ("USD", "EUR", "JPY"):
         wait_until(lambda: btcctl(place, "current", "-c", code, "--json").json["freshness"] == "fresh", what=code)
-    time.sleep(12)
+    wait_until(lambda: any("USD were filled" in line and "minutes from" in line for line in daemon.lines), seconds=30, what=lambda: f"the history; {daemon.lines}")
+    time.sleep(5)
     gateway = Gateway(place.socket)
     folder = os.environ.get("PICTURES") or tempfile.mkdtemp(prefix="btc-priced-page-")
     begun = time.monotonic()
@@ -49,6 +50,15 @@ def _():
     for text in ("EUR", "€59,255.06", "¥10,335,185", "current", "binance", "BTC/USDT", "coinbase"):
         assert text in shown, f"{text}: {shown}"
     equal(browser.tell("axe")["violations"], [])
+    for span in ("1h", "24h", "7d", "30d", "1y", "all"):
+        line, candles = browser.tell(f"chart {span} line"), browser.tell(f"chart {span} candles")
+        equal((line["drawn"]["path"], line["drawn"]["rect"], line["drawn"][".mark"]), (1, 0, 2), line)
+        assert candles["drawn"]["path"] == 0 and candles["drawn"]["rect"] > (8 if span == "1h" else 50), candles
+        for seen in (line, candles):
+            assert "low $" in seen["resting"] and "high $" in seen["resting"] and "low $" in seen["label"], seen
+            assert seen["pointed"] != seen["resting"] and "· $" in seen["pointed"] and "· $" in seen["byKey"], seen
+    assert line["day"].startswith("24 h ") and " · low $" in line["day"], line
+    browser.tell("chart 24h line")
     pictures = browser.tell("pictures", 4)
     equal([p for p in pictures if p["isTooWide"] or p["violations"]], [])
     keys = browser.tell("keys")

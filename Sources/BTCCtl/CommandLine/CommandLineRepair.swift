@@ -2,19 +2,21 @@
 struct CommandLineRepair {
     /// The commands.
     static let verbs = [
-        "current", "watch", "wait", "convert", "status", "sources", "currencies", "metrics", "pause", "resume", "retry",
+        "current", "watch", "wait", "convert", "history", "at", "chart",
+        "status", "sources", "currencies", "metrics", "pause", "resume", "retry",
         "help",
     ]
     /// Common other names for the commands.
     private static let otherNames = [
         "price": "current", "get": "current", "show": "current", "now": "current", "follow": "watch", "tail": "watch",
-        "stream": "watch", "calc": "convert", "info": "status", "list": "sources", "exchanges": "sources",
+        "stream": "watch", "calc": "convert", "candles": "history", "ohlc": "history", "graph": "chart",
+        "plot": "chart", "info": "status", "list": "sources", "exchanges": "sources",
         "stop": "pause", "start": "resume", "continue": "resume",
     ]
     /// Options with a separate value.
     private static let valued: Set<String> = [
         "--socket", "--format", "--bar", "--max-age", "--color", "--exec", "--above", "--below", "--change",
-        "--timeout", "--currency", "-c",
+        "--timeout", "--currency", "-c", "--since", "--until", "--step", "--span",
     ]
 
     /// The arguments with the command first.

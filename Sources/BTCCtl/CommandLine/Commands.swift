@@ -12,14 +12,16 @@ struct BTCCtlCommand: ParsableCommand {
               btcctl current             Aug 25, 14:30 - $68,901.23
               btcctl watch               the same at every tick
               btcctl convert 0.05btc     0.05 BTC = 5,000,000 sat = $3,445.06
+              btcctl chart               the last 24 hours
               btcctl sources             where the price comes from
 
             Exit status: 0 on success, 64 for a wrong command line; the help of each command has the others.
             """,
         version: "btcctl \(Product.version)",
         subcommands: [
-            CurrentCommand.self, WatchCommand.self, WaitCommand.self, ConvertCommand.self, StatusCommand.self,
-            SourcesCommand.self, CurrenciesCommand.self, MetricsCommand.self, PauseCommand.self, ResumeCommand.self,
+            CurrentCommand.self, WatchCommand.self, WaitCommand.self, ConvertCommand.self, HistoryCommand.self,
+            AtCommand.self, ChartCommand.self, StatusCommand.self, SourcesCommand.self, CurrenciesCommand.self,
+            MetricsCommand.self, PauseCommand.self, ResumeCommand.self,
             RetryCommand.self,
         ])
 }
@@ -229,8 +231,9 @@ struct ConvertCommand: InvocationCommand {
         return texts
     }
 
-    private static func amount(_ text: String, _ currency: Currency) throws -> Amount {
-        // A number with k or M and no unit is money.
+    /// Reads an amount.
+    /// - Parameter currency: That of a number with k or M and no unit.
+    static func amount(_ text: String, _ currency: Currency) throws -> Amount {
         let unit = text.last.map { "kKmM".contains($0) } == true ? Amount.Unit.money(currency) : nil
         guard let amount = Amount(text, unit: unit) else {
             throw ValidationError(

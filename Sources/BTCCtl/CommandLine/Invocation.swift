@@ -7,6 +7,9 @@ enum Invocation: Equatable {
     case watch(WatchOptions)
     case wait(WaitOptions)
     case convert(ConvertOptions)
+    case history(HistoryOptions)
+    case at(AtOptions)
+    case chart(ChartOptions)
     case report(ReportOptions)
     case metrics(MetricsOptions)
     case change(ReportOptions.Change, socket: String?, json: Bool, timestamps: ReaderTimestampFormatter)
@@ -65,6 +68,48 @@ struct ConvertOptions: Equatable {
     var amounts: [Amount] = []
     var maxAge: Duration?
     var form = Form.text
+}
+
+/// `btcctl history`
+struct HistoryOptions: Equatable {
+    /// How candles are printed.
+    enum Form: Equatable {
+        /// A table on a terminal, else a row a line.
+        case text
+        case csv
+        case json
+    }
+
+    var socket: String?
+    var currency: String?
+    var from: Timestamp
+    var to: Timestamp
+    var step: Candle.Step
+    var form = Form.text
+    var timestamps = ReaderTimestampFormatter()
+}
+
+/// `btcctl at`
+struct AtOptions: Equatable {
+    var socket: String?
+    var currency: String?
+    var time: Timestamp
+    /// To be converted.
+    var amount: Amount?
+    var form = ConvertOptions.Form.text
+    var timestamps = ReaderTimestampFormatter()
+}
+
+/// `btcctl chart`
+struct ChartOptions: Equatable {
+    var socket: String?
+    var currency: String?
+    var span = ChartSpan.day
+    var isCandles = false
+    var watch = false
+    var isASCII = false
+    var color = ColorChoice.auto
+    var timestamps = ReaderTimestampFormatter()
 }
 
 /// `btcctl metrics`

@@ -2,9 +2,20 @@ import ArgumentParser
 import BTCPriceCore
 import BTCPriceFeature
 
-struct ReportOption: ParsableArguments {
+/// The options of the commands that show a report.
+struct ReportArguments: ParsableArguments {
     @Flag(help: "Repeat the request every second, until stopped.")
     var watch = false
+
+    @OptionGroup var times: TimeOptions
+    @OptionGroup var output: JSONOption
+
+    func invocation(_ question: ReportOptions.Question, _ socket: SocketOption) -> Invocation {
+        .report(
+            ReportOptions(
+                question: question, socket: socket.socket, watch: watch, json: output.json, timestamps: times.timestamps
+            ))
+    }
 }
 
 private let reportStatus =
@@ -23,16 +34,9 @@ struct StatusCommand: InvocationCommand {
             """)
 
     @OptionGroup var socketOption: SocketOption
-    @OptionGroup var report: ReportOption
-    @OptionGroup var times: TimeOptions
-    @OptionGroup var output: JSONOption
+    @OptionGroup var report: ReportArguments
 
-    func invocation() -> Invocation {
-        .report(
-            ReportOptions(
-                question: .status, socket: socketOption.socket, watch: report.watch, json: output.json,
-                timestamps: times.timestamps))
-    }
+    func invocation() -> Invocation { report.invocation(.status, socketOption) }
 }
 
 struct SourcesCommand: InvocationCommand {
@@ -51,16 +55,10 @@ struct SourcesCommand: InvocationCommand {
     @OptionGroup var currencyOption: CurrencyOption
     @Flag(name: .shortAndLong, help: "Explain the letters and columns.")
     var verbose = false
-    @OptionGroup var report: ReportOption
-    @OptionGroup var times: TimeOptions
-    @OptionGroup var output: JSONOption
+    @OptionGroup var report: ReportArguments
 
     func invocation() -> Invocation {
-        .report(
-            ReportOptions(
-                question: .sources(isVerbose: verbose, currency: currencyOption.currency), socket: socketOption.socket,
-                watch: report.watch,
-                json: output.json, timestamps: times.timestamps))
+        report.invocation(.sources(isVerbose: verbose, currency: currencyOption.currency), socketOption)
     }
 }
 
@@ -76,16 +74,9 @@ struct CurrenciesCommand: InvocationCommand {
             """)
 
     @OptionGroup var socketOption: SocketOption
-    @OptionGroup var report: ReportOption
-    @OptionGroup var times: TimeOptions
-    @OptionGroup var output: JSONOption
+    @OptionGroup var report: ReportArguments
 
-    func invocation() -> Invocation {
-        .report(
-            ReportOptions(
-                question: .currencies, socket: socketOption.socket, watch: report.watch, json: output.json,
-                timestamps: times.timestamps))
-    }
+    func invocation() -> Invocation { report.invocation(.currencies, socketOption) }
 }
 
 struct MetricsCommand: InvocationCommand {

@@ -40,7 +40,12 @@ enum Connecting {
                 case .refused(PriceInterface.busy, _): throw .busy(paths[next])
                 case .refused("\(ServiceInterface.name).MethodNotFound", _): throw .tooOldDaemon
                 case .refused(PriceInterface.unknownSource, _): throw .unknownSource
-                case .refused(PriceInterface.unknownCurrency, let reason): throw .unknownCurrency(reason)
+                case .refused(PriceInterface.unknownCurrency, let reason),
+                    .refused(HistoryInterface.unknownCurrency, let reason):
+                    throw .unknownCurrency(reason)
+                case .refused(HistoryInterface.disabled, _): throw .noHistory
+                case .refused(HistoryInterface.unavailable, let reason): throw .historyUnavailable(reason)
+                case .refused("\(ServiceInterface.name).InterfaceNotFound", _): throw .tooOldDaemon
                 // A daemon of 0.1.0 has dollars only, and no such parameter.
                 case .refused("\(ServiceInterface.name).InvalidParameter", _): throw .tooOldDaemon
                 case .refused, .unintelligible: throw .unexpected("\(error)")

@@ -43,7 +43,7 @@ enum Convert {
     }
 
     /// `0.05 BTC = 5,000,000 sat = $3,445.06`: the given amount, then the other units.
-    private static func text(_ amount: Amount, _ converted: ConvertedAmount, _ currency: Currency) -> String {
+    static func text(_ amount: Amount, _ converted: ConvertedAmount, _ currency: Currency) -> String {
         let others = [Amount.Unit.btc, .sat, .money(currency)].filter { $0 != amount.unit }
         return ([amount] + others.map { Amount(converted[$0], $0) })
             .map(AmountFormatter().string(from:)).joined(separator: " = ")
@@ -59,7 +59,7 @@ enum Convert {
                 "amount": .string(amount.value.description), "unit": .string(amount.unit.name),
                 "btc": .string(converted.btc.description), "sat": .string(converted.sat.description),
                 Amount.Unit.money(currency).name: .string(converted.money.description),
-                "state": .object(Output.object(message, at: now)),
+                "state": .object(message.json(at: now)),
             ]))
     }
 }

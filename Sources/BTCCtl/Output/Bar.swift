@@ -52,9 +52,9 @@ enum Bar: String, CaseIterable {
             let isFresh = model.banner == nil
             self.init(
                 text: isFresh ? model.price : "\(model.price) (\(model.timestamp))",
-                detail: ([model.line, "\(quote.sourceText) \(quote.market)"] + model.notes
+                detail: ([model.line, model.day, "\(quote.sourceText) \(quote.market)"].compactMap(\.self) + model.notes
                     + [model.reason].compactMap(\.self)).joined(separator: "\n"),
-                condition: !isFresh ? .stale : model.isUnconfirmed ? .unconfirmed : .ok, direction: model.direction)
+                condition: !isFresh ? .stale : model.isUnconfirmed ? .unconfirmed : .ok, direction: model.trend)
         }
 
         /// The price without its time.

@@ -65,6 +65,19 @@ struct Complaint: Error, Equatable {
             status: ExitStatus.noPrice)
     }
 
+    static let nothingKnown = Complaint(
+        word: "noPrice", message: "Nothing is known of the price at that time.", status: ExitStatus.noPrice)
+
+    static let noHistory = Complaint(
+        word: "noPrice", message: "No history is kept: history.enabled is false. See btc-priced.toml(5).",
+        status: ExitStatus.noPrice)
+
+    static func historyUnavailable(_ reason: String?) -> Complaint {
+        Complaint(
+            word: "noPrice", message: "The history can't be read: \(reason ?? "no reason is known").",
+            status: ExitStatus.noPrice)
+    }
+
     static func timedOut(_ timeout: Duration, what: String, _ reason: String) -> Complaint {
         Complaint(
             word: "timedOut", message: "\(what) within \(Table.text(timeout)): \(reason)", status: ExitStatus.tooOld)

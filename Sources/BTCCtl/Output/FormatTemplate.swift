@@ -9,6 +9,7 @@ struct FormatTemplate: Equatable {
         case price, value, time, age, ageMs, source, market, currency, freshness, confirmation, failure, warning,
             direction, uncertainty, symbol
         case sats, tick, timestamp
+        case change24h, high24h, low24h, since24h
     }
 
     enum Part: Equatable {
@@ -88,6 +89,10 @@ struct FormatTemplate: Equatable {
             case .symbol: Currency(rawValue: state.currency).map { String($0.symbol.filter { $0 != " " }) }
             case .sats: quote.map { Amount(1, .money(.usd)).converted(at: $0.value).sat.description }
             case .tick: "\(state.tick)"
+            case .change24h: state.day.map { PriceTexts.percent($0.changePercent) }
+            case .high24h: state.day.map { MoneyFormatter().string(from: $0.high, currency: state.currency) }
+            case .low24h: state.day.map { MoneyFormatter().string(from: $0.low, currency: state.currency) }
+            case .since24h: state.day.map { PriceTexts.span(of: $0, at: now.wall) }
             case .timestamp: quote.map { "\($0.timestamp.milliseconds)" }
             }
         return text ?? PriceTexts.placeholder

@@ -35,18 +35,9 @@ enum Output {
         _ message: StateMessage, at now: ObservationTime, condition: PriceCondition.Kind? = nil
     ) -> String {
         var object: JSONObject = ["version": .integer(jsonVersion)]
-        for member in Self.object(message, at: now).members { object[member.name] = member.value }
+        for member in message.json(at: now).members { object[member.name] = member.value }
         if let condition { object["condition"] = .string(condition.rawValue) }
         return JSON.object(object).text
-    }
-
-    /// The interface's `State` with the age.
-    static func object(_ message: StateMessage, at now: ObservationTime) -> JSONObject {
-        var object = message.json
-        let age = message.state.age(at: now)
-        object["ageMs"] = age.map { .integer($0.age.wholeMilliseconds) } ?? .null
-        object["ageIsEstimate"] = age.map { .bool($0.isEstimate) } ?? .null
-        return object
     }
 
     /// A response as one JSON object: the version, and the interface's value under its name.

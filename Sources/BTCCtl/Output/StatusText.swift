@@ -90,7 +90,10 @@ struct StatusText {
             }
             ?? "not on the disk yet"
         let place = "\(store.stateDirectory), \(synced)"
-        return store.failure.map { "\(place); \($0)" } ?? place
+        let history = store.historyFailure.map {
+            "the history can't be written, \(count(store.heldCandles ?? 0, "candle")) in memory: \($0)"
+        }
+        return ([place] + [store.failure, history].compactMap(\.self)).joined(separator: "; ")
     }
 
     private func clients(_ clients: StatusMessage.Clients) -> String {

@@ -43,6 +43,9 @@ struct WatchView {
             }
             lines += Self.wrapped(words, width: width).map { StyledLine($0) }
         }
+        if let day = model.day {
+            lines += Self.wrapped(day.split(separator: " ").map(String.init), width: width).map { StyledLine($0) }
+        }
         // The note on an unconfirmed price is beside the source.
         for note in [model.banner, model.reason, model.warning].compactMap(\.self) {
             let words = note.split(separator: " ").map(String.init)

@@ -83,6 +83,52 @@ package struct PriceConnection: ~Copyable {
         }
     }
 
+    /// Requests candles.
+    /// - Parameter take: Called with each part of them, from the oldest to the newest; their currency; and the start of the next candle,
+    ///   if there are more.
+    package mutating func history(
+        _ query: HistoryQuery, _ take: ([Candle], String, Timestamp?) -> Void
+    ) throws(ClientError) {
+        try connection.send(HistoryCall.getHistory(query).call)
+        var continues = true
+        while continues {
+            let reply = try connection.reply(timeout: connection.timeout)
+            continues = reply.continues
+            let parameters = try reply.printableResult()
+            let (candles, currency, next) = try read { () throws(JSONFieldError) in
+                (
+                    try parameters.list("candles") { (candle) throws(JSONFieldError) in try Candle(json: candle) },
+                    try parameters.required("currency", \.stringValue),
+                    try parameters.optional("next", \.timestampValue)
+                )
+            }
+            take(candles, currency, next)
+        }
+    }
+
+    /// Requests the price at a moment of the past.
+    /// - Parameter currency: ISO 4217; `nil` for the daemon's first currency.
+    /// - Returns: The price, `nil` if nothing is known; and its currency.
+    package mutating func price(
+        at time: Timestamp, in currency: String? = nil
+    ) throws(ClientError) -> (known: PriceAt?, currency: String) {
+        let reply = try call(HistoryCall.getPriceAt(time, currency).call)
+        return try read { () throws(JSONFieldError) in
+            (try PriceAt(json: reply), try reply.required("currency", \.stringValue))
+        }
+    }
+
+    /// Requests the last 24 hours.
+    /// - Parameter currency: ISO 4217; `nil` for the daemon's first currency.
+    /// - Returns: `nil` if nothing is known of them.
+    package mutating func day(of currency: String? = nil) throws(ClientError) -> PriceDay? {
+        let reply = try call(HistoryCall.getDay(currency).call)
+        return try read { () throws(JSONFieldError) in
+            guard let day = try reply.optional("day", \.objectValue) else { return nil }
+            return try PriceDay(json: day)
+        }
+    }
+
     /// Pauses the ticks.
     /// - Throws: ``ClientError``; ``ClientError/refused(error:reason:)`` for a user without permission.
     package mutating func pause() throws(ClientError) {

@@ -16,6 +16,15 @@ package enum SocketSearch {
         return [userSocket(environment: environment, uid: uid), Product.systemSocket].compactMap { $0 }
     }
 
+    /// Finds the socket of a program that runs on: it looks each time, since the daemon may start later. Parameters as for
+    /// ``paths(named:environment:uid:)``.
+    package static func finder(
+        named: String?, environment: (String) -> String?, uid: UInt32
+    ) -> @Sendable () -> String {
+        let paths = paths(named: named, environment: environment, uid: uid)
+        return { paths.first { access($0, F_OK) == 0 } ?? paths.last ?? Product.systemSocket }
+    }
+
     /// The socket of the user's own daemon: in `XDG_RUNTIME_DIR`, otherwise in a folder in `/tmp` if the user owns it.
     private static func userSocket(environment: (String) -> String?, uid: UInt32) -> String? {
         if let folder = environment("XDG_RUNTIME_DIR"), folder.hasPrefix("/") {

@@ -1,5 +1,5 @@
-import BTCPriceCore
-import Varlink
+package import BTCPriceCore
+package import Varlink
 
 extension JSONValue {
     /// An exact decimal, which the interface sends as a string.
@@ -15,10 +15,10 @@ extension JSONValue {
     }
 
     /// A clock time or duration in milliseconds; `nil` if it is out of range.
-    var millisecondsValue: Int64? {
+    package var millisecondsValue: Int64? {
         integerValue.flatMap { Timestamp.possibleMilliseconds.contains($0) ? $0 : nil }
     }
 
     /// The value as a time; `nil` if it is out of range.
-    var timestampValue: Timestamp? { millisecondsValue.map { Timestamp(milliseconds: $0) } }
+    package var timestampValue: Timestamp? { millisecondsValue.map { Timestamp(milliseconds: $0) } }
 }

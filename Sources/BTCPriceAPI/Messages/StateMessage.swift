@@ -30,7 +30,18 @@ package struct StateMessage: Sendable, Hashable {
             "conversion": state.conversion.map { .object($0.json) } ?? .null,
             "uncertainty": state.uncertainty.map { .object($0.json) } ?? .null,
             "currency": .string(state.currency),
+            "day": state.day.map { .object($0.json) } ?? .null,
         ]
+    }
+
+    /// The same with the age of the price: `ageMs` and `ageIsEstimate`, null without a price.
+    /// - Parameter now: The clocks of the machine on which the price was observed.
+    package func json(at now: ObservationTime) -> JSONObject {
+        var object = json
+        let age = state.age(at: now)
+        object["ageMs"] = age.map { .integer($0.age.wholeMilliseconds) } ?? .null
+        object["ageIsEstimate"] = age.map { .bool($0.isEstimate) } ?? .null
+        return object
     }
 
     /// Reads the message. Unknown fields are ignored: newer daemons may send them.
@@ -46,6 +57,8 @@ package struct StateMessage: Sendable, Hashable {
             if let object = try json.optional("uncertainty", \.objectValue) {
                 try Uncertainty(json: object)
             } else { nil }
+        let day: PriceDay? =
+            if let object = try json.optional("day", \.objectValue) { try PriceDay(json: object) } else { nil }
         self.init(
             instance: try json.required("instance", \.stringValue),
             state: PriceState(
@@ -58,7 +71,8 @@ package struct StateMessage: Sendable, Hashable {
                 warning: try json.optional("warning", \.stringValue), consensus: consensus, conversion: conversion,
                 uncertainty: uncertainty,
                 // Absent from 0.1.0, which has dollars only.
-                currency: try json.optional("currency", \.stringValue) ?? Currency.usd.rawValue))
+                currency: try json.optional("currency", \.stringValue) ?? Currency.usd.rawValue,
+                day: day))
     }
 }
 

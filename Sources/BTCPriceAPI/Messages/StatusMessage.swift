@@ -37,12 +37,21 @@ package struct StatusMessage: Sendable, Hashable {
         package var synced: Timestamp?
         /// Why it can't be stored; `nil` while it can.
         package var failure: String?
+        /// The candles of the history that are not on the disk yet; `nil` if no history is kept.
+        package var heldCandles: Int64?
+        /// Why the history can't be written; `nil` while it can.
+        package var historyFailure: String?
 
-        package init(runtimeDirectory: String, stateDirectory: String, synced: Timestamp?, failure: String?) {
+        package init(
+            runtimeDirectory: String, stateDirectory: String, synced: Timestamp?, failure: String?,
+            heldCandles: Int64? = nil, historyFailure: String? = nil
+        ) {
             self.runtimeDirectory = runtimeDirectory
             self.stateDirectory = stateDirectory
             self.synced = synced
             self.failure = failure
+            self.heldCandles = heldCandles
+            self.historyFailure = historyFailure
         }
     }
 
@@ -141,6 +150,7 @@ package struct StatusMessage: Sendable, Hashable {
             "store": .object([
                 "runtimeDirectory": .string(store.runtimeDirectory), "stateDirectory": .string(store.stateDirectory),
                 "syncedAt": .optional(store.synced?.milliseconds), "failure": .optional(store.failure),
+                "heldCandles": .optional(store.heldCandles), "historyFailure": .optional(store.historyFailure),
             ]),
             "clients": .object([
                 "connections": .integer(clients.connections), "users": .integer(clients.users),
@@ -181,7 +191,9 @@ package struct StatusMessage: Sendable, Hashable {
                 runtimeDirectory: try store.required("runtimeDirectory", \.stringValue),
                 stateDirectory: try store.required("stateDirectory", \.stringValue),
                 synced: try store.optional("syncedAt", \.timestampValue),
-                failure: try store.optional("failure", \.stringValue)),
+                failure: try store.optional("failure", \.stringValue),
+                heldCandles: try store.optional("heldCandles", \.integerValue),
+                historyFailure: try store.optional("historyFailure", \.stringValue)),
             clients: Clients(
                 connections: try clients.required("connections", \.integerValue),
                 users: try clients.required("users", \.integerValue),

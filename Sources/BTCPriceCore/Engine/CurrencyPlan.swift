@@ -9,7 +9,52 @@ package struct CurrencyPlan<C: Clock>: Sendable where C.Duration == Duration {
     /// What is known already.
     let book: ObservationBook
 
-    package init(
+    /// What is wanted of one currency.
+    package struct Outline: Sendable {
+        let currency: Currency
+        let candidates: [FetchCandidate]
+        let interval: Duration
+        let rules: SelectionRules
+
+        /// - Parameters:
+        ///   - candidates: The sources, the primary first.
+        ///   - interval: The interval of the ticks.
+        package init(
+            _ currency: Currency, _ candidates: [FetchCandidate], interval: Duration,
+            rules: SelectionRules = SelectionRules()
+        ) {
+            self.currency = currency
+            self.candidates = candidates
+            self.interval = interval
+            self.rules = rules
+        }
+    }
+
+    /// The plans of all currencies, which share their sources: limits and bans belong to the venue.
+    /// - Parameters:
+    ///   - outlines: In the order of the currencies.
+    ///   - now: Reads the clocks that cooldowns and limits are dated by.
+    ///   - jitter: Returns a random number from 0 to 1 at each call; it spreads cooldowns.
+    ///   - clock: Measures the waits.
+    ///   - previous: The sources that were requested before. They keep their health.
+    package static func plans(
+        _ outlines: [Outline], now: @escaping TimeSource,
+        jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) }, clock: C, after previous: Sources? = nil
+    ) -> [CurrencyPlan] {
+        let sources = Sources(
+            outlines.flatMap { outline in outline.candidates.map { ($0.source, outline.interval) } }, now: now,
+            jitter: jitter, after: previous)
+        var offset = 0
+        return outlines.map { outline in
+            defer { offset += outline.candidates.count }
+            return CurrencyPlan(
+                outline.currency,
+                fetch: FetchWithFallback(candidates: outline.candidates, among: sources, from: offset, clock: clock),
+                interval: outline.interval, rules: outline.rules)
+        }
+    }
+
+    init(
         _ currency: Currency, fetch: FetchWithFallback<C>, interval: Duration, rules: SelectionRules = SelectionRules(),
         book: ObservationBook? = nil
     ) {

@@ -5,20 +5,29 @@ package struct FetchCandidate: Sendable {
     /// The base address of its requests.
     package let address: String
     let patience: PollPlan.Patience
+    private let reserve: Duration?
 
     /// - Parameters:
     ///   - fetch: Requests the source.
     ///   - address: The base address of its requests.
     ///   - timeout: From the request to giving up.
     ///   - hedge: From the request to the request of the next source.
-    package init(fetch: FetchLatestPrice, address: String, timeout: Duration, hedge: Duration) {
+    ///   - reserve: It is requested only after no other source has had a price for so long; `nil` for at once.
+    package init(
+        fetch: FetchLatestPrice, address: String, timeout: Duration, hedge: Duration, reserve: Duration? = nil
+    ) {
         self.fetch = fetch
         self.address = address
         self.patience = .init(timeout: timeout, hedge: hedge)
+        self.reserve = reserve
     }
 
     /// The source's properties.
-    package var source: SourceDescription { fetch.source(at: address) }
+    package var source: SourceDescription {
+        var source = fetch.source(at: address)
+        source.reserve = reserve
+        return source
+    }
 }
 
 /// Polls sources until one has a price: any number of sources, hedged, within one budget; or all of them at once.
@@ -44,7 +53,7 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
     ///   - sources: The sources of all currencies; the candidates are among them, in their order.
     ///   - offset: Where the candidates begin among the sources.
     ///   - clock: Measures the waits.
-    package init(candidates: [FetchCandidate], among sources: Sources, from offset: Int, clock: C) {
+    init(candidates: [FetchCandidate], among sources: Sources, from offset: Int, clock: C) {
         self.candidates = candidates
         self.sources = sources
         self.offset = offset
@@ -53,19 +62,6 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
         markets = candidates.map(\.fetch.market)
         marketsStatingPeg = Set(
             candidates.filter { $0.source.companions.contains { $0.pair == Market.pegPair } }.map(\.fetch.market))
-    }
-
-    /// The same for one currency alone.
-    /// - Parameters:
-    ///   - interval: The interval of the ticks.
-    ///   - now: Reads the clocks that cooldowns and limits are dated by.
-    ///   - jitter: Returns a random number from 0 to 1 at each call; it spreads cooldowns.
-    package init(
-        candidates: [FetchCandidate], interval: Duration, now: @escaping TimeSource,
-        jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) }, clock: C
-    ) {
-        let sources = Sources(candidates.map { ($0.source, interval) }, now: now, jitter: jitter)
-        self.init(candidates: candidates, among: sources, from: 0, clock: clock)
     }
 
     /// - Parameters:

@@ -45,6 +45,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     private let executor: (any TaskExecutor)?
     private var budget: Duration
     private var subscribers: [any StateSubscriber]
+    private let history: PriceHistory?
     private let report: Report
     private var lastID = 0
     private let now: TimeSource
@@ -60,10 +61,12 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     ///   - executor: Where rounds run; `nil` for anywhere.
     ///   - now: Reads the clocks.
     ///   - subscribers: Receive the states. The first one keeps the price.
+    ///   - history: Takes in the states before they are published; `nil` for none.
     ///   - report: Reports to the operator.
     package init(
         _ plans: [CurrencyPlan<C>], clock: C, budget: Duration, executor: (any TaskExecutor)? = nil,
-        now: @escaping TimeSource, subscribers: [any StateSubscriber], report: @escaping Report
+        now: @escaping TimeSource, subscribers: [any StateSubscriber], history: PriceHistory? = nil,
+        report: @escaping Report
     ) {
         precondition(!plans.isEmpty, "there is a first currency")
         self.clock = clock
@@ -73,6 +76,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         let since = now().boottime
         lanes = plans.map { Lane($0, since: since) }
         self.subscribers = subscribers
+        self.history = history
         self.report = report
     }
 
@@ -373,8 +377,11 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         // Read in any case, or it would be reported again at the next tick.
         let cooldownsChanged = sources.takeCooldownsChanged()
         let isNew = actions.publish?.freshness == .fresh && actions.failure == nil
+        if let publish = actions.publish, let history {
+            lanes[place].tracker.set(history.add(publish, isTick: actions.isTick, at: now().wall))
+        }
         if actions.publish != nil || cooldownsChanged {
-            let state = actions.publish ?? lanes[place].tracker.state
+            let state = lanes[place].tracker.state
             let kept =
                 isNew || cooldownsChanged
                 ? KeptState(prices: lanes.compactMap { $0.tracker.kept }, cooldowns: sources.cooldowns) : nil

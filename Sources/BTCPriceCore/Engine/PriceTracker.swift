@@ -108,6 +108,9 @@ package struct PriceTracker: Sendable {
         return Actions(publish: state)
     }
 
+    /// What the price did in the last 24 hours, as far as that is known.
+    mutating func set(_ day: PriceDay?) { state.day = day }
+
     // MARK: - Observations
 
     /// A source has responded, or has pushed a price.

@@ -87,7 +87,7 @@ package struct Price: Sendable, Hashable {
     /// - Parameters:
     ///   - divisor: Not zero.
     ///   - places: At least 0.
-    func divided(by divisor: Price, places: Int) -> Price {
+    package func divided(by divisor: Price, places: Int) -> Price {
         // One decimal digit at a time, because the whole dividend may not fit.
         let shift = places + divisor.scale - scale
         // The quotient is far below half a unit of the last place.

@@ -40,19 +40,21 @@ package struct PriceState: Sendable, Hashable {
     package var conversion: Conversion?
     /// How sure ``quote`` is; `nil` if only one market is known.
     package var uncertainty: Uncertainty?
+    /// What the price did in the last 24 hours; `nil` if that is not known.
+    package var day: PriceDay?
     /// Until when the state is fresh, `CLOCK_BOOTTIME` in milliseconds; `nil` if it is not fresh.
     package var freshUntil: Int64?
 
     /// ISO 4217 code of the currency that the state is of.
     package var currency: String
     /// Why the price is stale after ``freshUntil``, for example `paused`; `nil` if only the next tick did not end in time.
-    var agedFailure: String?
+    package var agedFailure: String?
 
     package init(
         tick: Int64, freshness: Freshness, quote: PriceQuote?, observedBoottime: Int64?,
         confirmation: Confirmation?, failure: String?, warning: String? = nil, consensus: Consensus? = nil,
         conversion: Conversion? = nil, uncertainty: Uncertainty? = nil, currency: String = Currency.usd.rawValue,
-        freshUntil: Int64? = nil
+        day: PriceDay? = nil, freshUntil: Int64? = nil
     ) {
         self.tick = tick
         self.freshness = freshness
@@ -65,6 +67,7 @@ package struct PriceState: Sendable, Hashable {
         self.conversion = conversion
         self.uncertainty = uncertainty
         self.currency = currency
+        self.day = day
         self.freshUntil = freshUntil
     }
 

@@ -51,16 +51,16 @@ package struct MarketHealth: Sendable {
         jitter: @autoclosure () -> Double
     ) -> SourceCooldown? {
         switch outcome {
-        case .success: results["ok", default: 0] += 1
-        case .failure(let error): results[error.kind, default: 0] += 1
-        }
-        switch outcome {
         case .success:
+            results["ok", default: 0] += 1
             durations.add(latency)
             succeeded(latency: latency, at: now, venue: &venue)
             return nil
-        case .failure(.cancelled), .failure(.timedOut(after: nil)): return nil
-        case .failure(let error): return failed(error, at: now, venue: &venue, jitter: jitter())
+        case .failure(let error):
+            results[error.kind, default: 0] += 1
+            // They say nothing of the source.
+            guard error != .cancelled, error != .timedOut(after: nil) else { return nil }
+            return failed(error, at: now, venue: &venue, jitter: jitter())
         }
     }
 

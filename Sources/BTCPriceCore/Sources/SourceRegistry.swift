@@ -37,6 +37,8 @@ package struct SourceDescription: Sendable, Hashable {
     package let companions: [Market]
     /// The base address of its requests.
     package let address: String
+    /// It is requested only after no other source has had a price for so long; `nil` for at once.
+    package var reserve: Duration?
 
     package init(venue: Venue, market: Market, companions: [Market] = [], address: String) {
         self.venue = venue
@@ -60,6 +62,8 @@ package struct SourceRegistry: Sendable {
         package fileprivate(set) var health = MarketHealth()
         /// When it was last requested for its own price, `CLOCK_BOOTTIME` in milliseconds.
         fileprivate var lastRequest = Int64.min
+        /// Of a reserve: when another source of its currency last had a price, or was first looked for.
+        fileprivate var heldBackSince: Int64
     }
 
     private struct VenueEntry: Sendable {
@@ -87,11 +91,16 @@ package struct SourceRegistry: Sendable {
     private var venues: [VenueEntry] = []
     /// Whether markets that quote in USDT are not requested for a price.
     var skipsTether = false
+    /// When sources were last looked for, `CLOCK_BOOTTIME` in milliseconds.
+    private var lastLook: Int64
     /// The cooldowns of venues that are not configured now, or have another address. They apply again if that changes.
     private var unused: [String: KeptCooldown] = [:]
 
-    /// - Parameter sources: The sources with the interval of their currency's ticks, currency by currency, the primary first.
-    init(_ sources: [(SourceDescription, Duration)]) {
+    /// - Parameters:
+    ///   - sources: The sources with the interval of their currency's ticks, currency by currency, the primary first.
+    ///   - boottime: The start, `CLOCK_BOOTTIME` in milliseconds.
+    init(_ sources: [(SourceDescription, Duration)], at boottime: Int64 = 0) {
+        lastLook = boottime
         var venues: [VenueEntry] = []
         entries = sources.map { source, interval in
             let known = venues.firstIndex { $0.name == source.venue.name && $0.address == source.address }
@@ -101,7 +110,8 @@ package struct SourceRegistry: Sendable {
                         name: source.venue.name, address: source.address,
                         health: VenueHealth(limits: source.venue.allLimits)))
             }
-            return Entry(source: source, interval: interval, venue: known ?? venues.count - 1)
+            return Entry(
+                source: source, interval: interval, venue: known ?? venues.count - 1, heldBackSince: boottime)
         }
         self.venues = venues
     }
@@ -117,6 +127,7 @@ package struct SourceRegistry: Sendable {
             if let same = previous.index(of: entries[index].source.market, at: entries[index].source.address) {
                 entries[index].health = previous.entries[same].health
                 entries[index].lastRequest = previous.entries[same].lastRequest
+                entries[index].heldBackSince = previous.entries[same].heldBackSince
             }
         }
         for index in venues.indices {
@@ -176,7 +187,9 @@ package struct SourceRegistry: Sendable {
         _ requester: Requester, among markets: Set<Market>, atHand: [Int] = [], at boottime: Int64
     ) -> Plan {
         var plan = Plan()
-        let candidates = entries.indices.filter { markets.contains(entries[$0].source.market) }
+        let candidates = entries.indices.filter {
+            markets.contains(entries[$0].source.market) && !isHeldBack($0, at: boottime)
+        }
         if requester == .observer {
             plan.order = observerChoice(of: candidates, at: boottime).map { [$0] } ?? []
             return plan
@@ -222,6 +235,20 @@ package struct SourceRegistry: Sendable {
         }
     }
 
+    /// Whether it is a reserve that is not needed.
+    private func isHeldBack(_ index: Int, at boottime: Int64) -> Bool {
+        entries[index].source.reserve.map { boottime - entries[index].heldBackSince < $0.wholeMilliseconds } ?? false
+    }
+
+    /// Sources are looked for. After a sleep or a pause, in which nobody looked, the reserves are held back anew.
+    mutating func looked(at boottime: Int64) {
+        for index in entries.indices
+        where boottime - lastLook > max(.seconds(60), entries[index].interval * 3).wholeMilliseconds {
+            entries[index].heldBackSince = boottime
+        }
+        lastLook = boottime
+    }
+
     /// Counts a request if the limits still allow it; `false` if they do not.
     mutating func take(_ index: Int, _ requester: Requester, at boottime: Int64) -> Bool {
         guard health(index).isWithinLimits(requester, at: boottime) else { return false }
@@ -236,7 +263,13 @@ package struct SourceRegistry: Sendable {
         _ index: Int, _ outcome: MarketHealth.Outcome, latency: Duration, at now: ObservationTime,
         jitter: @autoclosure () -> Double
     ) -> SourceCooldown? {
-        entries[index].health.ended(
+        if case .success = outcome, entries[index].source.reserve == nil {
+            let currency = entries[index].source.market.currency
+            for other in entries.indices where entries[other].source.market.currency == currency {
+                entries[other].heldBackSince = now.boottime
+            }
+        }
+        return entries[index].health.ended(
             outcome, latency: latency, at: now, venue: &venues[entries[index].venue].health, jitter: jitter())
     }
 

@@ -23,10 +23,10 @@ package final class Sources: Sendable {
         _ sources: [(SourceDescription, Duration)], now: @escaping TimeSource,
         jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) }, after previous: Sources? = nil
     ) {
-        state = Mutex(State(registry: SourceRegistry(sources)))
+        let present = now()
+        state = Mutex(State(registry: SourceRegistry(sources, at: present.boottime)))
         self.now = now
         self.jitter = jitter
-        let present = now()
         // In one step: requests that end after it report to the new sources.
         previous?.state.withLock { previous in
             state.withLock { $0.registry.inherit(previous.registry, at: present) }
@@ -76,7 +76,10 @@ package final class Sources: Sendable {
 
     func plan(_ requester: Requester, among markets: Set<Market>, atHand: [Int] = []) -> SourceRegistry.Plan {
         let boottime = now().boottime
-        return state.withLock { $0.registry.plan(requester, among: markets, atHand: atHand, at: boottime) }
+        return state.withLock { state in
+            state.registry.looked(at: boottime)
+            return state.registry.plan(requester, among: markets, atHand: atHand, at: boottime)
+        }
     }
 
     /// Sets whether USDT markets are skipped. The observer still requests them.
@@ -95,6 +98,26 @@ package final class Sources: Sendable {
     func doubt(_ name: String, of markets: [Market], _ error: PriceLoadingError) {
         let present = now()
         state.withLock { $0.registry.doubt(name, of: markets, error, at: present) }
+    }
+
+    /// Grants a request to the venue of a market that is not for a price, and counts it.
+    /// - Returns: `false` if the limits allow it later only; `nil` if there is a cooldown, or no such source.
+    func grant(_ market: Market) -> Bool? {
+        let boottime = now().boottime
+        return state.withLock { state in
+            guard let index = state.registry.entries.firstIndex(where: { $0.source.market == market }),
+                !state.registry.isCoolingDown(index, at: boottime)
+            else { return nil }
+            return state.registry.take(index, .client, at: boottime)
+        }
+    }
+
+    /// Records that the venue of a market has refused a request that is not for a price because of its rate limit.
+    func limited(_ market: Market, _ error: PriceLoadingError) {
+        guard case .rateLimited = error,
+            let index = registry.entries.firstIndex(where: { $0.source.market == market })
+        else { return }
+        _ = ended(index, .failure(error), latency: .zero)
     }
 
     func take(_ index: Int, _ requester: Requester) -> Bool {

@@ -36,21 +36,25 @@ enum JournalMessage: String, CaseIterable {
     case tooManyConnections = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a141"
     case tooManyOfUser = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a142"
     case acceptFailed = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a143"
+    case historyFailed = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a151"
+    case historyRecovered = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a152"
+    case historyDamaged = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a153"
+    case historyFilled = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a154"
 
     /// The log level.
     var level: Logger.Level {
         switch self {
-        case .ready, .stopped, .idle, .slept, .fresh, .sourceRecovered, .sourceSlow: .info
+        case .ready, .stopped, .idle, .slept, .fresh, .sourceRecovered, .sourceSlow, .historyFilled: .info
         case .tetherBack: .notice
         case .reloaded, .needsRestart, .paused, .resumed, .retried, .currentAgain, .sourceNeedsKey, .sourceElsewhere,
-            .sourceStillRests,
-            .saveRecovered:
+            .sourceStillRests, .saveRecovered, .historyRecovered:
             .notice
         case .conversionImpossible, .stale, .sourceFailed, .sourceLimited, .sourceRefused, .outliers, .tetherOffPeg,
             .tooManyConnections,
             .tooManyOfUser:
             .warning
-        case .reloadRefused, .saveFailed, .keptDamaged, .stateUnusable, .acceptFailed: .error
+        case .reloadRefused, .saveFailed, .keptDamaged, .stateUnusable, .acceptFailed, .historyFailed, .historyDamaged:
+            .error
         case .startFailed: .critical
         }
     }

@@ -1,5 +1,6 @@
 package import BTCPriceCore
 import BTCPriceFeature
+import BTCPricePersistence
 import BTCPriceServer
 package import Logging
 import Synchronization
@@ -85,6 +86,34 @@ package final class Reporter: Sendable {
         case .idle: say(.idle, "idle", "No client wants a price: the ticks stop until one does.", [:])
         case .running, .paused: break
         }
+    }
+
+    func report(_ event: HistoryStore.Event) {
+        switch event {
+        case .failed(let error):
+            say(
+                .historyFailed, "history failed",
+                "The history can't be written: \(error). It is held in memory; the price goes on.",
+                ["error": "\(error)"])
+        case .recovered(let candles):
+            say(
+                .historyRecovered, "history recovered",
+                "The history is written again, with the \(candles) candles that were held.", [:])
+        case .damaged(let path, let reason, let setAside):
+            say(
+                .historyDamaged, "history damaged",
+                "\(path) is damaged (\(reason)), so a new history is begun. "
+                    + (setAside.map { "The damaged file is \($0)." } ?? "The damaged file could not be moved."),
+                ["error": "\(reason)"])
+        }
+    }
+
+    func report<C: Clock>(_ filled: Backfill<C>.Filled) {
+        let count = "\(filled.candles) \(filled.step)\(filled.candles == 1 ? "" : "s")"
+        say(
+            .historyFilled, "history filled \(filled.currency) \(filled.step)",
+            "Gaps of the history in \(filled.currency) were filled: \(count) from \(filled.venues.joined(separator: ", ")).",
+            ["source": "\(filled.venues.joined(separator: " "))"])
     }
 
     func report(_ event: ServerEvent) {

@@ -1,5 +1,6 @@
 import BTCPriceCore
 import BTCPriceNetworking
+import BTCPricePersistence
 import BTCPriceServer
 import Glibc
 import Logging
@@ -17,6 +18,8 @@ struct Reloading: Sendable {
     let instance: String
     let engine: PriceEngine<TickClock>
     let tickers: Tickers<TickClock>
+    let history: HistoryStore?
+    let backfill: Backfill<TickClock>?
     let control: TickControl<TickClock>
     let server: PriceServer
     let level: SharedLogLevel
@@ -55,6 +58,8 @@ struct Reloading: Sendable {
         await tickers.change(settings.intervals)
         await control.change(idleAfter: settings.pauseWhenIdle)
         server.change(settings.limits)
+        if let changed = settings.history { history?.change(changed.store) }
+        await backfill?.change(candidates.backfill(settings))
         level.level = settings.logLevel
         let before = Dictionary(uniqueKeysWithValues: old.entries.map { ($0.name, $0.value) })
         let after = Dictionary(uniqueKeysWithValues: settings.entries.map { ($0.name, $0.value) })
@@ -75,7 +80,7 @@ struct Reloading: Sendable {
 extension Settings {
     /// Whether a setting is read only when the daemon starts.
     fileprivate static func needsRestart(_ name: String) -> Bool {
-        ["state.directory", "runtime.directory", "socket.path"].contains(name)
+        ["state.directory", "runtime.directory", "socket.path", "history.enabled"].contains(name)
     }
 }
 

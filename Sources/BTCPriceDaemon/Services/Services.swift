@@ -40,6 +40,15 @@ struct SocketGuardService: Service {
     }
 }
 
+/// Fills gaps of the history until the shutdown.
+struct BackfillService: Service {
+    let backfill: Backfill<TickClock>
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown { await backfill.run() }
+    }
+}
+
 /// Runs the observer until the shutdown.
 struct ObserverService: Service {
     let observer: Observer<TickClock>

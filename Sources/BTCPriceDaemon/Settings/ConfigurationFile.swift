@@ -145,6 +145,7 @@ struct ConfigurationFile {
                 guard let inner = value.table, !inner.isEmpty else { return [(name, .other("table"))] }
                 return leaves(of: inner, prefix: name + ".")
             case .string: return [(name, .text(value.string ?? ""))]
+            case .bool: return [(name, value.bool.map { .flag($0) } ?? .other("boolean"))]
             case .int: return [(name, value.int.map { .integer($0) } ?? .other("integer"))]
             case .array:
                 let elements = (value.array.map(Array.init) ?? []).map(\.string)

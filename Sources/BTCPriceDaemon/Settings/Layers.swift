@@ -60,6 +60,11 @@ struct Layers {
         return number
     }
 
+    func flag(_ name: String) throws(SettingsError) -> Bool {
+        guard case .flag(let isOn)? = values[name]?.value else { throw SettingsError("\(name) is not set") }
+        return isOn
+    }
+
     func text(_ name: String) throws(SettingsError) -> String? {
         guard case .text(let text)? = values[name]?.value else { return nil }
         return text
@@ -95,6 +100,11 @@ extension SettingKey {
                 throw SettingsError(origin, name, raw, allowed: allowed)
             }
             return .integer(number)
+        case .flag:
+            guard let isOn = raw.flag(fromText: !origin.isFile) else {
+                throw SettingsError(origin, name, raw, allowed: "true or false")
+            }
+            return .flag(isOn)
         case .text(let rule):
             guard case .text(let text) = raw, rule.allows(text) else {
                 throw SettingsError(origin, name, raw, allowed: rule.allowed)
@@ -136,6 +146,14 @@ extension RawValue {
         default: nil
         }
     }
+
+    fileprivate func flag(fromText: Bool) -> Bool? {
+        switch self {
+        case .flag(let isOn): isOn
+        case .text(let text) where fromText: Bool(text)
+        default: nil
+        }
+    }
 }
 
 extension Origin {
@@ -152,6 +170,7 @@ extension SettingKey.TextRule {
         case .exchangeURL: URLRule.isExchange(text)
         case .proxyURL: URLRule.proxy(text) != nil
         case .logLevel: Logger.Level(rawValue: text) != nil
+        case .span: Settings.span(text) != nil
         }
     }
 
@@ -161,6 +180,7 @@ extension SettingKey.TextRule {
         case .socketPath: "an absolute path of at most 107 bytes"
         case .exchangeURL: "an address like https://host, without user, query and fragment"
         case .proxyURL: "http://host:port or socks5://host:port"
+        case .span: "a number of days or years, such as 90d or 10y, at most 100y, or forever"
         case .logLevel: "one of \(Logger.Level.allCases.map(\.rawValue).joined(separator: ", "))"
         }
     }

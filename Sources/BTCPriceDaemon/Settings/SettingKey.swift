@@ -7,6 +7,8 @@ struct SettingKey: Sendable {
     /// The type and range of a value.
     enum Kind: Sendable {
         case integer(ClosedRange<Int>)
+        /// `true` or `false`.
+        case flag
         case text(TextRule)
         case choice([String])
         /// A list of currencies.
@@ -22,6 +24,7 @@ struct SettingKey: Sendable {
         case socketPath
         case proxyURL
         case logLevel
+        case span
     }
 
     /// `source.binance.timeout-ms`
@@ -45,6 +48,7 @@ struct SettingKey: Sendable {
         case .integer(let range): "\(range.lowerBound) to \(range.upperBound)."
         case .choice(let words): "\(words.map { "\"\($0)\"" }.joined(separator: ", "))."
         case .currencies: "One or more of \(Currency.allCases.map { "\"\($0)\"" }.joined(separator: ", "))."
+        case .flag: "true or false."
         case .text, .sources: nil
         }
     }
@@ -158,6 +162,25 @@ struct SettingKey: Sendable {
                 name: "socket.path", kind: .text(.path), standard: nil,
                 summary: "The socket; not used where systemd passes one."),
             SettingKey(
+                name: "history.enabled", kind: .flag, standard: .flag(true),
+                summary: "Whether the price's history is kept, in the state directory."),
+            SettingKey(
+                name: "history.keep-minutes", kind: .text(.span), standard: .text("1y"),
+                summary:
+                    "How long the candles of minutes are kept: 90d, 10y, forever. Hours and days are kept for ever:"
+            ),
+            SettingKey(
+                name: "history.write-every-s", kind: .integer(1...3600), standard: .integer(60),
+                summary: "From one write of the history to the next, seconds."),
+            SettingKey(
+                name: "history.backfill", kind: .flag, standard: .flag(true),
+                summary: "Whether gaps of the history are filled with candles of the configured sources."),
+            SettingKey(
+                name: "fleet.fallback", kind: .flag, standard: .flag(false),
+                summary:
+                    "Whether the exchanges are requested if the sources are all peers, and none has had a price for 5 to 10 minutes."
+            ),
+            SettingKey(
                 name: "clients.connections", kind: .integer(0...1_048_576), standard: .integer(0),
                 summary: "The most connections in all; 0 for three quarters of the file descriptors."),
             SettingKey(
@@ -259,6 +282,7 @@ enum RawValue: Sendable, Hashable {
     /// A value from the environment or the command line, or a string in the file.
     case text(String)
     case integer(Int)
+    case flag(Bool)
     case list([String])
     /// A value in the file that no setting accepts, as the name of its type.
     case other(String)
@@ -270,6 +294,7 @@ extension RawValue: CustomStringConvertible {
         switch self {
         case .text(let text): Self.quoted(text)
         case .integer(let number): "\(number)"
+        case .flag(let isOn): "\(isOn)"
         case .list(let elements): "[\(elements.map(Self.quoted).joined(separator: ", "))]"
         case .other(let type): "a \(type)"
         }

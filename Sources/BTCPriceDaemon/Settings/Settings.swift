@@ -1,5 +1,6 @@
 import BTCPriceCore
 import BTCPriceNetworking
+import BTCPricePersistence
 import BTCPriceServer
 import BTCPriceAPI
 import Logging
@@ -18,6 +19,8 @@ struct Settings: Sendable {
         let kind: Kind
         let timeout: Duration
         let hedge: Duration
+        /// It is requested only after no other source has had a price for so long; `nil` for at once.
+        var reserve: Duration?
 
         var name: String {
             switch kind {
@@ -54,6 +57,13 @@ struct Settings: Sendable {
         let rules: SelectionRules
     }
 
+    /// How the history is kept.
+    struct HistorySettings: Sendable {
+        let store: HistoryStore.Settings
+        /// Whether gaps are filled with the exchanges' candles.
+        let isBackfilled: Bool
+    }
+
     /// A setting in force, for `--print-config`.
     struct Entry: Sendable {
         let name: String
@@ -66,6 +76,8 @@ struct Settings: Sendable {
     let budget: Duration
     /// The time without a client after which the ticks stop; `nil` for never.
     let pauseWhenIdle: Duration?
+    /// `nil` if no history is kept.
+    let history: HistorySettings?
     let directories: Directories
     let socketPath: String
     let limits: ServerLimits
@@ -102,6 +114,7 @@ struct Settings: Sendable {
         }
         let idle = try layers.integer("tick.pause-when-idle")
         pauseWhenIdle = idle > 0 ? .seconds(idle) : nil
+        history = try Self.history(layers)
         guard let state = try layers.text("state.directory") ?? standardDirectories.state else {
             throw SettingsError("state.directory is not set, and there is no HOME to put it into: set one of the two")
         }
@@ -153,6 +166,24 @@ struct Settings: Sendable {
         }.joined()
     }
 
+    private static func history(_ layers: Layers) throws(SettingsError) -> HistorySettings? {
+        guard try layers.flag("history.enabled") else { return nil }
+        return HistorySettings(
+            store: HistoryStore.Settings(
+                keepMinutes: try layers.text("history.keep-minutes").flatMap(span) ?? nil,
+                writeEvery: .seconds(try layers.integer("history.write-every-s"))),
+            isBackfilled: try layers.flag("history.backfill"))
+    }
+
+    /// Reads a span of time: `90d`, `10y`, `forever`.
+    /// - Returns: The span, which is `nil` for ever; `nil` if the text is no span.
+    static func span(_ text: String) -> Duration?? {
+        if text == "forever" { return .some(nil) }
+        let days: Int? = text.last == "d" ? 1 : text.last == "y" ? 366 : nil
+        guard let days, let number = Int(text.dropLast()), number > 0, number <= 36_600 / days else { return nil }
+        return .seconds(number * days * 86_400)
+    }
+
     /// The limits for clients. Connection limits that are not set depend on this process.
     private static func limits(_ layers: Layers) throws(SettingsError) -> ServerLimits {
         var limits = ServerLimits.fitting()
@@ -186,7 +217,8 @@ struct Settings: Sendable {
         var currencies: [CurrencySettings] = []
         for code in try layers.list("currencies") {
             guard let currency = Currency(rawValue: code) else { continue }
-            let sources = try sources(layers, of: currency == .usd ? "sources" : "currency.\(code).sources")
+            var sources = try sources(layers, of: currency == .usd ? "sources" : "currency.\(code).sources")
+            if currency == .usd, try layers.flag("fleet.fallback") { sources += try reserves(layers, of: sources) }
             let key = "currency.\(code).interval-ms"
             var interval = currencies.isEmpty ? try layers.integer("tick.interval-ms") : 10_000
             if layers.value(key) != nil { interval = try layers.integer(key) }
@@ -200,9 +232,29 @@ struct Settings: Sendable {
         return currencies
     }
 
+    /// The exchanges that are requested if no peer has a price for 5 to 10 minutes: drawn by chance, so that a fleet does not come to
+    /// them at once.
+    private static func reserves(_ layers: Layers, of sources: [Source]) throws(SettingsError) -> [Source] {
+        if let exchange = sources.first(where: { $0.url != nil }) {
+            throw SettingsError(
+                "fleet.fallback = true: sources may name peers only, but \(exchange.name) is an exchange: it is requested anyway"
+            )
+        }
+        let reserve = Duration.seconds(.random(in: 300...600))
+        return try Self.sources(layers, Exchange.names(of: .usd)).map { source in
+            var source = source
+            source.reserve = reserve
+            return source
+        }
+    }
+
     private static func sources(_ layers: Layers, of key: String) throws(SettingsError) -> [Source] {
+        try sources(layers, try layers.list(key))
+    }
+
+    private static func sources(_ layers: Layers, _ names: [String]) throws(SettingsError) -> [Source] {
         var sources: [Source] = []
-        for name in try layers.list(key) {
+        for name in names {
             guard let exchange = Exchange.all.first(where: { $0.name == name }) else {
                 if let socket = try layers.text("source.\(name).socket") {
                     sources.append(

@@ -26,7 +26,6 @@ struct AccessMiddleware: RouterMiddleware {
                 response = Problem(.internalServerError, "The request failed.").response
             }
         }
-        response.headers[.xContentTypeOptions] = "nosniff"
         if policy.origins.isEmpty {
             response.headers[.crossOriginResourcePolicy] = "same-origin"
         } else {

@@ -20,6 +20,7 @@ struct GatewayRoutes: Sendable {
         let router = Router(context: GatewayContext.self, options: .autoGenerateHeadEndpoints)
         router.add(middleware: AccessMiddleware(policy: policy))
         addOurs(to: router)
+        HistoryRoutes(daemon: daemon).add(to: router)
         addOthers(to: router)
         addMonitoring(to: router)
         addPage(to: router)
@@ -30,7 +31,7 @@ struct GatewayRoutes: Sendable {
 
     private func addOurs(to router: Router<GatewayContext>) {
         addPrices(to: router, "/v1/price") { list, request in
-            let message = try currency(request, in: list)
+            let message = try Self.currency(request, in: list)
             let state = message.price.state
             guard try isCurrent(state, request, at: list.time) else { throw Self.tooOld(message) }
             return Representation(.object(PriceShapes.price(state)), oldest: state)
@@ -48,7 +49,7 @@ struct GatewayRoutes: Sendable {
         router.get("/v1/sources") { request, _ in
             let code = try Self.code(request)
             // Only of a currency that is kept: each is a call of its own.
-            _ = try currency(request, in: try await daemon.prices(wakes: false))
+            _ = try Self.currency(request, in: try await daemon.prices(wakes: false))
             let sources = try await daemon.sources(of: code).map { JSON.object(PriceShapes.source($0)) }
             return Representation(.object(["sources": .array(sources)])).response(to: request)
         }
@@ -107,7 +108,7 @@ struct GatewayRoutes: Sendable {
                 to: request, vary: "Accept")
         }
         router.get("/healthz") { request, _ in
-            let message = try currency(request, in: try await daemon.prices(wakes: false))
+            let message = try Self.currency(request, in: try await daemon.prices(wakes: false))
             let freshness = message.price.state.freshness
             guard freshness == .fresh else {
                 throw Problem.unavailable("The price in \(message.currency) is \(freshness.rawValue).")
@@ -143,8 +144,8 @@ struct GatewayRoutes: Sendable {
     }
 
     /// The currency that a request names, else the first one.
-    private func currency(_ request: Request, in list: PriceList) throws -> CurrencyMessage {
-        let code = try Self.code(request)
+    static func currency(_ request: Request, in list: PriceList) throws -> CurrencyMessage {
+        let code = try code(request)
         guard let message = list.currencies.first(where: { code == nil || $0.currency == code }) else {
             let known = list.currencies.map(\.currency).joined(separator: ", ")
             throw Problem(.notFound, "The price is not kept in \(code ?? ""), only in \(known).")
@@ -185,7 +186,7 @@ struct GatewayRoutes: Sendable {
 
     // MARK: - Parameters
 
-    private static func code(_ request: Request) throws -> String? {
+    static func code(_ request: Request) throws -> String? {
         try request.uri.queryParameters["currency"].map { text in
             let codes = try codes(String(text), "currency")
             guard codes.count == 1 else { throw Problem(.badRequest, "currency is one code, such as USD.") }

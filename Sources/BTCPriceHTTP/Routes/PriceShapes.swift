@@ -21,7 +21,37 @@ enum PriceShapes {
             ])
         }
         if let warning = state.warning { object["warning"] = .string(warning) }
+        if let day = state.day { object["day"] = .object(Self.day(day)) }
         return object
+    }
+
+    /// The last 24 hours.
+    static func day(_ day: PriceDay) -> JSONObject {
+        [
+            "since": .string(HTTPDate.rfc3339(day.since.milliseconds)), "open": .string(day.open.description),
+            "high": .string(day.high.description), "low": .string(day.low.description),
+            "change": .string(day.change.description), "changePercent": .string(day.changePercent.description),
+            "backfilled": .bool(day.isBackfilled),
+        ]
+    }
+
+    /// A candle.
+    static func candle(_ candle: Candle) -> JSONObject {
+        [
+            "time": .string(HTTPDate.rfc3339(candle.start * 1000)), "open": .string(candle.open.description),
+            "high": .string(candle.high.description), "low": .string(candle.low.description),
+            "close": .string(candle.close.description), "ticks": .integer(candle.ticks),
+            "fresh": .integer(candle.fresh), "origin": .string(candle.origin),
+        ]
+    }
+
+    /// Candles as comma-separated values (RFC 4180).
+    static func csv(_ candles: [Candle]) -> String {
+        let rows = candles.map { candle in
+            "\(HTTPDate.rfc3339(candle.start * 1000)),\(candle.open),\(candle.high),\(candle.low),\(candle.close),"
+                + "\(candle.ticks),\(candle.fresh),\(candle.origin)\r\n"
+        }
+        return "time,open,high,low,close,ticks,fresh,origin\r\n" + rows.joined()
     }
 
     /// A currency with its price, if that is not too old.
@@ -88,6 +118,20 @@ enum PriceShapes {
         var object: JSONObject = ["time": .integer(oldest / 1000)]
         for state in states { object[state.currency] = state.quote.map { .number($0.value.description) } }
         return object
+    }
+
+    /// mempool's exchange rates: `{"USDEUR":0.86}`. Of the dollar with each other currency, by the prices of a bitcoin.
+    static func exchangeRates(_ states: [PriceState]) -> JSONObject {
+        var rates = JSONObject()
+        guard let dollars = states.first(where: { $0.currency == Currency.usd.rawValue })?.quote?.value else {
+            return rates
+        }
+        for state in states where state.currency != Currency.usd.rawValue {
+            rates["USD\(state.currency)"] = state.quote.map {
+                .number($0.value.divided(by: dollars, places: 4).description)
+            }
+        }
+        return rates
     }
 
     /// What rate providers of BTCPay Server read: `{"BTC":{"USD":68901.23}}`

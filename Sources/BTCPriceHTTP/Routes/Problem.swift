@@ -27,9 +27,7 @@ struct Problem: Error, Sendable, HTTPResponseError {
             "status": .integer(Int64(status.code)),
             "detail": .string(detail),
         ]
-        var fields: HTTPFields = [
-            .contentType: "application/problem+json", .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
-        ]
+        var fields: HTTPFields = [.contentType: "application/problem+json", .cacheControl: "no-store"]
         for (name, value) in headers { fields[name] = value }
         return Response(
             status: status, headers: fields,

@@ -18,6 +18,8 @@ final class EventStreams {
         let currencies: Set<String>?
         /// Whether it did not take an event.
         var isBehind = false
+
+        func wants(_ currency: String) -> Bool { currencies?.contains(currency) ?? true }
     }
 
     private struct Event {
@@ -92,7 +94,7 @@ final class EventStreams {
 
     private func sendNewest(to connection: HTTPConnection) {
         guard let stream = streams[ObjectIdentifier(connection)] else { return }
-        for event in newest where stream.currencies?.contains(event.currency) != false {
+        for event in newest where stream.wants(event.currency) {
             if !connection.send(event.bytes) { streams[ObjectIdentifier(connection)]?.isBehind = true }
         }
     }
@@ -110,7 +112,7 @@ final class EventStreams {
     private func take(_ news: PriceWatch.News) {
         guard beats != nil else { return }
         switch news {
-        case .state(let message):
+        case .state(let message, _):
             isGone = false
             sequence += 1
             let currency = message.state.currency
@@ -122,17 +124,17 @@ final class EventStreams {
             } else {
                 newest.append(event)
             }
-            send(event.bytes, of: currency)
+            send(event.bytes) { $0.wants(currency) }
         case .gone:
             guard !isGone else { return }
             isGone = true
             newest = []
-            send(Self.gone, of: nil)
+            send(Self.gone) { _ in true }
         }
     }
 
-    private func send(_ bytes: ByteBuffer, of currency: String?) {
-        for (id, stream) in streams where currency.map({ stream.currencies?.contains($0) }) != .some(false) {
+    private func send(_ bytes: ByteBuffer, to isChosen: (Stream) -> Bool) {
+        for (id, stream) in streams where isChosen(stream) {
             if !stream.connection.send(bytes) { streams[id]?.isBehind = true }
         }
     }

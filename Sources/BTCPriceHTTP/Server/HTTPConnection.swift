@@ -256,6 +256,7 @@ final class HTTPConnection: ChannelInboundHandler {
         headers.reserveCapacity(response.headers.count + 4)
         for field in response.headers { headers.add(name: field.name.rawName, value: field.value) }
         headers.add(name: "date", value: environment.clock.now)
+        headers.add(name: "x-content-type-options", value: "nosniff")
         return headers
     }
 

@@ -15,14 +15,11 @@ final class HTTPDate {
 
     /// - Parameter seconds: Unix time.
     static func text(_ seconds: Int) -> String {
-        var (seconds, parts) = (time_t(seconds), tm())
-        gmtime_r(&seconds, &parts)
+        let parts = parts(of: seconds)
         let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
         let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-        func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
-        return
-            "\(days[Int(parts.tm_wday)]), \(two(parts.tm_mday)) \(months[Int(parts.tm_mon)]) \(parts.tm_year + 1900) "
-            + "\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec)) GMT"
+        let (day, month) = (days[Int(parts.tm_wday)], months[Int(parts.tm_mon)])
+        return "\(day), \(digits(parts.tm_mday)) \(month) \(parts.tm_year + 1900) \(clock(parts)) GMT"
     }
 }
 
@@ -31,15 +28,23 @@ extension HTTPDate {
     /// - Parameter milliseconds: Since 1970, UTC.
     static func rfc3339(_ milliseconds: Int64) -> String {
         let (whole, rest) = milliseconds.quotientAndRemainder(dividingBy: 1000)
-        var (seconds, parts) = (time_t(whole), tm())
+        let parts = parts(of: Int(whole))
+        let date = "\(parts.tm_year + 1900)-\(digits(parts.tm_mon + 1))-\(digits(parts.tm_mday))"
+        return "\(date)T\(clock(parts)).\(digits(Int32(rest), count: 3))Z"
+    }
+
+    private static func parts(of seconds: Int) -> tm {
+        var (seconds, parts) = (time_t(seconds), tm())
         gmtime_r(&seconds, &parts)
-        func digits(_ number: Int, _ count: Int) -> String {
-            let text = "\(number)"
-            return String(repeating: "0", count: max(0, count - text.count)) + text
-        }
-        let date = [Int(parts.tm_mon) + 1, Int(parts.tm_mday)].map { digits($0, 2) }
-        let time = [parts.tm_hour, parts.tm_min, parts.tm_sec].map { digits(Int($0), 2) }
-        return
-            "\(parts.tm_year + 1900)-\(date.joined(separator: "-"))T\(time.joined(separator: ":")).\(digits(Int(rest), 3))Z"
+        return parts
+    }
+
+    private static func clock(_ parts: tm) -> String {
+        [parts.tm_hour, parts.tm_min, parts.tm_sec].map { digits($0) }.joined(separator: ":")
+    }
+
+    private static func digits(_ number: Int32, count: Int = 2) -> String {
+        let text = "\(number)"
+        return String(repeating: "0", count: max(0, count - text.count)) + text
     }
 }

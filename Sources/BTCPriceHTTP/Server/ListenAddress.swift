@@ -37,12 +37,11 @@ struct ListenAddress: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension SocketAddress {
-    /// Whether only programs on this machine can use it.
-    var isLocal: Bool {
-        switch self {
-        case .unixDomainSocket: true
-        case .v4: ipAddress?.hasPrefix("127.") == true
-        case .v6: ipAddress == "::1" || ipAddress?.hasPrefix("::ffff:127.") == true
-        }
+    /// The address; that of IPv4 if a socket of IPv6 has one (RFC 4291, section 2.5.5.2). `nil` of a Unix socket.
+    var plainAddress: String? {
+        ipAddress.map { $0.hasPrefix("::ffff:") && $0.contains(".") ? String($0.dropFirst("::ffff:".count)) : $0 }
     }
+
+    /// Whether only programs on this machine can use it.
+    var isLocal: Bool { plainAddress.map { $0.hasPrefix("127.") || $0 == "::1" } ?? true }
 }

@@ -12,7 +12,7 @@ package final class BinancePriceLoader: PriceLoader {
     package static let exchange = Exchange(
         venue: Venue("binance", limits: [RequestLimit(3000, per: .seconds(60))]),
         pairs: [.usd: "BTC/USDT", .eur: "BTC/EUR", .jpy: "BTC/JPY"],
-        baseURL: "https://api.binance.com", secondURL: "https://data-api.binance.vision"
+        baseURL: "https://api.binance.com", secondURL: "https://data-api.binance.vision", candles: .binance
     ) { access, market in
         BinancePriceLoader(
             client: access.client, market: market,

@@ -32,13 +32,17 @@ package struct Exchange: Sendable {
     package let secondURL: String?
     /// The name of the credential with its key, if it requires one.
     package let credential: String?
+    /// Its candles; `nil` if it has none that are requested.
+    package let candles: CandleSource?
     private let makeLoaders: @Sendable (Access, [Market], @escaping TimeSource) -> [any PriceLoader]
 
     /// - Parameters:
     ///   - pairs: Its pair for each currency.
+    ///   - candles: Its candles.
     ///   - makeLoaders: Makes the loaders of some of its markets, in their order.
     init(
         venue: Venue, pairs: [Currency: String], baseURL: String, secondURL: String? = nil, credential: String? = nil,
+        candles: CandleSource? = nil,
         makeLoaders: @escaping @Sendable (Access, [Market], @escaping TimeSource) -> [any PriceLoader]
     ) {
         self.venue = venue
@@ -46,15 +50,18 @@ package struct Exchange: Sendable {
         self.baseURL = baseURL
         self.secondURL = secondURL
         self.credential = credential
+        self.candles = candles
         self.makeLoaders = makeLoaders
     }
 
     /// An exchange with a request for each market.
     init(
         venue: Venue, pairs: [Currency: String], baseURL: String, secondURL: String? = nil, credential: String? = nil,
-        loader: @escaping @Sendable (Access, Market) -> any PriceLoader
+        candles: CandleSource? = nil, loader: @escaping @Sendable (Access, Market) -> any PriceLoader
     ) {
-        self.init(venue: venue, pairs: pairs, baseURL: baseURL, secondURL: secondURL, credential: credential) {
+        self.init(
+            venue: venue, pairs: pairs, baseURL: baseURL, secondURL: secondURL, credential: credential, candles: candles
+        ) {
             access, markets, _ in markets.map { loader(access, $0) }
         }
     }
@@ -72,6 +79,12 @@ package struct Exchange: Sendable {
         let known = currencies.filter { markets[$0] != nil }
         let loaders = makeLoaders(access, known.compactMap { markets[$0] }, now)
         return Dictionary(uniqueKeysWithValues: zip(known, loaders))
+    }
+
+    /// A loader of its candles for a currency; `nil` if it has none, or only in USDT, which is not the dollar.
+    package func candleLoader(_ access: Access, for currency: Currency) -> (any CandleLoader)? {
+        guard let candles, let market = markets[currency], !market.isInTether else { return nil }
+        return ExchangeCandleLoader(client: access.client, baseURL: access.baseURL, market: market, source: candles)
     }
 
     /// All supported exchanges, in the default order of requests. A new one needs one file and one line here.

@@ -1,4 +1,4 @@
-/// A request to an exchange that is sent many times.
+/// A request to an exchange, which can be sent many times.
 struct ExchangeRequest: Sendable {
     /// The complete URL.
     let url: String
@@ -8,9 +8,10 @@ struct ExchangeRequest: Sendable {
     /// - Parameters:
     ///   - url: The complete URL.
     ///   - headers: Headers in addition to Accept, Host and User-Agent.
-    init(_ url: String, headers: [(name: String, value: String)] = []) {
+    ///   - longestBody: The longest body of the response, bytes.
+    init(_ url: String, headers: [(name: String, value: String)] = [], longestBody: Int = HTTPRequest.usualBody) {
         self.url = url
-        request = HTTPRequest(url, headers: [("Accept", "application/json")] + headers)
+        request = HTTPRequest(url, headers: [("Accept", "application/json")] + headers, longestBody: longestBody)
     }
 }
 

@@ -11,7 +11,7 @@ import Varlink
 package final class KrakenPriceLoader: PriceLoader {
     /// The names of a pair: the requested one, and those in responses. An old pair has a letter before each half, `XXBTZUSD`; with
     /// `assetVersion=1` it is `BTC/USD`.
-    private static func names(of pair: String) -> [String] {
+    static func names(of pair: String) -> [String] {
         let halves = pair.split(separator: "/").map { $0 == "BTC" ? "XBT" : String($0) }
         let (base, quote) = (halves[0], halves[1])
         let isOld = ["USD", "EUR", "GBP", "CAD", "JPY"].contains(quote)
@@ -25,7 +25,7 @@ package final class KrakenPriceLoader: PriceLoader {
     /// Kraken with its markets.
     package static let exchange = Exchange(
         venue: kraken, pairs: Dictionary(uniqueKeysWithValues: Currency.allCases.map { ($0, $0.pair) }),
-        baseURL: "https://api.kraken.com"
+        baseURL: "https://api.kraken.com", candles: .kraken
     ) { access, markets, now in
         let (client, wanted) = (access.client, requested(markets))
         let pairs = wanted.map { names(of: $0.pair)[0] }.joined(separator: ",")
@@ -94,7 +94,7 @@ package final class KrakenPriceLoader: PriceLoader {
 
     /// The meaning of an error: `EAPI:Rate limit exceeded`, `EService:Unavailable`, `EQuery:Unknown asset pair`
     /// (docs.kraken.com, API error messages).
-    private static func error(_ text: String, _ response: ExchangeResponse) -> PriceLoadingError {
+    static func error(_ text: String, _ response: ExchangeResponse) -> PriceLoadingError {
         let lower = text.lowercased()
         if ["rate limit", "too many requests", "temporary lockout", "throttled"].contains(where: lower.contains) {
             return .rateLimited(text, retryAfter: response.pause)

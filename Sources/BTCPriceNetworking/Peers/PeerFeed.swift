@@ -130,7 +130,6 @@ package final class PeerFeed: PriceFeed {
                     interval = dollars.map { .milliseconds($0.interval) } ?? interval
                     try peer.watch([Currency.usd.rawValue])
                 }
-                reading.connected()
                 while true {
                     let message = try peer.nextState(
                         timeout: max(Bounds.silence, interval * 3), newestOnly: true, interruption: signal.descriptor)
@@ -143,6 +142,8 @@ package final class PeerFeed: PriceFeed {
                     }
                     guard change(to: phase, run) else { return }
                     arrived()
+                    // Behind the socket is another daemon, or another start of it: its interval may be another one.
+                    guard message.instance == status.price.instance else { break }
                 }
             } catch {
                 // A signal of the process interrupts, too.

@@ -9,15 +9,11 @@ struct PeerReading: Sendable {
     let ownInstance: String
     /// The newest price, and what identifies it.
     private var last: (instance: String, quote: PriceQuote, price: LoadedPrice)?
-    /// The instance whose states have come on this connection.
-    private var following: String?
+    private var clock = RemoteClock()
 
     init(ownInstance: String) {
         self.ownInstance = ownInstance
     }
-
-    /// The connection is a new one.
-    mutating func connected() { following = nil }
 
     /// - Parameters:
     ///   - message: The peer's state.
@@ -28,17 +24,12 @@ struct PeerReading: Sendable {
     mutating func price(
         in message: StateMessage, of market: Market, every interval: Duration, at now: ObservationTime
     ) throws(PriceLoadingError) -> LoadedPrice {
-        let isFirst = following != message.instance
-        following = message.instance
         let (quote, origin) = try checked(message)
         // A tick without a newer price repeats the last one.
         if let last, last.instance == message.instance, last.quote == quote { return last.price }
-        // A state is sent as soon as its price is there. Only the first one may be from before; its age is known by the wall clocks.
-        let age = isFirst ? max(0, now.wall.milliseconds - quote.timestamp.milliseconds) : 0
-        let observed = ObservationTime(
-            wall: Timestamp(milliseconds: now.wall.milliseconds - age), boottime: now.boottime - age)
         var price = LoadedPrice(market, quote.value)
-        price.observed = observed
+        price.observed =
+            clock.date(message.state.observedBoottime, quote.timestamp, of: message.instance, arrivedAt: now).observed
         price.push = .init(.peer, interval: interval, origin: origin)
         last = (message.instance, quote, price)
         return price

@@ -230,12 +230,13 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     // MARK: - Requests
 
     private func send(_ pending: PendingRequest) {
-        send(pending.request.head(userAgent: pool.context.settings.userAgent))
+        send(
+            pending.request.head(userAgent: pool.context.settings.userAgent), longestBody: pending.request.longestBody)
     }
 
-    private func send(_ head: HTTPRequestHead) {
-        meter.reset()
-        collector = HTTPResponseCollector()
+    private func send(_ head: HTTPRequestHead, longestBody: Int = HTTPRequest.usualBody) {
+        meter.reset(longestBody: longestBody)
+        collector = HTTPResponseCollector(longestBody: longestBody)
         channel?.write(HTTPClientRequestPart.head(head), promise: nil)
         channel?.writeAndFlush(HTTPClientRequestPart.end(nil), promise: nil)
     }

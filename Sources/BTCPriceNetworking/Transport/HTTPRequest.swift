@@ -20,15 +20,21 @@ package struct HTTPRequest: Sendable {
         private var bracketedHost: String { host.contains(":") ? "[\(host)]" : host }
     }
 
+    /// The longest body of a response, bytes, if nothing else is said. The largest one with a price has under three thousand.
+    package static let usualBody = 64 * 1024
+
     let origin: Origin
+    /// The longest body of the response, bytes.
+    let longestBody: Int
     private let target: String
     private let headers: HTTPHeaders
 
     /// - Parameters:
     ///   - url: The complete URL, `http` or `https`.
     ///   - headers: Headers in addition to Host and User-Agent.
+    ///   - longestBody: The longest body of the response, bytes.
     /// - Returns: `nil` if the URL is invalid, or a header contains a character that is not allowed.
-    package init?(_ url: String, headers: [(name: String, value: String)] = []) {
+    package init?(_ url: String, headers: [(name: String, value: String)] = [], longestBody: Int = usualBody) {
         guard let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased(),
             scheme == "http" || scheme == "https", parts.user == nil, parts.password == nil,
             let host = parts.percentEncodedHost.map({ String($0.drop { $0 == "[" }.prefix { $0 != "]" }) }),
@@ -47,6 +53,7 @@ package struct HTTPRequest: Sendable {
             all.add(name: header.name, value: header.value)
         }
         self.headers = all
+        self.longestBody = longestBody
     }
 
     /// The request as it is sent.

@@ -5,11 +5,14 @@ import NIOHTTP1
 ///
 /// It rejects ambiguous responses that NIOHTTP1 accepts.
 struct HTTPResponseCollector {
-    /// The longest body, bytes. The largest one of an exchange has under three thousand.
-    static let longestBody = 64 * 1024
-
+    /// The longest body, bytes.
+    private let longestBody: Int
     private var head: HTTPResponseHead?
     private var body: [UInt8] = []
+
+    init(longestBody: Int = HTTPRequest.usualBody) {
+        self.longestBody = longestBody
+    }
 
     /// Takes a part.
     /// - Returns: The response, once it is complete.
@@ -21,7 +24,7 @@ struct HTTPResponseCollector {
             self.head = head
             return nil
         case .body(let bytes):
-            guard body.count + bytes.readableBytes <= Self.longestBody else { throw .tooLong(limit: Self.longestBody) }
+            guard body.count + bytes.readableBytes <= longestBody else { throw .tooLong(limit: longestBody) }
             body.append(contentsOf: bytes.readableBytesView)
             return nil
         case .end:
@@ -37,8 +40,8 @@ struct HTTPResponseCollector {
         guard codings.isEmpty || (codings.count == 1 && isChunked(head) && head.version != .http1_0) else {
             throw .malformed("a Transfer-Encoding that was not requested")
         }
-        if let length = head.headers.first(name: "content-length").flatMap({ Int($0) }), length > Self.longestBody {
-            throw .tooLong(limit: Self.longestBody)
+        if let length = head.headers.first(name: "content-length").flatMap({ Int($0) }), length > longestBody {
+            throw .tooLong(limit: longestBody)
         }
     }
 

@@ -14,6 +14,8 @@ final class ResponseMeter: ChannelInboundHandler, RemovableChannelHandler {
     /// Bytes after the head.
     private(set) var body = 0
     private var hasHead = false
+    /// The longest body of the response, bytes.
+    private var longestBody = HTTPRequest.usualBody
     /// Whether a response is due. Bytes at any other time are an error.
     private var isExpecting = false
     /// The last four bytes.
@@ -29,7 +31,9 @@ final class ResponseMeter: ChannelInboundHandler, RemovableChannelHandler {
     private static let emptyLine: UInt32 = 0x0D0A_0D0A
 
     /// Starts counting a new response.
-    func reset() {
+    /// - Parameter longestBody: Bytes.
+    func reset(longestBody: Int = HTTPRequest.usualBody) {
+        self.longestBody = longestBody
         (head, body, hasHead, last, isExpecting) = (0, 0, false, 0, true)
     }
 
@@ -48,9 +52,9 @@ final class ResponseMeter: ChannelInboundHandler, RemovableChannelHandler {
         }
         if head > Self.longestHead {
             context.fireErrorCaught(HTTPError.malformed("a head of more than \(Self.longestHead) bytes"))
-        } else if body > HTTPResponseCollector.longestBody + Self.longestHead {
+        } else if body > longestBody + Self.longestHead {
             // The second term is room for the framing of chunks.
-            context.fireErrorCaught(HTTPError.tooLong(limit: HTTPResponseCollector.longestBody))
+            context.fireErrorCaught(HTTPError.tooLong(limit: longestBody))
         } else {
             context.fireChannelRead(data)
         }

@@ -59,6 +59,24 @@ with sync_playwright() as playwright:
                 page.keyboard.press("Enter")
                 say(ok=True, code=page.inner_text("#code"), price=page.inner_text("#price"),
                     pressed=page.get_attribute(".tiles li:nth-child(2) button", "aria-pressed"))
+            elif command == "chart":
+                # A span, and then the form; what is below the chart, at rest and under the pointer.
+                span, form = rest.split()
+                page.click(f'#choices button:text-is("{span}")')
+                page.click(f'#choices button:text-is("{form}")')
+                wait("#shown", lambda text: text.startswith(span), 10_000)
+                drawn = {name: page.locator(f"#plot {name}").count() for name in ("path", "rect", ".mark")}
+                resting = page.inner_text("#shown")
+                box = page.locator("#plot").bounding_box()
+                page.mouse.move(box["x"] + box["width"] / 3, box["y"] + 50)
+                pointed = page.inner_text("#shown")
+                page.mouse.move(0, 0)
+                page.focus("#plot")
+                page.keyboard.press("ArrowLeft")
+                by_key = page.inner_text("#shown")
+                page.keyboard.press("Tab")
+                say(ok=True, drawn=drawn, resting=resting, pointed=pointed, byKey=by_key, day=page.inner_text("#day"),
+                    label=page.get_attribute("#plot", "aria-label"))
             elif command == "axe":
                 found = Axe().run(page)
                 say(ok=True, violations=[v["id"] + ": " + v["help"] for v in found.response["violations"]])
@@ -69,6 +87,8 @@ with sync_playwright() as playwright:
                         page.set_viewport_size({"width": width, "height": height})
                         wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
                         violations = [v["id"] for v in Axe().run(page).response["violations"]]
+                        # The chart is drawn for the new width.
+                        page.wait_for_timeout(200)
                         page.screenshot(path=f"{folder}/page-{name}-{scheme}.png", full_page=True)
                         say(ok=True, name=name, scheme=scheme, isTooWide=wide, violations=violations)
             elif command == "log":

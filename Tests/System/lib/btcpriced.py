@@ -145,12 +145,13 @@ class Daemon:
     """btc-priced, pointed at a simulator or at nothing."""
 
     def __init__(self, place, urls=None, *arguments, sources=("binance", "coinbase"), peers=None, environment=None, wait=True,
-                 level="info", prefix=(), **options):
-        """`peers`: the places of other daemons by their names, requested before the `sources`."""
+                 level="info", prefix=(), backfill=False, **options):
+        """`peers`: the places of other daemons by their names, requested before the `sources`. `backfill`: whether the exchanges are
+        requested for candles, too, which counts as requests."""
         self.place = place
         peers = peers or {}
         command = [*prefix, BINARIES / "btc-priced", "--state-directory", place.state, "--runtime-directory", place.runtime,
-                   "--log-level", level, "--sources", ",".join([*peers, *sources])]
+                   "--log-level", level, "--sources", ",".join([*peers, *sources]), "--history-backfill", "true" if backfill else "false"]
         for name, peer in peers.items():
             command += [f"--source-{name}-socket", peer.socket]
         for venue in sources:

@@ -52,8 +52,8 @@ package enum JumpRule {
         return PendingJump(market: price.market, log: price.log, at: price.at, ticks: ticks)
     }
 
-    /// Whether a price goes on where a jump began, beside a currency that stands still: an exchange rate that slides does so for
-    /// minutes, and a bad print comes back.
+    /// Whether a price has moved further in the direction of a jump, while the price in another currency has not moved. An exchange
+    /// rate that slides does so for minutes. A bad print comes back.
     private static func goesOn(
         _ price: MarketObservation, from jump: PendingJump, _ book: ObservationBook, _ round: Round
     ) -> Bool {

@@ -1,15 +1,16 @@
-import BTCPriceAPI
 import BTCPriceCore
 import Dispatch
 import Synchronization
-import Varlink
+package import Varlink
 
 /// Watches the prices in all currencies that the daemon keeps, while it is started. A blocking connection on a thread of its own.
-final class PriceWatch: Sendable {
-    enum News: Sendable {
-        case state(StateMessage)
+package final class PriceWatch: Sendable {
+    /// What the watch has seen.
+    package enum News: Sendable {
+        /// The next state of a currency whose ticks have this interval, milliseconds.
+        case state(StateMessage, interval: Int64)
         /// The daemon can't be reached, or has closed the connection.
-        case gone
+        case gone(ClientError)
     }
 
     private enum Bounds {
@@ -25,12 +26,13 @@ final class PriceWatch: Sendable {
     private let stopSignal = Mutex<StopSignal?>(nil)
 
     /// - Parameter socket: Finds the daemon's.
-    init(socket: @escaping @Sendable () -> String) {
+    package init(socket: @escaping @Sendable () -> String) {
         self.socket = socket
     }
 
+    /// Begins to watch. A lost connection is opened again.
     /// - Parameter told: Called on the watch's thread.
-    func start(_ told: @escaping @Sendable (News) -> Void) {
+    package func start(_ told: @escaping @Sendable (News) -> Void) {
         let signal = StopSignal()
         stopSignal.withLock { current in
             current?.set()
@@ -39,7 +41,8 @@ final class PriceWatch: Sendable {
         queue.async { self.follow(signal, told) }
     }
 
-    func stop() {
+    /// Ends the watch. It can be started again.
+    package func stop() {
         stopSignal.withLock { $0.take()?.set() }
     }
 
@@ -51,13 +54,17 @@ final class PriceWatch: Sendable {
             do throws(ClientError) {
                 var connection = try PriceConnection(path: socket(), timeout: Bounds.timeout)
                 let currencies = try connection.listCurrencies()
-                let slowest = currencies.map(\.interval).max() ?? 0
+                let intervals = Dictionary(
+                    currencies.map { ($0.currency, $0.interval) }, uniquingKeysWith: { first, _ in first })
+                let slowest = intervals.values.max() ?? 0
                 try connection.watch(currencies.map(\.currency))
                 isWatching = true
                 while isCurrent(signal) {
                     let message = try connection.nextState(
                         timeout: max(Bounds.silence, .milliseconds(3 * slowest)), interruption: signal.descriptor)
-                    if isCurrent(signal) { told(.state(message)) }
+                    if isCurrent(signal) {
+                        told(.state(message, interval: intervals[message.state.currency] ?? slowest))
+                    }
                 }
             } catch {
                 guard isCurrent(signal) else { return }
@@ -66,7 +73,7 @@ final class PriceWatch: Sendable {
                 case .interrupted: continue
                 // The ticks are paused, or the daemon hangs: then it does not answer on the next connection either.
                 case .timedOut where isWatching: continue
-                default: told(.gone)
+                default: told(.gone(error))
                 }
             }
             signal.wait(Bounds.pause)

@@ -1,0 +1,193 @@
+import ArgumentParser
+import BTCPriceCore
+import BTCPriceFeature
+
+struct HistoryCommand: InvocationCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "history", abstract: "Print what the price did, as candles.",
+        discussion: """
+            Examples:
+              btcctl history                                 the last 24 hours, hour by hour
+              btcctl history --since 7d --step 1d
+              btcctl history --since 2026-08-25 --until 2026-08-26T12:00 --csv > august.csv
+              btcctl history --since 10m --step 1s --json
+
+            A candle has the first, the highest, the lowest and the last price of its span. On a terminal this prints a table, else a row \
+            a line: the time, these four prices, and the origin. The origin is own, or an exchange for a candle that was requested from \
+            it and not checked. Seconds are known of the last hour. A day is one of UTC. The last candle may not be complete yet.
+
+            Exit status: 0 with at least one candle, 1 with none, 64 for a wrong command line, 69 if the daemon can't be reached, 74 if \
+            standard output can't be written.
+            """)
+
+    @OptionGroup var socketOption: SocketOption
+    @OptionGroup var currencyOption: CurrencyOption
+
+    @Option(help: ArgumentHelp("The start: 24h or 7d ago, 2026-08-25, 2026-08-25T14:30.", valueName: "time"))
+    var since = "24h"
+
+    @Option(help: ArgumentHelp("The end, in the same forms.", valueName: "time"))
+    var until = "now"
+
+    @Option(help: ArgumentHelp("The length of a candle: 1s, 1m, 1h, 1d or auto.", valueName: "step"))
+    var step = StepChoice.auto
+
+    @Flag(help: "Print comma-separated values with a header.")
+    var csv = false
+
+    @OptionGroup var times: TimeOptions
+
+    @Flag(help: "Print one JSON object a line, for an error too.")
+    var json = false
+
+    func invocation() throws -> Invocation {
+        guard !(csv && json) else { throw ValidationError("only one of --csv and --json can be printed") }
+        let now = ObservationTime.now().wall
+        let from = try moment(since, "--since", times, now: now)
+        let to = try moment(until, "--until", times, now: now)
+        guard from < to else { throw ValidationError("--since must be before --until") }
+        return .history(
+            HistoryOptions(
+                socket: socketOption.socket, currency: currencyOption.currency, from: from, to: to,
+                step: step.step ?? Self.step(for: to.milliseconds - from.milliseconds),
+                form: csv ? .csv : json ? .json : .text, timestamps: times.timestamps))
+    }
+
+    /// The step whose table is of a readable length.
+    /// - Parameter span: Milliseconds.
+    private static func step(for span: Int64) -> Candle.Step {
+        switch span / 1000 {
+        case ...(3 * 3600): .minute
+        case ...(7 * 86_400): .hour
+        default: .day
+        }
+    }
+}
+
+/// The value of `--step`.
+enum StepChoice: String, ExpressibleByArgument, CaseIterable {
+    case auto
+    case second = "1s"
+    case minute = "1m"
+    case hour = "1h"
+    case day = "1d"
+
+    /// `nil` if it depends on the span.
+    var step: Candle.Step? {
+        switch self {
+        case .auto: nil
+        case .second: .second
+        case .minute: .minute
+        case .hour: .hour
+        case .day: .day
+        }
+    }
+}
+
+struct AtCommand: InvocationCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "at", abstract: "Print the price at a moment of the past.",
+        discussion: """
+            Examples:
+              btcctl at 2026-08-25T14:30
+              btcctl at 2026-08-25T14:30 0.05btc     what 0.05 bitcoin were worth then
+              btcctl at 7d --raw                     the price a week ago, for scripts
+
+            The price is that of the shortest candle that is known: of a second in the last hour, else of a minute, an hour or a day; its \
+            first or its last price, whichever is nearer to the moment.
+
+            Exit status: 0 with a price, 1 if nothing is known of that moment, 64 for a wrong command line, 69 if the daemon can't be \
+            reached, 74 if standard output can't be written.
+            """)
+
+    @Argument(help: "The moment: 2026-08-25T14:30, 2026-08-25, 7d.")
+    var time: String
+
+    @Argument(help: "An amount: 0.05btc, 100000sat, 250usd.")
+    var amount: [String] = []
+
+    @OptionGroup var socketOption: SocketOption
+    @OptionGroup var currencyOption: CurrencyOption
+    @OptionGroup var times: TimeOptions
+    @OptionGroup var output: JSONOption
+
+    @Flag(help: "Print the exact number alone: the price, or what the amount was worth.")
+    var raw = false
+
+    func invocation() throws -> Invocation {
+        guard !(raw && output.json) else { throw ValidationError("only one of --json and --raw can be printed") }
+        var amounts: [Amount] = []
+        if !amount.isEmpty {
+            let unit = Connecting.currency(currencyOption.currency).flatMap(Currency.init(rawValue:)) ?? .usd
+            amounts = [try ConvertCommand.amount(amount.joined(), unit)]
+        }
+        var currency = currencyOption.currency
+        if case .money(let unit)? = amounts.first?.unit {
+            guard currency ?? unit.rawValue == unit.rawValue else {
+                throw ValidationError("--currency \(currency ?? "") and '\(amount.joined())' exclude each other")
+            }
+            currency = unit.rawValue
+        }
+        return .at(
+            AtOptions(
+                socket: socketOption.socket, currency: currency,
+                time: try moment(time, "the moment", times, now: ObservationTime.now().wall), amount: amounts.first,
+                form: raw ? .raw : output.json ? .json : .text, timestamps: times.timestamps))
+    }
+}
+
+struct ChartCommand: InvocationCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "chart", abstract: "Draw the price's history in the terminal.",
+        discussion: """
+            Examples:
+              btcctl chart                    the last 24 hours
+              btcctl chart --span 30d --candles
+              btcctl chart --span 1h --watch
+
+            The highest and the lowest price are marked. With --watch, it is redrawn every second. A line needs a font with braille \
+            characters; --ascii, and a locale that is not UTF-8, do without. On a pipe it has 80 columns and no colours.
+
+            Exit status: 0 with a chart, 1 if nothing is known of that time, 64 for a wrong command line, 69 if the daemon can't be \
+            reached, 74 if standard output can't be written.
+            """)
+
+    @OptionGroup var socketOption: SocketOption
+    @OptionGroup var currencyOption: CurrencyOption
+
+    @Option(help: ArgumentHelp("What is shown: 1h, 24h, 7d, 30d, 1y or all.", valueName: "span"))
+    var span = ChartSpan.day
+
+    @Flag(help: "Draw candles: the first, highest, lowest and last price of each column.")
+    var candles = false
+
+    @Flag(help: "Draw again every second, until stopped.")
+    var watch = false
+
+    @Flag(help: "Use ASCII characters only.")
+    var ascii = false
+
+    @Option(help: ArgumentHelp("Colours for up and down: auto, always or never.", valueName: "when"))
+    var color = ColorChoice.auto
+
+    @Flag(help: "Print times in UTC, not in the local time zone.")
+    var utc = false
+
+    func invocation() -> Invocation {
+        .chart(
+            ChartOptions(
+                socket: socketOption.socket, currency: currencyOption.currency, span: span, isCandles: candles,
+                watch: watch, isASCII: ascii, color: color, timestamps: ReaderTimestampFormatter(isUTC: utc)))
+    }
+}
+
+extension ChartSpan: ExpressibleByArgument {}
+
+/// Reads a point in time.
+private func moment(_ text: String, _ option: String, _ times: TimeOptions, now: Timestamp) throws -> Timestamp {
+    do {
+        return try ReaderTime.read(text, isUTC: times.utc, now: now)
+    } catch {
+        throw ValidationError("\(option): \(error.message)")
+    }
+}

@@ -1,0 +1,131 @@
+import BTCPriceAPI
+import BTCPriceCore
+import BTCPriceFeature
+import Glibc
+import Varlink
+
+/// `btcctl chart`: draws the price's history, once or at every tick.
+struct ChartView {
+    private static let period: Duration = .seconds(1)
+
+    private let options: ChartOptions
+    private let isTerminal: Bool
+    private let isColored: Bool
+    private let isASCII: Bool
+    private var screen = Screen()
+    private var candles: [Candle] = []
+    private var currency = Currency.usd.rawValue
+    /// The minute in which ``candles`` were requested, Unix seconds.
+    private var minute: Int64?
+
+    // Not inlined, so that `current` does not pay for the run-time setup of these types.
+    @inline(never)
+    static func run(_ options: ChartOptions) -> Int32 {
+        var view = ChartView(options)
+        return view.run()
+    }
+
+    private init(_ options: ChartOptions) {
+        self.options = options
+        isTerminal = isatty(STDOUT_FILENO) == 1
+        isColored = options.color.isWanted(isTerminal: isTerminal, environment: Connecting.environment)
+        isASCII = options.isASCII || !WatchView.isUnicode(environment: Connecting.environment)
+    }
+
+    private mutating func run() -> Int32 {
+        let signals = options.watch ? Signals.catchThem() : -1
+        let isRedrawn = options.watch && Screen.isPossible(environment: Connecting.environment)
+        var isFirst = true
+        while true {
+            do throws(Complaint) {
+                let state = try update()
+                let size = self.size(isRedrawn: isRedrawn)
+                guard let lines = lines(state, size) else { throw .nothingKnown }
+                if isRedrawn {
+                    Output.write(screen.draw(lines, in: Screen.size, isColored: isColored), to: STDOUT_FILENO)
+                } else {
+                    Output.line(lines.map { $0.text(isColored: isColored) }.joined(separator: "\n"))
+                }
+            } catch {
+                guard !isFirst else {
+                    Output.tell(error, json: false)
+                    return error.status
+                }
+                if isRedrawn {
+                    let lines = [StyledLine([.init(text: error.message, style: .alarm)])]
+                    Output.write(screen.draw(lines, in: Screen.size, isColored: isColored), to: STDOUT_FILENO)
+                }
+            }
+            guard options.watch else { return ExitStatus.success }
+            isFirst = false
+            Signals.wait(Self.period, on: signals)
+            Signals.endIfAsked { if isRedrawn { Output.line("") } }
+            if Signals.takeContinued() { screen = Screen() }
+        }
+    }
+
+    /// Requests the state, and once a minute the candles.
+    private mutating func update() throws(Complaint) -> PriceState {
+        let now = ObservationTime.now().wall.milliseconds / 1000
+        let present = Candle.Step.minute.start(of: now)
+        let isNew = minute != present
+        var (requested, currency) = ([Candle](), self.currency)
+        let state = try Connecting.withDaemon(socket: options.socket) { connection throws(ClientError) in
+            if isNew {
+                var query = HistoryQuery(
+                    currency: Connecting.currency(options.currency),
+                    from: Timestamp(milliseconds: (options.span.seconds.map { now - $0 } ?? 0) * 1000),
+                    step: options.span.step, more: true)
+                requested = []
+                try connection.history(query) { candles, named, _ in
+                    requested += candles
+                    currency = named
+                }
+                if options.span == .hour {
+                    query.step = .second
+                    var seconds: [Candle] = []
+                    try connection.history(query) { candles, _, _ in seconds += candles }
+                    // Of the minutes before the first second, only minutes are known.
+                    let first = seconds.first.map { Candle.Step.minute.start(of: $0.start + 59) } ?? .max
+                    requested = requested.filter { $0.start < first } + seconds.filter { $0.start >= first }
+                }
+            }
+            return try connection.getPrice(in: Connecting.currency(options.currency)).state
+        }
+        if isNew { (candles, self.currency, minute) = (requested, currency, present) }
+        // What was seen since then.
+        if !isNew, state.freshness == .fresh, let price = state.quote?.value {
+            candles.append(Candle(start: now, price))
+        }
+        return state
+    }
+
+    /// The columns and rows of everything.
+    private func size(isRedrawn: Bool) -> (width: Int, height: Int) {
+        let size = isTerminal ? Screen.size : (width: 80, height: Int.max)
+        let width = isRedrawn ? size.width - 1 : size.width
+        return (width, min(size.height - 1, max(10, min(30, size.width / 5 + 4))))
+    }
+
+    /// - Returns: `nil` if nothing is known of the span.
+    private func lines(_ state: PriceState, _ size: (width: Int, height: Int)) -> [StyledLine]? {
+        let now = ObservationTime.now().wall.milliseconds / 1000
+        let axis = options.span.axis(
+            now: now, first: candles.first?.start, isUTC: options.timestamps.isUTC, width: size.width)
+        let chart = Chart(
+            candles, axis: axis, currency: currency, size: (size.width, size.height - 1),
+            form: options.isCandles ? .candles : .line, isASCII: isASCII)
+        let drawn = chart.lines
+        guard !drawn.isEmpty else { return nil }
+        let title = ChartTitle(candles, currency: currency, span: options.span, now: now)
+        return [StyledLine(title.parts(state, width: size.width).map(StyledLine.Part.init))]
+            + drawn.map { StyledLine($0.map(StyledLine.Part.init)) }
+    }
+}
+
+extension StyledLine.Part {
+    fileprivate init(_ part: Chart.Part) {
+        self.init(
+            text: part.text, style: part.tone == .up ? .good : part.tone == .down ? .bad : .plain)
+    }
+}

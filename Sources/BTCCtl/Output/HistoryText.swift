@@ -1,0 +1,71 @@
+import BTCPriceAPI
+import BTCPriceCore
+import BTCPriceFeature
+import Varlink
+
+/// Candles as text.
+struct HistoryText {
+    static let header = ["Time", "Open", "High", "Low", "Close", "Origin"]
+    static let csvHeader = "time,start,open,high,low,close,ticks,fresh,origin"
+
+    /// ISO 4217
+    let currency: String
+    let step: Candle.Step
+    let timestamps: ReaderTimestampFormatter
+
+    /// A row of the table.
+    func row(_ candle: Candle) -> [String] {
+        let money = MoneyFormatter()
+        return [timestamps.string(from: start(of: candle))]
+            + [candle.open, candle.high, candle.low, candle.close].map { money.string(from: $0, currency: currency) }
+            + [candle.origin]
+    }
+
+    /// A line for other programs: `2026-08-25T14:30:00+02:00 68901.23 68950 68890.1 68900 own`.
+    func line(_ candle: Candle) -> String {
+        ([iso(candle)] + prices(candle) + [candle.origin]).joined(separator: " ")
+    }
+
+    /// A line of ``csvHeader``'s columns.
+    func csv(_ candle: Candle) -> String {
+        ([iso(candle), "\(candle.start)"] + prices(candle) + ["\(candle.ticks)", "\(candle.fresh)", candle.origin])
+            .joined(separator: ",")
+    }
+
+    /// One JSON object: the interface's `Candle` with its currency and step.
+    func json(_ candle: Candle) -> String {
+        var object: JSONObject = [
+            "version": .integer(Output.jsonVersion), "currency": .string(currency), "step": .string(step.rawValue),
+        ]
+        for member in candle.json.members { object[member.name] = member.value }
+        return JSON.object(object).text
+    }
+
+    /// `Minute: open $68,901.23, high $68,950.00, low $68,890.10, close $68,900.00, own prices, 59 of 60 ticks`
+    func description(of candle: Candle) -> String {
+        let money = MoneyFormatter()
+        let parts = [("open", candle.open), ("high", candle.high), ("low", candle.low), ("close", candle.close)]
+            .map { "\($0) \(money.string(from: $1, currency: currency))" }
+        let origin =
+            switch candle.origin {
+            case Candle.own: "own prices, \(candle.fresh) of \(candle.ticks) ticks"
+            case Candle.mixed: "of several origins, not all checked"
+            default: "from \(candle.origin), not checked"
+            }
+        let name = step.rawValue.prefix(1).uppercased() + step.rawValue.dropFirst()
+        let time = timestamps.string(from: start(of: candle))
+        return "\(name) from \(time): \(parts.joined(separator: ", ")); \(origin)"
+    }
+
+    private func start(of candle: Candle) -> Timestamp { Timestamp(milliseconds: candle.start * 1000) }
+
+    private func iso(_ candle: Candle) -> String {
+        var timestamps = timestamps
+        timestamps.isISO = true
+        return timestamps.string(from: start(of: candle))
+    }
+
+    private func prices(_ candle: Candle) -> [String] {
+        [candle.open, candle.high, candle.low, candle.close].map(\.description)
+    }
+}

@@ -1,0 +1,195 @@
+/// Fills gaps of the history with the candles of the configured exchanges: at the start, and after the daemon has seen no price for a
+/// while. Behind the ticks: while there is no current price, it requests nothing.
+package actor Backfill<C: Clock> where C.Duration == Duration {
+    /// The candles of a currency, and who has them.
+    package struct Lane: Sendable {
+        package let currency: Currency
+        /// In the order of the configured sources.
+        package let loaders: [any CandleLoader]
+
+        package init(_ currency: Currency, _ loaders: [any CandleLoader]) {
+            self.currency = currency
+            self.loaders = loaders
+        }
+    }
+
+    /// From the start to the first look: the first ticks have the connections to themselves.
+    static var firstPeriod: Duration { .seconds(3) }
+    /// From one look for gaps to the next.
+    static var period: Duration { .seconds(900) }
+    /// From a look in which a request failed to the next; doubled up to ``period``.
+    static var firstRetry: Duration { .seconds(30) }
+    /// From one request to the next, at least.
+    static var pause: Duration { .seconds(1) }
+    /// The longest wait for a response.
+    static var timeout: Duration { .seconds(10) }
+    /// The longest wait for a venue's limit.
+    static var longestWait: Duration { .seconds(60) }
+
+    private var lanes: [Lane]
+    private var plans: [Currency: BackfillPlan] = [:]
+    /// Counts the changes of ``lanes``.
+    private var version = 0
+    private let engine: PriceEngine<C>
+    private let history: PriceHistory
+    private let archive: any CandleArchive
+    private let clock: C
+    private let now: TimeSource
+    private let report: @Sendable (Filled) -> Void
+
+    /// Gaps that were filled.
+    package struct Filled: Sendable, Hashable {
+        package let currency: Currency
+        package let step: Candle.Step
+        /// The number of candles.
+        package let candles: Int
+        /// The exchanges that they are from.
+        package let venues: [String]
+    }
+
+    /// - Parameters:
+    ///   - lanes: The currencies; none to request nothing.
+    ///   - engine: Has the limits of the sources, and the price.
+    ///   - history: Takes in the minutes of the last day.
+    ///   - archive: Has the known candles, and keeps the new ones.
+    ///   - clock: Measures the waits.
+    ///   - now: Reads the clocks.
+    ///   - report: Reports to the operator.
+    package init(
+        _ lanes: [Lane], engine: PriceEngine<C>, history: PriceHistory, archive: any CandleArchive, clock: C,
+        now: @escaping TimeSource, report: @escaping @Sendable (Filled) -> Void = { _ in }
+    ) {
+        self.lanes = lanes
+        self.engine = engine
+        self.history = history
+        self.archive = archive
+        self.clock = clock
+        self.now = now
+        self.report = report
+    }
+
+    /// Requests from other sources from now on.
+    package func change(_ lanes: [Lane]) {
+        self.lanes = lanes
+        plans = [:]
+        version += 1
+    }
+
+    /// Runs until its task is cancelled.
+    package func run() async {
+        var (wait, retry) = (Self.firstPeriod, Self.firstRetry)
+        while true {
+            do { try await clock.sleep(for: wait) } catch { return }
+            wait = Self.period
+            var isComplete = false
+            // A history that can't be read or written is reported by the archive.
+            do throws(HistoryError) { isComplete = try await fill() } catch {}
+            if await engine.state.freshness != .fresh {
+                wait = Self.firstPeriod
+            } else if !isComplete {
+                wait = retry
+                retry = min(retry * 2, Self.period)
+            } else {
+                retry = Self.firstRetry
+            }
+        }
+    }
+
+    /// Requests what is missing.
+    /// - Returns: Whether that was possible: nobody has failed, and all prices are current.
+    func fill() async throws(HistoryError) -> Bool {
+        let begun = version
+        var isComplete = true
+        for lane in lanes where !lane.loaders.isEmpty {
+            for (step, count) in BackfillPlan.wanted {
+                if try await !fill(lane, step, count) { isComplete = false }
+                if Task.isCancelled || version != begun { return false }
+            }
+        }
+        return isComplete
+    }
+
+    /// - Returns: Whether that was possible.
+    private func fill(_ lane: Lane, _ step: Candle.Step, _ wantedCount: Int64) async throws(HistoryError) -> Bool {
+        let begun = version
+        var failed: Set<Int> = []
+        var (count, venues) = (0, [String]())
+        var isFresh = true
+        while !Task.isCancelled {
+            isFresh = await engine.state(of: lane.currency)?.freshness == .fresh
+            guard isFresh else { break }
+            let wanted = BackfillPlan.range(of: step, wantedCount, at: now().wall.milliseconds / 1000)
+            let known = try await archive.candles(
+                of: lane.currency, step, in: wanted, limit: Int(wantedCount))
+            let plan = plans[lane.currency] ?? Self.plan(lane)
+            guard version == begun,
+                let request = plan.next(step, known: Set(known.map(\.start)), wanted: wanted, failed: failed)
+            else { break }
+            let loader = lane.loaders[request.loader]
+            guard await isGranted(loader.market), let candles = await load(loader, request) else {
+                failed.insert(request.loader)
+                continue
+            }
+            try await archive.backfill(candles, of: lane.currency, step)
+            guard version == begun else { break }
+            plans[lane.currency, default: plan].answered(request)
+            count += candles.count
+            if !venues.contains(loader.market.venue) { venues.append(loader.market.venue) }
+            do { try await clock.sleep(for: Self.pause) } catch { break }
+        }
+        if count > 0 {
+            report(Filled(currency: lane.currency, step: step, candles: count, venues: venues))
+        }
+        if step == .minute {
+            // Also if nothing was missing: a clock that was wrong may have emptied the day.
+            let day = BackfillPlan.range(of: .minute, wantedCount, at: now().wall.milliseconds / 1000)
+            history.restore(
+                try await archive.candles(of: lane.currency, .minute, in: day, limit: Int(wantedCount)),
+                of: lane.currency)
+        }
+        return isFresh && failed.isEmpty
+    }
+
+    private static func plan(_ lane: Lane) -> BackfillPlan {
+        BackfillPlan(lane.loaders.map { .init(page: Int64($0.page), hasNewestOnly: $0.hasNewestOnly) })
+    }
+
+    /// Waits until the venue's limits allow a request.
+    private func isGranted(_ market: Market) async -> Bool {
+        let deadline = clock.now.advanced(by: Self.longestWait)
+        while !Task.isCancelled, clock.now < deadline {
+            guard let isGranted = await engine.sources.grant(market) else { return false }
+            if isGranted { return true }
+            do { try await clock.sleep(for: Self.pause) } catch { return false }
+        }
+        return false
+    }
+
+    /// - Returns: `nil` if the loader has failed.
+    private func load(_ loader: any CandleLoader, _ request: BackfillPlan.Request) async -> [Candle]? {
+        let clock = clock
+        let result = await withTaskGroup(of: Result<[Candle], PriceLoadingError>?.self) { group in
+            group.addTask {
+                do throws(PriceLoadingError) {
+                    return .success(try await loader.load(request.step, in: request.range))
+                } catch {
+                    return .failure(error)
+                }
+            }
+            group.addTask {
+                do { try await clock.sleep(for: Self.timeout) } catch {}
+                return nil
+            }
+            let first = await group.next() ?? nil
+            group.cancelAll()
+            return first
+        }
+        switch result {
+        case .success(let candles)?: return candles
+        case .failure(let error)?:
+            await engine.sources.limited(loader.market, error)
+            return nil
+        case nil: return nil
+        }
+    }
+}

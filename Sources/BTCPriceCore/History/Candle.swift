@@ -1,0 +1,96 @@
+/// What the price did in a span of time, of the ticks that had a valid price.
+package struct Candle: Sendable, Hashable {
+    /// How long a candle lasts.
+    package enum Step: String, Sendable, Hashable, CaseIterable {
+        case second
+        case minute
+        case hour
+        /// A day of UTC.
+        case day
+
+        package var seconds: Int64 {
+            switch self {
+            case .second: 1
+            case .minute: 60
+            case .hour: 3600
+            case .day: 86_400
+            }
+        }
+
+        /// The start of the candle that a moment is in, Unix seconds.
+        package func start(of second: Int64) -> Int64 {
+            let rest = second % seconds
+            return second - (rest < 0 ? rest + seconds : rest)
+        }
+    }
+
+    /// The origin of a candle that this daemon has made of its own prices.
+    package static let own = "own"
+    /// The origin of a candle that was made of others with different origins.
+    package static let mixed = "mixed"
+
+    /// Unix seconds, a multiple of the step.
+    package var start: Int64
+    /// The first price.
+    package var open: Price
+    package var high: Price
+    package var low: Price
+    /// The last price.
+    package var close: Price
+    /// The ticks in it; 0 for an exchange's.
+    package var ticks: Int64
+    /// Those of them that had a valid price.
+    package var fresh: Int64
+    /// ``own``, ``mixed``, or the exchange whose candle it is.
+    package var origin: String
+
+    package init(
+        start: Int64, open: Price, high: Price, low: Price, close: Price, ticks: Int64 = 0, fresh: Int64 = 0,
+        origin: String = Candle.own
+    ) {
+        self.start = start
+        self.open = open
+        self.high = high
+        self.low = low
+        self.close = close
+        self.ticks = ticks
+        self.fresh = fresh
+        self.origin = origin
+    }
+
+    /// A candle of one price.
+    package init(start: Int64, _ price: Price) {
+        self.init(start: start, open: price, high: price, low: price, close: price, ticks: 1, fresh: 1)
+    }
+
+    /// Takes in a later price.
+    mutating func add(_ price: Price) {
+        high = max(high, price)
+        low = min(low, price)
+        close = price
+    }
+
+    /// Takes in a later candle.
+    package mutating func add(_ later: Candle) {
+        high = max(high, later.high)
+        low = min(low, later.low)
+        close = later.close
+        ticks += later.ticks
+        fresh += later.fresh
+        if origin != later.origin { origin = Self.mixed }
+    }
+
+    /// Makes candles of a longer step.
+    /// - Parameter candles: From the oldest to the newest.
+    package static func merged(_ candles: some Sequence<Candle>, to step: Step) -> [Candle] {
+        candles.reduce(into: []) { merged, candle in
+            var candle = candle
+            candle.start = step.start(of: candle.start)
+            if merged.last?.start == candle.start {
+                merged[merged.count - 1].add(candle)
+            } else {
+                merged.append(candle)
+            }
+        }
+    }
+}

@@ -1,0 +1,20 @@
+/// Requests the candles of one market.
+package protocol CandleLoader: Sendable {
+    /// The market whose candles they are.
+    var market: Market { get }
+
+    /// The most candles in one response.
+    var page: Int { get }
+
+    /// Whether it has only the newest ``page`` candles of each step.
+    var hasNewestOnly: Bool { get }
+
+    /// Requests candles, once.
+    ///
+    /// Must end promptly when its task is cancelled, with ``PriceLoadingError/cancelled``.
+    /// - Parameters:
+    ///   - step: A minute or longer.
+    ///   - range: Of their starts, Unix seconds; at most ``page`` candles.
+    /// - Returns: Those that it has, from the oldest to the newest. A span without a trade may have none.
+    func load(_ step: Candle.Step, in range: Range<Int64>) async throws(PriceLoadingError) -> [Candle]
+}

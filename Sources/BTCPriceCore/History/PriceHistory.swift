@@ -1,0 +1,115 @@
+import Synchronization
+
+/// Makes the history of the published states: the last hour by the second and the last day by the minute in memory, and candles for
+/// a store.
+package final class PriceHistory: Sendable {
+    /// A clock that is set back by less than this is waited for: the present minute then lasts longer. Seconds.
+    static let tolerance: Int64 = 300
+
+    fileprivate struct Lane {
+        var builder = CandleBuilder()
+        var day = DayWindow()
+        var recent = RecentPrices()
+        var hasKept = false
+    }
+
+    private struct State {
+        var lanes: [Currency: Lane] = [:]
+        /// The time of the last state, Unix seconds.
+        var last: Int64?
+        /// Minutes up to this second were made before the clock was set back.
+        var rewritten = Int64.min
+
+        /// The time of a state, Unix seconds.
+        mutating func second(at wall: Timestamp) -> Int64 {
+            var second = wall.milliseconds / 1000
+            if let last, second < last {
+                if last - second <= tolerance { second = last } else { rewritten = max(rewritten, last) }
+            }
+            last = second
+            return second
+        }
+
+        /// Ends the minutes of all currencies that are not the present one. Together, so that there is one commit a minute.
+        /// - Parameters:
+        ///   - minute: The present one, Unix seconds; `nil` to end all.
+        ///   - rewritten: What ``rewritten`` was when they began.
+        mutating func close(but minute: Int64?, rewritten: Int64) -> [KeptCandle] {
+            Currency.allCases.compactMap { currency in
+                guard let open = lanes[currency]?.builder.minute, open != minute,
+                    let candle = lanes[currency]?.builder.close()
+                else { return nil }
+                let isFirst = lanes[currency]?.hasKept == false
+                lanes[currency]?.hasKept = true
+                return KeptCandle(
+                    currency, candle, candle.start <= rewritten ? .replaces : isFirst ? .continues : .keepsOwn)
+            }
+        }
+    }
+
+    private let store: any CandleStore
+    private let state = Mutex(State())
+
+    /// - Parameter store: Keeps the candles of minutes.
+    package init(store: any CandleStore) {
+        self.store = store
+    }
+
+    /// Takes in a state that is about to be published.
+    /// - Parameters:
+    ///   - isTick: Whether a tick has made it.
+    ///   - wall: The wall clock.
+    /// - Returns: The day to publish with it; `nil` if nothing is known.
+    func add(_ published: PriceState, isTick: Bool, at wall: Timestamp) -> PriceDay? {
+        guard let currency = Currency(rawValue: published.currency) else { return nil }
+        let price = published.freshness == .fresh ? published.quote?.value : nil
+        return state.withLock { state in
+            let rewritten = state.rewritten
+            let second = state.second(at: wall)
+            let closed = state.close(but: Candle.Step.minute.start(of: second), rewritten: rewritten)
+            if !closed.isEmpty { store.keep(closed) }
+            return state.lanes[currency, default: Lane()].add(price, isTick: isTick, at: second)
+        }
+    }
+
+    /// Fills gaps of the last day.
+    /// - Parameter candles: Candles of minutes, from the oldest to the newest.
+    package func restore(_ candles: [Candle], of currency: Currency) {
+        state.withLock { $0.lanes[currency, default: Lane()].day.restore(candles) }
+    }
+
+    /// The day before a moment; `nil` if nothing is known of it.
+    package func day(of currency: Currency, at wall: Timestamp) -> PriceDay? {
+        state.withLock { $0.lanes[currency]?.day.day(at: wall.milliseconds / 1000) }
+    }
+
+    /// The prices of the last hour, as candles of a second.
+    /// - Parameters:
+    ///   - range: Unix seconds.
+    ///   - limit: At most so many, the oldest.
+    package func seconds(of currency: Currency, in range: Range<Int64>, limit: Int = .max) -> [Candle] {
+        state.withLock { $0.lanes[currency]?.recent.candles(in: range, limit: limit) ?? [] }
+    }
+
+    /// The candle of the present minute, as far as it is known.
+    package func presentMinute(of currency: Currency) -> Candle? {
+        state.withLock { $0.lanes[currency]?.builder.current }
+    }
+
+    /// Gives what is known of the present minute to the store: the daemon ends.
+    package func close() {
+        state.withLock { store.keep($0.close(but: nil, rewritten: $0.rewritten)) }
+    }
+}
+
+extension PriceHistory.Lane {
+    /// Takes in a price; `nil` if there is no valid one.
+    fileprivate mutating func add(_ price: Price?, isTick: Bool, at second: Int64) -> PriceDay? {
+        builder.add(price, isTick: isTick, at: second)
+        if let price {
+            day.add(price, at: second)
+            recent.add(price, at: second)
+        }
+        return day.day(at: second)
+    }
+}

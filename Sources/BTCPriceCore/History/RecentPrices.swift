@@ -1,0 +1,35 @@
+/// The prices of the last hour of one currency, at most one a second: a pure value.
+struct RecentPrices: Sendable {
+    /// How long a price is kept, seconds.
+    static let span: Int64 = 3600
+
+    private struct Entry {
+        let second: Int64
+        var price: Price
+    }
+
+    /// From the oldest to the newest; some of them may be outdated.
+    private var entries: [Entry] = []
+
+    /// Takes in a price.
+    /// - Parameter second: When, Unix seconds.
+    mutating func add(_ price: Price, at second: Int64) {
+        // Later ones are there if the clock was set back.
+        while let last = entries.last, last.second >= second { entries.removeLast() }
+        entries.append(Entry(second: second, price: price))
+        // Seldom, since it moves all others.
+        let outdated = entries.prefix { $0.second <= second - Self.span }.count
+        if outdated >= 600 { entries.removeFirst(outdated) }
+    }
+
+    /// The prices in a span of time as candles, from the oldest to the newest.
+    /// - Parameters:
+    ///   - range: Unix seconds.
+    ///   - limit: At most so many, the oldest.
+    func candles(in range: Range<Int64>, limit: Int) -> [Candle] {
+        guard let newest = entries.last?.second else { return [] }
+        let first = max(range.lowerBound, newest - Self.span + 1)
+        return entries.drop { $0.second < first }.prefix { $0.second < range.upperBound }.prefix(limit)
+            .map { Candle(start: $0.second, $0.price) }
+    }
+}

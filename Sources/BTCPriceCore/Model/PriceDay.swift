@@ -1,0 +1,28 @@
+/// What the price did in the last 24 hours, by the minute.
+package struct PriceDay: Sendable, Hashable {
+    /// When the first of its prices was seen: 24 hours ago, or later if less is known.
+    package let since: Timestamp
+    /// The first price.
+    package let open: Price
+    package let high: Price
+    package let low: Price
+    /// The last price.
+    package let close: Price
+    /// Whether candles of an exchange fill minutes of it that this daemon has not seen.
+    package let isBackfilled: Bool
+
+    package init(since: Timestamp, open: Price, high: Price, low: Price, close: Price, isBackfilled: Bool = false) {
+        self.since = since
+        self.open = open
+        self.high = high
+        self.low = low
+        self.close = close
+        self.isBackfilled = isBackfilled
+    }
+
+    /// From the first price to the last.
+    package var change: Price { close - open }
+
+    /// The same in percent of the first price, to two places; 0 without one.
+    package var changePercent: Price { open == .zero ? .zero : (change * 100).divided(by: open, places: 2) }
+}

@@ -1,0 +1,51 @@
+/// Dates on this machine's clocks what a daemon on another machine has observed. A pure value.
+///
+/// Both machines count milliseconds since their boots. From the observation there to the arrival here takes as long as the way, and
+/// longer if the message was old when it was sent or was held up. The shortest time of the last minutes is taken for the way. Only of
+/// the first message nothing but the wall clocks say how old it is.
+package struct RemoteClock: Sendable, Hashable {
+    /// How long a shortest time counts, milliseconds: between one and two of these. A machine that was set back to a snapshot counts anew.
+    private static let period: Int64 = 60_000
+
+    private var instance: String?
+    /// The shortest times from an observation there to an arrival here, each on its own machine's clock, in milliseconds: of the period
+    /// before, and of the present one.
+    private var shortest: (before: Int64, present: Int64) = (.max, .max)
+    private var periodEnd = Int64.min
+
+    package init() {}
+
+    package static func == (left: Self, right: Self) -> Bool {
+        left.instance == right.instance && left.shortest == right.shortest && left.periodEnd == right.periodEnd
+    }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(instance) }
+
+    /// - Parameters:
+    ///   - observed: The moment of the observation, `CLOCK_BOOTTIME` of the other machine in milliseconds; `nil` if it does not know.
+    ///   - timestamp: The same by its wall clock.
+    ///   - instance: Identifies the other daemon's start.
+    ///   - now: When the message arrived.
+    /// - Returns: When it was observed, and whether that is an estimate by the wall clocks. It is never after the arrival.
+    package mutating func date(
+        _ observed: Int64?, _ timestamp: Timestamp, of instance: String, arrivedAt now: ObservationTime
+    ) -> (observed: ObservationTime, isEstimate: Bool) {
+        if instance != self.instance {
+            self.instance = instance
+            shortest = (.max, .max)
+        }
+        let isFirst = shortest == (.max, .max)
+        var age = max(0, now.wall.milliseconds - timestamp.milliseconds)
+        if let observed {
+            let time = now.boottime - observed
+            if now.boottime >= periodEnd {
+                shortest = (shortest.present, .max)
+                periodEnd = now.boottime + Self.period
+            }
+            shortest.present = min(shortest.present, time)
+            if !isFirst { age = time - min(shortest.before, shortest.present) }
+        }
+        let isEstimate = isFirst || observed == nil
+        return (now.advanced(by: .milliseconds(-age)), isEstimate)
+    }
+}

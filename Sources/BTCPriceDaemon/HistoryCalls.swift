@@ -1,0 +1,77 @@
+import BTCPriceAPI
+import BTCPriceCore
+import BTCPricePersistence
+import BTCPriceServer
+import Varlink
+
+/// Handles the calls to `io.btcpriced.History`.
+struct HistoryCalls: Sendable {
+    let history: PriceHistory
+    let store: HistoryStore
+    let now: TimeSource
+
+    /// - Parameter first: The currency that is meant if the call names none.
+    func answer(to call: HistoryCall, first: Currency) async -> CallAnswer {
+        if let named = call.currency, Currency(rawValue: named) == nil { return CallAnswer(.noSuchCurrency(named)) }
+        let currency = call.currency.flatMap(Currency.init(rawValue:)) ?? first
+        do throws(HistoryError) {
+            switch call {
+            case .getHistory(let query): return try await candles(query, of: currency)
+            case .getPriceAt(let time, _):
+                return CallAnswer(.priceAt(try await price(at: time, in: currency), in: currency.rawValue))
+            case .getDay: return CallAnswer(.day(history.day(of: currency, at: now().wall), of: currency.rawValue))
+            }
+        } catch {
+            return CallAnswer(.historyUnavailable(error.description))
+        }
+    }
+
+    private func candles(_ query: HistoryQuery, of currency: Currency) async throws(HistoryError) -> CallAnswer {
+        let to = query.to ?? Timestamp(milliseconds: now().wall.milliseconds + 1)
+        let from = query.from ?? Timestamp(milliseconds: to.milliseconds - Candle.Step.day.seconds * 1000)
+        // Candles start at whole seconds.
+        let start = from.firstSecond
+        let range = start..<max(start, to.firstSecond)
+        let batch = min(query.limit ?? .max, HistoryQuery.batch)
+        // One more tells whether there is a next one.
+        var candles: [Candle]
+        if query.step == .second {
+            candles = history.seconds(of: currency, in: range, limit: batch + 1)
+        } else {
+            candles = try await store.candles(
+                of: currency, query.step, in: range, limit: batch + 1)
+        }
+        var next: Timestamp?
+        if candles.count > batch {
+            next = Timestamp(milliseconds: candles.removeLast().start * 1000)
+        }
+        var later: HistoryQuery?
+        if let next, query.more, query.limit.map({ $0 > batch }) ?? true {
+            later = HistoryQuery(
+                currency: query.currency, from: next, to: to, step: query.step, limit: query.limit.map { $0 - batch },
+                more: true)
+        }
+        return CallAnswer(
+            .history(candles, of: currency.rawValue, query.step, next: next),
+            next: later.map { .history(.getHistory($0)) })
+    }
+
+    private func price(at time: Timestamp, in currency: Currency) async throws(HistoryError) -> PriceAt? {
+        guard time <= now().wall else { return nil }
+        let second = time.lastSecond
+        if let candle = history.seconds(of: currency, in: second..<second + 1, limit: 1).first {
+            return PriceAt(candle, .second, at: second)
+        }
+        return try await store.candle(of: currency, at: second).map { PriceAt($0, $1, at: second) }
+    }
+}
+
+extension Timestamp {
+    /// The first whole second at or after it, Unix seconds.
+    fileprivate var firstSecond: Int64 { -Timestamp(milliseconds: -milliseconds).lastSecond }
+
+    /// The second that it is in, Unix seconds.
+    fileprivate var lastSecond: Int64 {
+        Candle.Step.second.start(of: (milliseconds - (milliseconds < 0 ? 999 : 0)) / 1000)
+    }
+}

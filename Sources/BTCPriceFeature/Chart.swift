@@ -1,0 +1,302 @@
+package import BTCPriceCore
+
+/// A chart of candles as lines of text: prices on the right, times below, the highest and the lowest price marked. A pure value.
+package struct Chart: Sendable {
+    /// How a part of a line is to be shown.
+    package enum Tone: Sendable, Hashable {
+        case plain
+        /// Of a price that rose.
+        case up
+        /// Of a price that fell.
+        case down
+    }
+
+    /// A part of a line.
+    package struct Part: Sendable, Hashable {
+        package var text: String
+        package var tone: Tone
+    }
+
+    /// What stands for a candle.
+    package enum Form: Sendable, Hashable {
+        case line
+        case candles
+    }
+
+    /// The time axis.
+    package struct Axis: Sendable, Hashable {
+        /// The span that is shown, Unix seconds.
+        package let range: Range<Int64>
+        /// Times with their labels, from the oldest to the newest.
+        package let labels: [Label]
+
+        /// A time with its label.
+        package struct Label: Sendable, Hashable {
+            package let second: Int64
+            package let text: String
+
+            package init(_ second: Int64, _ text: String) {
+                self.second = second
+                self.text = text
+            }
+        }
+
+        package init(_ range: Range<Int64>, labels: [Label]) {
+            self.range = range
+            self.labels = labels
+        }
+    }
+
+    /// The fewest columns and rows that a chart needs.
+    package static let least = (width: 24, height: 6)
+
+    private let candles: [Candle]
+    private let axis: Axis
+    private let currency: String
+    private let size: (width: Int, height: Int)
+    private let form: Form
+    private let isASCII: Bool
+
+    /// - Parameters:
+    ///   - candles: From the oldest to the newest.
+    ///   - currency: ISO 4217
+    ///   - size: Columns and rows, the axes included; at least ``least``.
+    ///   - isASCII: Whether only ASCII characters are used.
+    package init(
+        _ candles: [Candle], axis: Axis, currency: String, size: (width: Int, height: Int), form: Form = .line,
+        isASCII: Bool = false
+    ) {
+        self.candles = candles.filter { axis.range.contains($0.start) }
+        self.axis = axis
+        self.currency = currency
+        self.size = (max(size.width, Self.least.width), max(size.height, Self.least.height))
+        self.form = form
+        self.isASCII = isASCII
+    }
+
+    /// A character of the drawing.
+    private typealias Cell = (character: Character, tone: Tone)
+
+    /// The lines of the chart, from the top; each has at most the columns of the size. None without a candle.
+    package var lines: [[Part]] {
+        guard let low = candles.map(\.low).min(), let high = candles.map(\.high).max() else { return [] }
+        let rows = size.height - 2
+        let scale = Scale(low: low.chartValue, high: high.chartValue, rows: rows, currency: currency)
+        let columns = size.width - scale.width - 2
+        var cells = form == .line ? lineCells(scale, columns, rows) : candleCells(scale, columns, rows)
+        markExtremes(&cells, scale)
+        let labels = scale.labels
+        var lines = cells.enumerated().map { row, cells in
+            let mark = labels[row] == nil ? (isASCII ? "|" : "│") : (isASCII ? "+" : "┤")
+            return Self.parts(cells) + [Part(text: "\(mark)\(labels[row].map { " \($0)" } ?? "")", tone: .plain)]
+        }
+        lines += timeAxis(columns).map { [Part(text: $0, tone: .plain)] }
+        return lines
+    }
+
+    private static func parts(_ cells: [Cell]) -> [Part] {
+        cells.reduce(into: []) { parts, cell in
+            // A space has no colour.
+            if let last = parts.last, last.tone == cell.tone || cell.character == " " {
+                parts[parts.count - 1].text.append(cell.character)
+            } else {
+                parts.append(Part(text: String(cell.character), tone: cell.tone))
+            }
+        }
+    }
+
+    /// Writes the highest and the lowest price beside their places, where nothing is drawn.
+    private func markExtremes(_ cells: inout [[Cell]], _ scale: Scale) {
+        guard let high = candles.max(by: { $0.high < $1.high }), let low = candles.min(by: { $0.low < $1.low }) else {
+            return
+        }
+        let columns = cells[0].count
+        for (price, second, mark) in [
+            (high.high, high.start, isASCII ? "^" : "▲"), (low.low, low.start, isASCII ? "v" : "▼"),
+        ] {
+            let label = Array("\(mark) \(MoneyFormatter().number(price, currency: currency))")
+            let row = scale.row(of: price.chartValue, among: cells.count)
+            let place = column(of: second, among: columns)
+            // To the right, else to the left, else as near as there is room.
+            let starts = [place + 1, place - label.count] + (0..<columns).sorted { abs($0 - place) < abs($1 - place) }
+            let start = starts.first { start in
+                start >= 0 && start + label.count <= columns
+                    && cells[row][start..<start + label.count].allSatisfy { $0.character == " " }
+            }
+            guard let start else { continue }
+            for (index, character) in label.enumerated() { cells[row][start + index] = (character, .plain) }
+        }
+    }
+
+    // MARK: - The line
+
+    /// A line of braille characters, 2 by 4 dots each (Unicode, Braille Patterns); or of one ASCII character a column.
+    private func lineCells(_ scale: Scale, _ columns: Int, _ rows: Int) -> [[Cell]] {
+        let (across, down) = isASCII ? (1, 1) : (2, 4)
+        let dots = dots(scale, columns * across, rows * down)
+        let tone: Tone = (candles.last?.close ?? .zero) < (candles.first?.open ?? .zero) ? .down : .up
+        return (0..<rows).map { row in
+            (0..<columns).map { column in
+                (isASCII ? dots[row][column] ? "*" : " " : Self.braille(dots, row * 4, column * 2), tone)
+            }
+        }
+    }
+
+    /// The character of eight dots. Their numbers are 1, 2, 3, 7 on the left, and 4, 5, 6, 8 on the right.
+    private static func braille(_ dots: [[Bool]], _ y: Int, _ x: Int) -> Character {
+        let bits: [[UInt32]] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]]
+        var code: UInt32 = 0
+        for down in 0..<4 {
+            for across in 0..<2 where dots[y + down][x + across] { code |= bits[down][across] }
+        }
+        return code == 0 ? " " : Unicode.Scalar(0x2800 + code).map(Character.init) ?? " "
+    }
+
+    /// The dots of the line: from the lowest to the highest price of each column, joined with the column before.
+    private func dots(_ scale: Scale, _ columns: Int, _ rows: Int) -> [[Bool]] {
+        var dots = [[Bool]](repeating: [Bool](repeating: false, count: columns), count: rows)
+        var before: (x: Int, close: Double)?
+        // Candles farther apart than this have a gap between them.
+        let gap = max(2, 2 * columns / max(1, candles.count))
+        for (x, bucket) in buckets(columns).enumerated() {
+            guard let bucket else { continue }
+            var (low, high) = (bucket.low.chartValue, bucket.high.chartValue)
+            if let before, x - before.x <= gap {
+                for between in before.x + 1..<max(before.x + 1, x) {
+                    let part = Double(between - before.x) / Double(x - before.x)
+                    let value = before.close + (bucket.open.chartValue - before.close) * part
+                    dots[scale.row(of: value, among: rows)][between] = true
+                }
+                (low, high) = (min(low, before.close), max(high, before.close))
+            }
+            for y in scale.row(of: high, among: rows)...scale.row(of: low, among: rows) { dots[y][x] = true }
+            before = (x, bucket.close.chartValue)
+        }
+        return dots
+    }
+
+    // MARK: - The candles
+
+    /// What a candle fills half a character with.
+    private enum Ink: Int {
+        case none
+        case wick
+        case body
+    }
+
+    private static let strokes: [[Character]] = [[" ", "╷", "╻"], ["╵", "│", "╽"], ["╹", "╿", "┃"]]
+
+    /// A candle a column, with half a row of resolution.
+    private func candleCells(_ scale: Scale, _ columns: Int, _ rows: Int) -> [[Cell]] {
+        let buckets = buckets(columns)
+        return (0..<rows).map { row in
+            buckets.map { bucket in
+                guard let bucket else { return (" ", .plain) }
+                let halves = [2 * row, 2 * row + 1].map { ink(of: bucket, $0, scale, rows) }
+                let ascii: Character = halves.contains(.body) ? "#" : halves.contains(.wick) ? "|" : " "
+                return (
+                    isASCII ? ascii : Self.strokes[halves[0].rawValue][halves[1].rawValue],
+                    bucket.close < bucket.open ? .down : .up
+                )
+            }
+        }
+    }
+
+    private func ink(of candle: Candle, _ half: Int, _ scale: Scale, _ rows: Int) -> Ink {
+        let row = { (price: Price) in scale.row(of: price.chartValue, among: 2 * rows) }
+        let body = row(max(candle.open, candle.close))...row(min(candle.open, candle.close))
+        if body.contains(half) { return .body }
+        return (row(candle.high)...row(candle.low)).contains(half) ? .wick : .none
+    }
+
+    // MARK: - The axes
+
+    /// The candles of each column.
+    private func buckets(_ columns: Int) -> [Candle?] {
+        var buckets = [Candle?](repeating: nil, count: columns)
+        for candle in candles {
+            let place = column(of: candle.start, among: columns)
+            if buckets[place] == nil { buckets[place] = candle } else { buckets[place]?.add(candle) }
+        }
+        return buckets
+    }
+
+    private func column(of second: Int64, among columns: Int) -> Int {
+        let span = axis.range.upperBound - axis.range.lowerBound
+        return min(columns - 1, max(0, Int((second - axis.range.lowerBound) * Int64(columns) / max(1, span))))
+    }
+
+    private func timeAxis(_ columns: Int) -> [String] {
+        var line = [Character](repeating: isASCII ? "-" : "─", count: columns)
+        var text = [Character](repeating: " ", count: size.width)
+        var free = 0
+        for label in axis.labels where axis.range.contains(label.second) {
+            let place = column(of: label.second, among: columns)
+            let start = max(0, place - label.text.count / 2)
+            guard start >= free, start + label.text.count <= size.width else { continue }
+            line[place] = isASCII ? "+" : "┬"
+            text.replaceSubrange(start..<start + label.text.count, with: Array(label.text))
+            free = start + label.text.count + 2
+        }
+        let shown = String(text.reversed().drop { $0 == " " }.reversed())
+        return [String(line) + (isASCII ? "+" : "┘"), shown]
+    }
+}
+
+/// The price axis of a chart.
+private struct Scale {
+    let low: Double
+    let high: Double
+    private let rows: Int
+    private let currency: String
+
+    init(low: Double, high: Double, rows: Int, currency: String) {
+        // A price that did not move is in the middle.
+        let least = high * 0.000_05
+        let middle = (low + high) / 2
+        self.low = high - low < least ? middle - least / 2 : low
+        self.high = high - low < least ? middle + least / 2 : high
+        self.rows = rows
+        self.currency = currency
+    }
+
+    /// The row of a value, from the top.
+    func row(of value: Double, among rows: Int) -> Int {
+        min(rows - 1, max(0, Int(((high - value) / (high - low) * Double(rows - 1)).rounded())))
+    }
+
+    /// Round prices by the row that they belong to.
+    var labels: [Int: String] {
+        var labels: [Int: String] = [:]
+        var value = (low / step).rounded(.up) * step
+        while value <= high {
+            labels[row(of: value, among: rows)] = text(value)
+            value += step
+        }
+        return labels
+    }
+
+    /// The columns of the longest label.
+    var width: Int { labels.values.map(\.count).max() ?? 0 }
+
+    /// 1, 2 or 5 times a power of ten, so that there is a label every three rows or so.
+    private var step: Double {
+        let wanted = (high - low) / Double(max(2, rows / 3))
+        var power = 1.0
+        while power > wanted { power /= 10 }
+        while power * 10 <= wanted { power *= 10 }
+        return power * ([1.0, 2, 5, 10].first { $0 * power >= wanted } ?? 10)
+    }
+
+    private func text(_ value: Double) -> String {
+        let places = step >= 1 ? 0 : 2
+        let number = Price(Int64((value * (places == 0 ? 1 : 100)).rounded()), scale: places)
+        let text = MoneyFormatter().number(number, currency: currency)
+        return places == 0 ? String(text.prefix { $0 != "." }) : text
+    }
+}
+
+extension Price {
+    /// The nearest floating-point number, for drawing only.
+    fileprivate var chartValue: Double { Double(description) ?? 0 }
+}

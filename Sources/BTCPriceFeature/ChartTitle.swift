@@ -1,0 +1,53 @@
+package import BTCPriceCore
+
+/// The line above a chart: the price, and how it changed in the span.
+package struct ChartTitle: Sendable {
+    private let candles: [Candle]
+    private let currency: String
+    private let span: ChartSpan
+    private let now: Int64
+
+    /// - Parameters:
+    ///   - candles: Those of the chart.
+    ///   - currency: ISO 4217
+    ///   - now: The present, Unix seconds.
+    package init(_ candles: [Candle], currency: String, span: ChartSpan, now: Int64) {
+        self.candles = candles
+        self.currency = currency
+        self.span = span
+        self.now = now
+    }
+
+    /// `24h`, or `since 7 h` if less is known.
+    private func known(since start: Int64) -> String {
+        guard let length = span.seconds, now - start < length - length / 20 else { return span.rawValue }
+        return PriceTexts.since(minutes: (now - start) / 60)
+    }
+
+    /// `BTC/USD $68,901.23  24h +1.25 %  low $67,800.00  high $69,120.50`, as much of it as fits.
+    /// - Parameter state: The present state. A price that is not current is followed by its message.
+    package func parts(_ state: PriceState, width: Int) -> [Chart.Part] {
+        let money = MoneyFormatter()
+        let price = state.quote.map { money.string(from: $0.value, currency: currency) } ?? PriceTexts.placeholder
+        var parts = [Chart.Part(text: "BTC/\(currency) \(price)", tone: .plain)]
+        guard let first = candles.first, let last = candles.last, let low = candles.map(\.low).min(),
+            let high = candles.map(\.high).max()
+        else { return parts }
+        let day = PriceDay(
+            since: Timestamp(milliseconds: first.start * 1000), open: first.open, high: high, low: low,
+            close: last.close)
+        let tone: Chart.Tone = day.change < .zero ? .down : .up
+        var more = [
+            Chart.Part(text: "  \(known(since: first.start)) \(PriceTexts.percent(day.changePercent))", tone: tone),
+            Chart.Part(text: "  low \(money.string(from: low, currency: currency))", tone: .plain),
+            Chart.Part(text: "  high \(money.string(from: high, currency: currency))", tone: .plain),
+        ]
+        if state.freshness != .fresh { more.insert(Chart.Part(text: "  not current", tone: .down), at: 0) }
+        var left = width - parts[0].text.count
+        for part in more where part.text.count <= left {
+            parts.append(part)
+            left -= part.text.count
+        }
+        return parts
+    }
+}

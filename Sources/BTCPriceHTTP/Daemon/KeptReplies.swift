@@ -1,0 +1,63 @@
+import BTCPriceCore
+import Synchronization
+
+/// Replies of the daemon. They are kept for a moment, and requests that come meanwhile share one: so a busy gateway costs the daemon a
+/// few calls a second.
+final class KeptReplies<Question: Sendable & Hashable, Reply: Sendable>: Sendable {
+    private typealias Outcome = Result<Reply, Problem>
+
+    /// Calls that are under way or wait; the next one is refused.
+    private let mostRunning = 64
+
+    private struct State {
+        var known: [Question: (outcome: Outcome, at: Int64)] = [:]
+        var running: [Question: Task<Outcome, Never>] = [:]
+    }
+
+    private let time: Int64
+    private let limit: Int
+    private let call: @Sendable (Question) async -> Result<Reply, Problem>
+    private let state = Mutex(State())
+
+    /// - Parameters:
+    ///   - time: How long a reply is kept.
+    ///   - limit: Questions differ in what clients make up; so many replies are kept.
+    ///   - call: Calls the daemon.
+    init(
+        for time: Duration = .milliseconds(250), limit: Int = 16,
+        call: @escaping @Sendable (Question) async -> Result<Reply, Problem>
+    ) {
+        self.time = time.wholeMilliseconds
+        self.limit = limit
+        self.call = call
+    }
+
+    func reply(to question: Question) async throws(Problem) -> Reply {
+        let present = ObservationTime.now().boottime
+        let (known, task) = state.withLock { state -> (Outcome?, Task<Outcome, Never>?) in
+            if let known = state.known[question], present - known.at < time { return (known.outcome, nil) }
+            if let running = state.running[question] { return (nil, running) }
+            // Clients that are gone leave theirs behind.
+            guard state.running.count < mostRunning else {
+                return (.failure(.unavailable("Too many requests wait for the daemon.", retryAfter: 10)), nil)
+            }
+            let task = Task { await run(question) }
+            state.running[question] = task
+            return (nil, task)
+        }
+        if let known { return try known.get() }
+        guard let task else { throw .unavailable("The daemon can't be reached.") }
+        return try await task.value.get()
+    }
+
+    private func run(_ question: Question) async -> Outcome {
+        let outcome = await call(question)
+        let present = ObservationTime.now().boottime
+        state.withLock { state in
+            if state.known.count >= limit { state.known = state.known.filter { present - $0.value.at < time } }
+            if state.known.count < limit { state.known[question] = (outcome, present) }
+            state.running[question] = nil
+        }
+        return outcome
+    }
+}

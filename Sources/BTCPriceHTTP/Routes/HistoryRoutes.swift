@@ -1,0 +1,135 @@
+import BTCPriceAPI
+import BTCPriceCore
+import BTCPriceFeature
+import HTTPTypes
+import Hummingbird
+import Varlink
+
+/// What the gateway serves of the past, by path.
+struct HistoryRoutes: Sendable {
+    /// The most candles of a response.
+    private static let most = 2000
+
+    let daemon: DaemonClient
+
+    func add(to router: Router<GatewayContext>) {
+        router.get("/v1/history") { request, _ in
+            let query = try Self.query(request)
+            let known = try await daemon.history(query)
+            let format = request.uri.queryParameters["format"] ?? (Self.wantsCSV(request) ? "csv" : "json")
+            if format == "csv" {
+                return Representation(
+                    PriceShapes.csv(known.candles), contentType: "text/csv; charset=utf-8; header=present"
+                ).response(to: request, vary: "Accept")
+            }
+            guard format == "json" else { throw Problem(.badRequest, "format is json or csv.") }
+            let body: JSONObject = [
+                "currency": .string(known.currency), "step": .string(query.step.rawValue),
+                "candles": .array(known.candles.map { .object(PriceShapes.candle($0)) }),
+                "next": known.next.map { .string(HTTPDate.rfc3339($0.milliseconds)) } ?? .null,
+            ]
+            return Representation(.object(body)).response(to: request, vary: "Accept")
+        }
+        router.get("/v1/at") { request, _ in
+            guard let text = request.uri.queryParameters["time"] else {
+                throw Problem(.badRequest, "time is required, such as 2026-08-25T14:30:00Z.")
+            }
+            let time = try Self.time(String(text), "time")
+            let (known, currency) = try await daemon.price(
+                at: .init(time: time, currency: try GatewayRoutes.code(request)))
+            guard let known else { throw Problem(.notFound, "Nothing is known of the price at that time.") }
+            return Representation(
+                .object([
+                    "currency": .string(currency), "time": .string(HTTPDate.rfc3339(time.milliseconds)),
+                    "price": .string(known.price.description), "step": .string(known.step.rawValue),
+                    "candle": .object(PriceShapes.candle(known.candle)),
+                ])
+            ).response(to: request)
+        }
+        router.get("/v1/day") { request, _ in
+            let list = try await daemon.prices(wakes: false)
+            let currency = try GatewayRoutes.currency(request, in: list).currency
+            guard let day = try await daemon.day(of: currency) else {
+                throw Problem(.notFound, "Nothing is known of the last 24 hours.")
+            }
+            var body: JSONObject = ["currency": .string(currency)]
+            for member in PriceShapes.day(day).members { body[member.name] = member.value }
+            return Representation(.object(body)).response(to: request)
+        }
+        router.get("/api/v1/historical-price") { request, _ in
+            Representation(.object(try await historicalPrices(request))).response(to: request)
+        }
+    }
+
+    /// mempool's `/api/v1/historical-price`: the prices at a time, or one for each day.
+    private func historicalPrices(_ request: Request) async throws -> JSONObject {
+        let list = try await daemon.prices(wakes: false)
+        let codes =
+            try GatewayRoutes.code(request).map { _ in [try GatewayRoutes.currency(request, in: list).currency] }
+            ?? list.currencies.map(\.currency)
+        var prices: [Int64: JSONObject] = [:]
+        if let text = request.uri.queryParameters["timestamp"] {
+            guard let second = Int64(text), (0...253_402_300_799).contains(second) else {
+                throw Problem(.badRequest, "timestamp is a number of seconds since 1970.")
+            }
+            for code in codes {
+                let (known, _) = try await daemon.price(
+                    at: .init(time: Timestamp(milliseconds: second * 1000), currency: code))
+                guard let known else { continue }
+                prices[second, default: ["time": .integer(second)]][code] = .number(known.price.description)
+            }
+        } else {
+            let from = list.time.wall.milliseconds - Int64(Self.most) * Candle.Step.day.seconds * 1000
+            for code in codes {
+                let known = try await daemon.history(
+                    HistoryQuery(
+                        currency: code, from: Timestamp(milliseconds: max(0, from) / 86_400_000 * 86_400_000),
+                        to: Timestamp(milliseconds: list.time.wall.milliseconds / 86_400_000 * 86_400_000 + 86_400_000),
+                        step: .day, limit: Self.most, more: true))
+                for candle in known.candles {
+                    prices[candle.start, default: ["time": .integer(candle.start)]][code] =
+                        .number(candle.close.description)
+                }
+            }
+        }
+        return [
+            "prices": .array(prices.sorted { $0.key > $1.key }.map { .object($0.value) }),
+            "exchangeRates": .object(PriceShapes.exchangeRates(list.currencies.map(\.price.state))),
+        ]
+    }
+
+    // MARK: - Parameters
+
+    private static func query(_ request: Request) throws -> HistoryQuery {
+        let parameters = request.uri.queryParameters
+        let until = try parameters["until"].map { try time(String($0), "until") }
+        let since = try time(parameters["since"].map(String.init) ?? "24h", "since")
+        guard since < until ?? .now else { throw Problem(.badRequest, "since must be before until.") }
+        var step = Candle.Step.hour
+        if let text = parameters["step"] {
+            let names = ["1s": Candle.Step.second, "1m": .minute, "1h": .hour, "1d": .day]
+            guard let named = names[String(text)] else { throw Problem(.badRequest, "step is 1s, 1m, 1h or 1d.") }
+            step = named
+        }
+        return HistoryQuery(
+            currency: try GatewayRoutes.code(request), from: since, to: until, step: step, limit: most, more: true)
+    }
+
+    private static func wantsCSV(_ request: Request) -> Bool {
+        (request.headers[.accept] ?? "").split(separator: ",").first.map { $0.contains("text/csv") } ?? false
+    }
+
+    /// A time, UTC if it names no zone. In whole seconds, so that requests within one share a call.
+    private static func time(_ text: String, _ name: String) throws -> Timestamp {
+        do throws(ReaderTime.Mistake) {
+            let read = try ReaderTime.read(text, isUTC: true, now: .now)
+            return Timestamp(milliseconds: read.milliseconds / 1000 * 1000)
+        } catch {
+            throw Problem(.badRequest, "\(name) is a time such as 24h, 2026-08-25 or 2026-08-25T14:30:00Z.")
+        }
+    }
+}
+
+extension Timestamp {
+    fileprivate static var now: Timestamp { ObservationTime.now().wall }
+}

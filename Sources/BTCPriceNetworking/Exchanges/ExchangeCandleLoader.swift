@@ -1,0 +1,131 @@
+import BTCPriceCore
+import Varlink
+
+/// How an exchange's candles are requested and read.
+package struct CandleSource: Sendable {
+    /// The most candles in one response.
+    let page: Int
+    /// Whether it has only the newest of them.
+    let hasNewestOnly: Bool
+    /// The path and the query of a request, after the base URL.
+    let path: @Sendable (_ market: Market, _ step: Candle.Step, _ range: Range<Int64>) -> String
+    /// The candles of a response.
+    let read: @Sendable (_ response: ExchangeResponse, _ market: Market) throws(PriceLoadingError) -> [Candle]
+}
+
+/// Requests the candles of a market of an exchange.
+struct ExchangeCandleLoader: CandleLoader {
+    /// A thousand candles have under 200,000 bytes.
+    private static let longestBody = 256 * 1024
+
+    let client: ExchangeClient
+    let baseURL: String
+    let market: Market
+    let source: CandleSource
+
+    var page: Int { source.page }
+    var hasNewestOnly: Bool { source.hasNewestOnly }
+
+    func load(_ step: Candle.Step, in range: Range<Int64>) async throws(PriceLoadingError) -> [Candle] {
+        let request = ExchangeRequest("\(baseURL)\(source.path(market, step, range))", longestBody: Self.longestBody)
+        return Self.requested(try source.read(try await client.get(request), market), step, range)
+    }
+
+    /// Those candles that were requested, from the oldest to the newest. Some exchanges send more, the candle of the present among them,
+    /// which is not complete.
+    static func requested(_ candles: [Candle], _ step: Candle.Step, _ range: Range<Int64>) -> [Candle] {
+        candles.filter { range.contains($0.start) && $0.start == step.start(of: $0.start) }
+            .sorted { $0.start < $1.start }
+    }
+}
+
+extension CandleSource {
+    /// Binance, `GET /api/v3/klines` (developers.binance.com, REST API, Kline/Candlestick data): arrays of the opening time in
+    /// milliseconds, open, high, low, close and others; weight 2.
+    static let binance = CandleSource(page: 1000, hasNewestOnly: false) { market, step, range in
+        let interval = step == .minute ? "1m" : step == .hour ? "1h" : "1d"
+        return "/api/v3/klines?symbol=\(market.pair.replacing("/", with: ""))&interval=\(interval)"
+            + "&startTime=\(range.lowerBound * 1000)&endTime=\(range.upperBound * 1000 - 1)&limit=1000"
+    } read: { (response, market) throws(PriceLoadingError) in
+        let body = try response.successBody { $0["msg"]?.stringValue }
+        return try candles(of: body.arrayValue, response) { row in
+            let fields = row.arrayValue ?? []
+            guard fields.count > 4, let time = fields[0].integerValue else { return nil }
+            return Candle(
+                start: time / 1000, fields[1].decimal, fields[2].decimal, fields[3].decimal, fields[4].decimal,
+                of: market)
+        }
+    }
+
+    /// Bitstamp, `GET /api/v2/ohlc/btcusd/` (www.bitstamp.net/api, OHLC data): objects with texts.
+    static let bitstamp = CandleSource(page: 1000, hasNewestOnly: false) { market, step, range in
+        let count = (range.upperBound - range.lowerBound) / step.seconds
+        return "/api/v2/ohlc/\(market.pair.replacing("/", with: "").lowercased())/?step=\(step.seconds)"
+            + "&limit=\(max(1, count))&start=\(range.lowerBound)"
+    } read: { (response, market) throws(PriceLoadingError) in
+        let body = try response.successBody { $0["reason"]?.stringValue }
+        try body["data"]?.refuseOtherMarket(than: market.pair.replacing("/", with: ""))
+        return try candles(of: body["data"]?["ohlc"]?.arrayValue, response) { row in
+            guard let time = row["timestamp"]?.wholeNumber else { return nil }
+            return Candle(
+                start: time, row["open"]?.decimal, row["high"]?.decimal, row["low"]?.decimal, row["close"]?.decimal,
+                of: market)
+        }
+    }
+
+    /// Coinbase Exchange, `GET /products/BTC-USD/candles` (docs.cdp.coinbase.com, Exchange API, Get product candles): arrays of the
+    /// time in seconds, low, high, open, close and the volume, the newest first. At most 300; none of a span without a trade.
+    static let coinbase = CandleSource(page: 300, hasNewestOnly: false) { market, step, range in
+        let time = { (second: Int64) in
+            Timestamp(milliseconds: second * 1000).utcText.replacing(" UTC", with: "Z").replacing(" ", with: "T")
+        }
+        return "/products/\(market.pair.replacing("/", with: "-"))/candles?granularity=\(step.seconds)"
+            + "&start=\(time(range.lowerBound))&end=\(time(range.upperBound - step.seconds))"
+    } read: { (response, market) throws(PriceLoadingError) in
+        let body = try response.successBody { $0["message"]?.stringValue }
+        return try candles(of: body.arrayValue, response) { row in
+            let fields = row.arrayValue ?? []
+            guard fields.count > 4, let time = fields[0].integerValue else { return nil }
+            return Candle(
+                start: time, fields[3].decimal, fields[2].decimal, fields[1].decimal, fields[4].decimal, of: market)
+        }
+    }
+
+    /// Kraken, `GET /0/public/OHLC` (docs.kraken.com, REST API, Get OHLC data): arrays of the time in seconds, open, high, low, close
+    /// and others. The newest 720 of each interval; the last one is not complete.
+    static let kraken = CandleSource(page: 720, hasNewestOnly: true) { market, step, range in
+        "/0/public/OHLC?pair=\(KrakenPriceLoader.names(of: market.pair)[0])&interval=\(step.seconds / 60)"
+            + "&since=\(range.lowerBound - 1)"
+    } read: { (response, market) throws(PriceLoadingError) in
+        let message = { (body: JSONValue) in body["error"]?.arrayValue?.first?.stringValue }
+        let body = try response.successBody(message)
+        if let failure = message(body) { throw KrakenPriceLoader.error(oneLine(failure), response) }
+        let names = KrakenPriceLoader.names(of: market.pair)
+        let rows = body["result"]?.members.first { names.contains($0.name.stringValue ?? "") }?.value.arrayValue
+        return try candles(of: rows, response) { row in
+            let fields = row.arrayValue ?? []
+            guard fields.count > 4, let time = fields[0].integerValue else { return nil }
+            return Candle(
+                start: time, fields[1].decimal, fields[2].decimal, fields[3].decimal, fields[4].decimal, of: market)
+        }
+    }
+
+    /// - Throws: ``PriceLoadingError/invalidData(_:)`` if there are no rows, or one of them is no candle.
+    private static func candles(
+        of rows: [JSONValue]?, _ response: ExchangeResponse, _ read: (JSONValue) -> Candle?
+    ) throws(PriceLoadingError) -> [Candle] {
+        guard let rows else { throw response.unexpectedBody }
+        let candles = rows.compactMap(read)
+        guard candles.count == rows.count else { throw .invalidData("a candle that can't be") }
+        return candles
+    }
+}
+
+extension Candle {
+    /// An exchange's candle; `nil` if a price is missing, or the four don't belong together.
+    fileprivate init?(start: Int64, _ open: Price?, _ high: Price?, _ low: Price?, _ close: Price?, of market: Market) {
+        guard let open, let high, let low, let close, low > .zero, low <= min(open, close), high >= max(open, close)
+        else { return nil }
+        self.init(start: start, open: open, high: high, low: low, close: close, origin: market.venue)
+    }
+}

@@ -1,0 +1,298 @@
+import BTCPriceCore
+import CSQLite
+
+/// The candles on the disk: a table each for minutes, hours and days. For one thread at a time.
+///
+/// Prices are whole numbers of 10^-8, so that every reader gets them exactly.
+final class HistoryDatabase {
+    /// The decimal places of a stored price.
+    static let places = 8
+    /// The version of the tables, in `user_version`.
+    private static let version: Int64 = 1
+    /// The candles of the next shorter step that outweigh an exchange's candle.
+    private static let enough: [Candle.Step: Int64] = [.hour: 50, .day: 20]
+
+    private let database: SQLiteDatabase
+    private var statements: [String: SQLiteStatement] = [:]
+    /// The spans that have candles of the next shorter step and may have no candle of their own yet.
+    private var open: [Candle.Step: Set<Span>] = [.hour: [], .day: []]
+    private var lastPruned = Int64.min
+    /// The currencies that have candles.
+    private var currencies: Set<String> = []
+
+    /// The span of a candle of a currency.
+    private struct Span: Hashable {
+        let currency: String
+        let start: Int64
+    }
+
+    /// Opens the file, makes the tables, and checks them.
+    /// - Throws: ``SQLiteError``; one that ``SQLiteError/isDamage`` if the file is no such database or fails the check.
+    init(path: String) throws(SQLiteError) {
+        database = try SQLiteDatabase(path: path)
+        // At a power cut the last commits may be lost, and never the file (sqlite.org, PRAGMA synchronous).
+        try database.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-256")
+        // First, so that a newer file is not read as a whole at each attempt.
+        let version = try version()
+        try check()
+        if version < Self.version { try migrate() }
+        try run("SELECT code FROM currency") { row in
+            if case .text(let code)? = row.first { self.currencies.insert(code) }
+        }
+        try findOpen(.hour, in: .minute)
+        try findOpen(.day, in: .hour)
+    }
+
+    /// Moves what SQLite's log has into the file, and empties the log.
+    func checkpoint() throws(SQLiteError) {
+        try database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    }
+
+    /// Whether another file is in the place of this one.
+    var isReplaced: Bool { database.isReplaced }
+
+    private func check() throws(SQLiteError) {
+        var result = ""
+        try run("PRAGMA quick_check(1)") { if case .text(let text)? = $0.first { result = text } }
+        guard result == "ok" else { throw SQLiteError(code: SQLITE_CORRUPT, description: result) }
+    }
+
+    private func version() throws(SQLiteError) -> Int64 {
+        let version = try number("PRAGMA user_version") ?? 0
+        guard version <= Self.version else {
+            throw SQLiteError(code: SQLITE_MISMATCH, description: "it is of a newer btc-priced")
+        }
+        return version
+    }
+
+    private func migrate() throws(SQLiteError) {
+        try database.transaction { () throws(SQLiteError) in
+            for step in [Candle.Step.minute, .hour, .day] {
+                try database.execute(
+                    """
+                    CREATE TABLE \(step) (
+                      start INTEGER NOT NULL, currency TEXT NOT NULL,
+                      open INTEGER NOT NULL, high INTEGER NOT NULL, low INTEGER NOT NULL, close INTEGER NOT NULL,
+                      ticks INTEGER NOT NULL, fresh INTEGER NOT NULL, origin TEXT NOT NULL,
+                      PRIMARY KEY (start, currency)
+                    ) STRICT, WITHOUT ROWID
+                    """)
+            }
+            try database.execute("CREATE TABLE currency (code TEXT PRIMARY KEY NOT NULL) STRICT, WITHOUT ROWID")
+            try database.execute("PRAGMA user_version = \(Self.version)")
+        }
+    }
+
+    // MARK: - Writing
+
+    /// Adds candles of a minute, and the hours and days that they end. All of it takes effect, or nothing.
+    /// - Parameters:
+    ///   - now: Unix seconds: what ends later is not complete.
+    ///   - oldest: Minutes before it are deleted, Unix seconds; `nil` to keep all.
+    func add(_ candles: [KeptCandle], at now: Int64, oldest: Int64?) throws(SQLiteError) {
+        let (openBefore, prunedBefore) = (open, lastPruned)
+        do throws(SQLiteError) {
+            try database.transaction { () throws(SQLiteError) in
+                for kept in candles { try add(kept.candle, of: kept.currency.rawValue, to: .minute, kept.conflict) }
+                for kept in candles { note(kept.candle.start, of: kept.currency, in: .hour) }
+                try close(.hour, from: .minute, at: now)
+                try close(.day, from: .hour, at: now)
+                if let oldest { try prune(before: oldest, at: now) }
+            }
+        } catch {
+            (open, lastPruned) = (openBefore, prunedBefore)
+            throw error
+        }
+    }
+
+    /// Adds an exchange's candles of an hour or a day, for spans that have none.
+    /// - Parameter now: Unix seconds.
+    func backfill(_ candles: [Candle], of currency: Currency, _ step: Candle.Step, at now: Int64) throws(SQLiteError) {
+        let openBefore = open
+        do throws(SQLiteError) {
+            try database.transaction { () throws(SQLiteError) in
+                for candle in candles { try add(candle, of: currency.rawValue, to: step, .yields) }
+                // Days that were made before these hours were known are made again.
+                guard step == .hour else { return }
+                for candle in candles { note(candle.start, of: currency, in: .day) }
+                try close(.day, from: .hour, at: now)
+            }
+        } catch {
+            open = openBefore
+            throw error
+        }
+    }
+
+    private func note(_ start: Int64, of currency: Currency, in step: Candle.Step) {
+        open[step]?.insert(Span(currency: currency.rawValue, start: step.start(of: start)))
+    }
+
+    private func add(
+        _ candle: Candle, of currency: String, to step: Candle.Step, _ conflict: KeptCandle.Conflict
+    ) throws(SQLiteError) {
+        if currencies.insert(currency).inserted {
+            // If this is rolled back, the currency has no candle, which does no harm.
+            try run("INSERT OR IGNORE INTO currency VALUES (?)", [.text(currency)])
+        }
+        let replacing =
+            "open = excluded.open, high = excluded.high, low = excluded.low, close = excluded.close, "
+            + "ticks = excluded.ticks, fresh = excluded.fresh, origin = excluded.origin"
+        let own = Candle.own
+        let resolution =
+            switch conflict {
+            case .yields: "NOTHING"
+            case .replaces: "UPDATE SET \(replacing)"
+            case .keepsOwn: "UPDATE SET \(replacing) WHERE origin <> '\(own)'"
+            case .continues:
+                """
+                UPDATE SET open = iif(origin = '\(own)', open, excluded.open), \
+                high = iif(origin = '\(own)', max(high, excluded.high), excluded.high), \
+                low = iif(origin = '\(own)', min(low, excluded.low), excluded.low), close = excluded.close, \
+                ticks = excluded.ticks + iif(origin = '\(own)', ticks, 0), \
+                fresh = excluded.fresh + iif(origin = '\(own)', fresh, 0), origin = excluded.origin
+                """
+            }
+        try run(
+            "INSERT INTO \(step) VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT DO \(resolution)",
+            [
+                .integer(candle.start), .text(currency), .price(candle.open), .price(candle.high), .price(candle.low),
+                .price(candle.close), .integer(candle.ticks), .integer(candle.fresh), .text(candle.origin),
+            ])
+    }
+
+    /// Makes the candles of those spans that have ended.
+    private func close(_ step: Candle.Step, from part: Candle.Step, at now: Int64) throws(SQLiteError) {
+        for span in open[step] ?? [] where span.start + step.seconds <= now {
+            try merge(span, step, from: part)
+            open[step]?.remove(span)
+            if step == .hour {
+                open[.day]?.insert(Span(currency: span.currency, start: Candle.Step.day.start(of: span.start)))
+            }
+        }
+    }
+
+    /// Makes a candle of shorter ones. An exchange's stays if only a part of them is known, and an own one if they have fewer ticks: some
+    /// of them have been deleted.
+    private func merge(_ span: Span, _ step: Candle.Step, from part: Candle.Step) throws(SQLiteError) {
+        let parts = "FROM \(part) WHERE start >= ?1 AND start < ?2 AND currency = ?3"
+        try run(
+            """
+            INSERT OR REPLACE INTO \(step)
+            SELECT ?1, ?3, (SELECT open \(parts) ORDER BY start LIMIT 1), max(high), min(low),
+              (SELECT close \(parts) ORDER BY start DESC LIMIT 1), sum(ticks), sum(fresh),
+              iif(min(origin) = max(origin), min(origin), '\(Candle.mixed)')
+            \(parts)
+            HAVING count(*) > 0 AND NOT EXISTS (
+              SELECT 1 FROM \(step) AS known WHERE known.start = ?1 AND known.currency = ?3 AND iif(
+                known.origin IN ('\(Candle.own)', '\(Candle.mixed)'),
+                known.ticks > (SELECT sum(ticks) \(parts)), (SELECT count(*) \(parts)) < ?4))
+            """,
+            [
+                .integer(span.start), .integer(span.start + step.seconds), .text(span.currency),
+                .integer(Self.enough[step] ?? 1),
+            ])
+    }
+
+    /// Finds the spans that ended while the daemon was not running, or go on.
+    private func findOpen(_ step: Candle.Step, in part: Candle.Step) throws(SQLiteError) {
+        for currency in currencies {
+            let newest = try number(
+                "SELECT start FROM \(step) WHERE currency = ? ORDER BY start DESC LIMIT 1", [.text(currency)])
+            try run(
+                """
+                SELECT DISTINCT start - start % \(step.seconds) FROM \(part) WHERE start >= ? AND currency = ?
+                """, [.integer(newest.map { $0 + step.seconds } ?? 0), .text(currency)]
+            ) { [self] row in
+                if case .integer(let start)? = row.first {
+                    open[step]?.insert(Span(currency: currency, start: start))
+                }
+            }
+        }
+    }
+
+    /// Deletes the oldest minutes, once an hour and a day of them at most, so that no commit takes long.
+    private func prune(before oldest: Int64, at now: Int64) throws(SQLiteError) {
+        guard Candle.Step.hour.start(of: now) != lastPruned else { return }
+        lastPruned = Candle.Step.hour.start(of: now)
+        try run(
+            "DELETE FROM minute WHERE start < min(?, (SELECT min(start) + 86400 FROM minute))", [.integer(oldest)])
+    }
+
+    // MARK: - Reading
+
+    /// Candles of a currency, from the oldest to the newest.
+    /// - Parameters:
+    ///   - range: Of their starts, Unix seconds.
+    ///   - limit: At most so many.
+    func candles(
+        of currency: Currency, _ step: Candle.Step, in range: Range<Int64>, limit: Int
+    ) throws(SQLiteError) -> [Candle] {
+        var candles: [Candle] = []
+        // Otherwise all rows would be looked at.
+        guard currencies.contains(currency.rawValue) else { return [] }
+        try run(
+            """
+            SELECT start, open, high, low, close, ticks, fresh, origin FROM \(step)
+            WHERE start >= ? AND start < ? AND currency = ? ORDER BY start LIMIT ?
+            """,
+            [
+                .integer(range.lowerBound), .integer(range.upperBound), .text(currency.rawValue),
+                .integer(Int64(limit)),
+            ]
+        ) { row in if let candle = Candle(row) { candles.append(candle) } }
+        return candles
+    }
+
+    /// The newest candle that starts before a moment; `nil` if there is none.
+    func newest(of currency: Currency, _ step: Candle.Step, before second: Int64) throws(SQLiteError) -> Candle? {
+        var candle: Candle?
+        guard currencies.contains(currency.rawValue) else { return nil }
+        try run(
+            """
+            SELECT start, open, high, low, close, ticks, fresh, origin FROM \(step)
+            WHERE start < ? AND currency = ? ORDER BY start DESC LIMIT 1
+            """, [.integer(second), .text(currency.rawValue)]
+        ) { candle = Candle($0) }
+        return candle
+    }
+
+    /// Runs a statement, which is prepared once.
+    private func run(
+        _ sql: String, _ values: [SQLiteStatement.Value] = [], _ row: ([SQLiteStatement.Value]) -> Void = { _ in }
+    ) throws(SQLiteError) {
+        let statement: SQLiteStatement
+        if let known = statements[sql] {
+            statement = known
+        } else {
+            statement = try database.prepare(sql)
+            statements[sql] = statement
+        }
+        try statement.run(values, row)
+    }
+
+    private func number(_ sql: String, _ values: [SQLiteStatement.Value] = []) throws(SQLiteError) -> Int64? {
+        var number: Int64?
+        try run(sql, values) { if case .integer(let value)? = $0.first { number = value } }
+        return number
+    }
+}
+
+extension Candle {
+    /// - Parameter row: The columns after the currency, in their order, the start first.
+    fileprivate init?(_ row: [SQLiteStatement.Value]) {
+        let numbers = row.compactMap { if case .integer(let number) = $0 { number } else { nil } }
+        guard numbers.count == 7, case .text(let origin)? = row.last else { return nil }
+        let price = { (index: Int) in Price(numbers[index], scale: HistoryDatabase.places) }
+        self.init(
+            start: numbers[0], open: price(1), high: price(2), low: price(3), close: price(4), ticks: numbers[5],
+            fresh: numbers[6], origin: origin)
+    }
+}
+
+extension SQLiteStatement.Value {
+    fileprivate static func price(_ price: Price) -> SQLiteStatement.Value {
+        let rounded = price.rounded(toPlaces: HistoryDatabase.places)
+        let power = (0..<max(0, HistoryDatabase.places - rounded.scale)).reduce(Int64(1)) { power, _ in power * 10 }
+        return .integer(rounded.digits.multipliedReportingOverflow(by: power).partialValue)
+    }
+}

@@ -1,0 +1,354 @@
+package import BTCPriceCore
+import CSQLite
+import Dispatch
+import Synchronization
+
+/// Keeps candles in an SQLite database, on a queue of its own: a slow disk delays no tick. What can't be written is held in memory, and
+/// written when that works again.
+package final class HistoryStore: CandleArchive {
+    /// The file's name in the state directory.
+    package static let fileName = "history.sqlite3"
+
+    /// What can be changed while it runs.
+    package struct Settings: Sendable, Hashable {
+        /// How long minutes are kept; `nil` for ever.
+        package var keepMinutes: Duration?
+        /// From one commit to the next, at least.
+        package var writeEvery: Duration
+
+        package init(keepMinutes: Duration? = .seconds(366 * 86_400), writeEvery: Duration = .seconds(60)) {
+            self.keepMinutes = keepMinutes
+            self.writeEvery = writeEvery
+        }
+    }
+
+    /// Something to report to the operator.
+    package enum Event: Sendable, Hashable {
+        /// The history can't be written. The price goes on.
+        case failed(HistoryError)
+        /// It is written again, with this many candles that were held meanwhile.
+        case recovered(candles: Int)
+        /// A damaged file was set aside, and a new one begun.
+        case damaged(path: String, reason: String, setAside: String?)
+    }
+
+    /// Queries on the queue at a time; others wait.
+    static let mostQueries = 4
+    /// Candles that are held while they can't be written: a day of seven currencies. The oldest are given up.
+    static let mostHeld = 10_080
+    /// A commit may come a moment early, since minutes are not exact.
+    private static let tolerance: Int64 = 2000
+
+    private struct State {
+        var settings: Settings
+        /// Not written yet, from the oldest to the newest.
+        var held: [KeptCandle] = []
+        /// How many of ``held`` are being written.
+        var underWay = 0
+        /// The last commit, `CLOCK_BOOTTIME` in milliseconds.
+        var lastCommit: Int64?
+        var isWriting = false
+        var failure: HistoryError?
+        var queries = 0
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    /// The queue's own.
+    private final class Files {
+        var database: HistoryDatabase?
+        /// Gets the minutes of the last day, when the file has been opened.
+        var restored: (@Sendable (Currency, [Candle]) -> Void)?
+        /// The candle of the present minute.
+        var present: (@Sendable (Currency) -> Candle?)?
+    }
+
+    private let path: String
+    private let now: TimeSource
+    private let report: @Sendable (Event) -> Void
+    private let state: Mutex<State>
+    private let queue = DispatchQueue(label: "io.btcpriced.history")
+    // Only `queue` uses it.
+    private nonisolated(unsafe) let files = Files()
+
+    /// - Parameters:
+    ///   - directory: The state directory.
+    ///   - now: Reads the clocks.
+    ///   - report: Reports to the operator. Called on the queue.
+    package init(
+        directory: String, settings: Settings, now: @escaping TimeSource, report: @escaping @Sendable (Event) -> Void
+    ) {
+        path = "\(directory)/\(Self.fileName)"
+        self.now = now
+        self.report = report
+        state = Mutex(State(settings: settings))
+    }
+
+    /// Applies new settings.
+    package func change(_ settings: Settings) {
+        state.withLock { $0.settings = settings }
+    }
+
+    /// Why candles can't be written; `nil` while they can.
+    package var failure: HistoryError? { state.withLock(\.failure) }
+
+    /// The candles that are not on the disk yet.
+    package var held: Int { state.withLock { $0.held.count } }
+
+    /// Opens the database, and reads the minutes of the last day. If that fails, the next commit tries again.
+    /// - Parameters:
+    ///   - present: The candle of the present minute, as far as it is known. Called on the queue.
+    ///   - restored: Called for each currency that has some, on the queue.
+    package func open(
+        present: @escaping @Sendable (Currency) -> Candle?,
+        restored: @escaping @Sendable (Currency, [Candle]) -> Void
+    ) {
+        queue.async { [self] in
+            (files.present, files.restored) = (present, restored)
+            do throws(SQLiteError) { _ = try database() } catch { failed(error) }
+        }
+    }
+
+    // MARK: - Writing
+
+    package func keep(_ candles: [KeptCandle]) {
+        let boottime = now().boottime
+        let isDue = state.withLock { state in
+            state.held += candles
+            let excess = state.held.count - Self.mostHeld
+            if excess > 0 { state.held.removeSubrange(state.underWay..<min(state.underWay + excess, state.held.count)) }
+            let writeEvery = state.settings.writeEvery.wholeMilliseconds - Self.tolerance
+            guard !state.isWriting, state.lastCommit.map({ boottime - $0 >= writeEvery }) ?? true else { return false }
+            state.isWriting = true
+            return true
+        }
+        if isDue { queue.async { self.commit() } }
+    }
+
+    /// Runs on the queue.
+    private func commit() {
+        let present = now()
+        let (candles, oldest) = state.withLock { state in
+            state.underWay = state.held.count
+            state.lastCommit = present.boottime
+            let keep = state.settings.keepMinutes.map { $0.components.seconds }
+            // An hour more: what is as old as the oldest that a backfill wants must not be deleted and requested again and again.
+            return (state.held, keep.map { present.wall.milliseconds / 1000 - $0 - Candle.Step.hour.seconds })
+        }
+        do throws(SQLiteError) {
+            if !candles.isEmpty {
+                try database().add(candles, at: present.wall.milliseconds / 1000, oldest: oldest)
+            }
+            let recovered = state.withLock { state in
+                state.held.removeFirst(state.underWay)
+                (state.underWay, state.isWriting) = (0, false)
+                defer { state.failure = nil }
+                return state.failure != nil
+            }
+            if recovered { report(.recovered(candles: candles.count)) }
+        } catch {
+            state.withLock { ($0.underWay, $0.isWriting) = (0, false) }
+            failed(error)
+        }
+    }
+
+    package func backfill(_ candles: [Candle], of currency: Currency, _ step: Candle.Step) async throws(HistoryError) {
+        try await onQueue { [self] () throws(SQLiteError) in
+            let second = now().wall.milliseconds / 1000
+            if step == .minute {
+                try database().add(candles.map { KeptCandle(currency, $0, .yields) }, at: second, oldest: nil)
+            } else {
+                try database().backfill(candles, of: currency, step, at: second)
+            }
+        }
+    }
+
+    /// Writes what is held, and closes the file.
+    package func close() {
+        queue.sync { self.finish() }
+    }
+
+    /// Runs on the queue.
+    private func finish() {
+        commit()
+        files.database = nil
+    }
+
+    /// Does the same, and waits for it at most this long.
+    package func close(within longest: Duration) async {
+        await withCheckedContinuation { continuation in
+            let waiting = Mutex<CheckedContinuation<Void, Never>?>(continuation)
+            let end: @Sendable () -> Void = { waiting.withLock { $0.take() }?.resume() }
+            queue.async { [self] in
+                finish()
+                end()
+            }
+            DispatchQueue.global().asyncAfter(
+                deadline: .now() + .milliseconds(Int(longest.wholeMilliseconds)), execute: end)
+        }
+    }
+
+    /// Waits for what was begun on the disk.
+    package func waitForDisk() {
+        queue.sync {}
+    }
+
+    // MARK: - Reading
+
+    package func candles(
+        of currency: Currency, _ step: Candle.Step, in range: Range<Int64>, limit: Int
+    ) async throws(HistoryError) -> [Candle] {
+        try await onQueue { [self] () throws(SQLiteError) in
+            try candles(of: currency, step, in: range, limit: limit, newest(of: currency), try database())
+        }
+    }
+
+    /// The shortest candle that is known of a moment; `nil` if there is none.
+    package func candle(
+        of currency: Currency, at second: Int64
+    ) async throws(HistoryError) -> (Candle, Candle.Step)? {
+        try await onQueue { [self] () throws(SQLiteError) in
+            let (newest, database) = (newest(of: currency), try database())
+            for step in [Candle.Step.minute, .hour, .day] {
+                let start = step.start(of: second)
+                let found = try candles(of: currency, step, in: start..<start + 1, limit: 1, newest, database)
+                if let candle = found.first { return (candle, step) }
+            }
+            return nil
+        }
+    }
+
+    /// The minutes that are not on the disk yet. Runs on the queue, so that no commit comes in between.
+    private func newest(of currency: Currency) -> [Candle] {
+        // In this order: a minute that ends meanwhile is in both.
+        let present = files.present?(currency)
+        let held = state.withLock { $0.held }.filter { $0.currency == currency }.map(\.candle)
+        return held + [present].compactMap { $0?.start == held.last?.start ? nil : $0 }
+    }
+
+    /// Runs on the queue.
+    private func candles(
+        of currency: Currency, _ step: Candle.Step, in range: Range<Int64>, limit: Int, _ newest: [Candle],
+        _ database: HistoryDatabase
+    ) throws(SQLiteError) -> [Candle] {
+        let candles = try database.candles(of: currency, step, in: range, limit: limit)
+        let later: [Candle]
+        if step == .minute {
+            later = newest.filter { range.contains($0.start) }
+        } else {
+            // The last hour and the last day are not complete, and have no row.
+            let shorter: Candle.Step = step == .day ? .hour : .minute
+            let last = try database.newest(of: currency, step, before: range.upperBound)
+            let start = max(range.lowerBound, last.map { $0.start + step.seconds } ?? range.lowerBound)
+            let end = range.upperBound + step.seconds
+            guard candles.count < limit, start < range.upperBound else { return candles }
+            later = Candle.merged(
+                try self.candles(of: currency, shorter, in: start..<end, limit: .max, newest, database), to: step
+            ).filter { range.contains($0.start) }
+        }
+        // Mostly later than all rows. An exchange's row of a later minute may be on the disk before an own one.
+        var merged: [Candle] = []
+        for candle in (candles + later).sorted(by: { $0.start < $1.start }) {
+            if candle.start == merged.last?.start {
+                // The daemon was restarted within this minute.
+                merged[merged.count - 1].add(candle)
+            } else if merged.count < limit {
+                merged.append(candle)
+            }
+        }
+        return merged
+    }
+
+    /// Runs a query when its turn has come.
+    private func onQueue<Result: Sendable>(
+        _ body: @escaping @Sendable () throws(SQLiteError) -> Result
+    ) async throws(HistoryError) -> Result {
+        await enter()
+        defer { leave() }
+        let result: Swift.Result<Result, SQLiteError> = await withCheckedContinuation { continuation in
+            queue.async {
+                do throws(SQLiteError) {
+                    continuation.resume(returning: .success(try body()))
+                } catch {
+                    continuation.resume(returning: .failure(error))
+                }
+            }
+        }
+        do throws(SQLiteError) { return try result.get() } catch { throw described(error) }
+    }
+
+    private func enter() async {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            let isAdmitted = state.withLock { state in
+                if state.queries < Self.mostQueries {
+                    state.queries += 1
+                    return true
+                }
+                state.waiting.append(continuation)
+                return false
+            }
+            if isAdmitted { continuation.resume() }
+        }
+    }
+
+    private func leave() {
+        let next = state.withLock { state -> CheckedContinuation<Void, Never>? in
+            if !state.waiting.isEmpty { return state.waiting.removeFirst() }
+            state.queries -= 1
+            return nil
+        }
+        next?.resume()
+    }
+
+    // MARK: - The file
+
+    /// The open database. Runs on the queue.
+    private func database() throws(SQLiteError) -> HistoryDatabase {
+        if let database = files.database {
+            if !database.isReplaced { return database }
+            // Its log must not be taken for that of the new file. An error leaves nothing else to do.
+            try? database.checkpoint()
+            files.database = nil
+        }
+        let database: HistoryDatabase
+        do throws(SQLiteError) {
+            database = try HistoryDatabase(path: path)
+        } catch {
+            guard error.isDamage else { throw error }
+            setAside(error)
+            database = try HistoryDatabase(path: path)
+        }
+        files.database = database
+        let end = now().wall.milliseconds / 1000
+        for currency in Currency.allCases {
+            let candles = try database.candles(
+                of: currency, .minute, in: end - Candle.Step.day.seconds..<end, limit: 1441)
+            if !candles.isEmpty { files.restored?(currency, candles) }
+        }
+        return database
+    }
+
+    /// Moves a damaged file out of the way, with its log: another database must not take that for its own.
+    private func setAside(_ error: SQLiteError) {
+        files.database = nil
+        let aside = FileSystem.setAside(path)
+        // SQLite finds it there, if somebody looks into the damaged file.
+        if let aside { FileSystem.move(path + "-wal", to: aside + "-wal") }
+        FileSystem.remove(path + "-shm")
+        report(.damaged(path: path, reason: error.description, setAside: aside))
+    }
+
+    /// Runs on the queue.
+    private func failed(_ error: SQLiteError) {
+        if error.isDamage { setAside(error) }
+        let described = described(error)
+        let isNew = state.withLock { state in
+            defer { state.failure = described }
+            return state.failure == nil
+        }
+        if isNew { report(.failed(described)) }
+    }
+
+    private func described(_ error: SQLiteError) -> HistoryError {
+        HistoryError(description: "\(path): \(error.description)")
+    }
+}

@@ -1,0 +1,2 @@
+/* The parts of SQLite that are used. */
+#include <sqlite3.h>

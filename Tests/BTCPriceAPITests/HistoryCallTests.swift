@@ -1,0 +1,77 @@
+import BTCPriceCore
+import Testing
+import Varlink
+
+@testable import BTCPriceAPI
+
+@Suite struct HistoryCallTests {
+    private func read(_ method: String, _ parameters: String, more: Bool = false) throws -> Result<
+        PriceCall, PriceCall.Refusal
+    >? {
+        let text =
+            #"{"method":"io.btcpriced.History.\#(method)","parameters":\#(parameters)\#(more ? #","more":true"# : "")}"#
+        return PriceCall.read(try Call(decoding: Array(text.utf8)[...]))
+    }
+
+    @Test(arguments: [
+        HistoryCall.getHistory(HistoryQuery()),
+        .getHistory(
+            HistoryQuery(
+                currency: "EUR", from: Timestamp(milliseconds: 1), to: Timestamp(milliseconds: 99_000), step: .day,
+                limit: 7,
+                more: true)),
+        .getPriceAt(Timestamp(milliseconds: 1_724_596_200_000)), .getPriceAt(Timestamp(milliseconds: 0), "JPY"),
+        .getDay(), .getDay("EUR"),
+    ])
+    func `a call is read as it was sent`(call: HistoryCall) throws {
+        let bytes = call.call.encoded().dropLast()
+        #expect(try PriceCall.read(Call(decoding: bytes))?.get() == .history(call))
+        #expect(call.method.name == call.call.method.split(separator: ".").last.map(String.init))
+    }
+
+    @Test(arguments: [
+        ("GetHistory", #"{"step":"week"}"#, "step"), ("GetHistory", #"{"limit":0}"#, "limit"),
+        ("GetHistory", #"{"limit":-1}"#, "limit"),
+        ("GetHistory", #"{"from":"yesterday"}"#, "from"), ("GetHistory", #"{"to":9223372036854775807}"#, "to"),
+        ("GetHistory", #"{"currency":7}"#, "currency"), ("GetHistory", #"{"since":1}"#, "since"),
+        ("GetHistory", #"{"time":1}"#, "time"),
+        ("GetPriceAt", "{}", "time"), ("GetPriceAt", #"{"time":null}"#, "time"),
+        ("GetPriceAt", #"{"time":1.5}"#, "time"),
+        ("GetDay", #"{"currency":["USD"]}"#, "currency"), ("GetDay", #"{"time":1}"#, "time"),
+    ])
+    func `a wrong parameter is named`(method: String, parameters: String, wrong: String) throws {
+        guard case .failure(let refusal)? = try read(method, parameters) else {
+            Issue.record("it is accepted")
+            return
+        }
+        #expect(refusal.reply == .invalidParameter(JSONValue(.string(wrong))))
+    }
+
+    @Test func `null is the default, and another method none`() throws {
+        let all = #"{"currency":null,"from":null,"to":null,"step":null,"limit":null}"#
+        #expect(try read("GetHistory", all)?.get() == .history(.getHistory(HistoryQuery())))
+        #expect(try read("GetHistory", "{}", more: true)?.get() == .history(.getHistory(HistoryQuery(more: true))))
+        #expect(try read("Forget", "{}") == nil)
+    }
+
+    @Test func `a candle and a day are read as they were sent`() throws {
+        let candle = Candle(
+            start: 1_724_596_200, open: 3, high: 5, low: 2, close: 4, ticks: 60, fresh: 58, origin: "kraken")
+        #expect(try Candle(json: JSONValue(.object(candle.json))) == candle)
+        let day = PriceDay(
+            since: Timestamp(milliseconds: 1000), open: 100, high: 130, low: 90, close: 99, isBackfilled: true)
+        #expect(try PriceDay(json: JSONValue(.object(day.json))) == day)
+        #expect(
+            JSON.object(day.json).text
+                == #"{"since":1000,"open":"100","high":"130","low":"90","change":"-1","changePercent":"-1","backfilled":true}"#
+        )
+        #expect(PriceDay(since: day.since, open: 0, high: 0, low: 0, close: 0).changePercent == 0)
+    }
+
+    @Test(arguments: [(Int64(0), Int64(3)), (29, 3), (30, 4), (59, 4)])
+    func `the price at a moment is the nearer of the first and the last`(second: Int64, expected: Int64) {
+        let candle = Candle(start: 600, open: 3, high: 5, low: 2, close: 4)
+        #expect(PriceAt(candle, .minute, at: 600 + second).price == Price(expected))
+        #expect(PriceAt(candle, .second, at: 600).price == 3)
+    }
+}

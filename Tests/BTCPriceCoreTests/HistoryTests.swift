@@ -1,0 +1,357 @@
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BTCPriceCore
+
+/// Keeps candles in memory.
+final class MemoryArchive: CandleArchive {
+    private let state = Mutex((kept: [KeptCandle](), filled: [Candle.Step: [Candle]]()))
+
+    /// What it was given by ``keep(_:)``.
+    var kept: [KeptCandle] { state.withLock(\.kept) }
+    var filled: [Candle.Step: [Candle]] { state.withLock(\.filled) }
+
+    func keep(_ candles: [KeptCandle]) { state.withLock { $0.kept += candles } }
+
+    func candles(
+        of currency: Currency, _ step: Candle.Step, in range: Range<Int64>, limit: Int
+    ) async throws(HistoryError) -> [Candle] {
+        state.withLock { Array(($0.filled[step] ?? []).filter { range.contains($0.start) }.prefix(limit)) }
+    }
+
+    func backfill(_ candles: [Candle], of currency: Currency, _ step: Candle.Step) async throws(HistoryError) {
+        state.withLock { state in
+            let known = Set((state.filled[step] ?? []).map(\.start))
+            let new = candles.filter { !known.contains($0.start) }
+            state.filled[step] = ((state.filled[step] ?? []) + new).sorted { $0.start < $1.start }
+        }
+    }
+}
+
+@Suite struct HistoryTests {
+    /// 2024-08-25, midnight UTC.
+    private static let midnight: Int64 = 1_724_544_000
+
+    private let archive = MemoryArchive()
+
+    private func state(_ value: String?, of currency: Currency = .usd) -> PriceState {
+        var state = PriceState.empty(of: currency)
+        guard let value else { return state }
+        state.freshness = .fresh
+        state.quote = PriceQuote(
+            value: price(value), currency: currency.rawValue, timestamp: Timestamp(milliseconds: 0), source: "binance",
+            market: "BTC/USDT")
+        return state
+    }
+
+    private func at(_ second: Int64) -> Timestamp { Timestamp(milliseconds: (Self.midnight + second) * 1000 + 300) }
+
+    private func candle(_ minute: Int64, _ open: String, _ close: String, origin: String = Candle.own) -> Candle {
+        let (open, close) = (price(open), price(close))
+        return Candle(
+            start: Self.midnight + minute * 60, open: open, high: max(open, close), low: min(open, close), close: close,
+            ticks: 60, fresh: 60, origin: origin)
+    }
+
+    @Test func `a minute's candle has the first, highest, lowest and last price, and the share of fresh ticks`() {
+        let history = PriceHistory(store: archive)
+        for (second, value) in [nil, "100", "120", nil, "90", "110"].enumerated() {
+            _ = history.add(state(value), isTick: true, at: at(Int64(second) * 10))
+        }
+        // A client's fetch extends it and is no tick.
+        _ = history.add(state("125"), isTick: false, at: at(55))
+        #expect(archive.kept.isEmpty)
+        #expect(history.presentMinute(of: .usd)?.high == price("125"))
+        _ = history.add(state("110"), isTick: true, at: at(60))
+        var expected = candle(0, "100", "125")
+        (expected.low, expected.ticks, expected.fresh) = (price("90"), 6, 4)
+        #expect(archive.kept == [KeptCandle(.usd, expected, .continues)])
+        #expect(
+            history.seconds(of: .usd, in: Self.midnight..<Self.midnight + 60).map(\.close)
+                == [100, 120, 90, 110, 125].map { Price($0) })
+    }
+
+    @Test func `a minute without a price has no candle`() {
+        let history = PriceHistory(store: archive)
+        _ = history.add(state("100"), isTick: true, at: at(0))
+        for second in 60..<120 { _ = history.add(state(nil), isTick: true, at: at(Int64(second))) }
+        _ = history.add(state("100"), isTick: true, at: at(120))
+        #expect(archive.kept.map(\.candle.start) == [Self.midnight])
+        history.close()
+        #expect(archive.kept.map(\.candle.start) == [Self.midnight, Self.midnight + 120])
+        #expect(archive.kept.map(\.conflict) == [.continues, .keepsOwn])
+    }
+
+    @Test func `the minutes of all currencies end together`() {
+        let history = PriceHistory(store: archive)
+        _ = history.add(state("100"), isTick: true, at: at(0))
+        _ = history.add(state("86", of: .eur), isTick: true, at: at(55))
+        _ = history.add(state("100"), isTick: true, at: at(60))
+        #expect(archive.kept.map(\.currency) == [.usd, .eur])
+    }
+
+    @Test func `a clock that is set back a little is waited for`() {
+        let history = PriceHistory(store: archive)
+        _ = history.add(state("100"), isTick: true, at: at(65))
+        for second in 58..<65 { _ = history.add(state("101"), isTick: true, at: at(Int64(second))) }
+        _ = history.add(state("102"), isTick: true, at: at(125))
+        #expect(archive.kept.map(\.candle.start) == [Self.midnight + 60])
+        #expect(archive.kept.map(\.candle.ticks) == [8])
+    }
+
+    @Test func `a clock that is set back a day writes its minutes anew, until it has caught up`() {
+        let history = PriceHistory(store: archive)
+        let day: Int64 = 86_400
+        for minute in 0..<3 { _ = history.add(state("100"), isTick: true, at: at(day + Int64(minute) * 60)) }
+        var shown: PriceDay?
+        for minute in 0..<3 { shown = history.add(state("200"), isTick: true, at: at(Int64(minute) * 60)) }
+        #expect(shown?.high == 200 && shown?.low == 200, "what is later than now is no part of the day")
+        #expect(archive.kept.map(\.conflict) == [.continues, .keepsOwn, .keepsOwn, .replaces, .replaces])
+        _ = history.add(state("100"), isTick: true, at: at(day + 300))
+        _ = history.add(state("100"), isTick: true, at: at(day + 360))
+        #expect(archive.kept.map(\.conflict).suffix(2) == [.replaces, .keepsOwn])
+    }
+
+    @Test func `the day has 1440 minutes, and what the store knew of them`() throws {
+        let history = PriceHistory(store: archive)
+        var day = history.add(state("100"), isTick: true, at: at(0))
+        #expect(
+            day
+                == PriceDay(
+                    since: Timestamp(milliseconds: Self.midnight * 1000), open: 100, high: 100, low: 100, close: 100))
+        // Those of the store: one too old, one of the present minute from before a restart.
+        history.restore(
+            [
+                candle(-1440, "50", "50"), candle(-1439, "80", "85"), candle(-100, "85", "130", origin: "kraken"),
+                candle(0, "70", "70"),
+            ],
+            of: .usd)
+        day = history.add(state("99"), isTick: true, at: at(1))
+        let known = try #require(day)
+        #expect((known.open, known.high, known.low, known.close) == (80, 130, 70, 99))
+        #expect(known.since.milliseconds / 1000 == Self.midnight - 1439 * 60)
+        #expect(known.isBackfilled)
+        #expect((known.change, known.changePercent) == (19, price("23.75")))
+        // A minute later the first one has left.
+        day = history.add(state("99"), isTick: true, at: at(60))
+        #expect(day?.open == 85)
+        #expect(history.day(of: .usd, at: at(60)) == day)
+        #expect(history.day(of: .eur, at: at(60)) == nil)
+        // Nothing is left of it a day later.
+        #expect(history.add(state(nil), isTick: true, at: at(2 * 86_400)) == nil)
+    }
+
+    /// The day, beside one that is computed from all prices.
+    @Test func `the day is what all prices of its minutes say, over three days with gaps`() {
+        var random = SeededGenerator.announced()
+        let history = PriceHistory(store: archive)
+        var (seen, value) = ([(second: Int64, price: Price)](), 68_900)
+        var second: Int64 = 0
+        while second < 3 * 86_400 {
+            value += Int.random(in: -40...40, using: &random)
+            let isFresh = Int.random(in: 0..<20, using: &random) > 0
+            let day = history.add(state(isFresh ? "\(value)" : nil), isTick: true, at: at(second))
+            if isFresh { seen.append((second, Price(Int64(value)))) }
+            let first = second / 60 * 60 - 1439 * 60
+            seen.removeFirst(seen.prefix { $0.second < first }.count)
+            if second % 20 > 0 {
+                // Held against all prices once in a while.
+            } else if let day {
+                let prices = seen.map(\.price)
+                if day.open != prices.first || day.high != prices.max() || day.low != prices.min()
+                    || day.close != prices.last
+                {
+                    Issue.record("at \(second): \(day)")
+                    return
+                }
+            } else if !seen.isEmpty {
+                Issue.record("nothing at \(second)")
+                return
+            }
+            // A gap of minutes or hours once in a while.
+            second += Int.random(in: 0..<2000, using: &random) == 0 ? .random(in: 60...20_000, using: &random) : 17
+        }
+    }
+
+    @Test func `an hour of seconds is kept`() {
+        let history = PriceHistory(store: archive)
+        for second in 0..<9000 { _ = history.add(state("\(second + 1)"), isTick: true, at: at(Int64(second))) }
+        let all = history.seconds(of: .usd, in: 0..<Int64.max)
+        #expect(all.count == 3600)
+        #expect(all.first?.close == Price(5401))
+        #expect(
+            history.seconds(of: .usd, in: Self.midnight + 8998..<Self.midnight + 9999).map(\.close)
+                == [8999, 9000].map { Price($0) })
+        // The clock is set back: what is later is gone.
+        _ = history.add(state("7"), isTick: true, at: at(6000))
+        #expect(history.seconds(of: .usd, in: Self.midnight + 5990..<Int64.max).last?.close == 7)
+    }
+
+    @Test func `candles of minutes make those of hours and days`() {
+        let minutes = [candle(58, "10", "12"), candle(59, "12", "9", origin: "kraken"), candle(60, "9", "20")]
+        let hours = Candle.merged(minutes, to: .hour)
+        #expect(hours.map(\.start) == [Self.midnight, Self.midnight + 3600])
+        #expect((hours[0].open, hours[0].high, hours[0].low, hours[0].close) == (10, 12, 9, 9))
+        #expect((hours[0].ticks, hours[0].origin, hours[1].origin) == (120, Candle.mixed, Candle.own))
+        #expect(Candle.merged(minutes, to: .day).count == 1)
+        #expect(Candle.Step.minute.start(of: -1) == -60)
+    }
+}
+
+@Suite struct BackfillPlanTests {
+    private let wanted: Range<Int64> = 0..<1440 * 60
+
+    private func next(
+        _ plan: BackfillPlan, known: some Sequence<Int64> = [], failed: Set<Int> = []
+    ) -> BackfillPlan.Request? {
+        plan.next(.minute, known: Set(known.map { $0 * 60 }), wanted: wanted, failed: failed)
+    }
+
+    private func minutes(_ request: BackfillPlan.Request?) -> [Int64] {
+        request.map { [$0.range.lowerBound / 60, $0.range.upperBound / 60] } ?? []
+    }
+
+    @Test func `the loader with the fewest requests is used, page by page`() {
+        var plan = BackfillPlan([.init(page: 300, hasNewestOnly: false), .init(page: 1000, hasNewestOnly: false)])
+        let first = next(plan)
+        #expect(first?.loader == 1)
+        #expect(minutes(first) == [0, 1000])
+        plan.answered(first ?? .init(loader: 0, step: .minute, range: 0..<0))
+        // Of several that need one, the first source's; but the span is longer than its page.
+        #expect(minutes(next(plan)) == [1000, 1440])
+        #expect(next(plan)?.loader == 1)
+        #expect(next(plan, known: 0..<1000, failed: [1])?.loader == 0)
+        #expect(minutes(next(plan, known: 0..<1000, failed: [1])) == [1000, 1300])
+        #expect(next(plan, failed: [0, 1]) == nil)
+    }
+
+    @Test func `a loader that has the newest candles only is asked for those`() {
+        let plan = BackfillPlan([.init(page: 720, hasNewestOnly: true), .init(page: 300, hasNewestOnly: false)])
+        // The gap is within its reach.
+        #expect(next(plan, known: 0..<1300)?.loader == 0)
+        #expect(minutes(next(plan, known: 0..<1300)) == [1300, 1440])
+        // It has only a part of this one; the other needs more requests, and has all.
+        #expect(next(plan)?.loader == 1)
+        #expect(minutes(next(plan, failed: [1])) == [721, 1440])
+        #expect(next(plan, known: 700..<1440, failed: [1]) == nil)
+    }
+
+    @Test func `what an exchange has no candle of is not requested again, and what is known never`() {
+        var plan = BackfillPlan([.init(page: 300, hasNewestOnly: false)])
+        let known = (0..<1440).filter { $0 != 400 && $0 != 402 }.map(Int64.init)
+        let request = next(plan, known: known)
+        #expect(minutes(request) == [400, 403])
+        if let request { plan.answered(request) }
+        #expect(next(plan, known: known) == nil)
+        #expect(next(BackfillPlan([]), known: []) == nil)
+        // Another exchange may have it.
+        var two = BackfillPlan([.init(page: 300, hasNewestOnly: false), .init(page: 300, hasNewestOnly: false)])
+        for loader in [0, 1] {
+            let request = next(two, known: known)
+            #expect(request?.loader == loader)
+            if let request { two.answered(request) }
+        }
+        #expect(next(two, known: known) == nil)
+    }
+
+    @Test func `the present candle is not wanted, nor the one that has just ended`() {
+        #expect(BackfillPlan.range(of: .minute, 2, at: 1000 * 60 + 31) == 998 * 60..<1000 * 60)
+        #expect(BackfillPlan.range(of: .minute, 2, at: 1000 * 60 + 29) == 997 * 60..<999 * 60)
+        #expect(BackfillPlan.range(of: .hour, 1, at: 7200 + 60) == 3600..<7200)
+    }
+}
+
+/// A loader whose responses are scripted.
+private final class ScriptedCandles: CandleLoader {
+    let market = Market.coinbase
+    let page = 300
+    let hasNewestOnly = false
+    private let state = Mutex((failures: 0, requests: [(step: Candle.Step, range: Range<Int64>)]()))
+
+    init(failures: Int = 0) { state.withLock { $0.failures = failures } }
+
+    var requests: [(step: Candle.Step, range: Range<Int64>)] { state.withLock(\.requests) }
+
+    func load(_ step: Candle.Step, in range: Range<Int64>) async throws(PriceLoadingError) -> [Candle] {
+        let fails = state.withLock { state in
+            state.requests.append((step, range))
+            state.failures -= 1
+            return state.failures >= 0
+        }
+        if fails { throw .unavailable("HTTP 503") }
+        return stride(from: range.lowerBound, to: range.upperBound, by: Int(step.seconds)).map {
+            Candle(start: $0, open: 68_900, high: 68_950, low: 68_890, close: 68_901, origin: "coinbase")
+        }
+    }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct BackfillTests {
+    private let archive = MemoryArchive()
+
+    private func backfill(_ world: World, _ loader: ScriptedCandles, history: PriceHistory) -> Backfill<TestClock> {
+        Backfill(
+            [.init(.usd, [loader])], engine: world.engine, history: history, archive: archive, clock: world.clock,
+            now: world.now)
+    }
+
+    /// Moves the clock on until the task has ended.
+    private func finish<Value: Sendable>(_ task: Task<Value, any Error>, _ clock: TestClock) async throws -> Value {
+        let mover = Task {
+            while !Task.isCancelled {
+                clock.advance(to: clock.now.offset + .milliseconds(500))
+                for _ in 0..<50 { await Task.yield() }
+            }
+        }
+        defer { mover.cancel() }
+        return try await task.value
+    }
+
+    @Test func `without a current price nothing is requested; with one, what is missing, and the day has it`()
+        async throws
+    {
+        let (world, loader) = (World(), ScriptedCandles())
+        let history = PriceHistory(store: archive)
+        let backfill = backfill(world, loader, history: history)
+        #expect(try await !backfill.fill())
+        #expect(loader.requests.isEmpty)
+        await world.ticker.start()
+        await world.primary.isAsked()
+        world.primary.answer("68900")
+        _ = await world.nextTick()
+        await world.ticker.stop()
+        #expect(try await finish(Task { try await backfill.fill() }, world.clock))
+        // Minutes may end meanwhile.
+        #expect(archive.filled[.minute]?.count ?? 0 >= 1440)
+        #expect(archive.filled[.hour]?.count == 720)
+        #expect(archive.filled[.day]?.count == 730)
+        #expect(loader.requests.count { $0.step == .hour } == 3)
+        #expect(loader.requests.count { $0.step == .day } == 3)
+        #expect(loader.requests.count { $0.step == .minute && $0.range.count > 60 * 60 } == 5)
+        let day = try #require(history.day(of: .usd, at: world.now().wall))
+        #expect((day.open, day.high, day.isBackfilled) == (68_900, 68_950, true))
+        // All is known now, but for what ended since.
+        #expect(try await finish(Task { try await backfill.fill() }, world.clock))
+        for step in Candle.Step.allCases {
+            let ranges = loader.requests.filter { $0.step == step }.map(\.range).sorted {
+                $0.lowerBound < $1.lowerBound
+            }
+            #expect(zip(ranges, ranges.dropFirst()).allSatisfy { $0.upperBound <= $1.lowerBound }, "requested twice")
+        }
+    }
+
+    @Test func `a loader that fails is not used for the rest of the look`() async throws {
+        let (world, loader) = (World(), ScriptedCandles(failures: 1))
+        let backfill = backfill(world, loader, history: PriceHistory(store: archive))
+        await world.ticker.start()
+        await world.primary.isAsked()
+        world.primary.answer("68900")
+        _ = await world.nextTick()
+        await world.ticker.stop()
+        #expect(try await !finish(Task { try await backfill.fill() }, world.clock))
+        #expect(archive.filled[.day] == nil)
+        #expect(archive.filled[.hour]?.count == 720)
+        #expect(try await finish(Task { try await backfill.fill() }, world.clock))
+        #expect(archive.filled[.day]?.count == 730)
+    }
+}

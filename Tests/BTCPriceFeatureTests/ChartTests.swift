@@ -1,0 +1,194 @@
+import BTCPriceCore
+import FoundationEssentials
+import Glibc
+import Testing
+
+@testable import BTCPriceFeature
+
+@Suite struct ChartTests {
+    /// 2024-08-26, 12:00 UTC.
+    private static let now: Int64 = 1_724_673_600
+
+    /// A course that rises, falls and has a gap.
+    private static func candles(_ step: Candle.Step, _ count: Int64, gap: Range<Int64> = 0..<0) -> [Candle] {
+        (0..<count).filter { !gap.contains($0) }.map { index in
+            let level = { (place: Int64) in
+                Price(
+                    Int64(
+                        (68_900 + 900 * sin(Double(place) * 7 / Double(count)) + 120
+                            * sin(Double(place) * 31 / Double(count))) * 100), scale: 2)
+            }
+            let (open, close) = (level(index), level(index + 1))
+            return Candle(
+                start: now - (count - index) * step.seconds, open: open, high: max(open, close) + 15,
+                low: min(open, close) - 12, close: close, ticks: 60, fresh: 60)
+        }
+    }
+
+    private func text(
+        _ candles: [Candle], _ span: ChartSpan, width: Int, height: Int, form: Chart.Form = .line, isASCII: Bool = false
+    ) -> [String] {
+        let axis = span.axis(now: Self.now, first: candles.first?.start, isUTC: true, width: width)
+        return Chart(candles, axis: axis, currency: "USD", size: (width, height), form: form, isASCII: isASCII)
+            .lines.map { $0.map(\.text).joined() }
+    }
+
+    /// The texts beside this file, a section each. With UPDATE_GOLDEN set they are written anew.
+    private static let golden = String(#filePath.dropLast("Tests.swift".count)) + ".golden"
+
+    @Test func `charts at four sizes are as kept`() throws {
+        let day = Self.candles(.minute, 1440, gap: 500..<640)
+        let month = Self.candles(.hour, 720)
+        let charts: [(name: String, lines: [String])] = [
+            ("40 columns, 24 h", text(day, .day, width: 40, height: 10)),
+            ("80 columns, 24 h, candles", text(day, .day, width: 80, height: 18, form: .candles)),
+            ("120 columns, 30 d", text(month, .month, width: 120, height: 26)),
+            ("200 columns, 30 d, candles", text(month, .month, width: 200, height: 30, form: .candles)),
+            ("40 columns, ASCII", text(day, .day, width: 40, height: 10, isASCII: true)),
+            ("80 columns, candles, ASCII", text(month, .month, width: 80, height: 16, form: .candles, isASCII: true)),
+        ]
+        let drawn = charts.map { "== \($0.name)\n\($0.lines.joined(separator: "\n"))\n" }.joined(separator: "\n")
+        if getenv("UPDATE_GOLDEN") != nil { try Data(drawn.utf8).write(to: URL(filePath: Self.golden)) }
+        let kept = String(decoding: try Data(contentsOf: URL(filePath: Self.golden)), as: UTF8.self)
+        #expect(drawn == kept)
+        for (name, lines) in charts {
+            let width = try #require(Int(name.prefix { $0.isNumber }))
+            #expect(lines.allSatisfy { $0.count <= width }, "\(name)")
+            #expect(lines.contains { $0.contains("▲") || $0.contains("^") }, "\(name): the highest price is marked")
+            #expect(lines.contains { $0.contains("▼") || $0.contains("v ") }, "\(name): the lowest price is marked")
+            if name.contains("ASCII") { #expect(lines.allSatisfy { $0.utf8.count == $0.count }) }
+        }
+    }
+
+    @Test(arguments: [1, 24, 25, 40, 79, 200, 500], [1, 6, 7, 24, 100])
+    func `a chart fits whatever its size`(width: Int, height: Int) {
+        for (candles, span) in [
+            (Self.candles(.minute, 1440), ChartSpan.day), (Self.candles(.day, 900), .all),
+            (Array(Self.candles(.minute, 3)), .hour),
+        ] {
+            for form in [Chart.Form.line, .candles] {
+                let lines = text(candles, span, width: width, height: height, form: form)
+                #expect(lines.allSatisfy { $0.count <= max(width, Chart.least.width) })
+                #expect(lines.count == max(height, Chart.least.height))
+            }
+        }
+    }
+
+    @Test func `nothing known is no chart, and one price or one level is one`() {
+        #expect(text([], .day, width: 80, height: 20).isEmpty)
+        let one = Candle(start: Self.now - 60, 68_900)
+        #expect(text([one], .day, width: 80, height: 20).count == 20)
+        let flat = (0..<60).map { Candle(start: Self.now - 3600 + $0 * 60, 68_900) }
+        let lines = text(flat, .hour, width: 60, height: 12)
+        #expect(
+            lines.filter { $0.contains("⣀") || $0.contains("⠤") || $0.contains("⠒") || $0.contains("⠉") }.count == 1,
+            "in the middle: \(lines)")
+        // Far outside the span.
+        #expect(text([Candle(start: 0, 1)], .day, width: 80, height: 20).isEmpty)
+    }
+
+    @Test func `a fall is red and a rise green`() {
+        let rise = [Candle(start: Self.now - 3000, 100), Candle(start: Self.now - 60, 110)]
+        let fall = [Candle(start: Self.now - 3000, 110), Candle(start: Self.now - 60, 100)]
+        for (candles, tone) in [(rise, Chart.Tone.up), (fall, .down)] {
+            let axis = ChartSpan.hour.axis(now: Self.now, first: nil, isUTC: true, width: 80)
+            let tones = Set(Chart(candles, axis: axis, currency: "USD", size: (80, 20)).lines.joined().map(\.tone))
+            #expect(tones == [.plain, tone])
+        }
+    }
+
+    @Test func `the title has as much as fits`() {
+        var state = PriceState.empty()
+        state.freshness = .fresh
+        state.quote = PriceQuote(
+            value: 68_900, currency: "USD", timestamp: Timestamp(milliseconds: 0), source: "binance", market: "BTC/USDT"
+        )
+        let title = ChartTitle(Self.candles(.minute, 1440), currency: "USD", span: .day, now: Self.now)
+        let text = { (width: Int) in title.parts(state, width: width).map(\.text).joined() }
+        #expect(text(40) == "BTC/USD $68,900.00  24h +0.79 %")
+        #expect(text(100).hasPrefix("BTC/USD $68,900.00  24h +0.79 %  low $67,9"))
+        #expect(text(10) == "BTC/USD $68,900.00")
+        let few = ChartTitle(Self.candles(.minute, 40), currency: "USD", span: .day, now: Self.now)
+        #expect(few.parts(state, width: 60).map(\.text).joined().contains("  since 40 min "))
+        state.freshness = .stale
+        #expect(text(80).hasPrefix("BTC/USD $68,900.00  not current  24h"))
+    }
+}
+
+@Suite struct ReaderTimeTests {
+    /// 2026-08-25T12:00:00Z
+    private let now = Timestamp(milliseconds: 1_787_659_200_000)
+
+    @Test(arguments: [
+        ("now", 0), ("24h", -86_400), ("7d", -604_800), ("30m", -1800), ("90s", -90), ("1y", -366 * 86_400),
+        ("2w", -14 * 86_400),
+        ("2026-08-25", -43_200), ("2026-08-25T11:30", -1800), ("2026-08-25 11:30:05", -1795),
+        ("2026-08-25T11:30:05.999Z", -1795),
+        ("2026-08-25T11:30Z", -1800),
+        ("2026-08-25T14:30+02:00", 1800), ("2026-08-25T14:30:10+0200", 1810), ("2026-08-25T07:00-05:00", 0),
+        ("2024-02-29", -78_494_400),
+    ])
+    func `times as people write them`(text: String, seconds: Int64) throws {
+        let read = try ReaderTime.read(text, isUTC: true, now: now)
+        #expect(read.milliseconds - now.milliseconds == seconds * 1000)
+    }
+
+    @Test(arguments: [
+        "", "yesterday", "24", "h", "-3h", "2026-13-01", "2026-02-30", "2025-02-29", "2026-08-25T25:00", "2026-08-25T",
+        "2026-08-25T1:00",
+        "2026-08-25T11:30+25:00", "26-08-25", "999999999999999999h", "9999999y", "99999999h", "3200000001s",
+        "2026-08-25T11:30:60",
+    ])
+    func `what is no time is refused`(text: String) {
+        #expect(throws: ReaderTime.Mistake.self) { try ReaderTime.read(text, isUTC: true, now: now) }
+    }
+
+    /// Summer time ends on 2026-10-25 in Berlin, and on 2026-11-01 in New York.
+    @Test(arguments: [
+        ("Europe/Berlin", "2026-10-25T02:30", 1_792_888_200), ("Europe/Berlin", "2026-10-25T03:00", 1_792_893_600),
+        ("America/New_York", "2026-11-01T01:30", 1_793_511_000),
+        ("America/New_York", "2026-11-01T02:00", 1_793_516_400),
+        ("Europe/Berlin", "2026-10-25", 1_792_879_200),
+    ])
+    func `of an hour that comes twice the first is meant`(zone: String, text: String, expected: Int64) throws {
+        let read = try inZone(zone) { try ReaderTime.read(text, isUTC: false, now: now) }
+        #expect(read.milliseconds / 1000 == expected)
+    }
+
+    @Test(arguments: [("Europe/Berlin", "2026-03-29T02:30"), ("America/New_York", "2026-03-08T02:30")])
+    func `an hour that is left out is no time`(zone: String, text: String) {
+        inZone(zone) {
+            _ = #expect(throws: ReaderTime.Mistake.self) { try ReaderTime.read(text, isUTC: false, now: now) }
+        }
+    }
+
+    /// The labels of a day around a change of the clock are round, each comes once, and in order.
+    @Test(arguments: [
+        ("Europe/Berlin", 1_792_900_800, ["18:00", "Oct 25", "06:00"]),
+        ("America/New_York", 1_793_534_400, ["18:00", "Nov 1", "06:00"]),
+        ("Europe/Berlin", 1_774_771_200, ["18:00", "Mar 29", "06:00"]),
+    ])
+    func `time labels are round in the night of a clock change`(zone: String, end: Int64, expected: [String]) {
+        let labels = inZone(zone) { ReaderCalendar(isUTC: false).labels(in: end - 86_400..<end, atLeast: 20_000) }
+        let texts = labels.map(\.text)
+        #expect(expected.allSatisfy(texts.contains), "\(texts)")
+        #expect(zip(labels, labels.dropFirst()).allSatisfy { $0.second < $1.second })
+        #expect(Set(texts).count == texts.count)
+    }
+
+    /// From December into February: each month begins anew, in its own year.
+    @Test func `labels of days go on over the new year`() {
+        let labels = ReaderCalendar(isUTC: true).labels(in: 1_765_584_000..<1_770_940_800, atLeast: 6 * 86_400).map(
+            \.text)
+        #expect(labels == ["Dec 21", "Jan 1", "Jan 11", "Jan 21", "Feb 1", "Feb 11"])
+    }
+
+    @Test(arguments: ChartSpan.allCases) func `every span has a few labels`(span: ChartSpan) {
+        inZone("Europe/Berlin") {
+            for width in [40, 80, 120, 200] {
+                let axis = span.axis(now: 1_787_659_200, first: 1_600_000_000, isUTC: false, width: width)
+                #expect((2...width / 8).contains(axis.labels.count), "\(span) \(width): \(axis.labels.map(\.text))")
+            }
+        }
+    }
+}

@@ -1,0 +1,345 @@
+import BTCPriceCore
+import FoundationEssentials
+import Glibc
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BTCPricePersistence
+
+@Suite(.timeLimit(.minutes(2))) struct HistoryStoreTests {
+    /// 2024-02-28, 22:00 UTC: the day after the next is a leap day.
+    private static let start: Int64 = 1_709_157_600
+
+    private let folder = TemporaryDirectory()
+    private let events = Events()
+    private let clock = Clock()
+    private let presents = Present()
+
+    /// The candle of the present minute.
+    private final class Present: Sendable {
+        private let candle = Mutex<Candle?>(nil)
+        func set(_ value: Candle?) { candle.withLock { $0 = value } }
+        var value: Candle? { candle.withLock(\.self) }
+    }
+
+    private final class Events: Sendable {
+        private let events = Mutex<[HistoryStore.Event]>([])
+        func add(_ event: HistoryStore.Event) { events.withLock { $0.append(event) } }
+        var all: [HistoryStore.Event] { events.withLock(\.self) }
+    }
+
+    private final class Clock: Sendable {
+        private let second = Mutex(HistoryStoreTests.start)
+        func set(_ value: Int64) { second.withLock { $0 = value } }
+        var now: ObservationTime {
+            let second = second.withLock(\.self)
+            return ObservationTime(wall: Timestamp(milliseconds: second * 1000), boottime: second * 1000)
+        }
+    }
+
+    private func store(keep: Duration? = nil) -> HistoryStore {
+        let store = HistoryStore(
+            directory: folder.path, settings: .init(keepMinutes: keep), now: { [clock] in clock.now },
+            report: { [events] in events.add($0) })
+        store.open(present: { [presents] in $0 == .usd ? presents.value : nil }, restored: { _, _ in })
+        store.waitForDisk()
+        return store
+    }
+
+    private func candle(_ minute: Int64, _ close: Int64, origin: String = Candle.own) -> Candle {
+        Candle(
+            start: Self.start + minute * 60, open: Price(close - 1), high: Price(close + 2), low: Price(close - 2),
+            close: Price(close), ticks: origin == Candle.own ? 60 : 0, fresh: origin == Candle.own ? 59 : 0,
+            origin: origin)
+    }
+
+    /// The minute has ended.
+    private func keep(
+        _ store: HistoryStore, _ minutes: Range<Int64>, conflict: KeptCandle.Conflict = .keepsOwn,
+        _ close: (Int64) -> Int64 = { 68_900 + $0 }
+    ) {
+        for minute in minutes {
+            clock.set(Self.start + minute * 60 + 60)
+            store.keep([KeptCandle(.usd, candle(minute, close(minute)), conflict)])
+            store.waitForDisk()
+        }
+    }
+
+    private func read(
+        _ store: HistoryStore, _ step: Candle.Step, from: Int64 = 0, to: Int64 = .max / 2, limit: Int = .max,
+        present: Candle? = nil
+    ) async throws -> [Candle] {
+        presents.set(present)
+        defer { presents.set(nil) }
+        return try await store.candles(of: .usd, step, in: from..<to, limit: limit)
+    }
+
+    private var path: String { "\(folder.path)/\(HistoryStore.fileName)" }
+
+    @Test func `minutes, hours and days are written when they close, over a leap day`() async throws {
+        let first = store()
+        keep(first, 0..<3 * 1440)
+        await first.close(within: .seconds(60))
+        // Another process sees the same.
+        let second = store()
+        #expect(try await read(second, .minute) == (0..<3 * 1440).map { candle($0, 68_900 + $0) })
+        let hours = try await read(second, .hour)
+        #expect(hours.count == 72)
+        #expect((hours[1].open, hours[1].close) == (Price(68_959), Price(69_019)))
+        #expect(
+            (hours[1].high, hours[1].low, hours[1].ticks, hours[1].fresh) == (Price(69_021), Price(68_958), 3600, 3540))
+        let days = try await read(second, .day)
+        // 28 February from 22:00, the leap day, 1 March, and 2 March until 22:00, which is not complete.
+        #expect(days.map(\.start) == [1_709_078_400, 1_709_164_800, 1_709_251_200, 1_709_337_600])
+        #expect(days.map(\.ticks) == [7200, 86_400, 86_400, 22 * 3600])
+        let rows = try HistoryDatabase(path: path)
+        #expect(try rows.candles(of: .usd, .day, in: 0..<Int64.max, limit: 9).count == 3, "the last day has no row yet")
+        #expect(events.all.isEmpty)
+    }
+
+    @Test func `what is not written yet, and the present minute, are read too`() async throws {
+        let store = store()
+        keep(store, 0..<2)
+        clock.set(Self.start + 121)
+        // Within the time between two writes.
+        store.keep([KeptCandle(.usd, candle(2, 70_000), .keepsOwn)])
+        #expect(store.held == 1)
+        let present = candle(3, 71_000)
+        #expect(
+            try await read(store, .minute, present: present).map(\.close)
+                == [68_900, 68_901, 70_000, 71_000].map { Price($0) })
+        #expect(try await read(store, .minute, limit: 3, present: present).count == 3)
+        #expect(
+            try await read(store, .minute, from: Self.start + 60, to: Self.start + 180, present: present).count == 2)
+        let hour = try #require(try await read(store, .hour, present: present).first)
+        #expect((hour.open, hour.close, hour.high) == (Price(68_899), Price(71_000), Price(71_002)))
+        #expect(try await read(store, .day, present: present).first?.close == Price(71_000))
+        presents.set(present)
+        let (found, step) = try #require(try await store.candle(of: .usd, at: Self.start + 200))
+        #expect(found == present && step == .minute)
+        #expect(try await store.candle(of: .usd, at: Self.start - 86_400) == nil)
+        #expect(try await store.candle(of: .eur, at: Self.start) == nil)
+    }
+
+    @Test(arguments: [
+        (KeptCandle.Conflict.keepsOwn, Candle.own, [100, 100], Candle.own),
+        (.keepsOwn, "kraken", [200, 200], Candle.own), (.replaces, Candle.own, [200, 200], Candle.own),
+        (.continues, Candle.own, [100, 200], Candle.own), (.continues, "kraken", [200, 200], Candle.own),
+        (.yields, Candle.own, [100, 100], Candle.own), (.yields, "kraken", [100, 100], "kraken"),
+    ])
+    func `a minute that is there already`(
+        conflict: KeptCandle.Conflict, origin: String, expected: [Int64], shown: String
+    ) async throws {
+        let store = store()
+        store.keep([KeptCandle(.usd, candle(0, 100, origin: origin), .keepsOwn)])
+        store.waitForDisk()
+        clock.set(Self.start + 60)
+        store.keep([KeptCandle(.usd, candle(0, 200, origin: conflict == .yields ? "coinbase" : Candle.own), conflict)])
+        store.waitForDisk()
+        let found = try #require(try await read(store, .minute).first)
+        #expect((found.open, found.close) == (Price(expected[0] - 1), Price(expected[1])))
+        #expect(found.origin == shown)
+        if conflict == .continues, origin == Candle.own {
+            #expect((found.high, found.low, found.ticks) == (202, 98, 120))
+            clock.set(Self.start + 120)
+            store.keep([KeptCandle(.usd, candle(0, 50), conflict)])
+            store.waitForDisk()
+            let later = try #require(try await read(store, .minute).first)
+            #expect((later.high, later.low, later.close) == (202, 48, 50))
+        }
+    }
+
+    @Test func `an exchange's hour gives way to minutes only if they are nearly complete`() async throws {
+        let store = store()
+        let exchange = Candle(start: Self.start, open: 1, high: 9, low: 1, close: 5, origin: "kraken")
+        let next = Candle(start: Self.start + 3600, open: 1, high: 9, low: 1, close: 5, origin: "kraken")
+        try await store.backfill([exchange, next], of: .usd, .hour)
+        keep(store, 50..<60)
+        keep(store, 60..<121)
+        let hours = try await read(store, .hour)
+        #expect(hours.map(\.origin).prefix(2) == ["kraken", Candle.own])
+        // A second backfill changes nothing.
+        try await store.backfill(
+            [exchange, next].map {
+                var other = $0; other.close = 7; other.origin = "coinbase"; return other
+            }, of: .usd, .hour)
+        #expect(try await read(store, .hour) == hours)
+    }
+
+    @Test func `minutes are deleted when they are old, hours and days never`() async throws {
+        let store = store(keep: .seconds(86_400))
+        keep(store, 0..<2 * 1440 + 60)
+        let minutes = try await read(store, .minute)
+        #expect((24 * 60...25 * 60 + 1).contains(minutes.count), "\(minutes.count)")
+        #expect(try await read(store, .hour).count == 49)
+    }
+
+    @Test func `hours that ended while the daemon was away are made at the next start`() async throws {
+        let first = store()
+        keep(first, 0..<90)
+        await first.close(within: .seconds(60))
+        let second = store()
+        keep(second, 300..<301)
+        let rows = try HistoryDatabase(path: path)
+        #expect(try rows.candles(of: .usd, .hour, in: 0..<Int64.max, limit: 9).map(\.ticks) == [3600, 1800])
+    }
+
+    private func exchanges(_ hours: Range<Int64>, _ close: Int64) -> [Candle] {
+        hours.map {
+            Candle(
+                start: Self.start + $0 * 3600, open: Price(close), high: Price(close), low: Price(close),
+                close: Price(close), origin: "kraken")
+        }
+    }
+
+    @Test func `a day that was made before its hours were known is made again`() async throws {
+        let store = store()
+        // Own prices until 04:00 of the leap day's eve, then three days of nothing, as after a sleep.
+        keep(store, 0..<360)
+        keep(store, 4 * 1440..<4 * 1440 + 2)
+        let day: Int64 = 1_709_164_800
+        let before = try #require(try await read(store, .day).first { $0.start == day })
+        #expect((before.ticks, before.origin) == (4 * 3600, Candle.own))
+        try await store.backfill(exchanges(0..<96, 70_000), of: .usd, .hour)
+        let after = try #require(try await read(store, .day).first { $0.start == day })
+        #expect((after.close, after.high, after.origin) == (Price(70_000), Price(70_000), Candle.mixed))
+        #expect(after.open == before.open)
+        #expect(try await read(store, .day).first { $0.start == day + 86_400 }?.close == Price(70_000))
+    }
+
+    @Test func `an hour whose minutes are deleted stays, whatever fills its last minute`() async throws {
+        let store = store(keep: .seconds(86_400))
+        keep(store, 0..<27 * 60)
+        let hours = try await read(store, .hour)
+        let minute = candle(119, 50_000, origin: "coinbase")
+        try await store.backfill([minute], of: .usd, .minute)
+        keep(store, 27 * 60..<27 * 60 + 2)
+        #expect(try await read(store, .hour).prefix(27) == hours.prefix(27))
+    }
+
+    @Test func `what is held is shown between rows that are newer`() async throws {
+        let store = store()
+        keep(store, 0..<1)
+        clock.set(Self.start + 65)
+        for minute in 1..<4 { store.keep([KeptCandle(.usd, candle(Int64(minute), 70_000), .keepsOwn)]) }
+        try await store.backfill([candle(4, 60_000, origin: "kraken")], of: .usd, .minute)
+        #expect(
+            try await read(store, .minute).map(\.close) == [68_900, 70_000, 70_000, 70_000, 60_000].map { Price($0) })
+        #expect(try await read(store, .minute, limit: 3).count == 3)
+        // The present minute and the held one are the same for a moment.
+        #expect(try await read(store, .minute, present: candle(3, 70_000)).map(\.ticks) == [60, 60, 60, 60, 0])
+    }
+
+    @Test func `a state directory may be a link`() async throws {
+        let link = TemporaryDirectory()
+        try #require(symlink(folder.path, "\(link.path)/link") == 0)
+        let store = HistoryStore(
+            directory: "\(link.path)/link", settings: .init(), now: { [clock] in clock.now },
+            report: { [events] in events.add($0) })
+        keep(store, 0..<2)
+        #expect(store.failure == nil)
+    }
+
+    @Test func `another database in its place is taken as it is`() async throws {
+        let first = store()
+        keep(first, 0..<300)
+        await first.close(within: .seconds(60))
+        try FileManager.default.copyItem(atPath: path, toPath: path + ".backup")
+        let second = store()
+        keep(second, 300..<400)
+        try #require(rename(path + ".backup", path) == 0)
+        keep(second, 400..<402)
+        #expect(try await read(second, .minute).count == 302)
+        #expect(events.all.isEmpty, "\(events.all)")
+    }
+
+    @Test(arguments: ["rubbish", "SQLite format 3\0 and then rubbish", ""])
+    func `a file that is no database is set aside, and a new one begun`(content: String) async throws {
+        try Data((content + String(repeating: "x", count: content.isEmpty ? 0 : 5000)).utf8).write(
+            to: URL(filePath: path))
+        try Data("old log".utf8).write(to: URL(filePath: path + "-wal"))
+        let store = store()
+        keep(store, 0..<2)
+        #expect(try await read(store, .minute).count == 2)
+        if content.isEmpty {
+            // SQLite takes an empty file for a new database.
+            #expect(events.all.isEmpty)
+        } else {
+            guard case .damaged(path, _, "\(path).corrupt")? = events.all.first else {
+                Issue.record("\(events.all)")
+                return
+            }
+            #expect(access("\(path).corrupt", F_OK) == 0)
+        }
+    }
+
+    @Test func `a damaged page is found at the start`() async throws {
+        let first = store()
+        keep(first, 0..<500)
+        await first.close(within: .seconds(60))
+        var bytes = try Data(contentsOf: URL(filePath: path))
+        for place in 8192..<12_288 { bytes[place] = 0x5A }
+        try bytes.write(to: URL(filePath: path))
+        let second = store()
+        keep(second, 500..<502)
+        #expect(try await read(second, .minute).count == 2)
+        #expect(events.all.count == 1)
+    }
+
+    @Test func `a file that was replaced is noticed`() async throws {
+        let store = store()
+        keep(store, 0..<2)
+        try #require(rename(path, path + ".moved") == 0)
+        keep(store, 2..<4)
+        let rows = try HistoryDatabase(path: path)
+        #expect(try rows.candles(of: .usd, .minute, in: 0..<Int64.max, limit: 9).count == 2)
+    }
+
+    @Test func `while it can't be written it is held, told once, bounded, and written later`() async throws {
+        // A folder in the place of the file.
+        try #require(mkdir(path, 0o755) == 0)
+        let store = store()
+        keep(store, 0..<3)
+        #expect(store.held == 3)
+        #expect(store.failure != nil)
+        await #expect(throws: HistoryError.self) { try await read(store, .minute) }
+        for index in 0..<Int64(HistoryStore.mostHeld) { store.keep([KeptCandle(.eur, candle(index, 100), .keepsOwn)]) }
+        store.waitForDisk()
+        #expect(store.held == HistoryStore.mostHeld)
+        try #require(rmdir(path) == 0)
+        keep(store, 3..<4)
+        #expect(store.held == 0)
+        #expect(store.failure == nil)
+        #expect(try await read(store, .minute).count == 1)
+        #expect(events.all.count == 2)
+        #expect(events.all.last == .recovered(candles: HistoryStore.mostHeld))
+    }
+
+    @Test func `a newer file is not touched`() throws {
+        _ = try HistoryDatabase(path: path)
+        let database = try SQLiteDatabase(path: path)
+        try database.execute("PRAGMA user_version = 2")
+        #expect(throws: SQLiteError.self) { try HistoryDatabase(path: path) }
+        let store = store()
+        keep(store, 0..<1)
+        guard case .failed(let error)? = events.all.first else {
+            Issue.record("\(events.all)")
+            return
+        }
+        #expect(error.description.contains("newer btc-priced"))
+    }
+
+    @Test func `prices are kept exactly to eight places`() async throws {
+        let store = store()
+        for (minute, text) in ["68901.23", "0.00000001", "75500.123456785", "99999999.99999999"].enumerated() {
+            clock.set(Self.start + Int64(minute) * 60 + 60)
+            store.keep([KeptCandle(.usd, Candle(start: Self.start + Int64(minute) * 60, Price(text) ?? 0), .keepsOwn)])
+            store.waitForDisk()
+        }
+        #expect(
+            try await read(store, .minute).map(\.close.description) == [
+                "68901.23", "0.00000001", "75500.12345678", "99999999.99999999",
+            ])
+    }
+}

@@ -1,0 +1,77 @@
+import BTCPriceCore
+import BTCPricePersistence
+import FoundationEssentials
+import Glibc
+import TestSupport
+
+/// Days of a tick a second through the shipped core and the shipped store, with an outage once in a while.
+/// - Parameters:
+///   - days: How many.
+///   - path: A file that gets a line a tick: the second, the price or `-`, and the day's first, highest and lowest price and change.
+func rehearseHistory(days: Int, seed: UInt64, path: String?, clock: VirtualClock) async throws {
+    let folder = TemporaryDirectory()
+    let now = VirtualDaemon.time(of: clock)
+    let store = HistoryStore(
+        directory: folder.path, settings: .init(), now: now, report: { print("history: \($0)") })
+    let history = PriceHistory(store: store)
+    store.open(present: { history.presentMinute(of: $0) }, restored: { _, _ in })
+    store.waitForDisk()
+    let course = Shared((generator: SeededGenerator(seed: seed), cents: Int64(6_890_000), outage: 0.0..<0.0))
+    let venue = try ScriptedVenue("coinbase", clock: clock) { seconds, _ in
+        var answer = VenueAnswer.hangs
+        course.update { course in
+            // Of minutes or hours, every few hours.
+            if Int.random(in: 0..<80_000, using: &course.generator) == 0 {
+                course.outage = seconds..<seconds + Double.random(in: 30...20_000, using: &course.generator)
+            }
+            course.cents += .random(in: -1500...1500, using: &course.generator)
+            answer =
+                course.outage.contains(seconds)
+                ? .fails(.unavailable("HTTP 503")) : .marked(Double(course.cents) / 100, mark(seconds))
+        }
+        return answer
+    }
+    let lines = Shared("")
+    let written = bytesWritten()
+    let tally = Shared(Tally())
+    let daemon = await VirtualDaemon(
+        [VirtualCurrency(loaders: [venue])], clock: clock, store: MemoryStore(nil), jitter: { 0.5 }, tally: tally,
+        history: history
+    ) { state in
+        let second = now().wall.milliseconds / 1000
+        // The disk has its own time: what a minute began must be done before the next.
+        if second % 60 <= 1 { store.waitForDisk() }
+        guard path != nil else { return }
+        let price = state.freshness == .fresh ? state.quote?.value.description : nil
+        let day = state.day.map { "\($0.open) \($0.high) \($0.low) \($0.change)" } ?? "-"
+        lines.update { $0 += "\(second) \(price ?? "-") \(day)\n" }
+    }
+    try await clock.sleep(until: .init(offset: .seconds(days * 86_400)))
+    await daemon.stop()
+    history.close()
+    store.close()
+    let file = "\(folder.path)/\(HistoryStore.fileName)"
+    var status = stat()
+    stat(file, &status)
+    let bytes = (bytesWritten() - written) / Int64(days)
+    if let path { try Data(lines.current.utf8).write(to: URL(filePath: path)) }
+    if let copy = getenv("KEEP_HISTORY") {
+        try Data(contentsOf: URL(filePath: file)).write(to: URL(filePath: String(cString: copy)))
+    }
+    print("ticks \(tally.current.ticks) fresh \(tally.current.fresh) failure \(store.failure?.description ?? "none")")
+    print("file \(status.st_size) bytes, written \(bytes) bytes a day")
+}
+
+/// A position of a price that moves on.
+private func mark(_ seconds: Double) -> FeedPosition {
+    FeedPosition(
+        time: Timestamp(milliseconds: VirtualDaemon.wallStart + Int64(seconds * 1000)), sequence: Int64(seconds * 1000))
+}
+
+/// What this process has written to files (proc_pid_io(5)), of which the disk gets a page for each part.
+private func bytesWritten() -> Int64 {
+    guard let text = try? String(contentsOfFile: "/proc/self/io", encoding: .utf8),
+        let line = text.split(separator: "\n").first(where: { $0.hasPrefix("wchar:") })
+    else { return 0 }
+    return Int64(line.dropFirst(7)) ?? 0
+}

@@ -1,0 +1,608 @@
+#!/usr/bin/env python3
+"""The history: what is kept of the price, over kills, bad disks and wrong clocks, and how gaps of it are filled.
+
+KILLS: how many kills, 10 if it is not set.
+"""
+
+import collections
+import csv
+import datetime
+import os
+import sqlite3
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+from terminal import Terminal  # noqa: E402
+from wallclock import WallClock  # noqa: E402
+
+UTC = datetime.timezone.utc
+
+
+def unix(*parts):
+    return int(datetime.datetime(*parts, tzinfo=UTC).timestamp())
+
+
+def table(place, name="minute", currency="USD"):
+    """The rows of a table, by their starts, prices as decimals."""
+    database = sqlite3.connect(f"file:{place.state}/history.sqlite3?mode=ro", uri=True, timeout=10)
+    try:
+        rows = database.execute(
+            f"SELECT start, open, high, low, close, ticks, fresh, origin FROM {name} WHERE currency = ? ORDER BY start", [currency])
+        return {row[0]: [Decimal(price) / 10**8 for price in row[1:5]] + list(row[5:]) for row in rows}
+    finally:
+        database.close()
+
+
+def is_whole(place):
+    database = sqlite3.connect(f"{place.state}/history.sqlite3", timeout=10)
+    try:
+        return database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    finally:
+        database.close()
+
+
+class Stage:
+    """A daemon whose minutes are as short as a test wants: its wall clock is set from one to the next."""
+
+    def __init__(self, start, *arguments, place=None, prices="68900", simulator=None):
+        self.simulator = simulator or replaying(prices)
+        self.clock = WallClock(start)
+        self.place = place or Place()
+        self.arguments = ["--tick-interval-ms", "100", "--history-write-every-s", "1", *arguments]
+        self.start()
+
+    def start(self):
+        self.daemon = Daemon(
+            self.place, self.simulator.urls, *self.arguments, sources=("binance",), environment=self.clock.environment)
+        fresh(self.place)
+
+    def minute(self, *prices):
+        """Shows these prices, one after the other, and goes on to the next minute."""
+        for price in prices:
+            self.simulator.faults(f"binance always price {price}")
+            wait_until(lambda: self.state()["quote"]["value"] == str(price), what=lambda: f"{price}; {self.state()}")
+        self.next()
+
+    def next(self):
+        self.clock.set(self.clock.now // 60 * 60 + 65)
+        # Of the next minute, too, the present price is seen.
+        time.sleep(0.25)
+
+    def state(self):
+        return btcctl(self.place, "current", "--json").json
+
+    def rows(self, *starts, **options):
+        """Waits until the rows of these minutes are on the disk."""
+        def look():
+            try:
+                found = table(self.place, **options)
+            except sqlite3.OperationalError:
+                return None
+            return found if set(starts) <= set(found) else None
+        return wait_until(look, what=lambda: f"{starts}; {self.daemon.lines[-3:]}")
+
+    def skipped(self):
+        return btcctl(self.place, "status", "--json").json["status"]["ticks"]["skipped"]
+
+
+@scenario("what was seen is kept by the minute, and every form shows the same")
+def _():
+    base = unix(2026, 3, 10, 12, 0, 5)
+    stage = Stage(base)
+    minute = base // 60 * 60
+    stage.minute("68900", "68950.5", "68890.25", "68910")
+    stage.minute("68911", "68912.123456789")
+    stage.minute("68905")
+    rows = stage.rows(minute, minute + 60, minute + 120)
+    equal(rows[minute][:4], [Decimal("68900"), Decimal("68950.5"), Decimal("68890.25"), Decimal("68910")])
+    # The first price of a minute is the last one of the minute before, until a tick sees another.
+    equal(rows[minute + 60][:4], [Decimal("68910"), Decimal("68912.12345679"), Decimal("68910"), Decimal("68912.12345679")])
+    assert all(row[4] == row[5] > 0 and row[6] == "own" for row in rows.values()), rows
+    span = ["--since", "2026-03-10T12:00:00Z", "--until", "2026-03-10T12:03:00Z", "--step", "1m"]
+    objects = [json.loads(line) for line in btcctl(stage.place, "history", *span, "--json").out.splitlines()]
+    for form, expected in (
+        ("open", 0), ("high", 1), ("low", 2), ("close", 3),
+    ):
+        equal([Decimal(o[form]) for o in objects], [rows[minute + 60 * index][expected] for index in range(3)], form)
+    equal([(o["start"], o["step"], o["currency"], o["origin"]) for o in objects],
+          [((minute + 60 * index) * 1000, "minute", "USD", "own") for index in range(3)])
+    comma = list(csv.DictReader(btcctl(stage.place, "history", *span, "--csv").out.splitlines()))
+    equal([[row["time"], row["start"], row["open"], row["close"], row["fresh"]] for row in comma],
+          [[f"2026-03-10T12:0{index}:00+00:00", str(minute + 60 * index), o["open"], o["close"], str(o["fresh"])]
+           for index, o in enumerate(objects)])
+    lines = btcctl(stage.place, "history", *span).out.splitlines()
+    equal(lines[0], f"2026-03-10T12:00:00+00:00 68900 68950.5 68890.25 68910 own")
+    # The hour is not over, and has no row; what is known of it is shown.
+    hour = btcctl(stage.place, "history", *span[:4], "--step", "1h", "--json").json
+    equal((hour["open"], hour["high"], hour["low"], hour["close"]), ("68900", "68950.5", "68890.25", "68905"))
+    equal(table(stage.place, "hour"), {})
+    at = btcctl(stage.place, "at", "2026-03-10T12:00:02Z", "0.5btc", "--json").json["at"]
+    equal((at["price"], at["step"], at["usd"]), ("68900", "minute", "34450"))
+    equal(btcctl(stage.place, "at", "2026-03-10T12:00:50Z", "--raw").out, "68910\n")
+    text = btcctl(stage.place, "at", "2026-03-10T12:00:02Z", "0.5btc").out.splitlines()
+    equal(text[0].split(" - ")[1], "$68,900.00")
+    equal(text[2], "0.5 BTC = 50,000,000 sat = $34,450.00")
+    nothing = btcctl(stage.place, "at", "2025-01-01")
+    equal((nothing.status, nothing.out), (1, ""))
+    assert "Nothing is known" in nothing.err, nothing
+    # Seconds are of this hour only.
+    equal(btcctl(stage.place, "history", "--since", "2026-03-09", "--until", "2026-03-09T01:00Z", "--step", "1s").status, 1)
+    day = stage.state()["day"]
+    equal((day["since"], day["open"], day["high"], day["low"], day["backfilled"]), (minute * 1000, "68900", "68950.5", "68890.25", False))
+    equal(btcctl(stage.place, "current", "--format", "{high24h} {low24h} {change24h}").out, "$68,950.50 $68,890.25 +0.01 %\n")
+    client = Varlink(stage.place.socket)
+    equal(client.call("io.btcpriced.History.GetDay")["parameters"], {"currency": "USD", "day": day})
+    equal(client.call("io.btcpriced.History.GetHistory", currency="SEK")["error"], "io.btcpriced.History.UnknownCurrency")
+    client.close()
+    # An hour later it has a row.
+    stage.clock.set(minute + 3605)
+    stage.minute("68905")
+    stage.rows(minute, name="hour")
+    equal(table(stage.place, "hour")[minute][:4], [Decimal("68900"), Decimal("68950.5"), Decimal("68890.25"), Decimal("68905")])
+    # And what is left of the present minute is written at the end.
+    stage.minute("68906")
+    stage.daemon.stop()
+    rows = table(stage.place)
+    assert rows[max(rows)][6] == "own" and is_whole(stage.place), rows
+    stage.start()
+    equal(stage.state()["day"]["high"], "68950.5", "the day is known over a restart")
+    stage.daemon.stop()
+
+
+@scenario("kills at random moments: the file is whole, and at most one minute is lost")
+def _():
+    random_ = seeded()
+    kills = int(os.environ.get("KILLS", 10))
+    stage = Stage(unix(2026, 3, 10, 12, 0, 5))
+    kept, lost_in_all = set(), 0
+    for kill in range(kills):
+        ended = []
+        for _ in range(random_.randrange(1, 6)):
+            time.sleep(random_.uniform(0, 0.2))
+            ended.append(int(stage.clock.now) // 60 * 60)
+            stage.next()
+        time.sleep(random_.uniform(0, 0.1))
+        stage.daemon.kill()
+        assert is_whole(stage.place), f"kill {kill}"
+        found = set(table(stage.place))
+        lost = [minute for minute in ended if minute not in found]
+        assert lost in ([], ended[-1:]) and kept <= found, f"kill {kill}: lost {lost} of {ended}, and {kept - found}"
+        kept, lost_in_all = found, lost_in_all + len(lost)
+        stage.start()
+    stage.daemon.stop()
+    return f"{kills} kills, {len(kept)} minutes kept, {lost_in_all} lost"
+
+
+@scenario("gaps are filled from the exchanges, in few requests, and own candles stay as they are")
+def _():
+    simulator, place = Simulator(), Place()
+    daemon = Daemon(place, simulator.urls, sources=("binance", "coinbase", "kraken"), backfill=True)
+    fresh(place)
+    wait_until(lambda: daemon.said("minutes from"), seconds=60, what=lambda: f"the candles; {daemon.lines}")
+    wait_until(lambda: len(table(place)) >= 1438, seconds=60, what="the candles of a day")
+    requests = simulator.requests()
+    equal({row[6] for row in table(place, "day").values()} - {"coinbase", "kraken", "mixed"}, set())
+    assert len(table(place, "hour")) >= 719 and len(table(place, "day")) >= 729, (len(table(place, "hour")), len(table(place, "day")))
+    # Each row is the exchange's own.
+    now = int(time.time())
+    known = table(place)
+    compared = 0
+    for start in range(now // 60 * 60 - 1200 * 60, now // 60 * 60 - 300 * 60, 300 * 60):
+        text = lambda second: datetime.datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")  # noqa: E731
+        url = f"{simulator.urls['coinbase']}/products/BTC-USD/candles?granularity=60&start={text(start)}&end={text(start + 299 * 60)}"
+        request = urllib.request.Request(url, headers={"User-Agent": "test"})
+        for second, low, high, opened, closed, _ in json.loads(urllib.request.urlopen(request).read(), parse_float=Decimal):
+            if known[second][6] == "coinbase":
+                equal(known[second][:4], [opened, high, low, closed], second)
+                compared += 1
+    assert compared > 500, compared
+    # Neither the present minute nor the one that has just ended is an exchange's.
+    foreign = max(start for start, row in known.items() if row[6] != "own")
+    assert foreign <= now // 60 * 60 - 60, (foreign, now)
+    status = btcctl(place, "status", "--json").json["status"]["ticks"]
+    equal(status["skipped"], 0)
+    # An own minute and a gap.
+    daemon.stop()
+    database = sqlite3.connect(f"{place.state}/history.sqlite3")
+    first = now // 60 * 60 - 600 * 60
+    database.execute("DELETE FROM minute WHERE start >= ? AND start < ?", [first, first + 40 * 60])
+    database.execute("UPDATE minute SET origin = 'own', close = 1 WHERE start = ?", [first - 60])
+    database.commit()
+    database.close()
+    before = simulator.requests()
+    daemon = Daemon(place, simulator.urls, sources=("binance", "coinbase", "kraken"), backfill=True)
+    fresh(place)
+    # A kill in the midst of it.
+    time.sleep(random.uniform(2.5, 5))
+    daemon.kill()
+    assert is_whole(place)
+    daemon = Daemon(place, simulator.urls, sources=("binance", "coinbase", "kraken"), backfill=True)
+    fresh(place)
+    wait_until(lambda: set(range(first, first + 40 * 60, 60)) <= set(table(place)), seconds=30, what="the gap")
+    equal(table(place)[first - 60][3], Decimal(1) / 10**8, "an own candle is not replaced")
+    limits = simulator.limits()
+    assert limits["kraken"].endswith("1 of 1") and "of 10" in limits["coinbase"], limits
+    daemon.stop()
+    return f"requests for prices and candles until the first backfill was done: {requests}; {compared} candles compared"
+
+
+@scenario("a backfill that meets rate limits, errors, half bodies and rubbish goes on elsewhere, and the ticks do not wait")
+def _():
+    simulator, place = Simulator(), Place()
+    simulator.faults(
+        "coinbase candles always status 429 retry-after 3600\n"
+        "bitstamp candles request 1 half-body\n"
+        "kraken candles request 1 status 200 body {\"error\":[],\"result\":{\"XXBTZUSD\":[[1,\"2\"]],\"last\":1}}\n")
+    daemon = Daemon(place, simulator.urls, sources=("binance", "coinbase", "bitstamp", "kraken"), backfill=True)
+    fresh(place)
+
+    def is_filled():
+        try:
+            return len(table(place)) >= 1000 and len(table(place, "day")) >= 700
+        except sqlite3.OperationalError:
+            return False
+    wait_until(is_filled, seconds=90, what=lambda: f"candles; {daemon.lines[-5:]}")
+    origins = {name: collections.Counter(row[6] for row in table(place, name).values()) for name in ("minute", "hour", "day")}
+    assert all("coinbase" not in counter for counter in origins.values()), origins
+    # Each row is Bitstamp's own, of which half a body and rubbish left nothing.
+    start = int(time.time()) // 86_400 * 86_400 - 100 * 86_400
+    url = f"{simulator.urls['bitstamp']}/api/v2/ohlc/btcusd/?step=86400&limit=60&start={start}"
+    given = {int(o["timestamp"]): [Decimal(o[name]) for name in ("open", "high", "low", "close")]
+             for o in json.loads(urllib.request.urlopen(url).read())["data"]["ohlc"]}
+    days = table(place, "day")
+    equal({second: days[second][:4] for second in given}, given)
+    sources = {source["name"]: source for source in btcctl(place, "sources", "--json").json["sources"]}
+    equal((sources["coinbase"]["use"], sources["coinbase"]["lastFailure"]["kind"]), ("limited", "rate-limited"))
+    state = btcctl(place, "current", "--json").json
+    equal((state["freshness"], btcctl(place, "status", "--json").json["status"]["ticks"]["skipped"]), ("fresh", 0))
+    daemon.stop()
+    return str({name: dict(counter) for name, counter in origins.items()})
+
+
+@scenario("a full disk: the price goes on, the journal says it once, and what was held is written when there is room")
+def _():
+    place = Place()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", place.state], check=True)
+    try:
+        stage = Stage(unix(2026, 3, 10, 12, 0, 5), place=place)
+        stage.minute("68901")
+        first = int(stage.clock.now) // 60 * 60
+        filler = Path(place.state, "filler")
+        file = os.open(filler, os.O_WRONLY | os.O_CREAT)
+        try:
+            while os.write(file, bytes(4096)):
+                pass
+        except OSError:
+            os.close(file)
+        starts = []
+        for index in range(30):
+            starts.append(int(stage.clock.now) // 60 * 60)
+            stage.next()
+        wait_until(lambda: stage.daemon.said("The history can't be written"), what=lambda: f"the line; {stage.daemon.lines}")
+        equal(sum("The history can't be written" in line for line in stage.daemon.lines), 1)
+        state = stage.state()
+        equal(state["freshness"], "fresh")
+        shown = btcctl(place, "history", "--since", "2026-03-10T12:00Z", "--until", "2026-03-10T13:00Z", "--step", "1m", "--json").out
+        assert len(shown.splitlines()) >= 30, "what is held is shown"
+        equal(stage.skipped(), 0)
+        filler.unlink()
+        stage.next()
+        stage.rows(first, *starts)
+        wait_until(lambda: stage.daemon.said("The history is written again"), what="the line")
+        stage.daemon.stop()
+        assert is_whole(place)
+    finally:
+        subprocess.run(["umount", "-l", place.state], check=True)
+    return f"{len(starts)} minutes held and written"
+
+
+@scenario("a folder that can't be written: the price goes on, and what was held is written when it can")
+def _():
+    place = Place()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", place.state], check=True)
+    try:
+        stage = Stage(unix(2026, 3, 10, 12, 0, 5), place=place)
+        starts = []
+        for price in ("68901", "68902", "68903"):
+            starts.append(int(stage.clock.now) // 60 * 60)
+            stage.minute(price)
+        wait_until(lambda: stage.daemon.said("The history can't be written"), what=lambda: f"the line; {stage.daemon.lines}")
+        equal((stage.state()["freshness"], stage.skipped()), ("fresh", 0))
+        done = btcctl(place, "history")
+        equal(done.status, 1)
+        assert "The history can't be read" in done.err, done
+        assert "the history can't be written, 3 candles in memory" in btcctl(place, "status").out, btcctl(place, "status").out
+        subprocess.run(["mount", "-o", "remount,rw", place.state], check=True)
+        stage.next()
+        stage.rows(*starts)
+        stage.daemon.stop()
+    finally:
+        subprocess.run(["umount", "-l", place.state], check=True)
+
+
+@scenario("a disk that takes five seconds a write: the ticks are as punctual as beside a fast one")
+def _():
+    folder = tempfile.mkdtemp(prefix="btc-priced-slow-")
+    program, behind, front = f"{folder}/slowdisk", f"{folder}/behind", f"{folder}/front"
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "fuse3"], capture_output=True, text=True, check=True).stdout.split()
+    subprocess.run(["cc", "-O1", "-o", program, Path(__file__).parent / "lib" / "slowdisk.c", *flags], check=True)
+    os.mkdir(behind)
+    os.mkdir(front)
+    Path(behind + ".delay").write_text("0")
+    disk = spawn([program, behind, front], stderr=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: os.path.ismount(front), what="the file system")
+        slow_place, fast_place = Place(), Place()
+        slow_place.state = front
+        slow, fast = (Stage(unix(2026, 3, 10, 12, 0, 5), "--log-level", "debug", place=place) for place in (slow_place, fast_place))
+        for stage in (slow, fast):
+            stage.minute("68901")
+            stage.rows(unix(2026, 3, 10, 12))
+        Path(behind + ".delay").write_text("5000")
+        begun = {stage: len(stage.daemon.lines) for stage in (slow, fast)}
+        for _ in range(40):
+            slow.next(), fast.next()
+        late = {}
+        for name, stage in (("slow", slow), ("fast", fast)):
+            found = [float(line.split(" began ")[1].split(" ms late")[0]) for line in stage.daemon.lines[begun[stage]:] if " ms late" in line]
+            assert len(found) > 150, len(found)
+            late[name] = sorted(found)
+            equal(stage.state()["freshness"], "fresh")
+            equal(stage.skipped(), 0)
+        # Half of the ticks and nearly all of them; the machine has other work.
+        middle = {name: (found[len(found) // 2], found[len(found) * 95 // 100]) for name, found in late.items()}
+        assert middle["slow"][0] < middle["fast"][0] + 5, middle
+        assert middle["slow"][1] < middle["fast"][1] * 3 + 20, middle
+        Path(behind + ".delay").write_text("0")
+        wait_until(lambda: slow.next() or unix(2026, 3, 10, 12, 30) in table(slow_place), seconds=60, what="what was held")
+        for stage in (slow, fast):
+            stage.daemon.stop()
+        assert is_whole(slow_place)
+    finally:
+        Path(behind + ".delay").write_text("0")
+        subprocess.run(["umount", "-l", front], check=True)
+        disk.wait(timeout=20)
+        shutil.rmtree(folder, ignore_errors=True)
+    return f"half of the ticks, 95 %: slow disk {middle['slow']} ms late, fast {middle['fast']} ms"
+
+
+@scenario("a file that is rubbish is set aside, before the start and while the daemon runs")
+def _():
+    place = Place()
+    Path(place.state, "history.sqlite3").write_bytes(b"rubbish" * 5000)
+    stage = Stage(unix(2026, 3, 10, 12, 0, 5), place=place)
+    stage.minute("68901")
+    stage.rows(unix(2026, 3, 10, 12))
+    assert stage.daemon.said("so a new history is begun"), stage.daemon.lines
+    assert Path(place.state, "history.sqlite3.corrupt").read_bytes().startswith(b"rubbish")
+    # Another file in its place.
+    other = Path(place.state, "other")
+    other.write_bytes(b"nonsense" * 4000)
+    other.rename(Path(place.state, "history.sqlite3"))
+    stage.minute("68903")
+    stage.rows(unix(2026, 3, 10, 12, 1))
+    assert Path(place.state, "history.sqlite3.corrupt").read_bytes().startswith(b"nonsense")
+    equal((stage.state()["freshness"], stage.skipped()), ("fresh", 0))
+    # Overwritten in place, which the next start finds.
+    stage.daemon.kill()
+    database = sqlite3.connect(f"{place.state}/history.sqlite3")
+    database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    database.close()
+    with Path(place.state, "history.sqlite3").open("r+b") as file:
+        file.seek(4096)
+        file.write(b"garbage!" * 512)
+    stage.start()
+    stage.minute("68904")
+    stage.rows(unix(2026, 3, 10, 12, 2))
+    assert stage.daemon.said("so a new history is begun"), stage.daemon.lines
+    stage.daemon.stop()
+    assert is_whole(place)
+
+
+@scenario("a clock that is set back a day: nothing is lost, and the day is that of the new time")
+def _():
+    stage = Stage(unix(2026, 3, 10, 12, 0, 5))
+    for price in ("68901", "68902", "68903"):
+        stage.minute(price)
+    stage.rows(unix(2026, 3, 10, 12, 2))
+    stage.clock.set(unix(2026, 3, 9, 12, 0, 5))
+    stage.minute("68850")
+    stage.minute("68851")
+    rows = stage.rows(unix(2026, 3, 9, 12, 0), unix(2026, 3, 9, 12, 1))
+    assert {unix(2026, 3, 10, 12, minute) for minute in range(3)} <= set(rows), "the later minutes are still there"
+    equal(stage.state()["day"]["since"], unix(2026, 3, 9, 12) * 1000)
+    # And the clock is right again, a day later.
+    stage.clock.set(unix(2026, 3, 10, 12, 1, 5))
+    stage.minute("68860")
+    stage.minute("68861")
+    rows = stage.rows(unix(2026, 3, 10, 12, 2))
+    equal(rows[unix(2026, 3, 10, 12, 1)][3], Decimal("68860"), "the newer price of that minute counts")
+    stage.daemon.stop()
+    assert is_whole(stage.place)
+
+
+@scenario("the nights in which the clocks change, in two time zones, and a leap day")
+def _():
+    place, simulator = Place(), replaying("68900")
+    daemon = Daemon(place, simulator.urls)
+    settled(place)
+    wait_until(lambda: Path(place.state, "history.sqlite3").exists(), what="the file")
+    daemon.stop()
+    database = sqlite3.connect(f"{place.state}/history.sqlite3")
+    nights = [unix(2025, 10, 25, 12), unix(2025, 11, 1, 12), unix(2026, 3, 7, 12), unix(2026, 3, 28, 12), unix(2024, 2, 28)]
+    for night in nights:
+        for hour in range(0, 72):
+            start, price = night + hour * 3600, (60_000 + hour) * 10**8
+            database.execute("INSERT INTO hour VALUES (?,'USD',?,?,?,?,3600,3600,'own')", [start, price, price, price, price])
+            if start % 86_400 == 0:
+                database.execute("INSERT INTO day VALUES (?,'USD',?,?,?,?,86400,86400,'own')", [start, price, price, price, price])
+    database.commit()
+    database.close()
+    daemon = Daemon(place, simulator.urls)
+    settled(place)
+
+    def hours(zone, since, until):
+        out = btcctl(place, "history", "--since", since, "--until", until, "--step", "1h", environment={"TZ": zone}).out
+        return [line.split()[0] for line in out.splitlines()]
+    autumn = hours("Europe/Berlin", "2025-10-26", "2025-10-27")
+    equal((len(autumn), autumn[2:4]), (25, ["2025-10-26T02:00:00+02:00", "2025-10-26T02:00:00+01:00"]))
+    autumn = hours("America/New_York", "2025-11-02", "2025-11-03")
+    equal((len(autumn), autumn[1:3]), (25, ["2025-11-02T01:00:00-04:00", "2025-11-02T01:00:00-05:00"]))
+    spring = hours("Europe/Berlin", "2026-03-29", "2026-03-30")
+    equal((len(spring), spring[1:3]), (23, ["2026-03-29T01:00:00+01:00", "2026-03-29T03:00:00+02:00"]))
+    equal(len(hours("America/New_York", "2026-03-08", "2026-03-09")), 23)
+    for zone, text, expected in (
+        ("Europe/Berlin", "2025-10-26T02:00", unix(2025, 10, 26, 0)), ("Europe/Berlin", "2025-10-26T02:00+01:00", unix(2025, 10, 26, 1)),
+        ("America/New_York", "2025-11-02T01:00", unix(2025, 11, 2, 5)),
+    ):
+        at = btcctl(place, "at", text, "--json", environment={"TZ": zone}).json["at"]
+        equal((at["time"] // 1000, at["candle"]["start"] // 1000), (expected, expected), text)
+    missing = btcctl(place, "at", "2026-03-29T02:30", environment={"TZ": "Europe/Berlin"})
+    equal(missing.status, 64)
+    assert "the clock is set forward" in missing.err, missing
+    leap = btcctl(place, "history", "--since", "2024-02-28", "--until", "2024-03-02", "--step", "1d", "--utc").out
+    equal([line.split("T")[0] for line in leap.splitlines()], ["2024-02-28", "2024-02-29", "2024-03-01"])
+    equal(btcctl(place, "at", "2024-02-29T12:00Z", "--raw").out, "60036\n")
+    equal(btcctl(place, "at", "2025-02-29").status, 64)
+    daemon.stop()
+
+
+@scenario("the day is what an independent computation makes of three virtual days with gaps")
+def _():
+    seed = seeded().randrange(1 << 32)
+    file = tempfile.NamedTemporaryFile(prefix="btc-priced-days-")
+    figures = rehearse("history", seed, 3, file.name)
+    window, high, low = collections.deque(), collections.deque(), collections.deque()
+    compared = gaps = 0
+    last = None
+    for line in open(file.name):
+        second, price, *day = line.split()
+        second = int(second)
+        first = second // 60 * 60 - 1439 * 60
+        if price != "-":
+            value = Decimal(price)
+            window.append((second, value))
+            while high and high[-1][1] <= value:
+                high.pop()
+            high.append((second, value))
+            while low and low[-1][1] >= value:
+                low.pop()
+            low.append((second, value))
+            last = value
+        else:
+            gaps += 1
+        for queue in (window, high, low):
+            while queue and queue[0][0] < first:
+                queue.popleft()
+        if window:
+            expected = [window[0][1], high[0][1], low[0][1], last - window[0][1]]
+            equal([Decimal(text) for text in day], expected, line)
+            compared += 1
+        else:
+            equal(day, ["-"], line)
+    assert compared > 200_000 and gaps > 100, (compared, gaps)
+    return f"{compared} ticks compared, {gaps} without a price; {figures.splitlines()[-1]}"
+
+
+@scenario("the chart in a terminal: it fits, marks the highest and the lowest price, and is redrawn")
+def _():
+    simulator, place = Simulator(), Place()
+    daemon = Daemon(place, simulator.urls, sources=("binance", "coinbase", "bitstamp"), backfill=True)
+    fresh(place)
+    wait_until(lambda: daemon.said("minutes from"), seconds=60, what=lambda: f"the candles; {daemon.lines}")
+    for columns in (40, 80, 120, 200):
+        terminal = Terminal(columns=columns, rows=40, BTC_PRICED_SOCKET=place.socket)
+        terminal.run("clear; btcctl chart --span 7d; echo done")
+        screen = terminal.shows("done", "┘", "▲", "▼")
+        lines = screen.splitlines()
+        assert all(len(line) <= columns for line in lines), screen
+        assert max(len(line.rstrip()) for line in lines) > columns - 3, screen
+        assert lines[0].startswith("BTC/USD $") and "7d" in lines[0], screen
+        assert sum(any("\u2800" < c <= "\u28ff" for c in line) for line in lines) >= 8, screen
+        if columns == 80:
+            colored = terminal.screen(colors=True)
+            assert "\x1b[32m" in colored or "\x1b[31m" in colored, colored
+            terminal.run("clear; btcctl chart --span 24h --candles --ascii; echo done")
+            screen = terminal.shows("done", "#")
+            assert screen.isascii(), screen
+            terminal.run("clear; btcctl chart --span 1h --watch")
+            before = terminal.shows("┘", "1h")
+            after = wait_until(lambda: (s := terminal.screen()) != before and s, what="another drawing")
+            equal(len(after.splitlines()), len(before.splitlines()))
+            terminal.type("C-c")
+            terminal.shows("$")
+        terminal.close()
+    piped = btcctl(place, "chart", "--span", "30d", environment={"LC_ALL": "C"})
+    assert piped.out.isascii() and max(map(len, piped.out.splitlines())) <= 80, piped.out
+    equal(btcctl(place, "chart", "-c", "EUR").status, 64)
+    daemon.stop()
+
+
+@scenario("queries beside the ticks: many at once are all answered, one that is not read holds nothing up")
+def _():
+    place, simulator = Place(), replaying("68900")
+    daemon = Daemon(place, simulator.urls)
+    settled(place)
+    daemon.stop()
+    database = sqlite3.connect(f"{place.state}/history.sqlite3")
+    start = int(time.time()) // 60 * 60 - 100_000 * 60
+    database.executemany(
+        "INSERT OR IGNORE INTO minute VALUES (?,'USD',?,?,?,?,60,60,'own')",
+        ((start + index * 60, *[(60_000 + index) * 10**8] * 4) for index in range(100_000)))
+    database.commit()
+    database.close()
+    daemon = Daemon(place, simulator.urls)
+    settled(place)
+    lazy = Varlink(place.socket)
+    lazy.send({"method": "io.btcpriced.History.GetHistory", "parameters": {"from": 0}, "more": True})
+    results = []
+
+    def ask():
+        client = Varlink(place.socket)
+        client.send({"method": "io.btcpriced.History.GetHistory", "parameters": {"from": 0}, "more": True})
+        starts = []
+        while True:
+            reply = client.receive()
+            starts += [candle["start"] for candle in reply["parameters"]["candles"]]
+            assert len(reply["parameters"]["candles"]) <= 100
+            if not reply.get("continues"):
+                break
+        results.append((len(starts), starts == sorted(set(starts)), reply["parameters"]["next"]))
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=120)
+    equal(len(results), 8)
+    assert all(count >= 100_000 and in_order and last is None for count, in_order, last in results), results
+    resident = int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{daemon.process.pid}/status").read_text())[1])
+    assert resident < 60_000, f"{resident} KiB"
+    equal(btcctl(place, "status", "--json").json["status"]["ticks"]["skipped"], 0)
+    # Without more: a part, and where the next one begins.
+    client = Varlink(place.socket)
+    part = client.call("io.btcpriced.History.GetHistory", **{"from": 0})["parameters"]
+    equal((len(part["candles"]), part["next"]), (100, (start + 100 * 60) * 1000))
+    few = client.call("io.btcpriced.History.GetHistory", **{"from": 0, "limit": 3})["parameters"]
+    equal((len(few["candles"]), few["next"]), (3, (start + 3 * 60) * 1000))
+    client.close()
+    lazy.close()
+    daemon.stop()
+    return f"8 x {results[0][0]} candles, resident {resident} KiB"
+
+
+@scenario("without a history nothing is kept, and the commands say why")
+def _():
+    place, simulator = Place(), replaying("68900")
+    daemon = Daemon(place, simulator.urls, "--history-enabled", "false")
+    settled(place)
+    equal(btcctl(place, "current", "--json").json["day"], None)
+    for words in (["history"], ["at", "1h"], ["chart"]):
+        done = btcctl(place, *words)
+        equal(done.status, 1, words)
+        assert "history.enabled is false" in done.err, done
+    daemon.stop()
+    equal(Path(place.state, "history.sqlite3").exists(), False)
+
+
+main()
