@@ -45,6 +45,8 @@ test-deep: build
 	@KILLS=100 Tests/System/165-currencies.py killed
 	@KILLS=200 Tests/System/240-history.py kills
 	@Tests/System/history-deep
+	@Tests/System/fleet-deep
+	@FAULTS_SECONDS=3600 Tests/System/250-fleet.py endurance "faults of"
 	@SUITES=trixie Tests/System/200-package.py
 	@RESTARTS=50 Tests/System/230-http.py restarted && EXAMPLES=300 Tests/System/230-http.py schemathesis
 	@scripts/fuzz --runs 20000

@@ -29,6 +29,7 @@ let package = Package(
         .executable(name: "btc-priced", targets: ["btc-priced"]),
         .executable(name: "btcctl", targets: ["btcctl"]),
         .executable(name: "btc-price-http", targets: ["btc-price-http"]),
+        .executable(name: "btc-price-fleet", targets: ["btc-price-fleet"]),
         .executable(name: "exchange-simulator", targets: ["exchange-simulator"]),
     ],
     dependencies: [
@@ -53,6 +54,7 @@ let package = Package(
         .executableTarget(
             name: "btcctl", dependencies: ["BTCCtl"], swiftSettings: ours, linkerSettings: staticPIE),
         .executableTarget(name: "btc-price-http", dependencies: ["BTCPriceHTTP"], swiftSettings: ours),
+        .executableTarget(name: "btc-price-fleet", dependencies: ["BTCPriceFleet"], swiftSettings: ours),
         .executableTarget(name: "exchange-simulator", dependencies: ["ExchangeSimulator"], swiftSettings: ours),
 
         // The daemon.
@@ -88,9 +90,9 @@ let package = Package(
             name: "Systemd", dependencies: ["CSystemd", .product(name: "Logging", package: "swift-log")],
             swiftSettings: ours),
         .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .target(name: "CLinux"),
 
-        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .target(
             name: "EventLoopTasks", dependencies: [.product(name: "NIOCore", package: "swift-nio")], swiftSettings: ours
         ),
@@ -112,6 +114,18 @@ let package = Package(
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             resources: [.embedInCode("Page/index.html"), .embedInCode("Page/openapi.json")], swiftSettings: ours),
+
+        // The satellite of a fleet.
+        .target(
+            name: "BTCPriceFleet",
+            dependencies: [
+                "BTCPriceAPI", "BTCPriceCore", "BTCPriceServer", "CLinux", "CMosquitto", "Systemd", "Varlink",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: ours),
+        .systemLibrary(name: "CMosquitto", pkgConfig: "libmosquitto", providers: [.apt(["libmosquitto-dev"])]),
 
         // The client.
         .target(
@@ -189,6 +203,7 @@ let package = Package(
                 "BTCPriceAPI", "BTCPriceCore", "Varlink", .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
             ]),
+        test("BTCPriceFleet", ["BTCPriceAPI", "BTCPriceCore", "Varlink"]),
         test("ExchangeSimulator", ["TestSupport"]),
         test("Systemd", ["TestSupport", .product(name: "Logging", package: "swift-log")]),
     ],
@@ -207,8 +222,8 @@ if let libFuzzer {
         .executableTarget(
             name: "fuzz-decoders",
             dependencies: [
-                "BTCCtl", "BTCPriceAPI", "BTCPriceCore", "BTCPriceDaemon", "BTCPriceFeature", "BTCPriceNetworking",
-                "BTCPricePersistence", "BTCPriceServer", "CLibFuzzer", "Varlink",
+                "BTCCtl", "BTCPriceAPI", "BTCPriceCore", "BTCPriceDaemon", "BTCPriceFeature", "BTCPriceFleet",
+                "BTCPriceNetworking", "BTCPricePersistence", "BTCPriceServer", "CLibFuzzer", "Varlink",
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
             ],

@@ -54,6 +54,7 @@ let decoders: [String: Run] = [
     "state": { each($0, $1, state) },
     "status": { each($0, $1, status) },
     "source": { each($0, $1, source) },
+    "fleet-quote": { each($0, $1, fleetQuote) },
     "metrics": { each($0, $1, metrics) },
     "quote-file": { each($0, $1, quoteFile) },
     "configuration": { each($0, $1, configuration) },

@@ -66,4 +66,16 @@ def _():
     return size("btc-price-http")
 
 
+@scenario("the satellite's binary links libmosquitto and libsystemd, and no Swift library; the daemon and the client know nothing of MQTT")
+def _():
+    linked = output("ldd", BINARIES / "btc-price-fleet")
+    for library in ("libsystemd.so", "libmosquitto.so"):
+        assert library in linked, linked
+    for library in ("libFoundation", "libswift", "libicu"):
+        assert library not in linked, linked
+    for binary in ("btc-priced", "btcctl", "btc-price-http"):
+        assert "mosquitto" not in symbols(binary), binary
+    return size("btc-price-fleet")
+
+
 main()

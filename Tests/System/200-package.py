@@ -10,7 +10,7 @@ import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
+from brokers import *  # noqa: E402, F403
 import examples  # noqa: E402
 from gateway import get  # noqa: E402
 from machine import Machine  # noqa: E402
@@ -690,6 +690,67 @@ def _(machine):
         machine.systemctl("restart", HTTP)
         equal(http_get(machine).status, 200)
     return f"exposure {exposure}"
+
+
+# --- The fleet --------------------------------------------------------------------------------------------------------
+
+def write_all(machine, files):
+    for path, source in files.items():
+        machine.write(path, Path(source).read_text())
+
+
+@on_each("the fleet's units publish to a packaged broker and follow it, with credentials, and a daemon has the price from there")
+def _(machine):
+    certificates = Certificates()
+    server, alpha = certificates("broker"), certificates("alpha")
+    folder = "/etc/mosquitto/btcpriced"
+    machine.sh(f"install -d {folder}")
+    write_all(machine, {f"{folder}/ca.pem": certificates.authority, f"{folder}/server.pem": server[0], f"{folder}/server.key": server[1],
+                        "/etc/credstore/broker-ca": certificates.authority, "/etc/credstore/broker-certificate": alpha[0],
+                        "/etc/credstore/broker-key": alpha[1]})
+    machine.sh("chmod 600 /etc/credstore/broker-*")
+    machine.write(f"{folder}/acl", documented(f"{folder}/acl (root)"))
+    machine.sh(f"chown -R mosquitto {folder}")
+    machine.write("/etc/mosquitto/conf.d/btcpriced-root.conf", documented("/etc/mosquitto/conf.d/btcpriced-root.conf"))
+    machine.systemctl("restart", "mosquitto")
+    shutil.copy(package(name="btc-price-fleet"), machine.root / "opt" / "btc-price-fleet.deb")
+    machine.run("dpkg", "-i", "/opt/btc-price-fleet.deb", timeout=120)
+    units = ["btc-price-fleet-publish.service", "btc-price-fleet-follow.service"]
+    equal(machine.systemctl("is-active", *units, check=False).stdout.split(), ["inactive", "inactive"])
+    machine.sh("echo 'PUBLISH_OPTIONS=\"--broker mqtts://127.0.0.1 --name alpha\"' >> /etc/default/btc-price-fleet; "
+               "echo 'FOLLOW_OPTIONS=\"--broker mqtts://127.0.0.1 --publishers alpha\"' >> /etc/default/btc-price-fleet")
+    for unit in units:
+        machine.systemctl("enable", "--now", unit)
+    followed = wait_until(
+        lambda: (s := current(machine, "--socket", "/run/btc-price-fleet/alpha")).get("freshness") == "fresh" and s, what="the publisher's price")
+    equal(followed["instance"], current(machine)["instance"])
+    exposures = []
+    for unit in units:
+        text = machine.run("systemd-analyze", "security", "--no-pager", unit, check=False).stdout
+        exposures.append(float(re.search(r"Overall exposure level for .*: ([\d.]+)", text)[1]))
+        assert exposures[-1] <= 2.1, text
+        equal(machine.show(unit, "User"), "btc-price-fleet")
+    verified = machine.sh(f"cd /lib/systemd/system && systemd-analyze verify --man=no {' '.join(units)}", check=False)
+    equal([line for line in (verified.stdout + verified.stderr).splitlines() if "btc-price" in line], [])
+    # The daemon as a follower, without a network. It is its own publisher here, so that it refuses the price, and says why.
+    configure(machine, 'sources = ["alpha"]\nsource.alpha.socket = "/run/btc-price-fleet/alpha"\n')
+    drop_in = "/etc/systemd/system/btc-priced.service.d/network.conf"
+    machine.write(drop_in, "[Service]\nPrivateNetwork=yes\nRestrictAddressFamilies=\nRestrictAddressFamilies=AF_UNIX\n")
+    machine.systemctl("daemon-reload")
+    machine.systemctl("restart", UNIT)
+    wait_until(lambda: "it is this daemon itself" in " ".join(machine.run("btcctl", "sources", check=False).stdout.split()),
+               what=lambda: f"the follower's reason: {machine.run('btcctl', 'sources', check=False).stdout}")
+    machine.sh(f"rm -r {drop_in} /etc/systemd/system/btc-priced.service.d")
+    machine.systemctl("daemon-reload")
+    configure(machine)
+    machine.systemctl("restart", UNIT)
+    fresh_price(machine)
+    wait_until(lambda: current(machine, "--socket", "/run/btc-price-fleet/alpha").get("freshness") == "fresh", what="the price again")
+    machine.run("dpkg", "--purge", "btc-price-fleet", timeout=120)
+    equal(machine.sh("ls -d /run/btc-price-fleet /etc/default/btc-price-fleet 2>/dev/null; true").stdout, "")
+    machine.systemctl("stop", "mosquitto")
+    machine.sh(f"rm -r {folder} /etc/mosquitto/conf.d/btcpriced-root.conf /etc/credstore")
+    return f"exposure {exposures}"
 
 
 # --- Upgrade and removal ----------------------------------------------------------------------------------------------

@@ -11,14 +11,14 @@ from pathlib import Path
 
 from btcpriced import BINARIES, ROOT, Skip, spawn, wait_until
 
-PACKAGES = "systemd,systemd-sysv,dbus,ca-certificates,libstdc++6,zlib1g,libsqlite3-0,libsystemd0,libpam-systemd,dbus-user-session"
+PACKAGES = "systemd,systemd-sysv,dbus,ca-certificates,libstdc++6,zlib1g,libsqlite3-0,libsystemd0,libmosquitto1,mosquitto,libpam-systemd,dbus-user-session"
 
 
 def base(suite):
     """The tree of a fresh Debian, made once."""
     tree = ROOT / ".build" / "machines" / suite
     # One that was made without all of the packages is made anew.
-    if not (tree / "usr" / "share" / "doc" / "libsqlite3-0").exists():
+    if not (tree / "usr" / "share" / "doc" / "mosquitto").exists():
         shutil.rmtree(tree, ignore_errors=True)
     if not (tree / "etc" / "debian_version").exists():
         shutil.rmtree(tree, ignore_errors=True)

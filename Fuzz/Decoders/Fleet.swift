@@ -1,0 +1,30 @@
+import BTCPriceAPI
+
+@testable import BTCPriceCore
+@testable import BTCPriceFleet
+
+/// What a follower takes from a broker: the same message, live and kept, and once more a second later.
+func fleetQuote(_ input: [UInt8]) {
+    for isRetained in [false, true] {
+        var quote = FollowedQuote(publisher: "alpha", currency: "USD")
+        for seconds in 0...1 {
+            let now = present.advanced(by: .seconds(seconds))
+            guard
+                accepted({ () throws(FollowedQuote.Refusal) in try quote.read(input, isRetained: isRetained, at: now) })
+                    != nil
+            else { continue }
+            _ = quote.age(at: now)
+            let state = quote.state.state
+            if let observed = state.observedBoottime {
+                hold(state.quote == nil || observed <= now.boottime, "observed at \(observed), after \(now.boottime)")
+            }
+            if state.freshness == .fresh, state.quote != nil {
+                let longest = now.boottime + 3 * 3_600_000
+                hold(
+                    state.freshUntil.map { (now.boottime...longest).contains($0) } == true,
+                    "fresh until \(String(describing: state.freshUntil))")
+            }
+            _ = quote.silent(because: "gone")
+        }
+    }
+}

@@ -1,0 +1,274 @@
+import BTCPriceCore
+import CLinux
+import Dispatch
+import Glibc
+import Logging
+import Synchronization
+
+private enum Bounds {
+    /// From the attempt to connect to the broker's consent, milliseconds.
+    static let connect: Int64 = 10_000
+    /// From one call of ``MosquittoClient/tend()`` to the next, milliseconds.
+    static let tend: Int64 = 1000
+    /// A clock that counts a suspended machine's time runs ahead by more than this, milliseconds.
+    static let slept: Int64 = 3000
+    /// For what is sent at the end, milliseconds.
+    static let farewell: Int64 = 1000
+}
+
+/// Keeps a connection to a broker, on a thread of its own that makes all calls to libmosquitto.
+final class BrokerLoop<Client: BrokerClient>: Sendable {
+    private let settings: BrokerSettings
+    private let logger: Logger
+    private let perform: @Sendable (Client.Effect) -> Void
+    private let wakeDescriptor: Int32
+    private let mustStop = Atomic<Bool>(false)
+    private let hasStopped = DispatchSemaphore(value: 0)
+
+    /// - Parameters:
+    ///   - logger: Gets a line at each transition.
+    ///   - perform: Performs an effect. Called on the loop's thread; must not block.
+    init(_ settings: BrokerSettings, logger: Logger, perform: @escaping @Sendable (Client.Effect) -> Void) {
+        self.settings = settings
+        self.logger = logger
+        self.perform = perform
+        wakeDescriptor = clinux_eventfd()
+    }
+
+    deinit {
+        if wakeDescriptor >= 0 { close(wakeDescriptor) }
+    }
+
+    /// Starts the thread.
+    func start(_ client: Client) {
+        // A queue of its own: it blocks.
+        DispatchQueue(label: "io.btcpriced.broker").async {
+            clinux_name_thread("broker")
+            var run = Run(loop: self, client: client)
+            run.run()
+            self.hasStopped.signal()
+        }
+    }
+
+    /// Has ``BrokerClient/proceed(canPublish:at:)`` called soon.
+    func wake() {
+        var one: UInt64 = 1
+        _ = write(wakeDescriptor, &one, MemoryLayout.size(ofValue: one))
+    }
+
+    /// Says goodbye to the broker and ends the thread. Returns when this is done, or when it takes too long: a name may be looked up.
+    func stop() {
+        mustStop.store(true, ordering: .releasing)
+        wake()
+        _ = hasStopped.wait(timeout: .now() + .seconds(3))
+    }
+
+    /// What only the thread uses.
+    private struct Run {
+        private enum Phase {
+            case waiting(until: Int64)
+            case connecting(MosquittoClient, since: Int64)
+            case connected(MosquittoClient, since: Int64)
+
+            var link: MosquittoClient? {
+                switch self {
+                case .waiting: nil
+                case .connecting(let link, _), .connected(let link, _): link
+                }
+            }
+        }
+
+        private static var wakeTag: UInt64 { 0 }
+        private static var linkTag: UInt64 { 1 }
+
+        private let loop: BrokerLoop
+        private var client: Client
+        private let epoll = clinux_create()
+        private var phase = Phase.waiting(until: 0)
+        private var backoff = Backoff()
+        /// The descriptor in the epoll instance, and the events that it waits for.
+        private var registered: (descriptor: Int32, events: UInt32) = (-1, 0)
+        private var lastTend: Int64 = 0
+        /// While it connects, the library always wants to write, even if it waits for the broker's part of a handshake.
+        private var pausesWriting = false
+        /// Whether the journal has been told that there is no connection.
+        private var hasComplained = false
+
+        init(loop: BrokerLoop, client: Client) {
+            self.loop = loop
+            self.client = client
+        }
+
+        mutating func run() {
+            _ = clinux_add(epoll, loop.wakeDescriptor, clinux_in, Self.wakeTag)
+            perform(client.disconnected("not connected yet", at: .now()))
+            while !loop.mustStop.load(ordering: .acquiring) { turn() }
+            sayGoodbye()
+            close(epoll)
+        }
+
+        private mutating func turn() {
+            let before = ObservationTime.now()
+            let (slept, events) = wait(at: before.boottime)
+            let now = ObservationTime.now()
+            if slept, let link = phase.link {
+                end(link, "the machine slept", at: now)
+            }
+            for event in events {
+                guard event.tag == Self.linkTag else {
+                    drain()
+                    continue
+                }
+                guard let link = phase.link else { continue }
+                // In a handshake the library takes no notice of a connection that is refused or reset. Reading the error clears it.
+                let error = event.events & clinux_err != 0 ? Self.error(of: link.descriptor) : nil
+                if event.events & clinux_out != 0 { link.write() }
+                // Only reading goes on with a handshake, also if it has not begun because there was no connection yet.
+                if event.events & ~clinux_out != 0 || isConnecting { link.read() }
+                takeEvents(of: link, at: now)
+                if event.events & (clinux_err | clinux_hup) != 0, isConnecting {
+                    end(link, error ?? "it refuses or closes the connection", at: now)
+                }
+                pausesWriting = isConnecting && event.events & ~clinux_out == 0
+            }
+            if let link = phase.link, now.boottime - lastTend >= Bounds.tend {
+                lastTend = now.boottime
+                pausesWriting = false
+                link.tend()
+                takeEvents(of: link, at: now)
+            }
+            switch phase {
+            case .waiting(let time) where now.boottime >= time: connect(at: now)
+            case .connecting(let link, let since) where now.boottime - since >= Bounds.connect:
+                end(link, "no answer within \(Bounds.connect / 1000) s", at: now)
+            default: break
+            }
+            perform(client.proceed(canPublish: canPublish, at: now))
+            if let link = phase.link { takeEvents(of: link, at: now) }
+            register()
+        }
+
+        private func drain() {
+            var count: UInt64 = 0
+            _ = read(loop.wakeDescriptor, &count, MemoryLayout.size(ofValue: count))
+        }
+
+        private var canPublish: Bool {
+            if case .connected(let link, _) = phase { !link.wantsToWrite } else { false }
+        }
+
+        /// Waits until there is something to do.
+        /// - Returns: Whether the machine has slept meanwhile: then the broker may be gone, and nothing says so. And the events.
+        private func wait(at boottime: Int64) -> (slept: Bool, events: [clinux_event]) {
+            var next = client.deadline ?? .max
+            switch phase {
+            case .waiting(let time): next = min(next, time)
+            case .connecting, .connected: next = min(next, lastTend + Bounds.tend)
+            }
+            let timeout = next == .max ? -1 : Int32(clamping: max(0, next - boottime))
+            var events = [clinux_event](repeating: clinux_event(), count: 2)
+            let begun = SuspendingClock.now
+            let count = clinux_wait(epoll, &events, 2, timeout)
+            let passed = begun.duration(to: .now).wholeMilliseconds
+            let slept = ObservationTime.now().boottime - boottime - passed > Bounds.slept
+            return (slept, Array(events.prefix(Int(max(0, count)))))
+        }
+
+        private mutating func connect(at now: ObservationTime) {
+            do throws(MosquittoClient.Failure) {
+                let link = try MosquittoClient(loop.settings, will: client.will)
+                // The look-up of the name may have taken long.
+                phase = .connecting(link, since: ObservationTime.now().boottime)
+                pausesWriting = false
+                lastTend = now.boottime
+            } catch {
+                retry(after: nil, error.reason, at: now)
+            }
+        }
+
+        private mutating func takeEvents(of link: MosquittoClient, at now: ObservationTime) {
+            for event in link.takeEvents() {
+                switch event {
+                case .connected:
+                    phase = .connected(link, since: now.boottime)
+                    hasComplained = false
+                    loop.logger.info("Connected to the broker at \(loop.settings.address).")
+                    perform(client.connected(at: now))
+                case .message(let message): perform(client.received(message, at: now))
+                case .ended(let reason): end(link, reason, at: now)
+                }
+            }
+        }
+
+        private mutating func end(_ link: MosquittoClient, _ reason: String, at now: ObservationTime) {
+            guard phase.link === link else { return }
+            var lasted: Duration?
+            if case .connected(_, let since) = phase { lasted = .milliseconds(now.boottime - since) }
+            retry(after: lasted, reason, at: now)
+        }
+
+        private mutating func retry(after lasted: Duration?, _ reason: String, at now: ObservationTime) {
+            let wait = backoff.wait(after: lasted, chance: .random(in: 0...1))
+            phase = .waiting(until: now.boottime + wait.wholeMilliseconds)
+            let text = "the broker at \(loop.settings.address) can't be reached: \(reason)"
+            if !hasComplained {
+                hasComplained = true
+                loop.logger.warning("\(text.prefix(1).uppercased() + text.dropFirst()). Trying again.")
+            }
+            perform(client.disconnected(text, at: now))
+        }
+
+        private mutating func perform(_ actions: [BrokerAction<Client.Effect>]) {
+            for action in actions {
+                switch action {
+                case .effect(let effect): loop.perform(effect)
+                case .publish(let message): phase.link?.publish(message)
+                case .subscribe(let filter): phase.link?.subscribe(filter)
+                }
+            }
+        }
+
+        /// Every call to the library may have closed the socket, or opened another one with the same number.
+        private mutating func register() {
+            let descriptor = phase.link?.descriptor ?? -1
+            let events = clinux_in | (phase.link?.wantsToWrite == true && !pausesWriting ? clinux_out : 0)
+            guard descriptor >= 0 else {
+                registered = (-1, 0)
+                return
+            }
+            if descriptor == registered.descriptor, events == registered.events { return }
+            if clinux_modify(epoll, descriptor, events, Self.linkTag) != 0 {
+                _ = clinux_add(epoll, descriptor, events, Self.linkTag)
+            }
+            registered = (descriptor, events)
+        }
+
+        private var isConnecting: Bool {
+            if case .connecting = phase { true } else { false }
+        }
+
+        /// The pending error of a socket (SO_ERROR, socket(7)); `nil` if there is none.
+        private static func error(of descriptor: Int32) -> String? {
+            var (number, size) = (Int32(0), socklen_t(MemoryLayout<Int32>.size))
+            guard getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &number, &size) == 0, number != 0 else { return nil }
+            return String(cString: strerror(number))
+        }
+
+        private mutating func sayGoodbye() {
+            guard case .connected(let link, _) = phase else { return }
+            for message in client.farewell() { link.publish(message) }
+            drain()
+            let end = ObservationTime.now().boottime + Bounds.farewell
+            while link.wantsToWrite, ObservationTime.now().boottime < end {
+                register()
+                let (_, events) = wait(at: ObservationTime.now().boottime)
+                for event in events where event.tag == Self.linkTag {
+                    if event.events & clinux_out != 0 { link.write() }
+                    if event.events & ~clinux_out != 0 { link.read() }
+                }
+                if !link.takeEvents().isEmpty { break }
+            }
+            link.disconnect()
+        }
+    }
+}

@@ -1,0 +1,191 @@
+import ArgumentParser
+import BTCPriceAPI
+import BTCPriceCore
+import BTCPriceServer
+import CMosquitto
+import FoundationEssentials
+import Glibc
+import Logging
+import Synchronization
+import Systemd
+import UnixSignals
+
+/// The satellite as a program: it creates the parts, runs them, and ends them in order.
+package struct Fleet {
+    private let logger: Logger
+    private let manager = ServiceManager()
+    private let environment = ProcessInfo.processInfo.environment
+
+    /// Runs the program to its end.
+    package static func main() async -> Never {
+        let command: any ParsableCommand
+        do {
+            command = try FleetCommand.parseAsRoot()
+        } catch {
+            FleetCommand.exit(withError: error)
+        }
+        // A broker or a client that has gone is an error of its connection.
+        signal(SIGPIPE, SIG_IGN)
+        let isJournal = JournalLogHandler.isConnected(environment: ProcessInfo.processInfo.environment)
+        let logger = Logger(label: "btc-price-fleet") { label -> any LogHandler in
+            isJournal ? JournalLogHandler(identifier: label) : StandardErrorLogHandler(identifier: label)
+        }
+        do {
+            let fleet = Fleet(logger: logger)
+            switch command {
+            case let command as PublishCommand: try await fleet.publish(command)
+            case let command as FollowCommand: try await fleet.follow(command)
+            default: throw CleanExit.helpRequest(FleetCommand.self)
+            }
+            exit(0)
+        } catch let failure as StartFailure {
+            logger.error("\(failure)")
+            exit(1)
+        } catch {
+            FleetCommand.exit(withError: error)
+        }
+    }
+
+    // MARK: - Publish
+
+    private func publish(_ command: PublishCommand) async throws {
+        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
+        let settings = try brokerSettings(command.broker, keepAlive: 5)
+        let socket = SocketSearch.finder(named: command.socket, environment: { environment[$0] }, uid: getuid())
+        let news = DaemonNews()
+        let loop = BrokerLoop<Publishing>(settings, logger: logger) { _ in }
+        loop.start(
+            Publishing(
+                name: command.name, bootID: Self.random(), isForHomeAssistant: command.homeAssistant, news: news))
+        let watch = PriceWatch(socket: socket)
+        let hasComplained = Mutex(false)
+        let seen: @Sendable (PriceWatch.News) -> Void = { [logger] seen in
+            switch seen {
+            case .state(let message, let interval):
+                if hasComplained.withLock({ $0.take() }) { logger.info("The daemon is there again.") }
+                news.put(message, interval: interval)
+            case .gone(let error):
+                if !hasComplained.withLock({ $0.set() }) {
+                    logger.warning("The daemon can't be reached: \(error). Nothing is published until it is back.")
+                }
+                news.daemonIsGone()
+            }
+            loop.wake()
+        }
+        watch.start(seen)
+        let known = Mutex<[String: Int64]?>(nil)
+        let poll = DaemonPoll(socket: socket) { reports, currencies in
+            news.put(reports)
+            loop.wake()
+            // A watch goes on through a reload, with the currencies and the intervals of before.
+            let intervals = Dictionary(
+                currencies.map { ($0.currency, $0.interval) }, uniquingKeysWith: { first, _ in first })
+            let before = known.withLock { known in
+                defer { known = intervals }
+                return known
+            }
+            if let before, before != intervals {
+                watch.stop()
+                watch.start(seen)
+            }
+        }
+        poll.start()
+        ready("Publishing as \(command.name)", settings)
+        for await _ in signals { break }
+        manager.stopping()
+        watch.stop()
+        poll.stop()
+        loop.stop()
+        logger.info("Stopped.")
+    }
+
+    // MARK: - Follow
+
+    private func follow(_ command: FollowCommand) async throws {
+        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
+        ServerLimits.raiseDescriptors()
+        let settings = try brokerSettings(command.broker, keepAlive: 30)
+        let sockets = PublisherSockets(directory: command.directory, logger: logger)
+        do throws(SocketError) {
+            for name in command.publishers { try sockets.add(name) }
+        } catch {
+            throw StartFailure(description: "\(error)")
+        }
+        let loop = BrokerLoop<Following>(settings, logger: logger) { sockets.perform($0) }
+        loop.start(Following(named: command.publishers))
+        let whom = command.publishers.isEmpty ? "all publishers" : command.publishers.joined(separator: ", ")
+        ready("Following \(whom)", settings)
+        for await _ in signals { break }
+        manager.stopping()
+        loop.stop()
+        sockets.stop()
+        logger.info("Stopped.")
+    }
+
+    // MARK: - Start
+
+    private func ready(_ what: String, _ settings: BrokerSettings) {
+        if !settings.address.isEncrypted, !settings.address.isLocal {
+            logger.warning("The connection to the broker is not encrypted: anybody on the way can change the price.")
+        }
+        manager.ready(status: "\(what) at \(settings.address)")
+        logger.info("Ready: \(what.prefix(1).lowercased() + what.dropFirst()) at the broker \(settings.address).")
+    }
+
+    private func brokerSettings(_ options: BrokerOptions, keepAlive: Int32) throws(StartFailure) -> BrokerSettings {
+        mosquitto_lib_init()
+        var settings = BrokerSettings(
+            address: options.broker, clientID: "btc-price-fleet-\(Self.random())", keepAlive: keepAlive)
+        settings.authorityFile = options.caFile ?? credential("broker-ca")
+        settings.certificateFile = options.certificate ?? credential("broker-certificate")
+        settings.keyFile = options.key ?? credential("broker-key")
+        settings.user = options.user
+        if let path = options.passwordFile ?? credential("broker-password") {
+            settings.password = try Self.password(path)
+        }
+        for path in [settings.authorityFile, settings.certificateFile, settings.keyFile].compactMap(\.self) {
+            guard access(path, R_OK) == 0 else {
+                throw StartFailure(description: "cannot read \(path): \(String(cString: strerror(errno)))")
+            }
+        }
+        guard (settings.certificateFile == nil) == (settings.keyFile == nil) else {
+            throw StartFailure(description: "a certificate and its key belong together: give --certificate and --key")
+        }
+        return settings
+    }
+
+    /// The file of a credential that systemd has passed (systemd.exec(5), LoadCredential=).
+    private func credential(_ name: String) -> String? {
+        environment["CREDENTIALS_DIRECTORY"].map { "\($0)/\(name)" }.flatMap { access($0, F_OK) == 0 ? $0 : nil }
+    }
+
+    private static func password(_ path: String) throws(StartFailure) -> String {
+        guard let data = try? String(contentsOfFile: path, encoding: .utf8) else {
+            throw StartFailure(description: "cannot read the password in \(path)")
+        }
+        return String(data.prefix { !$0.isNewline })
+    }
+
+    private static func random() -> String { String(UInt64.random(in: 1 ... .max), radix: 16) }
+}
+
+/// The program can't start.
+struct StartFailure: Error, CustomStringConvertible {
+    let description: String
+}
+
+extension Bool {
+    /// Sets it.
+    /// - Returns: What it was.
+    fileprivate mutating func set() -> Bool {
+        defer { self = true }
+        return self
+    }
+
+    /// Clears it.
+    /// - Returns: What it was.
+    fileprivate mutating func take() -> Bool {
+        defer { self = false }
+        return self
+    }
+}

@@ -1,0 +1,153 @@
+import BTCPriceAPI
+import BTCPriceCore
+import Varlink
+
+/// What a publisher says of the price in one currency: which messages are believed, and how old the price is. A pure value.
+struct FollowedQuote: Sendable {
+    /// Why a message is not believed.
+    enum Refusal: Error, Sendable, Hashable, CustomStringConvertible {
+        /// It is no quote of this publisher and currency.
+        case malformed(String)
+        /// It is not newer than the one before.
+        case repeated
+        /// It was published too long before it came, milliseconds.
+        case old(Int64)
+        /// It was published too far in the future, milliseconds.
+        case ahead(Int64)
+
+        /// One word for counting.
+        var kind: String {
+            switch self {
+            case .malformed: "malformed"
+            case .repeated, .old: "replayed"
+            case .ahead: "ahead"
+            }
+        }
+
+        var description: String {
+            switch self {
+            case .malformed(let what): what
+            case .repeated: "its message is not newer than the one before"
+            case .old(let time): "its message was published \(time / 1000) s ago: a repeated one, or a clock is wrong"
+            case .ahead(let time): "its message was published \(time / 1000) s in the future: a clock is wrong"
+            }
+        }
+    }
+
+    /// How far the publisher's wall clock and this machine's may be apart, the message's way included, milliseconds.
+    private static let clockTolerance: Int64 = 30_000
+    /// Silence of so many intervals makes a price stale.
+    private static let silentIntervals: Int64 = 3
+
+    let publisher: String
+    private let currency: String
+    private var clock = RemoteClock()
+    private var last: QuoteMessage?
+    /// What clients are told.
+    private(set) var state: StateMessage
+    /// From one message to the next, milliseconds.
+    private(set) var interval: Int64 = 1000
+    /// What a price says that is stale because no message came.
+    private var silence = ""
+
+    init(publisher: String, currency: String) {
+        self.publisher = publisher
+        self.currency = currency
+        state = StateMessage(instance: "", state: .empty(of: Currency(rawValue: currency) ?? .usd))
+    }
+
+    /// When the price becomes stale without another message, `CLOCK_BOOTTIME` in milliseconds; `nil` if it is not fresh.
+    var freshUntil: Int64? { state.state.freshUntil }
+
+    /// Sets what to say if no message comes.
+    mutating func expect(_ reason: String) {
+        silence = reason
+        state.state.agedFailure = reason
+    }
+
+    /// No message comes.
+    /// - Parameter reason: Why; a price that is not fresh says so.
+    /// - Returns: Whether that changes what clients are told.
+    mutating func silent(because reason: String) -> Bool {
+        expect(reason)
+        guard state.state.freshness != .fresh, state.state.failure != reason else { return false }
+        state.state.failure = reason
+        return true
+    }
+
+    /// Makes the price stale if its time is over.
+    /// - Returns: Whether it has become so.
+    mutating func age(at now: ObservationTime) -> Bool {
+        let aged = state.state.aged(at: now.boottime)
+        guard aged.freshness != state.state.freshness else { return false }
+        state.state = aged
+        return true
+    }
+
+    /// Takes in a message.
+    /// - Returns: Whether it changes what clients are told. It does not if the broker repeats what it has kept.
+    mutating func read(
+        _ payload: [UInt8], isRetained: Bool, at now: ObservationTime
+    ) throws(Refusal) -> Bool {
+        let message = try decoded(payload)
+        let delay = now.wall.milliseconds - message.publishedAt.milliseconds
+        guard delay >= -Self.clockTolerance else { throw .ahead(-delay) }
+        // The broker, or the bridge to it, repeats what it has kept.
+        if last == message { return false }
+        // A clock was ahead, and has been corrected.
+        if let last, last.publishedAt.milliseconds - now.wall.milliseconds <= Self.clockTolerance {
+            guard message.publishedAt >= last.publishedAt,
+                message.bootID != last.bootID || message.sequence > last.sequence
+            else { throw .repeated }
+        }
+        // What the broker has kept may be as old as it likes: it is shown with its age.
+        guard isRetained || delay <= Self.clockTolerance else { throw .old(delay) }
+        last = message
+        interval = message.interval
+        show(message, isRetained: isRetained, at: now)
+        return true
+    }
+
+    private func decoded(_ payload: [UInt8]) throws(Refusal) -> QuoteMessage {
+        let message: QuoteMessage
+        do {
+            message = try QuoteMessage(payload: payload)
+        } catch {
+            throw .malformed("its message is no quote: \(error.field.isEmpty ? "not JSON" : error.description)")
+        }
+        guard message.publisher == publisher, message.state.state.currency == currency,
+            message.state.state.quote.map({ $0.currency == currency }) ?? true
+        else { throw .malformed("its message is of another publisher or currency than its topic") }
+        return message
+    }
+
+    private mutating func show(_ message: QuoteMessage, isRetained: Bool, at now: ObservationTime) {
+        state = message.state
+        state.state.agedFailure = silence
+        state.state.freshUntil = nil
+        guard state.state.quote != nil else {
+            (state.state.freshness, state.state.observedBoottime) = (.none, nil)
+            return
+        }
+        if state.state.freshness == .none { state.state.freshness = .stale }
+        // How long one that was kept took to come is no measure of the way, and not remembered.
+        var clock = self.clock
+        let theirs = state.state.observedBoottime
+        let (published, isEstimate) = clock.date(
+            theirs.map { $0 + message.age }, message.publishedAt, of: message.state.instance, arrivedAt: now)
+        if !isRetained { self.clock = clock }
+        let observed = published.boottime - message.age
+        state.state.observedBoottime = isEstimate ? nil : observed
+        if let theirs {
+            // The other moment of the publisher's clock.
+            state.state.conversion = state.state.conversion.map {
+                Conversion(
+                    value: $0.value, rate: $0.rate, sources: $0.sources,
+                    measuredBoottime: $0.measuredBoottime + observed - theirs)
+            }
+        }
+        guard state.state.freshness == .fresh else { return }
+        state.state.freshUntil = published.boottime + Self.silentIntervals * interval
+        state.state = state.state.aged(at: now.boottime)
+    }
+}

@@ -1,0 +1,60 @@
+import BTCPriceCore
+
+/// The topics of a fleet: `btcpriced/v1/<publisher>/…`.
+enum FleetTopic: Sendable, Hashable {
+    /// The price in a currency: `…/quote/BTC-USD`. Retained.
+    case quote(publisher: String, currency: String)
+    /// Whether the publisher is there: `…/status`. Retained, and the publisher's will.
+    case status(publisher: String)
+    /// The publisher's sources: `…/sources`. Retained.
+    case sources(publisher: String)
+    /// The price for Home Assistant: `…/home-assistant/BTC-USD`. Retained.
+    case homeAssistant(publisher: String, currency: String)
+
+    private static let root = "btcpriced/v1"
+    private static let pair = "BTC-"
+
+    /// The filters for what a follower needs of these publishers; of all if none is named.
+    static func filters(of publishers: [String]) -> [String] {
+        (publishers.isEmpty ? ["+"] : publishers).flatMap { publisher in
+            ["quote/+", "status", "sources"].map { "\(root)/\(publisher)/\($0)" }
+        }
+    }
+
+    /// Whether a publisher may have this name: lower-case letters, digits and hyphens, a letter first, at most 32 of them. It is the name
+    /// of a socket's file and of a source in the daemon's configuration, too.
+    static func isPublisherName(_ name: String) -> Bool { name.wholeMatch(of: /[a-z][a-z0-9-]{0,31}/) != nil }
+
+    /// - Parameter text: `nil` is returned if it is none of the topics that are followed.
+    init?(_ text: String) {
+        let levels = text.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+        guard text.hasPrefix(Self.root + "/"), levels.count >= 4, Self.isPublisherName(levels[2]) else { return nil }
+        switch (levels[3], levels.count) {
+        case ("quote", 5):
+            guard levels[4].hasPrefix(Self.pair) else { return nil }
+            self = .quote(publisher: levels[2], currency: String(levels[4].dropFirst(Self.pair.count)))
+        case ("status", 4): self = .status(publisher: levels[2])
+        case ("sources", 4): self = .sources(publisher: levels[2])
+        default: return nil
+        }
+    }
+
+    var publisher: String {
+        switch self {
+        case .quote(let publisher, _), .status(let publisher), .sources(let publisher),
+            .homeAssistant(let publisher, _):
+            publisher
+        }
+    }
+
+    /// The topic's name.
+    var text: String {
+        let prefix = "\(Self.root)/\(publisher)"
+        return switch self {
+        case .quote(_, let currency): "\(prefix)/quote/\(Self.pair)\(currency)"
+        case .status: "\(prefix)/status"
+        case .sources: "\(prefix)/sources"
+        case .homeAssistant(_, let currency): "\(prefix)/home-assistant/\(Self.pair)\(currency)"
+        }
+    }
+}

@@ -1,0 +1,59 @@
+import BTCPriceAPI
+import BTCPriceCore
+import Varlink
+
+/// The message of a quote's topic: the state as `btcctl current --json` prints it, and what a follower needs to date it and to refuse a
+/// repeated one.
+struct QuoteMessage: Sendable, Hashable {
+    /// The longest that is read, bytes.
+    static let longest = 16_384
+    /// The intervals that are believed, milliseconds: those that a daemon can be set to.
+    private static let intervals: ClosedRange<Int64> = 100...3_600_000
+
+    var state: StateMessage
+    /// The publisher's name, which is in the topic, too.
+    var publisher: String
+    /// Changes at every start of the publisher.
+    var bootID: String
+    /// From 1 at every start, one more with each message.
+    var sequence: Int64
+    /// When it was published, by the publisher's wall clock.
+    var publishedAt: Timestamp
+    /// From one message to the next, milliseconds.
+    var interval: Int64
+    /// The age of the price when it was published, milliseconds.
+    var age: Int64
+
+    /// The message as JSON.
+    /// - Parameter now: The publisher's clocks.
+    func payload(at now: ObservationTime) -> [UInt8] {
+        var object = state.json(at: now)
+        object["publisher"] = .string(publisher)
+        object["bootId"] = .string(bootID)
+        object["sequence"] = .integer(sequence)
+        object["publishedAt"] = .integer(publishedAt.milliseconds)
+        object["intervalMs"] = .integer(interval)
+        return Array(JSON.object(object).text.utf8)
+    }
+}
+
+extension QuoteMessage {
+    /// Reads a message. Unknown fields are ignored.
+    /// - Throws: ``JSONFieldError`` if a field is missing or of the wrong type, or if it is no JSON.
+    init(payload: [UInt8]) throws(JSONFieldError) {
+        guard payload.count <= Self.longest, let json = try? JSONValue(parsing: payload[...]), json.objectValue != nil
+        else { throw JSONFieldError(field: "") }
+        let interval = try json.optional("intervalMs", \.integerValue) ?? 1000
+        self.init(
+            state: try StateMessage(json: json), publisher: try json.required("publisher", \.stringValue),
+            bootID: try json.required("bootId") { value in
+                value.stringValue.flatMap { (1...64).contains($0.utf8.count) ? $0 : nil }
+            },
+            sequence: try json.required("sequence") { value in value.integerValue.flatMap { $0 > 0 ? $0 : nil } },
+            publishedAt: try json.required("publishedAt", \.timestampValue),
+            interval: min(max(interval, Self.intervals.lowerBound), Self.intervals.upperBound),
+            age: try json.optional("ageMs") { value in
+                value.millisecondsValue.flatMap { $0 >= 0 ? $0 : nil }
+            } ?? 0)
+    }
+}

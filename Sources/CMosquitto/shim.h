@@ -1,0 +1,2 @@
+/* The parts of libmosquitto that are used. */
+#include <mosquitto.h>

@@ -1,0 +1,3 @@
+import BTCPriceFleet
+
+await Fleet.main()

@@ -1,0 +1,320 @@
+import BTCPriceAPI
+import BTCPriceCore
+import Testing
+import Varlink
+
+@testable import BTCPriceFleet
+
+/// Seconds since a moment, on the clocks of all machines.
+private func time(_ seconds: Double) -> ObservationTime {
+    ObservationTime(
+        wall: Timestamp(milliseconds: 1_787_659_200_000 + Int64(seconds * 1000)),
+        boottime: 1_000_000 + Int64(seconds * 1000))
+}
+
+private func state(
+    _ value: Price, at seconds: Double, currency: String = "USD", change: (inout PriceState) -> Void = { _ in }
+)
+    -> StateMessage
+{
+    var state = PriceState(
+        tick: 1, freshness: .fresh,
+        quote: PriceQuote(
+            value: value, currency: currency, timestamp: time(seconds).wall, source: "binance", market: "BTC/USDT"),
+        observedBoottime: time(seconds).boottime, confirmation: .confirmed, failure: nil, currency: currency)
+    change(&state)
+    return StateMessage(instance: "theirs", state: state)
+}
+
+/// A message of alpha.
+private func message(
+    _ sequence: Int64, at seconds: Double, _ value: Price = 68_900, bootID: String = "one", publisher: String = "alpha",
+    isRetained: Bool = false, change: (inout PriceState) -> Void = { _ in }
+) -> BrokerMessage {
+    let quote = QuoteMessage(
+        state: state(value, at: seconds, change: change), publisher: publisher, bootID: bootID, sequence: sequence,
+        publishedAt: time(seconds).wall, interval: 1000, age: 0)
+    return BrokerMessage(
+        topic: "btcpriced/v1/alpha/quote/BTC-USD", payload: quote.payload(at: time(seconds)), isRetained: isRetained)
+}
+
+/// A follower with its clients.
+private struct Host {
+    var following: Following
+    var states: [String: StateMessage] = [:]
+    var came: [String] = []
+    var counts: [String: Int] = [:]
+    var refused: [String?] = []
+    var filters: [String] = []
+
+    init(_ named: [String] = ["alpha"]) { following = Following(named: named) }
+
+    mutating func perform(_ actions: [BrokerAction<Following.Effect>]) {
+        for action in actions {
+            switch action {
+            case .subscribe(let filter): filters.append(filter)
+            case .effect(.state(let name, let message, _)): states["\(name) \(message.state.currency)"] = message
+            case .effect(.came(let name)): came.append(name)
+            case .effect(.counted(_, let kind)): counts[kind, default: 0] += 1
+            case .effect(.refused(_, let reason)): refused.append(reason)
+            case .effect(.sources), .publish: break
+            }
+        }
+    }
+
+    mutating func connect(at seconds: Double) { perform(following.connected(at: time(seconds))) }
+    mutating func lose(_ reason: String, at seconds: Double) {
+        perform(following.disconnected(reason, at: time(seconds)))
+    }
+    mutating func receive(_ message: BrokerMessage, at seconds: Double) {
+        perform(following.received(message, at: time(seconds)))
+    }
+    mutating func wait(until seconds: Double) { perform(following.proceed(canPublish: true, at: time(seconds))) }
+
+    var alpha: PriceState { states["alpha USD"]?.state ?? .empty() }
+}
+
+@Suite struct FollowingTests {
+    @Test func `a message is a price, and silence of three intervals makes it stale`() {
+        var host = Host()
+        host.lose("no connection yet", at: -1)
+        #expect(host.alpha.failure == "no connection yet")
+        host.connect(at: 0)
+        #expect(host.filters.contains("btcpriced/v1/alpha/quote/+"))
+        #expect((host.alpha.freshness, host.alpha.failure) == (.none, "no message of alpha"))
+        host.receive(message(1, at: 0), at: 0.01)
+        #expect(host.alpha.age(at: time(1))?.isEstimate == true, "an estimate until the second message")
+        host.receive(message(2, at: 1, 68_901), at: 1.01)
+        #expect((host.alpha.freshness, host.alpha.quote?.value) == (.fresh, 68_901))
+        #expect(host.alpha.age(at: time(2))?.isEstimate == false)
+        #expect(host.states["alpha USD"]?.instance == "theirs")
+        host.wait(until: 4)
+        #expect(host.alpha.freshness == .fresh)
+        #expect(host.following.deadline == time(4.01).boottime + 1)
+        host.wait(until: 4.02)
+        #expect((host.alpha.freshness, host.alpha.failure) == (.stale, "no message of alpha"))
+        // Why, as soon as that is known.
+        host.lose("the broker is gone", at: 5)
+        #expect(host.alpha.failure == "the broker is gone")
+        host.connect(at: 6)
+        host.receive(message(3, at: 6.9), at: 7)
+        #expect(host.alpha.freshness == .fresh)
+    }
+
+    @Test func `what the broker has kept is old: shown, but no price`() {
+        var host = Host()
+        host.connect(at: 3600)
+        host.receive(message(5, at: 0, isRetained: true), at: 3600)
+        #expect((host.alpha.freshness, host.alpha.quote?.value) == (.stale, 68_900))
+        #expect(host.alpha.age(at: time(3600))?.age == .seconds(3600))
+        #expect(host.alpha.age(at: time(3600))?.isEstimate == true)
+        // Just published, it is a price at once.
+        host.receive(message(6, at: 3601, isRetained: true), at: 3601.3)
+        #expect(host.alpha.freshness == .fresh)
+        // The same once more, after a reconnect, says nothing new.
+        host.lose("gone", at: 3602)
+        host.connect(at: 3602.5)
+        host.receive(message(6, at: 3601, isRetained: true), at: 3602.5)
+        #expect(host.counts == ["ok": 2])
+    }
+
+    @Test func `of what is kept, one after the other, none is young`() {
+        var host = Host()
+        host.connect(at: 7200)
+        host.receive(message(5, at: 0, isRetained: true), at: 7200)
+        host.lose("gone", at: 7201)
+        host.connect(at: 7202)
+        host.receive(message(6, at: 6000, bootID: "two", isRetained: true), at: 7202)
+        #expect((host.alpha.freshness, host.alpha.quote?.value) == (.stale, 68_900))
+        #expect(host.alpha.age(at: time(7202))?.age == .seconds(1202))
+        // Nor does it make the way of the live ones longer, or unknown.
+        for second in [8000.0, 8001] { host.receive(message(Int64(second), at: second, bootID: "three"), at: second) }
+        host.receive(message(8002, at: 8002, bootID: "three", isRetained: true), at: 8004)
+        host.receive(message(8005, at: 8005, bootID: "three"), at: 8005)
+        #expect(host.alpha.age(at: time(8005))?.age == .zero)
+        #expect(host.alpha.age(at: time(8005))?.isEstimate == false)
+    }
+
+    @Test func `a price that has been stale for hours is as old as its publisher says`() {
+        var host = Host()
+        host.connect(at: 0)
+        for second in 10_000..<10_700 {
+            var old = QuoteMessage(
+                state: state(68_900, at: 0) { ($0.freshness, $0.failure) = (.stale, "down") }, publisher: "alpha",
+                bootID: "b",
+                sequence: Int64(second), publishedAt: time(Double(second)).wall, interval: 1000,
+                age: Int64(second) * 1000)
+            old.state.state.tick = Int64(second)
+            host.receive(
+                BrokerMessage(
+                    topic: "btcpriced/v1/alpha/quote/BTC-USD", payload: old.payload(at: time(Double(second))),
+                    isRetained: false),
+                at: Double(second))
+        }
+        let age = host.alpha.age(at: time(10_699))
+        #expect(age?.age == .seconds(10_699))
+        #expect(age?.isEstimate == false)
+    }
+
+    @Test func `after a clock that was ahead has been corrected, its messages are believed`() {
+        var host = Host()
+        host.connect(at: 3600)
+        host.receive(message(1, at: 3600), at: 3600)
+        host.receive(message(2, at: 1), at: 1)
+        #expect(host.counts == ["ok": 2])
+    }
+
+    @Test func `what goes back, is of the future or of long ago is refused`() {
+        var host = Host()
+        host.connect(at: 0)
+        host.receive(message(10, at: 10), at: 10)
+        let cases: [(BrokerMessage, String)] = [
+            (message(10, at: 11, 1), "replayed"), (message(9, at: 11, 1), "replayed"),
+            (message(11, at: 9, 1), "replayed"), (message(1, at: 9, 1, bootID: "two"), "replayed"),
+            (message(11, at: 50, 1), "ahead"), (message(11, at: 12, 1, publisher: "beta"), "malformed"),
+            (message(11, at: 12, 1) { $0.currency = "EUR" }, "malformed"),
+            (BrokerMessage(topic: "btcpriced/v1/alpha/quote/BTC-USD", payload: Array("[".utf8)), "malformed"),
+            (BrokerMessage(topic: "btcpriced/v1/alpha/quote/BTC-USD", payload: Array("{}".utf8)), "malformed"),
+        ]
+        for (message, kind) in cases {
+            let before = host.counts[kind] ?? 0
+            host.receive(message, at: 12)
+            #expect(host.counts[kind] == before + 1, "\(message)")
+            #expect(host.alpha.quote?.value == 68_900)
+        }
+        #expect(host.refused.count == 1, "told once")
+        host.receive(message(11, at: 12), at: 12)
+        #expect(host.refused.count == 1, "believed again only after a while")
+        // A restart of the publisher, and then a recorded day for somebody who remembers nothing.
+        host.receive(message(1, at: 13, 2, bootID: "two"), at: 13)
+        #expect(host.alpha.quote?.value == 2)
+        var newcomer = Host()
+        newcomer.connect(at: 86_400)
+        for second in 1...10 {
+            newcomer.receive(message(Int64(second), at: Double(second)), at: 86_400 + Double(second))
+        }
+        #expect(newcomer.counts == ["replayed": 10])
+        #expect(newcomer.alpha.freshness == .none)
+        #expect(newcomer.alpha.failure?.contains("published 86400 s ago") == true)
+    }
+
+    @Test func `a stale or unconfirmed price stays what it is`() {
+        var host = Host()
+        host.connect(at: 0)
+        host.receive(message(1, at: 0) { ($0.freshness, $0.failure) = (.stale, "all sources are down") }, at: 0)
+        #expect((host.alpha.freshness, host.alpha.failure) == (.stale, "all sources are down"))
+        host.receive(message(2, at: 1) { $0.confirmation = .unconfirmed }, at: 1)
+        #expect(host.alpha.confirmation == .unconfirmed)
+    }
+
+    @Test func `a message that was held up is as old as it is`() {
+        var host = Host()
+        host.connect(at: 0)
+        for second in 0...5 { host.receive(message(Int64(second) + 1, at: Double(second)), at: Double(second) + 0.25) }
+        host.receive(message(7, at: 6), at: 8.25)
+        #expect(host.alpha.age(at: time(8.25))?.age == .seconds(2))
+        host.receive(message(8, at: 7), at: 11)
+        #expect(host.alpha.freshness == .stale)
+    }
+
+    @Test func `an offline publisher is said to be, and age decides`() {
+        var host = Host()
+        host.connect(at: 0)
+        let offline = BrokerMessage(topic: "btcpriced/v1/alpha/status", payload: Array(#"{"state":"offline"}"#.utf8))
+        host.receive(offline, at: 0)
+        #expect(host.alpha.failure == "alpha is offline")
+        host.receive(message(1, at: 1), at: 1)
+        host.receive(offline, at: 1.1)
+        #expect(host.alpha.freshness == .fresh)
+        host.wait(until: 4.1)
+        #expect((host.alpha.freshness, host.alpha.failure) == (.stale, "alpha is offline"))
+    }
+
+    @Test func `unknown publishers come only if none is named, and not without end`() {
+        var named = Host(["beta"])
+        named.receive(message(1, at: 0), at: 0)
+        #expect(named.came.isEmpty)
+        var host = Host([])
+        host.connect(at: 0)
+        #expect(host.filters.contains("btcpriced/v1/+/quote/+"))
+        for index in 0..<100 {
+            let quote = QuoteMessage(
+                state: state(68_900, at: 0), publisher: "p\(index)", bootID: "b", sequence: 1,
+                publishedAt: time(0).wall,
+                interval: 1000, age: 0)
+            let topic = FleetTopic.quote(publisher: "p\(index)", currency: "USD").text
+            host.receive(BrokerMessage(topic: topic, payload: quote.payload(at: time(0))), at: 0)
+        }
+        #expect(host.came.count == Following.most)
+        for topic in [
+            "btcpriced/v1/../quote/BTC-USD", "btcpriced/v1/A/quote/BTC-USD", "btcpriced/v1/a/b", "x/v1/a/status",
+        ] {
+            #expect(FleetTopic(topic) == nil)
+        }
+    }
+}
+
+@Suite struct PublishingTests {
+    private func published(_ publishing: inout Publishing, at seconds: Double, canPublish: Bool = true)
+        -> [BrokerMessage]
+    {
+        publishing.proceed(canPublish: canPublish, at: time(seconds)).compactMap {
+            if case .publish(let message) = $0 { message } else { nil }
+        }
+    }
+
+    @Test func `only the newest of each currency is published, as soon as the broker takes it`() throws {
+        let news = DaemonNews()
+        var publishing = Publishing(name: "alpha", bootID: "b", isForHomeAssistant: false, news: news)
+        news.put(state(1, at: 0), interval: 1000)
+        #expect(published(&publishing, at: 0, canPublish: false).isEmpty)
+        news.put(state(2, at: 1), interval: 1000)
+        news.put(state(3, at: 1, currency: "EUR"), interval: 10_000)
+        let messages = published(&publishing, at: 1.5)
+        #expect(
+            messages.map(\.topic) == [
+                "btcpriced/v1/alpha/status", "btcpriced/v1/alpha/quote/BTC-USD", "btcpriced/v1/alpha/quote/BTC-EUR",
+            ])
+        #expect(messages.allSatisfy { $0.isRetained })
+        let dollars = try QuoteMessage(payload: messages[1].payload)
+        #expect((dollars.sequence, dollars.state.state.quote?.value, dollars.age) == (1, 2, 500))
+        let euros = try QuoteMessage(payload: messages[2].payload)
+        #expect((euros.sequence, euros.interval) == (2, 10_000))
+        #expect(published(&publishing, at: 2).isEmpty)
+    }
+
+    @Test func `the status follows the daemon, and the will is offline`() {
+        let news = DaemonNews()
+        var publishing = Publishing(name: "alpha", bootID: "b", isForHomeAssistant: false, news: news)
+        func word(_ message: BrokerMessage?) -> String {
+            message.map { String(decoding: $0.payload, as: UTF8.self) }.map { String($0.prefix(17)) } ?? ""
+        }
+        news.put(state(1, at: 0), interval: 1000)
+        #expect(word(published(&publishing, at: 0).first) == #"{"state":"online""#)
+        news.daemonIsGone()
+        #expect(word(published(&publishing, at: 1).first) == #"{"state":"offline"#)
+        #expect(word(publishing.will) == #"{"state":"offline"#)
+        #expect(word(publishing.farewell().first) == #"{"state":"offline"#)
+    }
+
+    @Test func `Home Assistant gets its discovery, and a value every ten seconds that is a price`() {
+        let news = DaemonNews()
+        var publishing = Publishing(name: "alpha", bootID: "b", isForHomeAssistant: true, news: news)
+        _ = publishing.connected(at: time(0))
+        var times: [Double] = []
+        var discoveries = 0
+        for second in stride(from: 0.0, to: 35, by: 1) {
+            let isStale = (20...24).contains(second)
+            news.put(state(1, at: second) { if isStale { $0.freshness = .stale } }, interval: 1000)
+            for message in published(&publishing, at: second) {
+                if message.topic == "btcpriced/v1/alpha/home-assistant/BTC-USD" { times.append(second) }
+                if message.topic == "homeassistant/device/alpha/btcpriced/config" { discoveries += 1 }
+            }
+        }
+        #expect(times == [0, 10, 25])
+        #expect(discoveries == 1)
+        #expect(publishing.connected(at: time(36)).count == 2, "a broker that was restarted is told again")
+        news.put(state(1, at: 36), interval: 1000)
+        #expect(published(&publishing, at: 36).count == 3)
+    }
+}

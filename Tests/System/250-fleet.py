@@ -1,0 +1,498 @@
+#!/usr/bin/env python3
+"""The fleet: publishers, a real broker with the configuration of docs/fleet.md, and followers."""
+
+import asyncio
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from brokers import *  # noqa: E402, F403
+import mqtt  # noqa: E402
+
+QUOTE = "btcpriced/v1/{}/quote/BTC-USD"
+
+
+class Leader:
+    """A machine that requests prices and publishes them."""
+
+    def __init__(self, site, name, simulator, *arguments, sources=("binance", "coinbase"), **options):
+        self.place = Place()
+        self.daemon = Daemon(self.place, simulator.urls, sources=sources)
+        settled(self.place)
+        self.fleet = publisher(site.broker, site.certificates, name, self.place, *arguments, **options)
+        wait_until(lambda: self.fleet.said("Connected to the broker"), what="the publisher's connection")
+
+    def kill(self):
+        self.fleet.kill()
+        self.daemon.kill()
+
+    def stop(self):
+        self.fleet.stop()
+        self.daemon.stop()
+
+
+class Host:
+    """A machine that follows, whose daemon has no network."""
+
+    def __init__(self, site, publishers, *arguments, broker=None, name="host", prefix=()):
+        if os.geteuid() != 0:
+            raise Skip("a network namespace of its own needs root")
+        self.fleet = Follower(broker or site.broker, site.certificates, publishers, name=name, prefix=prefix)
+        wait_until(lambda: self.fleet.said("Connected to the broker"), what="the follower's connection")
+        self.place = Place()
+        peers = {publisher: self.fleet.place(publisher) for publisher in publishers}
+        self.daemon = Daemon(self.place, None, *arguments, sources=(), peers=peers, prefix=("unshare", "--net"))
+
+    def state(self):
+        return btcctl(self.place, "current", "--json").json
+
+    def sources(self):
+        return {source["name"]: source for source in json.loads(btcctl(self.place, "sources", "--json").out)["sources"]}
+
+    def failure(self, publisher):
+        return (self.sources()[publisher]["lastFailure"] or {}).get("reason", "")
+
+    def stop(self):
+        self.fleet.stop()
+        self.daemon.stop()
+
+
+class Site:
+    """A broker with its authority."""
+
+    def __init__(self):
+        self.certificates = Certificates()
+        self.broker = Broker(self.certificates)
+
+    def heard(self, *topics, seconds=2.0, name="ear"):
+        """What an independent client hears: (topic, payload, whether it was kept, seconds after CONNACK)."""
+        found = []
+
+        async def run():
+            one = mqtt.Subscriber(
+                self.broker.address, self.broker.port, mqtt.context(self.certificates.authority, *self.certificates(name)), name, topics,
+                lambda topic, payload, kept: found.append((topic, payload, kept, time.monotonic() - one.accepted)))
+            try:
+                await asyncio.wait_for(one.run(), seconds)
+            except TimeoutError:
+                pass
+        asyncio.run(run())
+        return found
+
+    def publish(self, identity, topic, payload, *arguments):
+        """Publishes as whom a certificate names, with mosquitto's own client."""
+        certificate, key = identity
+        return subprocess.run(
+            ["mosquitto_pub", "-h", self.broker.address, "-p", str(self.broker.port), "--cafile", self.certificates.authority, "--cert",
+             certificate, "--key", key, "-t", topic, "-m", payload, "-i", f"pub-{random.random()}", *arguments],
+            capture_output=True, text=True, timeout=20)
+
+    def stop(self):
+        self.broker.stop()
+
+
+def memory(process):
+    """Resident KiB and open files."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return int(number(status, r"VmRSS:\s+(\d+)")), len(os.listdir(f"/proc/{process.pid}/fd"))
+
+
+class Endurance:
+    """A site of its own with a fault of the broker every 20 s, beside the other scenarios."""
+
+    def __init__(self, seconds):
+        self.site = Site()
+        self.simulator = Simulator("--seed", "5")
+        self.leader = Leader(self.site, "alpha", self.simulator)
+        self.host = Host(self.site, ["alpha"])
+        fresh(self.host.place)
+        self.faults, self.samples, self.error = 0, [], None
+        self.thread = threading.Thread(target=self._run, args=(seconds,), daemon=True)
+        self.thread.start()
+
+    def _run(self, seconds):
+        try:
+            generator = seeded()
+            end = time.monotonic() + seconds
+            while time.monotonic() < end:
+                begun = time.monotonic()
+                fault = generator.choice(["restart", "kill", "stop"])
+                if fault == "stop":
+                    suspend(self.site.broker.process)
+                    time.sleep(generator.uniform(1, 12))
+                    self.site.broker.process.send_signal(signal.SIGCONT)
+                else:
+                    self.site.broker.process.send_signal(signal.SIGTERM if fault == "restart" else signal.SIGKILL)
+                    self.site.broker.process.wait()
+                    time.sleep(generator.uniform(0, 6))
+                    self.site.broker.start()
+                self.faults += 1
+                # Connections that last ten seconds are good ones, so the next attempt comes soon.
+                wait_until(lambda: self.host.state()["freshness"] == "fresh", seconds=60, every=0.2, what=f"the price after a {fault}")
+                time.sleep(max(11, begun + 20 - time.monotonic()))
+                self.samples.append([memory(fleet.process) for fleet in (self.leader.fleet, self.host.fleet)])
+        except BaseException as error:  # noqa: BLE001
+            self.error = error
+
+    def result(self):
+        self.thread.join()
+        if self.error:
+            raise self.error
+        for program, name in enumerate(("publisher", "follower")):
+            kib, files = zip(*(sample[program] for sample in self.samples))
+            half = len(kib) // 2
+            assert max(kib[half:]) <= max(kib[:half]) * 1.05 + 512, f"the memory of the {name} grows: {kib}"
+            assert max(files[half:]) <= max(files[:half]) + 1, f"the {name} leaves files open: {files}"
+        requests = self.simulator.requests()
+        for process in (self.host, self.leader, self.site, self.simulator):
+            process.stop()
+        first, last = self.samples[0], self.samples[-1]
+        return f"{self.faults} faults; publisher {first[0]} -> {last[0]}, follower {first[1]} -> {last[1]} (KiB, files); {requests}"
+
+
+site = None
+endurance = None
+
+
+def here():
+    """The site of most scenarios."""
+    global site
+    site = site or Site()
+    return site
+
+
+@scenario("the endurance run begins")
+def _():
+    global endurance
+    endurance = Endurance(float(os.environ.get("FAULTS_SECONDS", "300")))
+
+
+@scenario("two publishers and two daemons without a network: a newcomer has a price at once, and a killed publisher is stale in 3 s")
+def _():
+    simulator = Simulator("--seed", "1")
+    leaders = [Leader(here(), "alpha", simulator), Leader(here(), "beta", simulator, sources=("coinbase", "binance"))]
+    hosts = [Host(here(), ["alpha", "beta"]) for _ in range(2)]
+    for host in hosts:
+        quote = fresh(host.place)["quote"]
+        equal((quote["via"], quote["source"]), ("alpha", "binance"))
+        assert set(host.sources()) == {"alpha", "beta"}
+    # A stranger's client: the kept message comes right after CONNACK.
+    heard = here().heard(QUOTE.format("alpha"), QUOTE.format("beta"))
+    first = [next(after for topic, _, kept, after in heard if topic == QUOTE.format(name) and kept) for name in ("alpha", "beta")]
+    assert max(first) < 0.1, first
+    # Independent clients see what btcctl shows.
+    shown = subprocess.run(
+        ["mosquitto_sub", "-h", site.broker.address, "-p", str(site.broker.port), "--cafile", site.certificates.authority, "--cert",
+         f"{site.certificates.folder}/ear.pem", "--key", f"{site.certificates.folder}/ear.key", "-t", "btcpriced/v1/#", "-W", "2", "-F", "%t %p"],
+        capture_output=True, text=True).stdout.splitlines()
+    by_topic = {}
+    for line in shown:
+        topic, payload = line.split(" ", 1)
+        by_topic.setdefault(topic, []).append(json.loads(payload))
+    state = by_topic[QUOTE.format("alpha")][-1]
+    ours = btcctl(leaders[0].place, "current", "--json").json
+    equal(set(ours) - {"version"} | {"publisher", "bootId", "sequence", "publishedAt", "intervalMs"}, set(state))
+    equal(by_topic["btcpriced/v1/alpha/status"][0]["state"], "online")
+    assert [s["name"] for s in by_topic["btcpriced/v1/alpha/sources"][0]["sources"]] == ["binance", "coinbase"]
+    sequence = [s["sequence"] for s in by_topic[QUOTE.format("alpha")]]
+    equal(sequence, list(range(sequence[0], sequence[0] + len(sequence))))
+    # The same interface at the publisher's socket.
+    socket_of_alpha = hosts[0].fleet.place("alpha")
+    equal(fresh(socket_of_alpha)["instance"], ours["instance"])
+    assert "binance" in btcctl(socket_of_alpha, "sources").out
+    assert re.search(r'btcpriced_fleet_messages_total\{publisher="alpha",result="ok"\} \d+', btcctl(socket_of_alpha, "metrics").out)
+    equal(btcctl(socket_of_alpha, "pause").status != 0, True)
+
+    # Killed: its machine is gone. The other one is next, and alone then.
+    watch = Watch(hosts[0].place, "--json")
+    alone = Watch(hosts[0].fleet.place("alpha"), "--json")
+    wait_until(lambda: watch.states and alone.states, what="the watches")
+    since = time.monotonic()
+    leaders[0].kill()
+    stale = wait_until(lambda: next((at - since for at, s in zip(alone.times, alone.states) if s["freshness"] == "stale"), None), what="stale")
+    assert stale <= 3.3, stale
+    wait_until(lambda: hosts[0].state()["quote"]["via"] == "beta" and hosts[0].state()["freshness"] == "fresh", what="the price of beta")
+    assert not any(s["freshness"] == "stale" for s in watch.states), "the other publisher takes over at once"
+    wait_until(lambda: "alpha is offline" in hosts[0].failure("alpha"), what="the reason")
+    since = time.monotonic()
+    leaders[1].kill()
+    gone = wait_until(lambda: next((at - since for at, s in zip(watch.times, watch.states) if at > since and s["freshness"] == "stale"), None),
+                      what="stale")
+    assert gone <= 3.3, gone
+    for host in hosts:
+        wait_until(lambda: host.state()["freshness"] == "stale", what="stale")
+    requests = simulator.requests()
+    for process in (*hosts, simulator):
+        process.stop()
+    return (f"the price {max(first) * 1000:.0f} ms after CONNACK; stale {stale:.2f} s after the publisher's death, the last one's {gone:.2f} s; "
+            f"requests of the two publishers {requests}")
+
+
+@scenario("a publisher that lies by 7 % is never shown with quorum 2; it is a stranger's program")
+def _():
+    python = os.environ.get("VARLINK_PYTHON", sys.executable)
+    if subprocess.run([python, "-c", "import paho.mqtt.client"], capture_output=True).returncode != 0:
+        raise Skip("paho is absent")
+    simulator = replaying("68900")
+    leaders = [Leader(here(), name, simulator, sources=[source, "kraken"]) for name, source in (("alpha", "coinbase"), ("beta", "bitstamp"))]
+    certificate, key = here().certificates("gamma")
+    program = f"""
+import json, ssl, sys, time
+import paho.mqtt.client as paho
+client = paho.Client(paho.CallbackAPIVersion.VERSION2)
+client.tls_set({here().certificates.authority!r}, {certificate!r}, {key!r})
+client.connect({here().broker.address!r}, {here().broker.port})
+client.loop_start()
+for sequence in range(1, 1000):
+    now = int(time.time() * 1000)
+    price = sys.argv[1] if sequence % 2 else sys.argv[2]
+    client.publish("btcpriced/v1/gamma/quote/BTC-USD", json.dumps({{
+        "instance": "gamma's", "tick": sequence, "freshness": "fresh", "currency": "USD", "confirmation": "confirmed",
+        "observedBoottime": int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1000),
+        "quote": {{"value": price, "currency": "USD", "timestamp": now, "source": "mine", "market": "BTC/USD"}},
+        "publisher": "gamma", "bootId": sys.argv[1], "sequence": sequence, "publishedAt": now}}), retain=True)
+    time.sleep(1)
+"""
+
+    def stranger(*prices):
+        return spawn([python, "-c", program, *prices])
+    gamma = stranger("68905", "68903")
+    host = Host(here(), ["alpha", "beta", "gamma"], "--mode", "median", "--quorum", "2")
+    wait_until(lambda: fresh(host.place)["consensus"]["sources"] == ["alpha", "beta", "gamma"], what="all three in the median")
+    gamma.kill()
+    gamma.wait()
+    lie = str(Decimal("68900") * Decimal("0.93"))
+    watch = Watch(host.place, "--json")
+    gamma = stranger(lie, str(Decimal(lie) - 1))
+    wait_until(lambda: (host.state()["consensus"] or {}).get("outliers") == ["gamma"], seconds=20, what="the liar to be an outlier")
+    time.sleep(5)
+    shown = {Decimal(s["quote"]["value"]) for s in watch.states}
+    assert shown and all(abs(price / 68900 - 1) < Decimal("0.001") for price in shown), shown
+    assert all(s["freshness"] == "fresh" for s in watch.states)
+    gamma.kill()
+    for process in (host, *leaders, simulator):
+        process.stop()
+    return f"{len(watch.states)} states, prices {sorted(shown)}"
+
+
+@scenario("a forged topic is refused by the broker, and a recorded hour that is played again by the follower")
+def _():
+    simulator = Simulator("--seed", "3")
+    leader = Leader(here(), "alpha", simulator)
+    host = Host(here(), ["alpha"])
+    fresh(host.place)
+    # Recorded by somebody who may listen.
+    recorded = [payload for _, payload, kept, _ in here().heard(QUOTE.format("alpha"), seconds=5) if not kept]
+    assert len(recorded) >= 3, recorded
+    forged = json.loads(recorded[-1])
+    forged["quote"]["value"], forged["sequence"], forged["publishedAt"] = "1000", forged["sequence"] + 10**6, int(time.time() * 1000) + 5000
+    refused = here().publish(here().certificates("mallory"), QUOTE.format("alpha"), json.dumps(forged), "-r")
+    time.sleep(1)
+    assert not any(b'"1000"' in payload for _, payload, _, _ in here().heard(QUOTE.format("alpha"), seconds=1.5)), "the broker took it"
+    for topic in ("btcpriced/v1/beta/quote/BTC-USD", "homeassistant/device/alpha/btcpriced/config", "btcpriced/v1/alpha/status"):
+        here().publish(here().certificates("mallory"), topic, "{}", "-r")
+        assert b"{}" not in [payload for _, payload, _, _ in here().heard(topic, seconds=0.7)], topic
+    # With alpha's own key: the broker lets it pass, the follower does not believe it.
+    before = {Decimal(json.loads(p)["quote"]["value"]) for p in recorded}
+    for payload in recorded:
+        here().publish(here().certificates("alpha"), QUOTE.format("alpha"), payload.decode())
+    counts = wait_until(lambda: (c := replayed(host)) >= len(recorded) and c, what="the count of replays")
+    assert host.fleet.said("Not believed: alpha: its message is not newer"), host.fleet.lines
+    equal(host.state()["freshness"], "fresh")
+    # For a newcomer it is too old, once it is.
+    old = [dict(json.loads(p), publishedAt=json.loads(p)["publishedAt"] - 86_400_000) for p in recorded]
+    leader.stop()
+    # What the broker has kept of alpha is no price any more.
+    time.sleep(4)
+    newcomer = Host(here(), ["alpha"], name="newcomer")
+    for payload in old:
+        here().publish(here().certificates("alpha"), QUOTE.format("alpha"), json.dumps(payload))
+    wait_until(lambda: replayed(newcomer) >= len(old), what="the replays for the newcomer")
+    assert newcomer.state()["freshness"] != "fresh"
+    for process in (host, newcomer, simulator):
+        process.stop()
+    return f"mosquitto_pub: {refused.returncode}; {counts} of {len(recorded)} replays counted, prices {sorted(before)}"
+
+
+def replayed(host):
+    out = btcctl(host.fleet.place("alpha"), "metrics").out
+    found = re.search(r'result="replayed"\} (\d+)', out)
+    return int(found[1]) if found else 0
+
+
+@scenario("a broker that is gone, refuses, or has a wrong certificate: one line in the journal, and the reason in btcctl sources")
+def _():
+    simulator = Simulator("--seed", "4")
+    leader = Leader(here(), "alpha", simulator)
+    host = Host(here(), ["alpha"])
+    fresh(host.place)
+    here().broker.stop()
+    wait_until(lambda: "can't be reached" in host.failure("alpha") and f":{here().broker.port}" in host.failure("alpha"), what="the reason")
+    equal(host.state()["freshness"], "stale")
+    time.sleep(4)
+    lines = [line for line in host.fleet.lines if "warning: The broker" in line]
+    equal(len(lines), 1, lines)
+    begun = time.monotonic()
+    here().broker.start()
+    wait_until(lambda: host.state()["freshness"] == "fresh", seconds=120, every=0.1, what="the price after the broker's restart")
+    took = time.monotonic() - begun
+    # Each line says another thing.
+    kinds = [line.split("btc-price-fleet: ", 1)[1].split(" at ")[0] for line in host.fleet.lines]
+    equal(kinds.count("Connected to the broker"), 2, host.fleet.lines)
+    for process in (host, leader, simulator):
+        process.stop()
+
+    strangers = Certificates()
+    expired = here().certificates("late", days=0)
+    time.sleep(1.1)
+    found = {}
+    for what, follower, expected in (
+            ("an authority that nobody trusts", Follower(here().broker, strangers, ["alpha"], identity=here().certificates("a")),
+             "certificate verify failed"),
+            ("a client of another authority", Follower(here().broker, here().certificates, ["alpha"], identity=strangers("b")),
+             "unknown ca|does not accept this machine's certificate"),
+            ("an expired certificate", Follower(here().broker, here().certificates, ["alpha"], identity=expired),
+             "certificate|expired"),
+            ("another name", Follower(here().broker, here().certificates, ["alpha"], url=f"mqtts://localhost:{here().broker.port}"),
+             "certificate verify failed"),
+            ("nobody", Follower(here().broker, here().certificates, ["alpha"], url="mqtts://127.0.0.1:1"), "refuse")):
+        wait_until(lambda: any("warning: The broker" in line for line in follower.lines), what=what)
+        (line,) = [line for line in follower.lines if "warning: The broker" in line]
+        failure = btcctl(follower.place("alpha"), "current", "--json").json["message"]
+        assert re.search(expected, line, re.I) and "can't be reached" in failure, (what, line, failure)
+        found[what] = line.split("reached: ")[1]
+        follower.stop()
+    return f"back {took:.1f} s after the broker; {found}"
+
+
+@scenario("a broker whose connection takes a second, as over a network: on loopback it is there at once")
+def _():
+    simulator = Simulator("--seed", "8")
+    leader = Leader(here(), "alpha", simulator)
+    # A listener whose queue is full: the system repeats its first packet after a second.
+    listener = socket.create_server(("127.0.0.1", 0), backlog=0)
+    dummies = []
+    for _ in range(3):
+        dummy = socket.socket()
+        dummy.setblocking(False)
+        dummy.connect_ex(listener.getsockname())
+        dummies.append(dummy)
+    time.sleep(0.2)
+    known = {dummy.getsockname() for dummy in dummies}
+
+    def pump(source, target):
+        try:
+            while data := source.recv(65536):
+                target.sendall(data)
+        except OSError:
+            pass
+
+    def serve():
+        while True:
+            client, address = listener.accept()
+            if address in known:
+                client.close()
+                continue
+            broker = socket.create_connection((here().broker.address, here().broker.port))
+            for pair in ((client, broker), (broker, client)):
+                threading.Thread(target=pump, args=pair, daemon=True).start()
+    begun = time.monotonic()
+    follower = Follower(here().broker, here().certificates, ["alpha"], url=f"mqtts://127.0.0.1:{listener.getsockname()[1]}")
+    time.sleep(0.3)
+    for dummy in dummies:
+        dummy.close()
+    threading.Thread(target=serve, daemon=True).start()
+    wait_until(lambda: follower.said("Connected to the broker"), seconds=8, what=lambda: f"the connection: {follower.lines}")
+    took = time.monotonic() - begun
+    assert took > 0.5, "the connection was not slow"
+    fresh(follower.place("alpha"))
+    for process in (follower, leader, simulator):
+        process.stop()
+    return f"connected after {took:.1f} s"
+
+
+@scenario("a stale or unconfirmed price is published as what it is, and is no price for a follower")
+def _():
+    simulator = replaying("68900")
+    leader = Leader(here(), "alpha", simulator, sources=["coinbase", "kraken"])
+    host = Host(here(), ["alpha"])
+    fresh(host.place)
+    simulator.faults("* always status 500")
+    wait_until(lambda: host.state()["freshness"] == "stale", what="stale")
+    wait_until(lambda: "HTTP 500" in host.failure("alpha"), what="the publisher's reason")
+    payload = json.loads(here().heard(QUOTE.format("alpha"), seconds=1.5)[0][1])
+    equal((payload["freshness"], payload["quote"]["value"]), ("stale", "68900"))
+    simulator.faults("")
+    wait_until(lambda: host.state()["freshness"] == "fresh", seconds=30, what="fresh again")
+    # The daemon is gone, the satellite is there.
+    leader.daemon.stop()
+    wait_until(lambda: "alpha is offline" in host.failure("alpha"), what="offline")
+    assert leader.fleet.said("The daemon can't be reached"), leader.fleet.lines
+    for process in (host, leader.fleet, simulator):
+        process.stop()
+
+
+@scenario("Home Assistant: its discovery, and a value every ten seconds")
+def _():
+    simulator = Simulator("--seed", "6")
+    leader = Leader(here(), "house", simulator, "--home-assistant")
+    heard = here().heard("homeassistant/#", "btcpriced/v1/house/home-assistant/#", seconds=24)
+    (discovery,) = [json.loads(payload) for topic, payload, _, _ in heard if topic == "homeassistant/device/house/btcpriced/config"]
+    sensor = discovery["cmps"]["price_usd"]
+    equal((sensor["p"], sensor["unit_of_meas"], sensor["stat_cla"], "dev_cla" in sensor), ("sensor", "USD", "measurement", False))
+    equal(discovery["avty"][0]["t"], "btcpriced/v1/house/status")
+    values = [(json.loads(payload), after) for topic, payload, _, after in heard if topic == sensor["stat_t"]]
+    assert 2 <= len(values) <= 4, heard
+    assert all(later - earlier > 9.5 for (_, earlier), (_, later) in zip(values[1:], values[2:])), values
+    Decimal(values[-1][0]["value"])
+    leader.stop()
+    (status,) = [json.loads(payload) for _, payload, _, _ in here().heard("btcpriced/v1/house/status", seconds=1)]
+    equal(status["state"], "offline", "also after a clean stop")
+    simulator.stop()
+    return f"{len(values)} values in 24 s"
+
+
+@scenario("from a publisher's tick to the watchers of a follower")
+def _():
+    simulator = Simulator("--seed", "7")
+    leader = Leader(here(), "alpha", simulator)
+    host = Host(here(), ["alpha"])
+    fresh(host.place)
+    watches = [Watch(place, "--json") for place in (leader.place, host.fleet.place("alpha"), host.place)]
+    time.sleep(20)
+    for watch in watches:
+        watch.stop()
+    result = ways(watches)
+    assert len(result[0]) > 15, result
+    for process in (host, leader, simulator):
+        process.stop()
+    found = result[0]
+    return (f"at the follower's socket half {found[len(found) // 2] * 1000:.1f} ms, most {found[-1] * 1000:.1f} ms after the publisher's own watcher; "
+            f"its daemon shows it with its next tick")
+
+
+@scenario("wrong command lines and files that are not there are refused with a word")
+def _():
+    def run(*arguments):
+        return subprocess.run([BINARIES / "btc-price-fleet", *arguments], capture_output=True, text=True, timeout=20)
+    for arguments, status, word in (
+            (["publish", "--name", "alpha"], 64, "--broker"), (["publish", "--broker", "http://a", "--name", "alpha"], 64, "is no address of a broker"),
+            (["publish", "--broker", "mqtts://a", "--name", "Al/pha"], 64, "is no name of a publisher"), (["nothing"], 64, "nothing"),
+            (["follow", "--broker", "mqtts://a", "--publishers", "a,../b"], 64, "is no name of a publisher"),
+            (["follow", "--broker", "mqtts://a", "--publishers", ""], 64, "is no name of a publisher"),
+            (["follow", "--broker", "mqtts://a", "--ca-file", "/nowhere"], 1, "cannot read /nowhere"),
+            (["follow", "--broker", "mqtts://a", "--key", "/dev/null"], 1, "belong together"),
+            (["follow", "--broker", "mqtts://a", "--directory", "/nowhere", "--publishers", "alpha"], 1, "/nowhere/alpha"),
+            (["follow", "--broker", "mqtts://a", "--password-file", "/nowhere"], 1, "cannot read")):
+        done = run(*arguments)
+        equal(done.returncode, status, (arguments, done.stderr))
+        assert word in done.stderr, (arguments, done.stderr)
+    assert "publish" in run("--help").stdout
+
+
+@scenario("faults of the broker, every 20 s: memory and files stay as they were")
+def _():
+    return endurance.result()
+
+
+main()

@@ -1,0 +1,152 @@
+"""Brokers for the fleet's tests: mosquitto with the configuration of docs/fleet.md, and certificates for it."""
+
+from btcpriced import *  # noqa: F403
+
+import ipaddress
+
+
+class Certificates:
+    """An authority, and what it has signed."""
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="btc-priced-certificates-")
+        atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
+        self.authority = f"{self.folder}/ca.pem"
+        self._run("req", "-x509", *self._new("ca"), "-subj", "/CN=fleet", "-days", "2", "-out", self.authority)
+
+    def __call__(self, name, days=2, address="127.0.0.1", by=None):
+        """The files of a certificate and its key. `by`: another authority."""
+        by = by or self
+        certificate, key, request = (f"{self.folder}/{name}.{kind}" for kind in ("pem", "key", "csr"))
+        self._run("req", *self._new(name), "-subj", f"/CN={name}", "-out", request)
+        Path(f"{self.folder}/{name}.ext").write_text(f"subjectAltName=IP:{ipaddress.ip_address(address)}\n")
+        self._run("x509", "-req", "-in", request, "-CA", by.authority, "-CAkey", f"{by.folder}/ca.key", "-CAcreateserial", "-days",
+                  str(days), "-extfile", f"{self.folder}/{name}.ext", "-out", certificate)
+        return certificate, key
+
+    def _new(self, name):
+        return ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", f"{self.folder}/{name}.key"]
+
+    def _run(self, *arguments):
+        subprocess.run(["openssl", *arguments], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def documented(name):
+    """A file's text in docs/fleet.md: the block of code after the line that names it."""
+    text = (ROOT / "docs/fleet.md").read_text()
+    block = re.search(rf"`{re.escape(name)}`[^\n]*:\n\n((?:    .*\n|\n)+)", text)
+    assert block, f"docs/fleet.md has no {name}"
+    return "".join(line[4:] + "\n" for line in block[1].rstrip("\n").split("\n"))
+
+
+class Broker:
+    """mosquitto, root or leaf, as docs/fleet.md configures it."""
+
+    def __init__(self, certificates, address="127.0.0.1", root=None, prefix=(), more=""):
+        if not shutil.which("mosquitto"):
+            raise Skip("mosquitto is absent")
+        self.certificates, self.address, self.prefix = certificates, address, prefix
+        self.folder = tempfile.mkdtemp(prefix="btc-priced-broker-")
+        atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        name = "leaf" if root else "root"
+        text = documented(f"/etc/mosquitto/conf.d/btcpriced-{name}.conf")
+        certificate, key = certificates(f"broker-{self.port}", address=address)
+        known = {"listener 8883": f"listener {self.port} {address}", "/etc/mosquitto/btcpriced/ca.pem": certificates.authority,
+                 "/etc/mosquitto/btcpriced/server.pem": certificate, "/etc/mosquitto/btcpriced/server.key": key,
+                 "/etc/mosquitto/btcpriced/acl": f"{self.folder}/acl"}
+        if root:
+            bridge, bridge_key = certificates(f"leaf-{self.port}")
+            known |= {"root.example:8883": f"{root.address}:{root.port}", "/etc/mosquitto/btcpriced/leaf.pem": bridge,
+                      "/etc/mosquitto/btcpriced/leaf.key": bridge_key}
+        for old, new in known.items():
+            assert old in text, f"{old} is not in the documented configuration"
+            text = text.replace(old, new)
+        Path(f"{self.folder}/acl").write_text(documented(f"/etc/mosquitto/btcpriced/acl ({name})"))
+        # It would become the user of the package, who can't read the files of the test.
+        Path(f"{self.folder}/conf").write_text(text + more + ("user root\n" if os.geteuid() == 0 else ""))
+        self.start()
+
+    @property
+    def url(self):
+        return f"mqtts://{self.address}:{self.port}"
+
+    def start(self):
+        self.log = open(f"{self.folder}/log", "a")
+        self.process = spawn([*self.prefix, "mosquitto", "-c", f"{self.folder}/conf"], stdout=self.log, stderr=self.log)
+        wait_until(self.listens, what=lambda: f"the broker: {self.said()}")
+
+    def listens(self):
+        """Looked for in the system's table: it may be in another network namespace."""
+        port = f":{self.port:04X} "
+        return any(port in line and " 0A " in line for line in Path(f"/proc/{self.process.pid}/net/tcp").read_text().splitlines())
+
+    def said(self):
+        return Path(f"{self.folder}/log").read_text()
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+class Fleet:
+    """btc-price-fleet, publishing or following."""
+
+    def __init__(self, mode, broker, certificates, name, *arguments, identity=None, url=None, prefix=()):
+        certificate, key = identity or certificates(name)
+        self.lines = []
+        self.process = spawn(
+            [*prefix, BINARIES / "btc-price-fleet", mode, "--broker", url or broker.url, "--ca-file", certificates.authority,
+             "--certificate", certificate, "--key", key, *arguments], stderr=subprocess.PIPE, text=True)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        wait_until(lambda: self.said("Ready: ") or self.process.poll() is not None, what="the satellite")
+
+    def _read(self):
+        for line in self.process.stderr:
+            self.lines.append(line.rstrip("\n"))
+
+    def said(self, text):
+        return any(text in line for line in self.lines)
+
+    def stop(self):
+        self.process.terminate()
+        return self.process.wait(timeout=20)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def ways(watches):
+    """For each watch after the first: how much later it showed the prices that the first one showed, in seconds, in order."""
+    def shown(watch):
+        seen = {}
+        for at, state in zip(watch.times, watch.states):
+            seen.setdefault(state["quote"]["timestamp"], at)
+        return seen
+    first, *others = map(shown, watches)
+    return [sorted(seen[time] - first[time] for time in seen.keys() & first.keys()) for seen in others]
+
+
+def publisher(broker, certificates, name, place, *arguments, **options):
+    """A publisher of the daemon at `place`."""
+    return Fleet("publish", broker, certificates, name, "--socket", place.socket, "--name", name, *arguments, **options)
+
+
+class Follower(Fleet):
+    """A follower with a folder for its sockets."""
+
+    def __init__(self, broker, certificates, publishers=(), name="host", **options):
+        self.directory = tempfile.mkdtemp(prefix="btc-priced-fleet-")
+        atexit.register(shutil.rmtree, self.directory, ignore_errors=True)
+        names = ["--publishers", ",".join(publishers)] if publishers else []
+        super().__init__("follow", broker, certificates, name, "--directory", self.directory, *names, **options)
+
+    def place(self, publisher):
+        """What stands for the publisher's daemon."""
+        place = Place()
+        place.socket = f"{self.directory}/{publisher}"
+        return place
