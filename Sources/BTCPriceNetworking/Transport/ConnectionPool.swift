@@ -1,5 +1,4 @@
 import NIOCore
-import NIOSSL
 
 /// A request, and the continuation that waits for its response.
 // Touched on the event loop's thread only, except for its constant.
@@ -29,28 +28,13 @@ final class ConnectionPool: @unchecked Sendable {
     /// A connection that was idle for longer is closed: a NAT or firewall may have dropped it without notice.
     private static let idleTimeout = TimeAmount.seconds(60)
 
-    let context: TransportContext
-    let names: NameLookup
-    let eventLoop: any EventLoop
+    let dialer: Dialer
     private var connections: [HTTPRequest.Origin: [HTTPConnection]] = [:]
-    /// By whether the server has a name. Made for the first secure connection, since each one reads every certificate of the system.
-    private var contexts: [Bool: NIOSSLContext] = [:]
     private var isDraining = false
     private var isClosed = false
 
-    init(_ context: TransportContext, names: NameLookup, on eventLoop: any EventLoop) {
-        self.context = context
-        self.names = names
-        self.eventLoop = eventLoop
-    }
-
-    func tlsContext(for identity: ServerIdentity) throws -> NIOSSLContext {
-        if let context = contexts[identity.isName] { return context }
-        var configuration = context.tls
-        if !identity.isName { configuration.certificateVerification = .noHostnameVerification }
-        let context = try NIOSSLContext(configuration: configuration)
-        contexts[identity.isName] = context
-        return context
+    init(_ dialer: Dialer) {
+        self.dialer = dialer
     }
 
     // MARK: - Requests
@@ -62,26 +46,26 @@ final class ConnectionPool: @unchecked Sendable {
 
     /// Sends the request on a free connection, waits for one that is opening without a request, or opens another.
     func start(_ pending: PendingRequest) {
-        eventLoop.assertInEventLoop()
+        dialer.eventLoop.assertInEventLoop()
         guard !pending.isCancelled, !isClosed else { return pending.finish(.failure(.cancelled)) }
         let origin = pending.request.origin
         let known = known(to: origin)
         // The newest one is the most likely to be still open.
         if let ready = known.last(where: \.isReady) { return ready.start(pending) }
         let opening = known.first(where: \.isFree)
-        let host = context.settings.proxy?.host ?? origin.host
-        if opening?.isResolving ?? true, names.isSilent(about: host) {
+        let host = dialer.host(to: origin)
+        if opening?.isResolving ?? true, dialer.names.isSilent(about: host) {
             return pending.finish(.failure(.unresolved("no name server answers for \(host)")))
         }
         if let opening { return opening.start(pending) }
         let connection = HTTPConnection(to: origin, of: self, isDraining: isDraining)
         connections[origin, default: []].append(connection)
         connection.start(pending)
-        connection.open(host)
+        connection.open()
     }
 
     func cancel(_ pending: PendingRequest) {
-        eventLoop.assertInEventLoop()
+        dialer.eventLoop.assertInEventLoop()
         pending.isCancelled = true
         let connection = pending.connection
         pending.finish(.failure(.cancelled))

@@ -61,7 +61,7 @@ package final class HTTPTransport: Sendable {
         _ settings: HTTPTransportSettings, names: NameLookup, on eventLoop: any EventLoop
     ) throws(TrustAnchorsError) {
         self.eventLoop = eventLoop
-        pool = ConnectionPool(try TransportContext(settings), names: names, on: eventLoop)
+        pool = ConnectionPool(Dialer(try TransportContext(settings), names: names, on: eventLoop))
     }
 
     /// Checks that the file with trust anchors can be used.
@@ -71,7 +71,7 @@ package final class HTTPTransport: Sendable {
     }
 
     /// The settings it was created with.
-    package var settings: HTTPTransportSettings { pool.context.settings }
+    package var settings: HTTPTransportSettings { pool.dialer.context.settings }
 
     /// Sends a request and returns the complete response. Cancelling the task ends it at any point. Once the connection is open there
     /// is no other timeout.

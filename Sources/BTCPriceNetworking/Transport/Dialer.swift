@@ -1,0 +1,311 @@
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSOCKS
+import NIOSSL
+import NIOTLS
+
+/// Opens connections to servers with one set of settings: looks up the name, connects, passes the proxy, establishes TLS and checks
+/// the server's identity.
+// Touched on the event loop's thread only, except for its constants.
+final class Dialer: @unchecked Sendable {
+    let context: TransportContext
+    let names: NameLookup
+    let eventLoop: any EventLoop
+    /// By whether the server has a name. Made for the first secure connection, since each one reads every certificate of the system.
+    private var contexts: [Bool: NIOSSLContext] = [:]
+
+    init(_ context: TransportContext, names: NameLookup, on eventLoop: any EventLoop) {
+        self.context = context
+        self.names = names
+        self.eventLoop = eventLoop
+    }
+
+    /// The name or address that is connected: the server's, or the proxy's.
+    func host(to origin: HTTPRequest.Origin) -> String { context.settings.proxy?.host ?? origin.host }
+
+    fileprivate func tlsContext(for identity: ServerIdentity) throws -> NIOSSLContext {
+        if let context = contexts[identity.isName] { return context }
+        var configuration = context.tls
+        if !identity.isName { configuration.certificateVerification = .noHostnameVerification }
+        let context = try NIOSSLContext(configuration: configuration)
+        contexts[identity.isName] = context
+        return context
+    }
+}
+
+/// One connection that is being opened. It takes part in the channel's pipeline until the connection is open.
+// Touched on the event loop's thread only, except for its constants.
+final class Dial: ChannelInboundHandler, RemovableChannelHandler, @unchecked Sendable {
+    typealias InboundIn = HTTPClientResponsePart
+    typealias OutboundOut = HTTPClientRequestPart
+    /// Called once, with the open channel or the reason why there is none. The channel has no handler that reads what the server sends.
+    typealias Completion = (Result<any Channel, HTTPError>) -> Void
+
+    private enum Stage {
+        /// Looks up the name.
+        case resolving
+        /// Connects to an address.
+        case connecting
+        /// Waits for the HTTP proxy's response to CONNECT.
+        case tunnelling
+        /// Runs the handshake of SOCKS5 or TLS.
+        case shakingHands
+        case over
+    }
+
+    private let origin: HTTPRequest.Origin
+    private let dialer: Dialer
+    private let receiveBuffer: any RecvByteBufferAllocator
+    private var stage = Stage.resolving
+    private var channel: (any Channel)?
+    private var completion: Completion?
+    /// The timeout for all of it.
+    private var deadline: Scheduled<Void>?
+    /// Of the proxy's response.
+    private let meter = ResponseMeter()
+
+    /// - Parameters:
+    ///   - receiveBuffer: How much is read at once.
+    ///   - completion: Called on the event loop's thread.
+    init(
+        to origin: HTTPRequest.Origin, by dialer: Dialer, receiveBuffer: any RecvByteBufferAllocator,
+        _ completion: @escaping Completion
+    ) {
+        self.origin = origin
+        self.dialer = dialer
+        self.receiveBuffer = receiveBuffer
+        self.completion = completion
+    }
+
+    /// Whether the name is being looked up.
+    var isResolving: Bool {
+        if case .resolving = stage { true } else { false }
+    }
+
+    func start() {
+        let settings = dialer.context.settings
+        // Covers the proxy and TLS too: they may stall, and an abandoned connection has no other timeout.
+        deadline = dialer.eventLoop.scheduleTask(in: TimeAmount(settings.connectTimeout)) {
+            self.end(.failure(.connectTimedOut))
+        }
+        let host = dialer.host(to: origin)
+        let port = settings.proxy?.port ?? origin.port
+        if let address = SocketAddress(literal: host, port: port) { return connect(host, port, [address]) }
+        let eventLoop = dialer.eventLoop
+        dialer.names.addresses(of: host) { outcome in
+            eventLoop.execute {
+                switch outcome {
+                case .success(let addresses): self.connect(host, port, addresses)
+                case .failure(let error): self.end(.failure(error))
+                }
+            }
+        }
+    }
+
+    /// Gives it up, without a call of the completion.
+    func cancel() {
+        completion = nil
+        end(.failure(.cancelled))
+    }
+
+    private func end(_ result: Result<any Channel, HTTPError>) {
+        guard stage != .over else { return }
+        stage = .over
+        deadline.take()?.cancel()
+        let (channel, completion) = (channel.take(), completion.take())
+        if case .failure = result { channel?.close(promise: nil) }
+        completion?(result)
+    }
+
+    private func connect(_ host: String, _ port: Int, _ addresses: [SocketAddress]) {
+        guard case .resolving = stage else { return }
+        stage = .connecting
+        ClientBootstrap(group: dialer.eventLoop)
+            .resolver(KnownAddresses(addresses: addresses, eventLoop: dialer.eventLoop))
+            .connectTimeout(TimeAmount(dialer.context.settings.connectTimeout))
+            .channelOption(.recvAllocator, value: receiveBuffer)
+            .connect(host: host, port: port)
+            .whenComplete { result in
+                switch result {
+                case .success(let channel): self.connected(channel)
+                case .failure(let error): self.end(.failure(HTTPError(connecting: error)))
+                }
+            }
+    }
+
+    private func connected(_ channel: any Channel) {
+        guard case .connecting = stage else { return channel.close(promise: nil) }
+        self.channel = channel
+        do {
+            let pipeline = channel.pipeline.syncOperations
+            try pipeline.addHandler(self)
+            switch dialer.context.settings.proxy {
+            case .http:
+                stage = .tunnelling
+                try pipeline.addHTTPClientCodec(meter, before: self)
+                let authority = origin.authority
+                meter.reset()
+                channel.write(
+                    HTTPClientRequestPart.head(
+                        HTTPRequestHead(
+                            version: .http1_1, method: .CONNECT, uri: authority, headers: ["Host": authority])),
+                    promise: nil)
+                channel.writeAndFlush(HTTPClientRequestPart.end(nil), promise: nil)
+            case .socks5:
+                stage = .shakingHands
+                let target = origin.address.map(SOCKSAddress.address) ?? .domain(origin.host, port: origin.port)
+                try pipeline.addHandler(SOCKSClientHandler(targetAddress: target), position: .first)
+            case nil: try secure(channel)
+            }
+        } catch {
+            end(.failure(.other(error)))
+        }
+    }
+
+    /// The tunnel is open: removes the HTTP handlers used for the proxy.
+    private func leaveProxy(_ channel: any Channel) {
+        stage = .shakingHands
+        meter.complete()
+        channel.pipeline.syncOperations.removeHTTPClientCodec(meter, on: channel.eventLoop) { result in
+            guard case .shakingHands = self.stage else { return }
+            do {
+                try result.get()
+                try self.secure(channel)
+            } catch {
+                self.end(.failure(.other(error)))
+            }
+        }
+    }
+
+    /// The path to the server is open: starts TLS if the origin uses it.
+    private func secure(_ channel: any Channel) throws {
+        guard origin.isSecure else { return opened(channel) }
+        stage = .shakingHands
+        let identity = ServerIdentity(origin)
+        let handler = try NIOSSLClientHandler(
+            context: try dialer.tlsContext(for: identity), serverHostname: identity.isName ? origin.host : nil)
+        try channel.pipeline.syncOperations.addHandler(handler, position: .before(self))
+    }
+
+    /// TLS is established: checks the server's identity.
+    private func secured(_ channel: any Channel) {
+        do {
+            guard let certificate = try channel.pipeline.syncOperations.nioSSL_peerCertificate(),
+                ServerIdentity(origin).isShown(by: certificate)
+            else { throw NIOSSLExtraError.failedToValidateHostname }
+            opened(channel)
+        } catch {
+            end(.failure(.other(error)))
+        }
+    }
+
+    private func opened(_ channel: any Channel) {
+        end(.success(channel))
+        channel.pipeline.syncOperations.removeHandler(self, promise: nil)
+    }
+
+    // MARK: - Channel events
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard case .tunnelling = stage else { return }
+        if case .head(let head) = unwrapInboundIn(data), !(200..<300).contains(head.status.code) {
+            return end(
+                .failure(
+                    head.status == .proxyAuthenticationRequired
+                        ? .proxyWantsPassword : .proxyRefused("HTTP \(head.status.code)")))
+        }
+        guard case .end = unwrapInboundIn(data) else { return }
+        guard meter.body == 0 else {
+            return end(.failure(.proxyRefused("it sends data before the server was connected")))
+        }
+        leaveProxy(context.channel)
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch event {
+        case is SOCKSProxyEstablishedEvent:
+            do { try secure(context.channel) } catch { end(.failure(.other(error))) }
+        case TLSUserEvent.handshakeCompleted: secured(context.channel)
+        default: break
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        end(.failure(.closedEarly))
+    }
+
+    /// The last event of a channel, and the only one if it broke while it became active.
+    func channelUnregistered(context: ChannelHandlerContext) {
+        end(.failure(.closedEarly))
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        end(.failure(HTTPError(onConnection: error)))
+    }
+}
+
+extension ChannelPipeline.SynchronousOperations {
+    /// Adds the HTTP/1.1 handlers of a client in front of `handler`.
+    /// - Parameters:
+    ///   - meter: Counts the bytes of the responses.
+    ///   - leftOverBytes: What becomes of bytes behind a response that changes the protocol.
+    func addHTTPClientCodec(
+        _ meter: ResponseMeter, before handler: any ChannelHandler,
+        leftOverBytes: RemoveAfterUpgradeStrategy = .dropBytes
+    ) throws {
+        try addHandlers(
+            [
+                meter, HTTPRequestEncoder(),
+                ByteToMessageHandler(HTTPResponseDecoder(leftOverBytesStrategy: leftOverBytes)),
+            ], position: .before(handler))
+    }
+
+    fileprivate func removeHTTPClientCodec(
+        _ meter: ResponseMeter, on eventLoop: any EventLoop, _ body: @escaping (Result<Void, any Error>) -> Void
+    ) {
+        do {
+            let removals = [
+                removeHandler(meter), removeHandler(try handler(type: HTTPRequestEncoder.self)),
+                removeHandler(try handler(type: ByteToMessageHandler<HTTPResponseDecoder>.self)),
+            ]
+            EventLoopFuture.andAllSucceed(removals, on: eventLoop).assumeIsolated().whenComplete(body)
+        } catch {
+            body(.failure(error))
+        }
+    }
+}
+
+extension HTTPError {
+    /// The error for a failed connect.
+    fileprivate init(connecting error: any Error) {
+        switch error {
+        case ChannelError.connectTimeout: self = .connectTimedOut
+        case let error as NIOConnectionError:
+            self = .notConnected(errno: (error.connectionErrors.first?.error as? IOError)?.errnoCode)
+        case let error as IOError: self = .notConnected(errno: error.errnoCode)
+        default: self = .other(error)
+        }
+    }
+
+    /// The error for a connection that was open, or that a proxy was to open.
+    init(onConnection error: any Error) {
+        switch error {
+        case let error as HTTPError: self = error
+        case HTTPParserError.invalidEOFState: self = .closedEarly
+        case HTTPParserError.headerOverflow: self = .malformed("more headers than are allowed")
+        case let error as HTTPParserError: self = .malformed("\(error)")
+        case let error as NIOHTTPDecoderError: self = .malformed("\(error)")
+        case let error as IOError: self = .lost(errno: error.errnoCode)
+        // Closed without TLS's close_notify: the framing shows whether the response was complete.
+        case NIOSSLError.uncleanShutdown: self = .closedEarly
+        case let error as SOCKSError.ConnectionFailed: self = .proxyRefused("\(error.reply)")
+        // It accepts no offered method; only the one without a password is offered (RFC 1928, section 3).
+        case is SOCKSError.InvalidAuthenticationSelection: self = .proxyWantsPassword
+        case is SOCKSError.InvalidProtocolVersion, is SOCKSError.InvalidReservedByte, is SOCKSError.InvalidAddressType,
+            is SOCKSError.UnexpectedRead, is SOCKSError.InvalidClientState:
+            self = .proxyRefused("it does not speak SOCKS5")
+        default: self = .other(error)
+        }
+    }
+}
