@@ -4,7 +4,7 @@ import NIOHTTP1
 import NIOPosix
 
 /// One connection to a venue: reads requests and performs the verdict of ``World``.
-final class ConnectionHandler: ChannelInboundHandler {
+final class ConnectionHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
 
@@ -12,6 +12,8 @@ final class ConnectionHandler: ChannelInboundHandler {
     private let world: World
     private var head: HTTPRequestHead?
     private var isDark = false
+    /// The verdict on the next request, if it is an upgrade that was refused.
+    var refusal: World.Verdict?
 
     init(venue: VenueName, world: World) {
         self.venue = venue
@@ -25,6 +27,10 @@ final class ConnectionHandler: ChannelInboundHandler {
         case .end:
             guard let head, !isDark else { return }
             self.head = nil
+            if let refusal {
+                self.refusal = nil
+                return perform(refusal, context)
+            }
             perform(
                 world.judge(
                     VenueShape.Request(
@@ -36,6 +42,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if error is StreamUpgrader.Refused { return }
         context.close(promise: nil)
     }
 

@@ -1,8 +1,8 @@
 import NIOCore
 import NIOHTTP1
 
-/// The control port: `POST /faults` sets a new fault script, `GET /requests` returns the number of requests to each venue, and
-/// `GET /limits` the peak number of requests in the time span of each limit.
+/// The control port: `POST /faults` sets a new fault script, `GET /requests` returns the number of requests to each venue,
+/// `GET /limits` the peak number of requests in the time span of each limit, and `GET /streams` the counts of the streams.
 final class ControlHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
@@ -45,7 +45,9 @@ final class ControlHandler: ChannelInboundHandler {
         case (.GET, "/requests"):
             return (.ok, VenueName.allCases.map { "\($0.rawValue) \(world.requests(of: $0))\n" }.joined())
         case (.GET, "/limits"): return (.ok, world.limits)
-        default: return (.notFound, "POST /faults, GET /requests or GET /limits\n")
+        case (.GET, "/streams"):
+            return (.ok, VenueName.allCases.map { "\($0.rawValue) \(world.streams(of: $0).text)\n" }.joined())
+        default: return (.notFound, "POST /faults, GET /requests, GET /limits or GET /streams\n")
         }
     }
 }

@@ -17,25 +17,24 @@ struct FaultRuleParser {
         let venue = VenueName(rawValue: name)
         guard venue != nil || name == "*" else { throw Failure(reason: "unknown venue '\(name)'") }
         var pair: Pair?
-        var isOfCandles = false
-        let next = rest.drop(while: \.isWhitespace).prefix { !$0.isWhitespace }
+        var scope = FaultScript.Scope.prices
         if next.contains("/") {
-            pair = Pair(rawValue: word())
-            guard pair != nil else { throw Failure(reason: "unknown pair '\(next)'") }
+            let name = word()
+            pair = Pair(rawValue: name)
+            guard pair != nil else { throw Failure(reason: "unknown pair '\(name)'") }
         }
-        if next == "candles" {
-            _ = word()
-            isOfCandles = true
-        }
+        if next == "candles" || next == "stream" { scope = word() == "stream" ? .stream : .candles }
         let moment = try moment()
         let kind = word()
-        let fault = try fault(kind)
-        if fault.isOfConnections, case .requests = moment {
+        let fault = try scope == .stream ? streamFault(kind) : fault(kind)
+        if fault.isOfConnections || fault.isOfMarket, case .requests = moment {
             throw Failure(reason: "'\(kind)' has no requests to count; use 'always' or 'time'")
         }
-        if fault.isOfConnections, pair != nil || isOfCandles { throw Failure(reason: "'\(kind)' is of no pair") }
-        return FaultScript.Rule(venue: venue, pair: pair, isOfCandles: isOfCandles, moment: moment, fault: fault)
+        if fault.isOfConnections, pair != nil || scope != .prices { throw Failure(reason: "'\(kind)' is of no pair") }
+        return FaultScript.Rule(venue: venue, pair: pair, scope: scope, moment: moment, fault: fault)
     }
+
+    private var next: Substring { rest.drop(while: \.isWhitespace).prefix { !$0.isWhitespace } }
 
     private mutating func word() -> String {
         rest = rest.drop(while: \.isWhitespace)
@@ -101,6 +100,51 @@ struct FaultRuleParser {
         case "certificate": return .certificate(try certificate())
         default: throw Failure(reason: "unknown fault '\(kind)'")
         }
+    }
+
+    private mutating func streamFault(_ kind: String) throws(Failure) -> FaultScript.Fault {
+        let fault: StreamFault
+        switch kind {
+        case "status", "redirect", "reset", "dark", "price": return try self.fault(kind)
+        case "bad-accept": fault = .badAccept
+        case "second-refused": fault = .secondRefused
+        case "with-101": fault = .with101
+        case "no-ack": fault = .noAck
+        case "ack-empty": fault = .ackEmpty
+        case "refuse-subscription": fault = .refuseSubscription
+        case "silent": fault = .silent
+        case "no-data": fault = .noData
+        case "mute": fault = .mute
+        case "maintenance": fault = .maintenance
+        case "snapshot-age": fault = .snapshotAge(milliseconds: try time())
+        case "repeat": fault = .repeats
+        case "burst": fault = .burst(try number(in: 1...100_000, what: "number of trades"))
+        case "lag":
+            let isGrowing = next.hasPrefix("+")
+            let milliseconds = try time()
+            fault = isGrowing ? .growingLag(millisecondsPerSecond: milliseconds) : .lag(milliseconds: milliseconds)
+        case "wrong-pair": fault = .wrongPair
+        case "close":
+            let code = try number(in: 0...65_535, what: "code")
+            let reason = String(rest.drop(while: \.isWhitespace))
+            guard reason.utf8.count <= 123 else { throw Failure(reason: "a reason of more than 123 bytes") }
+            fault = .close(code: UInt16(code), reason: reason)
+        case "cut": fault = .cut
+        case "half-close": fault = .halfClose
+        case "leaving": fault = .leaving
+        case "bytes": fault = .bytes
+        case "fragments": fault = .fragments
+        case "ping-flood": fault = .pingFlood
+        case "big-ping": fault = .bigPing
+        case "masked": fault = .masked
+        case "rsv": fault = .reservedBit
+        case "opcode": fault = .reservedOpcode
+        case "bad-utf8": fault = .badUTF8
+        case "huge": fault = .huge(try number(in: 16...100_000_000, what: "length"))
+        case "garbage": fault = .garbage
+        default: throw Failure(reason: "unknown fault '\(kind)' of a stream")
+        }
+        return .stream(fault)
     }
 
     private mutating func number(in range: ClosedRange<Int>, what: String) throws(Failure) -> Int {

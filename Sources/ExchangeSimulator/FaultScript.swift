@@ -7,9 +7,11 @@
 ///     *         request 7       dark
 ///     kraken BTC/EUR request 3  status 500
 ///     coinbase candles request 2 status 429
+///     binance   stream time 5s- silent
 ///
 /// Behind the venue there may be a pair: then only requests for it count. Or there is `candles`: then only requests for candles count,
-/// which the other rules don't apply to, but for those of connections. `when` is `always`, `request N`, `request N-M`, `request N-` (counted from 1 for each venue since the script was set) or
+/// which the other rules don't apply to, but for those of connections. With `stream` a rule is for WebSocket streams: requests are then
+/// the upgrades, and the faults are ``StreamFault`` and a few of ``Fault``. `when` is `always`, `request N`, `request N-M`, `request N-` (counted from 1 for each venue since the script was set) or
 /// `time A-B` (since the script was set; `ms` or `s`; an open end is allowed). The faults are those of ``Fault``.
 package struct FaultScript: Sendable, Equatable {
     /// An invalid script.
@@ -71,11 +73,22 @@ package struct FaultScript: Sendable, Equatable {
         case tlsAlert
         /// `certificate expired | not-yet-valid SECONDS | other-host | forged`. Only with TLS.
         case certificate(Certificate)
+        /// The faults that only streams have. Of the others, a rule with `stream` can have `status`, `redirect`, `reset` and `dark`
+        /// instead of the upgrade, and `price`.
+        case stream(StreamFault)
 
         /// Whether it affects a connection, before any request is counted.
         var isOfConnections: Bool {
             switch self {
             case .refuse, .tlsAlert, .certificate: true
+            default: false
+            }
+        }
+
+        /// Whether it affects the market of all streams.
+        var isOfMarket: Bool {
+            switch self {
+            case .stream(.burst), .stream(.maintenance): true
             default: false
             }
         }
@@ -95,13 +108,17 @@ package struct FaultScript: Sendable, Equatable {
         case time(Range<Int64>)
     }
 
+    /// What a rule is for.
+    enum Scope: Equatable {
+        case prices, candles, stream
+    }
+
     struct Rule: Equatable {
         /// `nil` for all venues.
         let venue: VenueName?
         /// `nil` for all pairs.
         let pair: Pair?
-        /// Whether it is of requests for candles.
-        var isOfCandles = false
+        var scope = Scope.prices
         let moment: Moment
         let fault: Fault
     }
@@ -132,20 +149,20 @@ package struct FaultScript: Sendable, Equatable {
         self.rules = rules
     }
 
-    /// The fault of a request; `nil` for none.
+    /// The fault of a request or a stream; `nil` for none.
     /// - Parameters:
     ///   - venue: The requested venue.
-    ///   - number: The number of the request, from 1.
+    ///   - number: The number of the request, from 1. No rule with `request` matches 0.
     ///   - pairs: The pairs that it is for.
     ///   - numbers: The number of the request among those for each pair.
-    ///   - isOfCandles: Whether it is a request for candles.
+    ///   - scope: What is requested.
     ///   - milliseconds: The time since the script was set.
     func fault(
         for venue: VenueName, request number: Int, of pairs: [Pair] = [], _ numbers: [Pair: Int] = [:],
-        isOfCandles: Bool = false, at milliseconds: Int64
+        scope: Scope = .prices, at milliseconds: Int64
     ) -> Fault? {
         rule(for: venue, at: milliseconds) { rule in
-            if rule.isOfCandles != isOfCandles { return false }
+            if rule.scope != scope { return false }
             if let pair = rule.pair, !pairs.contains(pair) { return false }
             let counted = rule.pair.flatMap { numbers[$0] } ?? number
             return !rule.fault.isOfConnections && (rule.moment.requests?.contains(counted) ?? true)

@@ -53,6 +53,11 @@ package struct PriceFeed: Sendable {
         return "\(cents / 100).\(rest < 10 ? "0" : "")\(rest)"
     }
 
+    /// The price with so many cents more.
+    static func price(_ price: String, plus cents: Int64) -> String {
+        text(max(1, Int64(((Double(price) ?? 0) * 100).rounded()) + cents))
+    }
+
     /// The text of a number of cents.
     static func text(_ cents: Int64) -> String {
         let fraction = String(cents % 100)

@@ -4,7 +4,7 @@ import NIOHTTP1
 import NIOPosix
 import Synchronization
 
-/// Real HTTP servers on loopback that behave like the exchanges: one port per venue, and a control port.
+/// Real HTTP and WebSocket servers on loopback that behave like the exchanges: one port per venue, and a control port.
 package final class Simulator: Sendable {
     /// A port can't be opened.
     package struct Failure: Error, Sendable, CustomStringConvertible {
@@ -26,12 +26,13 @@ package final class Simulator: Sendable {
     ///   - host: The address to listen on.
     ///   - isSecure: Whether the venues use HTTPS, with certificates from the simulator's own authority.
     ///   - roundTrip: The simulated round-trip time to the venues; zero for no delay.
+    ///   - trades: How often the market trades in a second while a stream listens.
     /// - Throws: ``Failure`` if a port is in use.
     package static func start(
         feed: PriceFeed, script: FaultScript = .none, firstPort: Int = 0, host: String = "127.0.0.1",
-        isSecure: Bool = false, roundTrip: Duration = .zero
+        isSecure: Bool = false, roundTrip: Duration = .zero, trades: Double = 5
     ) async throws(Failure) -> Simulator {
-        let world = World(feed: feed, script: script)
+        let world = World(feed: feed, script: script, tradesPerSecond: trades)
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         do {
             let transport = try Transport(
@@ -88,6 +89,11 @@ package final class Simulator: Sendable {
     /// The number of requests to a venue.
     package func requests(of venue: VenueName) -> Int {
         world.requests(of: venue)
+    }
+
+    /// The counts of a venue's streams.
+    package func streams(of venue: VenueName) -> StreamCounter {
+        world.streams(of: venue)
     }
 
     /// Ends every connection and the servers.

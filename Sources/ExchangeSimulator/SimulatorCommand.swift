@@ -9,7 +9,8 @@ struct SimulatorCommand: AsyncParsableCommand {
         discussion: """
             Prints a line for each venue with its address, one for the control port, and 'ready'. The daemon is pointed at \
             them with source.<name>.url. POST a fault script to <control>/faults at any time; GET <control>/requests counts, and \
-            GET <control>/limits holds the counts against what the exchanges publish.
+            GET <control>/limits holds the counts against what the exchanges publish. The streams are at the same addresses; \
+            GET <control>/streams counts them.
             """)
 
     @Option(help: ArgumentHelp("Replay this CSV file, a row a request.", valueName: "file"))
@@ -40,12 +41,18 @@ struct SimulatorCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("How far away the exchanges are: a round trip in milliseconds.", valueName: "ms"))
     var roundTrip = 0
 
+    @Option(
+        help: ArgumentHelp(
+            "How often the market trades in a second while a stream is subscribed, 0.1 to 2000.", valueName: "number"))
+    var trades = 5.0
+
     init() {}
 
     /// Rejects options that exclude each other and values out of range.
     func validate() throws {
         guard replay == nil || seed == nil else { throw ValidationError("--replay and --seed exclude each other") }
         guard (0...10_000).contains(roundTrip) else { throw ValidationError("--round-trip is 0 to 10000") }
+        guard (0.1...2000).contains(trades) else { throw ValidationError("--trades is 0.1 to 2000") }
         guard port == 0 || (1024...65_000).contains(port) else { throw ValidationError("--port is 0 or 1024 to 65000") }
     }
 
@@ -62,7 +69,7 @@ struct SimulatorCommand: AsyncParsableCommand {
         }
         let simulator = try await Simulator.start(
             feed: feed, script: script, firstPort: port, host: host, isSecure: tlsAuthority != nil,
-            roundTrip: .milliseconds(roundTrip))
+            roundTrip: .milliseconds(roundTrip), trades: trades)
         if let tlsAuthority, let authority = try simulator.authority {
             guard let file = fopen(tlsAuthority, "we"), fputs(authority, file) >= 0, fclose(file) == 0 else {
                 throw ValidationError("cannot write \(tlsAuthority)")

@@ -37,8 +37,12 @@ struct Transport: Sendable {
             default: try pipeline.addHandler(NIOSSLServerHandler(context: context))
             }
         }
-        try pipeline.configureHTTPServerPipeline()
-        try pipeline.addHandler(ConnectionHandler(venue: venue, world: world))
+        let hold = HoldHandler()
+        let connection = ConnectionHandler(venue: venue, world: world)
+        let upgrader = StreamUpgrader(venue: venue, world: world, connection: connection, hold: hold)
+        try pipeline.addHandler(hold)
+        try pipeline.configureHTTPServerPipeline(withServerUpgrade: ([upgrader], { _ in }))
+        try pipeline.addHandler(connection)
     }
 }
 

@@ -71,25 +71,23 @@ struct VenueShape {
     /// The response with the prices of some pairs. Only Kraken has several in one.
     /// - Parameters:
     ///   - prices: The prices as decimal text; at least one.
-    ///   - number: The number of the trade.
+    ///   - trade: The trade that they are of.
     ///   - clockAhead: How many seconds the venue's clock is ahead of this machine's.
     ///   - tetherRate: The price of one USDT in dollars, as decimal text.
-    func answer(prices: [(pair: Pair, price: String)], number: Int, clockAhead: Int, tetherRate: String) -> Answer {
+    func answer(prices: [(pair: Pair, price: String)], trade: Trade, clockAhead: Int, tetherRate: String) -> Answer {
         let (pair, price) = prices[0]
-        var now = timespec()
-        clock_gettime(CLOCK_REALTIME, &now)
-        now.tv_sec += clockAhead
+        let now = time(nil) + clockAhead
         switch venue {
         case .binance: return json(200, #"{"symbol":"BTC\#(pair.quote)","price":"\#(price)"}"#)
         case .cryptocompare:
             return json(
                 200,
-                #"{"RAW":{"MARKET":"CUSTOMAGG","FROMSYMBOL":"BTC","TOSYMBOL":"USD","FLAGS":0,"PRICE":\#(price),"LASTUPDATE":\#(now.tv_sec),"LASTMARKET":"Coinbase"},"DISPLAY":{"PRICE":"$ \#(price)","LASTUPDATE":"Just now"}}"#
+                #"{"RAW":{"MARKET":"CUSTOMAGG","FROMSYMBOL":"BTC","TOSYMBOL":"USD","FLAGS":0,"PRICE":\#(price),"LASTUPDATE":\#(now),"LASTMARKET":"Coinbase"},"DISPLAY":{"PRICE":"$ \#(price)","LASTUPDATE":"Just now"}}"#
             )
         case .bitstamp:
             return json(
                 200,
-                #"{"timestamp":"\#(now.tv_sec)","open":"\#(price)","last":"\#(price)","volume":"1903.95560640","bid":"\#(price)","ask":"\#(price)","side":"0"}"#
+                #"{"timestamp":"\#(now)","open":"\#(price)","last":"\#(price)","volume":"1903.95560640","bid":"\#(price)","ask":"\#(price)","side":"0"}"#
             )
         case .kraken:
             let tickers = prices.map { pair, price in
@@ -102,7 +100,7 @@ struct VenueShape {
         case .coinbase:
             return json(
                 200,
-                #"{"ask":"\#(price)","bid":"\#(price)","volume":"4916.94797396","trade_id":\#(1_040_000_000 + number),"price":"\#(price)","size":"0.00782662","time":"\#(Self.iso(now))"}"#
+                #"{"ask":"\#(price)","bid":"\#(price)","volume":"4916.94797396","trade_id":\#(trade.coinbaseID),"price":"\#(price)","size":"0.00782662","time":"\#(Self.iso(trade.nanoseconds + Int64(clockAhead) * 1_000_000_000, digits: 9))"}"#
             )
         }
     }
@@ -144,10 +142,10 @@ struct VenueShape {
         Answer(status: status, body: Array(body.utf8))
     }
 
-    /// `2026-06-19T16:43:33.016274911Z`
-    private static func iso(_ time: timespec) -> String {
-        let nanoseconds = String(time.tv_nsec)
-        let zeros = String(repeating: "0", count: 9 - nanoseconds.count)
-        return "\(formatted(time.tv_sec, "%Y-%m-%dT%H:%M:%S")).\(zeros)\(nanoseconds)Z"
+    /// `2026-06-19T16:43:33.016274911Z`, with so many digits of the second's fraction.
+    static func iso(_ nanoseconds: Int64, digits: Int) -> String {
+        let fraction = String(nanoseconds % 1_000_000_000)
+        let padded = String(repeating: "0", count: 9 - fraction.count) + fraction
+        return "\(formatted(Int(nanoseconds / 1_000_000_000), "%Y-%m-%dT%H:%M:%S")).\(padded.prefix(digits))Z"
     }
 }

@@ -58,3 +58,38 @@ final class AlertHandler: ChannelInboundHandler {
         context.close(promise: nil)
     }
 }
+
+/// Holds back what is written, so that several writes become one.
+final class HoldHandler: ChannelOutboundHandler {
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private var held: ByteBuffer?
+    private var context: ChannelHandlerContext?
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+    }
+
+    /// Holds back everything from now on.
+    func hold() {
+        held = ByteBuffer()
+    }
+
+    /// Writes what was held back.
+    func release() {
+        guard let held else { return }
+        self.held = nil
+        context?.writeAndFlush(wrapOutboundOut(held), promise: nil)
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        guard held != nil else { return context.write(data, promise: promise) }
+        held?.writeImmutableBuffer(unwrapOutboundIn(data))
+        promise?.succeed()
+    }
+}

@@ -1,4 +1,5 @@
 import Glibc
+import NIOCore
 import Synchronization
 
 /// The state that all connections share: the prices, the faults and the counts.
@@ -25,10 +26,12 @@ final class World: Sendable {
         case dripping(milliseconds: Int64)
     }
 
-    private struct State {
+    struct State {
         var feed: PriceFeed
         var script: FaultScript
         var scriptSince: ContinuousClock.Instant
+        /// Counts the scripts.
+        var generation = 0
         /// The number of requests since the script was set.
         var numbers: [VenueName: Int] = [:]
         /// The same by pair.
@@ -36,16 +39,30 @@ final class World: Sendable {
         /// The number of requests for candles since the script was set.
         var candleNumbers: [VenueName: Int] = [:]
         var course = PriceCourse()
+        /// The newest trade of each venue.
+        var last: [VenueName: Trade] = [:]
+        /// The number of upgrades since the script was set.
+        var upgrades: [VenueName: Int] = [:]
+        var streams: [VenueName: StreamCounter] = [:]
+        /// Of the newest stream.
+        var streamID = 0
+        /// The streams that have subscribed to something.
+        var listeners: [Int: NIOLoopBound<StreamHandler>] = [:]
+        /// Whether the market's timer runs.
+        var isTrading = false
         var counters = Dictionary(uniqueKeysWithValues: VenueName.allCases.map { ($0, RequestCounter($0)) })
 
         /// The time since the script was set.
         var milliseconds: Int64 { scriptSince.duration(to: .now).wholeMilliseconds }
     }
 
-    private let state: Mutex<State>
+    let state: Mutex<State>
+    /// How often the market trades while a stream listens.
+    let tradesPerSecond: Double
     private let begun = ContinuousClock.now
 
-    init(feed: PriceFeed, script: FaultScript) {
+    init(feed: PriceFeed, script: FaultScript, tradesPerSecond: Double) {
+        self.tradesPerSecond = tradesPerSecond
         state = Mutex(State(feed: feed, script: script, scriptSince: .now))
     }
 
@@ -56,6 +73,8 @@ final class World: Sendable {
             state.numbers = [:]
             state.pairNumbers = [:]
             state.candleNumbers = [:]
+            state.upgrades = [:]
+            state.generation += 1
         }
     }
 
@@ -93,27 +112,9 @@ final class World: Sendable {
             let counted = (numbers[venue, default: 0], state.pairNumbers[venue] ?? [:])
             let now = state.milliseconds
             let fault = state.script.fault(
-                for: venue, request: counted.0, of: pairs, counted.1, isOfCandles: candles != nil, at: now)
-            switch fault {
-            case .answer(let status, let retryAfter, let body):
-                var answer = VenueShape.Answer(status: status, body: VenueShape.filled(body))
-                if let retryAfter { answer.headers.append(("Retry-After", VenueShape.text(of: retryAfter))) }
-                return .reply(answer, .whole(delay: 0))
-            case .hugeBody(let length):
-                return .reply(
-                    VenueShape.Answer(body: [UInt8](repeating: UInt8(ascii: " "), count: length)), .whole(delay: 0))
-            case .bomb:
-                return .reply(
-                    VenueShape.Answer(headers: [("Content-Encoding", "deflate")], body: Bomb.zlib(repeats: 38_000)),
-                    .whole(delay: 0))
-            case .redirect:
-                return .reply(
-                    VenueShape.Answer(status: 302, headers: [("Location", request.uri)], body: []), .whole(delay: 0))
-            case .close: return .close
-            case .reset, .refuse, .tlsAlert, .certificate: return .reset
-            case .dark: return .dark
-            default: break
-            }
+                for: venue, request: counted.0, of: pairs, counted.1,
+                scope: candles == nil ? .prices : .candles, at: now)
+            if let fault, let verdict = Self.replacement(fault, uri: request.uri) { return verdict }
             if let candles {
                 let known = state.course.candles(in: candles.range, each: candles.seconds, now: second)
                 return .reply(shape.answer(known, to: candles), Manner(fault))
@@ -121,10 +122,9 @@ final class World: Sendable {
             if let refusal = shape.refusal(of: request) { return .reply(refusal, .whole(delay: 0)) }
             var clock = 0
             if case .venueClock(let seconds)? = fault { clock = seconds }
-            let dollars = state.feed.next()
-            state.course.add(dollars, at: second)
+            let trade = state.trade(for: venue)
             let prices = pairs.map { pair -> (Pair, String) in
-                let price = pair.rate == 1 ? dollars : PriceFeed.price(dollars, times: pair.rate)
+                let price = pair.rate == 1 ? trade.dollars : PriceFeed.price(trade.dollars, times: pair.rate)
                 // A fault of another pair's price is not this one's.
                 let own = state.script.fault(for: venue, request: counted.0, of: [pair], counted.1, at: now)
                 guard case .price(let fixed, let factor) = own else { return (pair, price) }
@@ -132,11 +132,46 @@ final class World: Sendable {
             }
             var tetherRate = "1.00010000"
             if case .tether(let rate)? = fault { tetherRate = rate }
-            var answer = shape.answer(
-                prices: prices, number: state.counters[venue]?.total ?? 0, clockAhead: clock, tetherRate: tetherRate)
+            var answer = shape.answer(prices: prices, trade: trade, clockAhead: clock, tetherRate: tetherRate)
             if case .contentType(let type)? = fault { answer.headers.append(("Content-Type", type)) }
             return .reply(answer, Manner(fault))
         }
+    }
+
+    /// What a fault does instead of a response or an upgrade; `nil` if it does not replace it.
+    static func replacement(_ fault: FaultScript.Fault, uri: String) -> Verdict? {
+        switch fault {
+        case .answer(let status, let retryAfter, let body):
+            var answer = VenueShape.Answer(status: status, body: VenueShape.filled(body))
+            if let retryAfter { answer.headers.append(("Retry-After", VenueShape.text(of: retryAfter))) }
+            return .reply(answer, .whole(delay: 0))
+        case .hugeBody(let length):
+            return .reply(
+                VenueShape.Answer(body: [UInt8](repeating: UInt8(ascii: " "), count: length)), .whole(delay: 0))
+        case .bomb:
+            return .reply(
+                VenueShape.Answer(headers: [("Content-Encoding", "deflate")], body: Bomb.zlib(repeats: 38_000)),
+                .whole(delay: 0))
+        case .redirect:
+            return .reply(VenueShape.Answer(status: 302, headers: [("Location", uri)], body: []), .whole(delay: 0))
+        case .close: return .close
+        case .reset, .refuse, .tlsAlert, .certificate: return .reset
+        case .dark: return .dark
+        default: return nil
+        }
+    }
+}
+
+extension World.State {
+    /// The trade that a request shows: the newest while streams listen, and otherwise one more.
+    fileprivate mutating func trade(for venue: VenueName) -> Trade {
+        let last = last[venue]
+        if let last, !listeners.isEmpty { return last }
+        let now = Trade.now()
+        let trade = Trade(number: (last?.number ?? 0) + 1, dollars: feed.next(), nanoseconds: now)
+        course.add(trade.dollars, at: now / 1_000_000_000)
+        self.last[venue] = trade
+        return trade
     }
 }
 

@@ -1,0 +1,79 @@
+/// A fault that only a stream can have. Those of data apply to open streams, too, from when the script is set.
+package enum StreamFault: Sendable, Equatable {
+    // Of the upgrade.
+
+    /// `bad-accept`: a `Sec-WebSocket-Accept` that does not match the key.
+    case badAccept
+    /// `second-refused`: while one stream of the venue is open, others get status 429.
+    case secondRefused
+    /// `with-101`: the first message in the same write as the response. Coinbase and Bitstamp, which say nothing first,
+    /// send a ping.
+    case with101
+
+    // Of the subscription. Binance's in the address has no acknowledgement: it then simply has no data.
+
+    /// `no-ack`: no answer, and nothing is subscribed.
+    case noAck
+    /// `ack-empty`: nothing is subscribed. Coinbase's acknowledgement is an empty list; the others' is the usual one.
+    case ackEmpty
+    /// `refuse-subscription`: the venue's error message.
+    case refuseSubscription
+
+    // Of the data.
+
+    /// `silent`: no data, while the market goes on. Heartbeats and pings go on; Coinbase's have the trade of when it
+    /// began.
+    case silent
+    /// `no-data`: like `silent`, but Coinbase's heartbeats have the newest trade.
+    case noData
+    /// `mute`: nothing at all is sent, no pongs either.
+    case mute
+    /// `maintenance`: the market stands still. Kraken says so.
+    case maintenance
+    /// `snapshot-age 107s`: the first message of a market is so old by its own time.
+    case snapshotAge(milliseconds: Int64)
+    /// `repeat`: after each trade some older ones again, in no order.
+    case repeats
+    /// `burst N`: N trades at the same time instead of one, each a cent cheaper, in one write.
+    case burst(Int)
+    /// `lag 500ms`: every message is so late, with its original time.
+    case lag(milliseconds: Int64)
+    /// `lag +200ms`: a lag that grows by this much in each second since the script was set.
+    case growingLag(millisecondsPerSecond: Int64)
+    /// `wrong-pair`: after each trade one of another pair, which nobody has subscribed to.
+    case wrongPair
+
+    // Of the end. They take effect at the next trade, or within a second.
+
+    /// `close CODE [REASON]`: a close frame, and half a second later the end.
+    case close(code: UInt16, reason: String)
+    /// `cut`: the end, without a close frame.
+    case cut
+    /// `half-close`: the venue shuts down its sending side.
+    case halfClose
+    /// `leaving`: the venue announces its end, and 4 s later it comes. New streams are spared.
+    case leaving
+
+    // Of the frames.
+
+    /// `bytes`: each byte in a write of its own.
+    case bytes
+    /// `fragments`: each message in three fragments, with a ping between.
+    case fragments
+    /// `ping-flood`: 2,000 pings a second.
+    case pingFlood
+    /// `big-ping`: a ping with 125 bytes each second.
+    case bigPing
+    /// `masked`: messages are masked.
+    case masked
+    /// `rsv`: messages have a reserved bit.
+    case reservedBit
+    /// `opcode`: messages have the reserved opcode 3.
+    case reservedOpcode
+    /// `bad-utf8`: messages have a byte that is no UTF-8.
+    case badUTF8
+    /// `huge N`: a message of N bytes instead of each trade.
+    case huge(Int)
+    /// `garbage`: a text that is no JSON instead of each trade.
+    case garbage
+}

@@ -1,0 +1,323 @@
+import FoundationEssentials
+
+/// What the stream of a venue says and understands, as on the real exchange.
+struct StreamShape {
+    /// What a client says.
+    enum Request: Equatable {
+        case subscribe(Subscription)
+        /// With the number of the message.
+        case ping(Int?)
+        /// What the venue does not understand, and the error message that it sends.
+        case invalid(reply: String)
+    }
+
+    struct Subscription: Equatable {
+        /// The names of markets, or of streams that belong to one.
+        var names: [String]
+        /// Empty if the names say it.
+        var channels: [String] = []
+        /// The number of the message.
+        var id: Int?
+        var wantsSnapshot = true
+    }
+
+    /// What a connection gets.
+    struct Held: Equatable {
+        var trades: [Pair] = []
+        var heartbeats: [Pair] = []
+    }
+
+    let venue: VenueName
+
+    /// What the address of a stream subscribes to; `nil` if the venue has no stream there.
+    func subscription(uri: String) -> Subscription? {
+        let path = uri.prefix { $0 != "?" }
+        switch venue {
+        case .binance:
+            let text: Substring
+            if path == "/stream" {
+                text =
+                    uri.dropFirst(path.count + 1).split(separator: "&").first { $0.hasPrefix("streams=") }?
+                    .dropFirst(8) ?? ""
+            } else if path == "/ws" || path.hasPrefix("/ws/") {
+                text = path.dropFirst(4)
+            } else {
+                return nil
+            }
+            let plain = text.replacing("%40", with: "@").replacing("%2F", with: "/")
+            return Subscription(names: plain.split(separator: "/").map(String.init))
+        case .coinbase, .bitstamp: return path == "/" ? Subscription(names: []) : nil
+        case .kraken: return path == "/v2" ? Subscription(names: []) : nil
+        case .cryptocompare: return nil
+        }
+    }
+
+    /// The pairs of the names that the venue knows.
+    func pairs(of subscription: Subscription) -> [Pair] {
+        subscription.names.compactMap { name in Pair.known(to: venue).first { self.name(of: $0) == name } }
+    }
+
+    /// The market's name, or its stream's.
+    func name(of pair: Pair) -> String {
+        let quote = pair.quote.lowercased()
+        return switch venue {
+        case .binance: "btc\(quote)@aggTrade"
+        case .coinbase: "BTC-\(pair.quote)"
+        case .bitstamp: "live_trades_btc\(quote)"
+        case .kraken, .cryptocompare: pair.rawValue
+        }
+    }
+
+    // MARK: What a client says
+
+    /// What a text of the client means.
+    func request(_ text: String) -> Request {
+        switch venue {
+        case .binance:
+            guard let message: BinanceRequest = Self.decoded(text) else {
+                return .invalid(
+                    reply: #"{"error":{"code":3,"msg":"Invalid JSON: expected value at line 1 column 1"}}"#)
+            }
+            guard message.method == "SUBSCRIBE" else {
+                return .invalid(
+                    reply:
+                        #"{"error":{"code":2,"msg":"Invalid request: unknown variant `\#(message.method ?? "")`"},"id":\#(message.id ?? 0)}"#
+                )
+            }
+            return .subscribe(Subscription(names: message.params ?? [], id: message.id))
+        case .coinbase, .cryptocompare:
+            guard let message: CoinbaseRequest = Self.decoded(text), message.type == "subscribe" else {
+                return .invalid(reply: #"{"type":"error","message":"Malformed JSON"}"#)
+            }
+            return .subscribe(Subscription(names: message.productIds ?? [], channels: message.channels ?? []))
+        case .kraken:
+            let message: KrakenRequest? = Self.decoded(text)
+            switch message?.method {
+            case "ping": return .ping(message?.reqId)
+            case "subscribe":
+                return .subscribe(
+                    Subscription(
+                        names: message?.params?.symbol ?? [], channels: [message?.params?.channel ?? ""],
+                        id: message?.reqId, wantsSnapshot: message?.params?.snapshot ?? true))
+            default: return .invalid(reply: #"{"error":"Malformed request","success":false}"#)
+            }
+        case .bitstamp:
+            guard let message: BitstampRequest = Self.decoded(text) else {
+                return .invalid(reply: Self.bitstampError("Incorrect JSON format."))
+            }
+            switch (message.event, message.data?.channel) {
+            case ("bts:heartbeat", _): return .ping(nil)
+            case ("bts:subscribe", let channel?): return .subscribe(Subscription(names: [channel]))
+            default: return .invalid(reply: Self.bitstampError("Bad subscription string."))
+            }
+        }
+    }
+
+    /// The answer to a ping message.
+    func pong(_ id: Int?, now: Int64) -> String {
+        venue == .bitstamp
+            ? #"{"event":"bts:heartbeat","channel":"","data":{"status":"success"}}"#
+            : #"{"method":"pong",\#(Self.krakenID(id))\#(Self.krakenTimes(now))}"#
+    }
+
+    /// The answers to a subscription, and what it adds.
+    /// - Parameters:
+    ///   - held: What is subscribed to already.
+    ///   - isRefused: Whether the venue refuses what it knows, too.
+    ///   - isIgnored: Whether nothing is subscribed.
+    func reply(
+        to subscription: Subscription, held: Held, isRefused: Bool = false, isIgnored: Bool = false, now: Int64 = 0
+    ) -> (texts: [String], added: Held) {
+        let known = isRefused ? [] : pairs(of: subscription)
+        var added = Held()
+        var texts: [String] = []
+        switch venue {
+        case .binance:
+            let id = subscription.id.map { "\($0)" } ?? "null"
+            if isRefused { return ([#"{"error":{"code":2,"msg":"Invalid request"},"id":\#(id)}"#], added) }
+            added.trades = known
+            texts = [#"{"result":null,"id":\#(id)}"#]
+        case .coinbase, .cryptocompare:
+            let names = known.map(name)
+            for name in subscription.names where !names.contains(name) {
+                texts.append(Self.coinbaseError("\(name) is not a valid product"))
+            }
+            for channel in subscription.channels where channel != "ticker" && channel != "heartbeat" {
+                texts.append(
+                    Self.coinbaseError(
+                        ["full", "level2", "level3"].contains(channel)
+                            ? "level2, level3, and full channels now require authentication."
+                            : "\(channel) is not a valid channel"))
+            }
+            if subscription.channels.contains("ticker") { added.trades = known }
+            if subscription.channels.contains("heartbeat") { added.heartbeats = known }
+            let all = isIgnored ? Held() : held.adding(added)
+            if isIgnored || !known.isEmpty { texts.append(coinbaseAcknowledgement(of: all)) }
+        case .kraken:
+            let channel = subscription.channels.first ?? ""
+            let (id, times) = (Self.krakenID(subscription.id), Self.krakenTimes(now))
+            if channel == "heartbeat" {
+                texts = [#"{"method":"subscribe",\#(id)"result":{"channel":"heartbeat"},"success":true,\#(times)}"#]
+            } else if channel != "ticker" {
+                texts = [#"{"error":"Channel not supported","method":"subscribe",\#(id)"success":false,\#(times)}"#]
+            } else {
+                added.trades = known
+                texts = subscription.names.map { name in
+                    known.contains { $0.rawValue == name }
+                        ? #"{"method":"subscribe",\#(id)"result":{"channel":"ticker","event_trigger":"trades","snapshot":\#(subscription.wantsSnapshot),"symbol":"\#(name)"},"success":true,\#(times)}"#
+                        : #"{"error":"Currency pair not supported \#(name)","method":"subscribe",\#(id)"success":false,"symbol":"\#(name)",\#(times)}"#
+                }
+            }
+        case .bitstamp:
+            // A pair that it does not know is acknowledged, and has no data.
+            let name = subscription.names.first ?? ""
+            let isValid = name.contains("_") && name.allSatisfy { $0.isLowercase || $0.isNumber || "_-".contains($0) }
+            if isRefused || !isValid { return ([Self.bitstampError("Invalid channel provided.")], added) }
+            added.trades = known
+            texts = [#"{"event":"bts:subscription_succeeded","channel":"\#(name)","data":{}}"#]
+        }
+        return (texts, isIgnored ? Held() : added)
+    }
+
+    // MARK: What the venue says
+
+    /// The message of a trade.
+    /// - Parameters:
+    ///   - price: In the pair's currency, decimal text.
+    ///   - isSnapshot: Whether it answers a subscription.
+    ///   - isWrapped: Whether the stream's name is around it. Only Binance's can be.
+    func message(
+        of trade: Trade, in pair: Pair, price: String, isSnapshot: Bool = false, isWrapped: Bool = true
+    ) -> String {
+        let (bid, ask) = (PriceFeed.price(price, plus: -1), PriceFeed.price(price, plus: 2))
+        func part(_ factor: Double) -> String { PriceFeed.price(price, times: factor) }
+        switch venue {
+        case .binance:
+            let milliseconds = trade.nanoseconds / 1_000_000
+            let data =
+                #"{"e":"aggTrade","E":\#(milliseconds + 1),"s":"BTC\#(pair.quote)","a":\#(3_821_253_461 + trade.number),"p":"\#(Self.padded(price))","q":"0.00068000","f":\#(5_808_851_364 + trade.number),"l":\#(5_808_851_364 + trade.number),"T":\#(milliseconds),"m":true,"M":true}"#
+            return isWrapped ? #"{"stream":"\#(name(of: pair))","data":\#(data)}"# : data
+        case .coinbase, .cryptocompare:
+            return
+                #"{"type":"ticker","sequence":\#(137_212_619_516 + trade.number * 20),"product_id":"\#(name(of: pair))","price":"\#(price)","open_24h":"\#(part(0.99))","volume_24h":"1836.96781750","low_24h":"\#(part(0.98))","high_24h":"\#(part(1.02))","volume_30d":"175984.53012145","best_bid":"\#(bid)","best_bid_size":"0.19921154","best_ask":"\#(ask)","best_ask_size":"0.05223077","side":"sell","time":"\#(VenueShape.iso(trade.nanoseconds, digits: 6))","trade_id":\#(trade.coinbaseID),"last_size":"0.00782662"}"#
+        case .kraken:
+            return
+                #"{"channel":"ticker","type":"\#(isSnapshot ? "snapshot" : "update")","data":[{"symbol":"\#(pair.rawValue)","bid":\#(bid),"bid_qty":0.56251979,"ask":\#(ask),"ask_qty":0.00044780,"last":\#(price),"volume":3156.84782110,"vwap":\#(part(1.01)),"low":\#(part(0.98)),"high":\#(part(1.02)),"change":-429.3,"change_pct":-0.51,"trades":135262,"timestamp":"\#(VenueShape.iso(trade.nanoseconds, digits: 6))"}]}"#
+        case .bitstamp:
+            return
+                #"{"data":{"id":\#(650_885_871 + trade.number),"timestamp":"\#(trade.nanoseconds / 1_000_000_000)","amount":0.00274133,"amount_str":"0.00274133","price":\#(price),"price_str":"\#(price)","type":0,"microtimestamp":"\#(trade.nanoseconds / 1_000_000)000","buy_order_id":2058521371389952,"sell_order_id":2058521418514434},"channel":"\#(name(of: pair))","event":"trade"}"#
+        }
+    }
+
+    /// What it says each second; `nil` for nothing.
+    /// - Parameter trade: The newest, as far as the stream knows.
+    func heartbeat(of pair: Pair?, trade: Trade, now: Int64) -> String? {
+        switch (venue, pair) {
+        case (.coinbase, let pair?):
+            #"{"type":"heartbeat","last_trade_id":\#(trade.coinbaseID),"product_id":"\#(name(of: pair))","sequence":\#(137_212_619_517 + trade.number * 20),"time":"\#(VenueShape.iso(now, digits: 6))"}"#
+        case (.kraken, nil): #"{"channel":"heartbeat"}"#
+        default: nil
+        }
+    }
+
+    /// Kraken's message about its engine.
+    /// - Parameter isLeaving: Whether a maintenance is to begin in 30 s.
+    func status(isInMaintenance: Bool, isLeaving: Bool = false, now: Int64 = 0) -> String {
+        func time(_ seconds: Int64) -> String { VenueShape.iso(now + seconds * 1_000_000_000, digits: 6) }
+        let upcoming =
+            isLeaving
+            ? #"{"affected_services":["spot_trading","spot_fix","spot_ws"],"cancel_before_utc":"\#(time(0))","event_id":33,"expected_end_utc":"\#(time(3630))","expected_start_utc":"\#(time(30))","order_submission":"allowed","phase":"final_warning_30s","recommended_action":"disconnect_and_wait","source_url":"https://status.example/33","time_to_start_s":30,"title":"Order Entry System Maintenance"}"#
+            : ""
+        return
+            #"{"channel":"status","type":"update","data":[{"version":"2.0.10","system":"\#(isInMaintenance ? "maintenance" : "online")","api_version":"v2","connection_id":18125794168470749634,"upcoming_maintenance":[\#(upcoming)],"emergency":[]}]}"#
+    }
+
+    /// The announcement of the end; `nil` if the venue has no message for it.
+    func farewell(isWrapped: Bool, now: Int64) -> String? {
+        switch venue {
+        case .binance:
+            let data = #"{"e":"serverShutdown","E":\#(now / 1_000_000)}"#
+            return isWrapped ? #"{"stream":"!serverShutdown","data":\#(data)}"# : data
+        case .bitstamp: return #"{"event":"bts:request_reconnect","channel":"","data":null}"#
+        case .kraken: return status(isInMaintenance: false, isLeaving: true, now: now)
+        case .coinbase, .cryptocompare: return nil
+        }
+    }
+
+    private func coinbaseAcknowledgement(of held: Held) -> String {
+        let channels = [("ticker", held.trades), ("heartbeat", held.heartbeats)].filter { !$0.1.isEmpty }
+            .map { channel, pairs in
+                let names = pairs.map { #""\#(name(of: $0))""# }.joined(separator: ",")
+                return #"{"name":"\#(channel)","product_ids":[\#(names)],"account_ids":null}"#
+            }
+        return #"{"type":"subscriptions","channels":[\#(channels.joined(separator: ","))]}"#
+    }
+
+    private static func coinbaseError(_ reason: String) -> String {
+        #"{"type":"error","message":"Failed to subscribe","reason":"\#(reason)"}"#
+    }
+
+    private static func bitstampError(_ message: String) -> String {
+        #"{"event":"bts:error","channel":"","data":{"code":null,"message":"\#(message)"}}"#
+    }
+
+    private static func krakenID(_ id: Int?) -> String { id.map { #""req_id":\#($0),"# } ?? "" }
+
+    private static func krakenTimes(_ now: Int64) -> String {
+        #""time_in":"\#(VenueShape.iso(now, digits: 6))","time_out":"\#(VenueShape.iso(now + 37_000, digits: 6))""#
+    }
+
+    /// The price with eight decimals.
+    private static func padded(_ price: String) -> String {
+        let fraction = price.drop { $0 != "." }.dropFirst()
+        return (fraction.isEmpty ? price.filter { $0 != "." } + "." : price)
+            + String(repeating: "0", count: max(0, 8 - fraction.count))
+    }
+
+    private static func decoded<Message: Decodable>(_ text: String) -> Message? {
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        return try? decoder.decode(Message.self, from: Data(text.utf8))
+    }
+}
+
+extension StreamShape.Held {
+    func adding(_ others: Self) -> Self {
+        Self(
+            trades: trades + others.trades.filter { !trades.contains($0) },
+            heartbeats: heartbeats + others.heartbeats.filter { !heartbeats.contains($0) })
+    }
+}
+
+private struct BinanceRequest: Decodable {
+    let method: String?
+    let params: [String]?
+    let id: Int?
+}
+
+private struct CoinbaseRequest: Decodable {
+    let type: String?
+    let productIds: [String]?
+    let channels: [String]?
+}
+
+private struct KrakenRequest: Decodable {
+    struct Parameters: Decodable {
+        let channel: String?
+        let symbol: [String]?
+        let snapshot: Bool?
+    }
+
+    let method: String?
+    let params: Parameters?
+    let reqId: Int?
+}
+
+private struct BitstampRequest: Decodable {
+    struct Channel: Decodable {
+        let channel: String?
+    }
+
+    let event: String?
+    let data: Channel?
+}

@@ -1,0 +1,183 @@
+import NIOCore
+import Synchronization
+
+/// The streams, and the market that trades while anyone listens.
+extension World {
+    /// A connection that has become a stream.
+    struct Stream: Sendable {
+        /// Different for each stream.
+        let id: Int
+        let venue: VenueName
+        /// The number of its upgrade since the script was set.
+        let number: Int
+        /// Of the script.
+        let generation: Int
+        /// Whether it opened when the venue was leaving already.
+        let isSpared: Bool
+    }
+
+    /// The verdict on an upgrade.
+    enum Opening {
+        /// With the fault at the opening.
+        case open(Stream, StreamFault?)
+        case refused(Verdict)
+        /// The venue has no streams.
+        case unknown
+    }
+
+    // MARK: Connections
+
+    /// Judges an upgrade, and counts it.
+    func open(_ uri: String, of venue: VenueName) -> Opening {
+        state.withLock { state in
+            if venue == .cryptocompare { return .unknown }
+            state.upgrades[venue, default: 0] += 1
+            state.streamID += 1
+            let number = state.upgrades[venue, default: 0]
+            let subscription = StreamShape(venue: venue).subscription(uri: uri)
+            let pairs = subscription.map(StreamShape(venue: venue).pairs) ?? []
+            let fault = state.script.fault(
+                for: venue, request: number, of: pairs, scope: .stream, at: state.milliseconds)
+            let lasting = state.script.fault(for: venue, request: 0, of: pairs, scope: .stream, at: state.milliseconds)
+            let stream = Stream(
+                id: state.streamID, venue: venue, number: number, generation: state.generation,
+                isSpared: lasting == .stream(.leaving))
+            var refusal = fault.flatMap { Self.replacement($0, uri: uri) }
+            if fault == .stream(.secondRefused), state.streams[venue, default: StreamCounter()].open > 0 {
+                refusal = .reply(VenueShape.Answer(status: 429, body: []), .whole(delay: 0))
+            }
+            if subscription == nil, refusal == nil {
+                refusal = .reply(VenueShape.Answer(status: 404, body: []), .whole(delay: 0))
+            }
+            if let refusal {
+                state.streams[venue, default: StreamCounter()].refused += 1
+                return .refused(refusal)
+            }
+            state.streams[venue, default: StreamCounter()].open += 1
+            state.streams[venue, default: StreamCounter()].opened += 1
+            guard case .stream(let own) = fault else { return .open(stream, nil) }
+            return .open(stream, own)
+        }
+    }
+
+    /// Takes note that a stream has ended.
+    func close(_ stream: Stream) {
+        state.withLock { state in
+            state.listeners[stream.id] = nil
+            state.streams[stream.venue]?.open -= 1
+        }
+    }
+
+    /// Takes note of messages.
+    func count(_ stream: Stream, sent: Int = 0, received: Int = 0) {
+        state.withLock { state in
+            state.streams[stream.venue]?.messages += sent
+            state.streams[stream.venue]?.received += received
+        }
+    }
+
+    /// The counts of a venue's streams.
+    func streams(of venue: VenueName) -> StreamCounter {
+        state.withLock { $0.streams[venue] ?? StreamCounter() }
+    }
+
+    // MARK: Faults
+
+    /// The current fault of a stream, and the time since the script was set.
+    /// - Parameter pairs: What it is subscribed to, or a part of it.
+    func fault(of stream: Stream, _ pairs: [Pair]) -> (fault: StreamFault?, milliseconds: Int64) {
+        state.withLock { state in
+            guard case .stream(let fault) = state.fault(of: stream, pairs) else { return (nil, state.milliseconds) }
+            return (fault, state.milliseconds)
+        }
+    }
+
+    /// What a stream says a trade's price was.
+    func price(of trade: Trade, in pair: Pair, to stream: Stream) -> String {
+        let price = pair.rate == 1 ? trade.dollars : PriceFeed.price(trade.dollars, times: pair.rate)
+        let fault = state.withLock { state in
+            if case .price = state.fault(of: stream, [pair]) { return state.fault(of: stream, [pair]) }
+            // What is not of counted requests is of the streams, too.
+            return state.script.fault(for: stream.venue, request: 0, of: [pair], at: state.milliseconds)
+        }
+        guard case .price(let fixed, let factor) = fault else { return price }
+        return fixed ?? PriceFeed.price(price, times: factor)
+    }
+
+    // MARK: The market
+
+    /// Starts the market for a stream, unless it trades already.
+    /// - Parameter receiver: Gets each trade.
+    func listen(_ stream: Stream, _ receiver: NIOLoopBound<StreamHandler>, on loop: any EventLoop) {
+        let begins = state.withLock { state in
+            state.listeners[stream.id] = receiver
+            defer { state.isTrading = true }
+            if !state.isTrading { _ = state.trade() }
+            return !state.isTrading
+        }
+        if begins { schedule(.now() + interval, on: loop) }
+    }
+
+    /// The newest trade of a venue.
+    func lastTrade(of venue: VenueName) -> Trade {
+        state.withLock { $0.last[venue] ?? Trade(number: 0, dollars: "0.00", nanoseconds: Trade.now()) }
+    }
+
+    /// The trades at a time. The timer is not finer than 5 ms.
+    private var batch: Int { max(1, Int((tradesPerSecond * 0.005).rounded(.up))) }
+
+    private var interval: TimeAmount { .nanoseconds(Int64(Double(batch) / tradesPerSecond * 1e9)) }
+
+    private func schedule(_ deadline: NIODeadline, on loop: any EventLoop) {
+        loop.scheduleTask(deadline: deadline) {
+            for _ in 0..<self.batch {
+                guard self.trade() else { return }
+            }
+            // Late ones are made up for, but for those of more than a second.
+            self.schedule(max(deadline + self.interval, .now() - .seconds(1)), on: loop)
+        }
+    }
+
+    /// Makes a trade on each venue and tells the streams; false if nobody listens any more.
+    private func trade() -> Bool {
+        let (trades, listeners) = state.withLock { state in
+            guard !state.listeners.isEmpty else {
+                state.isTrading = false
+                return ([VenueName: [Trade]](), [NIOLoopBound<StreamHandler>]())
+            }
+            let listeners = state.listeners.sorted { $0.key < $1.key }.map(\.value)
+            return (state.trade(), listeners)
+        }
+        for listener in listeners { listener.value.receive(trades) }
+        return !listeners.isEmpty
+    }
+}
+
+extension World.State {
+    /// The stream's fault, unless it is of another script's upgrades.
+    fileprivate func fault(of stream: World.Stream, _ pairs: [Pair]) -> FaultScript.Fault? {
+        let isOfScript = stream.generation == generation
+        let fault = script.fault(
+            for: stream.venue, request: isOfScript ? stream.number : 0, of: pairs, scope: .stream, at: milliseconds)
+        return fault == .stream(.leaving) && isOfScript && stream.isSpared ? nil : fault
+    }
+
+    /// A trade on each venue whose market is open, or the many of a burst.
+    fileprivate mutating func trade() -> [VenueName: [Trade]] {
+        let dollars = feed.next()
+        let now = Trade.now()
+        course.add(dollars, at: now / 1_000_000_000)
+        var trades: [VenueName: [Trade]] = [:]
+        for venue in VenueName.allCases {
+            let fault = script.fault(
+                for: venue, request: 0, of: Pair.known(to: venue), scope: .stream, at: milliseconds)
+            if fault == .stream(.maintenance) { continue }
+            var count = 1
+            if case .stream(.burst(let number)) = fault { count = number }
+            let all = Trade(number: (last[venue]?.number ?? 0) + 1, dollars: dollars, nanoseconds: now).burst(of: count)
+            trades[venue] = all
+            last[venue] = all.last
+        }
+        return trades
+    }
+}
