@@ -46,10 +46,12 @@ test-deep: build
 	@KILLS=200 Tests/System/240-history.py kills
 	@Tests/System/history-deep
 	@Tests/System/fleet-deep
+	@VARLINK_PYTHON=$(CURDIR)/.build/venv/bin/python3 Tests/System/streams-deep
 	@FAULTS_SECONDS=3600 Tests/System/250-fleet.py endurance "faults of"
 	@SUITES=trixie Tests/System/200-package.py
 	@RESTARTS=50 Tests/System/230-http.py restarted && EXAMPLES=300 Tests/System/230-http.py schemathesis
 	@scripts/fuzz --runs 20000
+	@scripts/fuzz --runs 2000000 stream-binance stream-bitstamp stream-coinbase stream-kraken websocket
 
 ## Measure the costs, with other programs in the same run for comparison, and rewrite docs/BENCHMARKS.md.
 bench: build

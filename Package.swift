@@ -185,6 +185,7 @@ let package = Package(
                 "BTCPriceAPI", "BTCPriceCore", "ExchangeSimulator", "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOWebSocket", package: "swift-nio"),
             ]),
         test("BTCPricePersistence", ["BTCPriceCore", "TestSupport"]),
         test("BTCPriceFeature", ["BTCPriceCore"]),

@@ -41,6 +41,27 @@ let decoders: [String: Run] = [
             }
         }
     },
+    "stream-binance": {
+        each($0, $1) {
+            streamMessage($0, of: .binance, [Market("binance", "BTC/USDT"), Market("binance", "BTC/EUR")])
+        }
+    },
+    "stream-bitstamp": {
+        each($0, $1) {
+            streamMessage($0, of: .bitstamp, [Market("bitstamp", "BTC/USD"), Market("bitstamp", "BTC/EUR")])
+        }
+    },
+    "stream-coinbase": {
+        each($0, $1) {
+            streamMessage($0, of: .coinbase, [Market("coinbase", "BTC/USD"), Market("coinbase", "BTC/EUR")])
+        }
+    },
+    "stream-kraken": {
+        each($0, $1) {
+            streamMessage($0, of: .kraken, [Market("kraken", "BTC/USD"), Market("kraken", "BTC/JPY")])
+        }
+    },
+    "websocket": { each($0, $1, webSocket) },
     "candles": { each($0, $1, candles) },
     "reader-time": { each($0, $1) { readerTime(String(decoding: $0, as: UTF8.self)) } },
     "http-response": { each($0, $1, httpResponse) },

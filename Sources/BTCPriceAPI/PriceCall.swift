@@ -6,7 +6,7 @@ package enum PriceCall: Sendable, Hashable {
     /// `GetPrice`: in this currency; `nil` for the first one.
     case getPrice(CachePolicy, String? = nil)
     /// `WatchPrice`: these currencies; `nil` for the first one.
-    case watchPrice([String]? = nil)
+    case watchPrice([String]? = nil, WatchUpdates = .ticks)
     /// `ListCurrencies`
     case listCurrencies
     /// `GetStatus`
@@ -51,11 +51,12 @@ package enum PriceCall: Sendable, Hashable {
     /// The first currency that it names and that is not among the known ones. The history may have others.
     package func unknown(among known: @autoclosure () -> [String]) -> String? {
         switch self {
-        case .getPrice(_, nil), .listSources(nil), .watchPrice(nil), .listCurrencies, .getStatus, .getMetrics, .pause,
+        case .getPrice(_, nil), .listSources(nil), .watchPrice(nil, _), .listCurrencies, .getStatus, .getMetrics,
+            .pause,
             .resume, .retry, .history:
             nil
         case .getPrice(_, let currency?), .listSources(let currency?): known().contains(currency) ? nil : currency
-        case .watchPrice(let currencies?): currencies.first { !known().contains($0) }
+        case .watchPrice(let currencies?, _): currencies.first { !known().contains($0) }
         }
     }
 
@@ -85,15 +86,24 @@ package enum PriceCall: Sendable, Hashable {
             return .success(.getPrice(policy, currency))
         case PriceInterface.watchPrice:
             guard call.more else { return .failure(Refusal(.expectedMore)) }
-            var currencies: [String]?
+            var (currencies, updates) = ([String]?.none, WatchUpdates.ticks)
             for (name, value) in call.parameters.members {
-                guard name.isString("currencies") else { return .failure(Refusal(.invalidParameter(name))) }
+                guard name.isString("currencies") || name.isString("updates") else {
+                    return .failure(Refusal(.invalidParameter(name)))
+                }
                 if value.isNull { continue }
+                if name.isString("updates") {
+                    guard let named = value.stringValue.flatMap(WatchUpdates.init) else {
+                        return .failure(Refusal(.invalidParameter(name)))
+                    }
+                    updates = named
+                    continue
+                }
                 let names = value.arrayValue?.map(\.stringValue) ?? [nil]
                 guard !names.isEmpty, !names.contains(nil) else { return .failure(Refusal(.invalidParameter(name))) }
                 currencies = names.compactMap(\.self).reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
             }
-            return .success(.watchPrice(currencies))
+            return .success(.watchPrice(currencies, updates))
         case PriceInterface.listCurrencies: return bare(.listCurrencies, call)
         case PriceInterface.getStatus: return bare(.getStatus, call)
         case PriceInterface.listSources: return text("currency", call) { .listSources($0) }
@@ -134,10 +144,10 @@ package enum PriceCall: Sendable, Hashable {
                 parameters: Self.parameters([
                     ("cachePolicy", policy == .localFirst ? nil : policy.rawValue), ("currency", currency),
                 ]))
-        case .watchPrice(let currencies):
+        case .watchPrice(let currencies, let updates):
             Call(
                 method: PriceInterface.watchPrice,
-                parameters: currencies.map { ["currencies": .array($0.map { .string($0) })] } ?? [:], more: true)
+                parameters: Self.watchParameters(currencies, updates), more: true)
         case .listCurrencies: Call(method: PriceInterface.listCurrencies)
         case .getStatus: Call(method: PriceInterface.getStatus)
         case .listSources(let currency):
@@ -149,6 +159,12 @@ package enum PriceCall: Sendable, Hashable {
             Call(method: PriceInterface.retry, parameters: Self.parameters([("source", source)]))
         case .history(let call): call.call
         }
+    }
+
+    private static func watchParameters(_ currencies: [String]?, _ updates: WatchUpdates) -> JSONObject {
+        var parameters = parameters([("updates", updates == .ticks ? nil : updates.rawValue)])
+        parameters["currencies"] = currencies.map { .array($0.map { .string($0) }) }
+        return parameters
     }
 
     /// Those parameters that have a value.

@@ -287,7 +287,10 @@ package enum PriceInterface {
           # is shown; outlier: too far from the median; unchanged: it has not changed for so long that it says nothing of now; old: from before
           # the move that is judged; failed; skipped: it was not requested, because of a cooldown or its limits; notNeeded. Null if no
           # decision has been made, or the price is not fresh
-          verdict: ?(used, agrees, disagrees, outlier, unchanged, old, failed, skipped, notNeeded)
+          verdict: ?(used, agrees, disagrees, outlier, unchanged, old, failed, skipped, notNeeded),
+          # How its newest price came: in the response to a request, in a message of the exchange's stream, or from another daemon. Null
+          # without a current price
+          way: ?(poll, stream, peer)
         )
 
         # A currency that the price is kept in.
@@ -344,8 +347,9 @@ package enum PriceInterface {
         )
 
         # With more: the current state of each currency at once, then one reply a tick of each. Without: org.varlink.service.ExpectedMore.
-        # Null means the first currency alone.
-        method WatchPrice(currencies: ?[]string) -> (state: State)
+        # Null means the first currency alone. With changes there is another reply between the ticks whenever the price has changed, at most
+        # one in watch.min-interval-ms of the configuration; tick in the state is then that of the tick before. Null means ticks.
+        method WatchPrice(currencies: ?[]string, updates: ?(ticks, changes)) -> (state: State)
 
         # The currencies that are kept, the first one first.
         method ListCurrencies() -> (currencies: []Currency)

@@ -49,10 +49,12 @@ struct Assembly {
 
         let heartbeat = Heartbeat(now().boottime)
         let status = StatusLine(manager: manager, now: now)
+        let records = StreamRecords(runtimeDirectory: settings.directories.runtime, now: now)
         let credentials = Credentials(environment: environment)
         let instance = Self.newInstance()
         let candidates = try ConfiguredSources(
-            settings, client: client, credentials: credentials, instance: instance, now: now, logger: logger)
+            settings, client: client, credentials: credentials, instance: instance, now: now, logger: logger,
+            records: records, report: { reporter.report($1, ofStream: $0) })
         let running = RunningSettings(settings, unusable: candidates.unusable)
         let plans = candidates.plans(clock: loop.clock, now: now)
         let sources = plans[0].fetch.sources
@@ -76,6 +78,7 @@ struct Assembly {
         let sleep = Sleep(engine: engine, client: client, clock: loop.clock, logger: logger)
         let tickers = Tickers(settings.intervals, clock: loop.clock, target: sleep, executor: loop.executor)
         let activity = ClientActivity(at: now().boottime)
+        let streams = StreamControl(engine: engine, activity: activity, settings: settings.streams, now: now)
         let control = TickControl(
             tickers: tickers, activity: activity, idleAfter: settings.pauseWhenIdle, now: now,
             report: { reporter.report($0) })
@@ -88,11 +91,13 @@ struct Assembly {
             listener: listener, instance: instance, limits: settings.limits, now: now, activity: activity,
             administrators: Administrators(group: Product.group),
             answer: { call, uid, clients in await answers.answer(to: call, of: uid, clients) },
+            changesAreWatched: { await streams.follow() },
             wake: { await control.clientCame() },
             report: { reporter.report($0) })
         server.change(settings.currencies.map(\.currency))
         await engine.subscribe(server)
         await engine.subscribe(control)
+        await engine.subscribe(streams)
         for price in stored.prices { await engine.restore(price) }
         let observer = Observer(clock: loop.clock, target: engine, isPaused: { await tickers.isPaused })
         archive?.open(
@@ -108,11 +113,13 @@ struct Assembly {
         let reloading = Reloading(
             read: readAnew, running: running, client: client, credentials: credentials, instance: instance,
             engine: engine, tickers: tickers, history: archive, backfill: backfill,
-            control: control, server: server, level: level, clock: loop.clock, now: now, logger: logger)
+            streams: streams, records: records, report: { reporter.report($1, ofStream: $0) }, control: control,
+            server: server, level: level, clock: loop.clock, now: now, logger: logger)
         // Before READY=1: a SIGHUP right after it must not end the daemon.
         let reload = isReloadWanted ? await UnixSignalsSequence(trapping: .sighup) : nil
         let signals = sleep.follow(control)
         // Before the socket: a client that pauses the ticks must find them running.
+        await streams.follow()
         await engine.startFeeds()
         await tickers.start()
         try server.start()

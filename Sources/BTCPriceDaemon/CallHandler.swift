@@ -86,7 +86,16 @@ struct CallHandler: Sendable {
         let elsewhere = Set(running.value.settings.elsewhere)
         for index in reports.indices {
             reports[index].order = Int64(index + 1)
+            let market = Market(reports[index].name, reports[index].market)
             reports[index].lastPrice = record.lastPrices[reports[index].name]
+            reports[index].way = record.ways[market]
+            if let streamed = record.streamed[market] {
+                reports[index].way = .stream
+                // Whatever its requests are doing.
+                if reports[index].verdict == .used { reports[index].use = .current }
+                reports[index].lastPrice = streamed.value
+                reports[index].lastSuccess = streamed.observed?.wall ?? reports[index].lastSuccess
+            }
             reports[index].isElsewhere = elsewhere.contains(reports[index].name)
         }
         return reports

@@ -1,5 +1,6 @@
 import BTCPriceCore
 import BTCPriceNetworking
+import BTCPricePersistence
 import BTCPriceAPI
 import Logging
 import Systemd
@@ -13,12 +14,17 @@ struct ConfiguredSources {
     /// Sources without the key that they require.
     private(set) var unusable: [SourceReport] = []
 
+    /// - Parameters:
+    ///   - records: Keeps what a restart must not forget of the streams.
+    ///   - report: Reports what the stream of an exchange tells.
     /// - Throws: ``StartFailure`` if a credential can't be read.
     init(
         _ settings: Settings, client: ExchangeClient, credentials: Credentials, instance: String,
-        now: @escaping TimeSource, logger: Logger
+        now: @escaping TimeSource, logger: Logger, records: StreamRecords,
+        report: @escaping @Sendable (String, StreamEvent) -> Void
     ) throws {
         var loaders: [Market: any PriceLoader] = [:]
+        var streams: [Market: any PriceStream] = [:]
         for (index, source) in settings.sources.enumerated() {
             guard case .exchange(let exchange, let url, let secondURL) = source.kind else { continue }
             var key: String?
@@ -50,6 +56,13 @@ struct ConfiguredSources {
             for loader in exchange.loaders(access, for: currencies.map(\.currency), now: now).values {
                 loaders[loader.market] = loader
             }
+            if !source.streamURLs.isEmpty, source.reserve == nil, settings.streams.policy != .never {
+                let exchangeStreams = exchange.streams(
+                    client, urls: source.streamURLs, for: currencies.map(\.currency), now: now,
+                    record: records.record(of: source.name), keep: { records.keep($0, of: source.name) },
+                    report: { report(source.name, $0) })
+                streams.merge(exchangeStreams) { $1 }
+            }
             // A reserve is left alone.
             for settings in currencies
             where settings.sources.contains(where: { $0.name == source.name && $0.reserve == nil }) {
@@ -67,7 +80,8 @@ struct ConfiguredSources {
                     }
                 return loader.map {
                     FetchCandidate(
-                        fetch: FetchLatestPrice(loader: $0), address: source.address, timeout: source.timeout,
+                        fetch: FetchLatestPrice(loader: $0, stream: streams[$0.market], now: now),
+                        address: source.address, timeout: source.timeout,
                         hedge: source.hedge, reserve: source.reserve)
                 }
             }

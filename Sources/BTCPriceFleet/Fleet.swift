@@ -72,7 +72,7 @@ package struct Fleet {
             }
             loop.wake()
         }
-        watch.start(seen)
+        watch.start(.ticks, seen)
         let known = Mutex<[String: Int64]?>(nil)
         let poll = DaemonPoll(socket: socket) { reports, currencies in
             news.put(reports)
@@ -86,7 +86,7 @@ package struct Fleet {
             }
             if let before, before != intervals {
                 watch.stop()
-                watch.start(seen)
+                watch.start(.ticks, seen)
             }
         }
         poll.start()

@@ -11,8 +11,8 @@ struct Connection {
     enum Request: Equatable {
         /// Handle the call outside the loop; ``Connection/answered(_:replies:at:)`` takes the reply.
         case ask(PriceCall)
-        /// Add it to the watchers of these currencies; ``Connection/watch(_:version:at:)`` takes the current states.
-        case watch([String])
+        /// Add it to the watchers of these currencies and updates; ``Connection/watch(_:version:at:)`` takes the current states.
+        case watch([String], WatchUpdates = .ticks)
     }
 
     /// What the server waits for the client to do.
@@ -255,7 +255,8 @@ struct Connection {
             let known = replies.currencies
             answer(
                 call, .unknownCurrency(read.unknown(among: known) ?? "", known: known), as: read.method, &replies)
-        case .success(.watchPrice(let currencies)): return .watch(currencies ?? Array(replies.currencies.prefix(1)))
+        case .success(.watchPrice(let currencies, let updates)):
+            return .watch(currencies ?? Array(replies.currencies.prefix(1)), updates)
         case .success(.getPrice(.localFirst, let currency)) where replies.holdsPrice(currency):
             replies.counts.priceCalls += 1
             replies.counts.replied.add(.getPrice, isError: false)

@@ -1,3 +1,4 @@
+import BTCPriceAPI
 import BTCPriceCore
 import CLinux
 import Glibc
@@ -52,9 +53,9 @@ extension EventLoop {
     }
 
     mutating func drop(_ descriptor: Int32) {
-        if watchers.leave(descriptor) {
-            environment.inbox.leaveWatcher()
-            environment.activity.watcherLeft(at: boottime)
+        if let updates = watchers.leave(descriptor) {
+            environment.inbox.leaveWatcher(of: updates)
+            environment.activity.watcherLeft(changes: updates == .changes, at: boottime)
         }
         // No reply can be delivered: a fetch that no other client waits for ends here.
         table[descriptor]?.answer?.cancel()

@@ -61,12 +61,13 @@ extension EventLoop {
 
     private mutating func fulfil(_ request: Connection.Request, _ descriptor: Int32) {
         switch request {
-        case .watch(let currencies):
+        case .watch(let currencies, let updates):
             replies.counts.replied.add(.watchPrice, isError: false)
-            environment.inbox.enterWatcher(&replies)
-            watchers.enter(descriptor)
-            environment.activity.watcherCame()
+            environment.inbox.enterWatcher(of: updates, &replies)
+            watchers.enter(descriptor, of: updates)
+            environment.activity.watcherCame(changes: updates == .changes)
             priceIsWanted()
+            if updates == .changes { Task { [environment] in await environment.changesAreWatched() } }
             let states = currencies.map { (replies.reply($0, continues: true, at: boottime), $0) }
             table[descriptor]?.connection.watch(states, version: replies.version, at: boottime)
         case .ask(let call): ask(call, descriptor)

@@ -19,6 +19,7 @@ struct EventLoop: ~Copyable {
         let administrators: Administrators
         let answer: PriceServer.Answer
         let wake: @Sendable () async -> Void
+        let changesAreWatched: @Sendable () async -> Void
         let report: @Sendable (ServerEvent) -> Void
     }
 
@@ -123,12 +124,12 @@ struct EventLoop: ~Copyable {
             flush(descriptor)
         }
         environment.inbox.refresh(&replies)
-        for (state, version) in delivery.fanOut {
+        for (state, version, isTick) in delivery.fanOut {
             // Finish the previous fan-out first: no watcher may miss a tick because of the slices.
             continueFanOut(atMost: .max)
             let bytes = ReplyCache.reply(state.aged(at: boottime), instance: replies.instance, continues: true)
             fanOut = (bytes, state.currency, version)
-            watchers.beginFanOut()
+            watchers.beginFanOut(isTick: isTick)
         }
     }
 

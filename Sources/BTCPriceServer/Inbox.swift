@@ -1,3 +1,4 @@
+import BTCPriceAPI
 import BTCPriceCore
 import CLinux
 import Glibc
@@ -9,7 +10,7 @@ final class Inbox: Sendable {
     /// What has arrived since the loop last took a delivery.
     struct Delivery {
         /// States for the watchers, in order.
-        var fanOut: [(state: PriceState, version: UInt64)] = []
+        var fanOut: [(state: PriceState, version: UInt64, isTick: Bool)] = []
         /// Replies to pending calls, by connection.
         var answers: [(connection: UInt64, uid: UInt32?, answer: CallAnswer)] = []
         var beat: UInt64 = 0
@@ -24,6 +25,8 @@ final class Inbox: Sendable {
         var version: UInt64 = 0
         var instance: String
         var watchers = 0
+        /// Those of them that watch changes between the ticks, too.
+        var changeWatchers = 0
         var isSignalled = false
     }
 
@@ -66,7 +69,8 @@ final class Inbox: Sendable {
     }
 
     /// Publishes a state. Without watchers the loop is not woken: the next call finds the state.
-    func publish(_ state: PriceState, toWatchers: Bool) {
+    /// - Parameter isTick: Whether a tick has made it. Another one is sent only to those that watch changes.
+    func publish(_ state: PriceState, isTick: Bool) {
         deliver { contents in
             contents.version += 1
             if let index = contents.states.firstIndex(where: { $0.state.currency == state.currency }) {
@@ -75,8 +79,8 @@ final class Inbox: Sendable {
                 contents.states.append((state, contents.version))
             }
             version.store(contents.version, ordering: .releasing)
-            guard toWatchers, contents.watchers > 0 else { return false }
-            contents.delivery.fanOut.append((state, contents.version))
+            guard (isTick ? contents.watchers : contents.changeWatchers) > 0 else { return false }
+            contents.delivery.fanOut.append((state, contents.version, isTick))
             return true
         }
     }
@@ -124,16 +128,20 @@ final class Inbox: Sendable {
     }
 
     /// Counts one more watcher and updates `replies` under the same lock, so that no state is missed.
-    func enterWatcher(_ replies: inout ReplyCache) {
+    func enterWatcher(of updates: WatchUpdates, _ replies: inout ReplyCache) {
         let (states, instance, version) = contents.withLock { contents in
             contents.watchers += 1
+            if updates == .changes { contents.changeWatchers += 1 }
             return (contents.states, contents.instance, contents.version)
         }
         if version != replies.version { replies.show(states, of: instance, version: version) }
     }
 
-    func leaveWatcher() {
-        contents.withLock { $0.watchers -= 1 }
+    func leaveWatcher(of updates: WatchUpdates) {
+        contents.withLock { contents in
+            contents.watchers -= 1
+            if updates == .changes { contents.changeWatchers -= 1 }
+        }
     }
 
     func take() -> Delivery {

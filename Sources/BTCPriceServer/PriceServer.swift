@@ -33,13 +33,15 @@ package final class PriceServer: StateSubscriber {
     ///   - activity: Records when a client wants a price.
     ///   - administrators: Who may change the daemon. Such calls from other users never reach `answer`.
     ///   - answer: Handles the calls that need more than the cached price.
+    ///   - changesAreWatched: Called when a client begins to watch changes between the ticks.
     ///   - wake: Called when a client wants a price while the ticks wait for a client.
     ///   - report: Reports an event to the operator. Called on the loop's thread; must not block.
     /// - Throws: ``SocketError`` if the system provides no descriptor.
     package init(
         listener: ListeningSocket, instance: String, limits: ServerLimits = .fitting(), now: @escaping TimeSource,
         activity: ClientActivity, administrators: Administrators = Administrators(), answer: @escaping Answer,
-        wake: @escaping @Sendable () async -> Void = {}, report: @escaping @Sendable (ServerEvent) -> Void
+        changesAreWatched: @escaping @Sendable () async -> Void = {}, wake: @escaping @Sendable () async -> Void = {},
+        report: @escaping @Sendable (ServerEvent) -> Void
     ) throws(SocketError) {
         inbox = try Inbox(instance: instance)
         let service = ServiceInterface(
@@ -52,7 +54,8 @@ package final class PriceServer: StateSubscriber {
             .new(
                 EventLoop.Environment(
                     listener: listener, inbox: inbox, service: service, instance: instance, limits: limits, now: now,
-                    activity: activity, administrators: administrators, answer: answer, wake: wake, report: report)))
+                    activity: activity, administrators: administrators, answer: answer, wake: wake,
+                    changesAreWatched: changesAreWatched, report: report)))
     }
 
     /// Starts the thread. Clients that connected before are served now.
@@ -71,9 +74,9 @@ package final class PriceServer: StateSubscriber {
         }
     }
 
-    /// Replies to calls with the state from now on, and sends it to the watchers if a tick has made it.
+    /// Replies to calls with the state from now on, and sends it to the watchers: if no tick has made it, to those of changes.
     package func receive(_ state: PriceState, isTick: Bool, isFirst: Bool, kept: KeptState?) {
-        inbox.publish(state, toWatchers: isTick)
+        inbox.publish(state, isTick: isTick)
     }
 
     /// Sets the currencies and their order: the first one is meant if a client names none.

@@ -1,8 +1,45 @@
-/// The watchers and the progress of a fan-out: a pure value.
+import BTCPriceAPI
+
+/// All watchers, and the progress of a fan-out: a pure value.
+struct Watchers {
+    private var ofTicks = WatcherList()
+    private var ofChanges = WatcherList()
+    /// Whether the present fan-out is for all of them.
+    private var isTick = true
+
+    var count: Int { ofTicks.count + ofChanges.count }
+
+    mutating func enter(_ descriptor: Int32, of updates: WatchUpdates = .ticks) {
+        switch updates {
+        case .ticks: ofTicks.enter(descriptor)
+        case .changes: ofChanges.enter(descriptor)
+        }
+    }
+
+    /// Removes a watcher.
+    /// - Returns: What it watched; `nil` if it was no watcher.
+    mutating func leave(_ descriptor: Int32) -> WatchUpdates? {
+        if ofTicks.leave(descriptor) { return .ticks }
+        return ofChanges.leave(descriptor) ? .changes : nil
+    }
+
+    /// Starts a fan-out.
+    /// - Parameter isTick: Whether it is for all watchers, or for those of changes.
+    mutating func beginFanOut(isTick: Bool = true) {
+        self.isTick = isTick
+        ofTicks.beginFanOut()
+        ofChanges.beginFanOut()
+    }
+
+    /// The next watcher to serve; `nil` if all are served.
+    mutating func nextToServe() -> Int32? { (isTick ? ofTicks.nextToServe() : nil) ?? ofChanges.nextToServe() }
+}
+
+/// Watchers of one kind, and the progress of a fan-out to them.
 ///
 /// A fan-out serves the watchers in slices, while others enter and leave. None may be missed or served twice, so watchers that have
 /// the state stay in front of those that do not. Every operation takes constant time.
-struct Watchers {
+private struct WatcherList {
     private var order: [Int32] = []
     /// The index in `order` by descriptor, or -1.
     private var places: [Int32] = []

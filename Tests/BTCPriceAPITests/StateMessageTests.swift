@@ -90,7 +90,13 @@ import Varlink
         #expect(read("GetPrice", ["cachePolicy": .string("x")]) == "org.varlink.service.InvalidParameter cachePolicy")
         #expect(read("GetPrice", ["cachePolicy": .integer(1)]) == "org.varlink.service.InvalidParameter cachePolicy")
         #expect(read("GetPrice", ["other": .null]) == "org.varlink.service.InvalidParameter other")
-        #expect(read("WatchPrice", more: true) == "watchPrice(nil)")
+        #expect(read("WatchPrice", more: true) == "watchPrice(nil, BTCPriceAPI.WatchUpdates.ticks)")
+        #expect(
+            read("WatchPrice", ["updates": .string("changes")], more: true)
+                == "watchPrice(nil, BTCPriceAPI.WatchUpdates.changes)")
+        #expect(
+            read("WatchPrice", ["updates": .string("x")], more: true)
+                == "org.varlink.service.InvalidParameter updates")
         #expect(read("WatchPrice") == "org.varlink.service.ExpectedMore ")
         #expect(read("WatchPrice", ["x": .null], more: true) == "org.varlink.service.InvalidParameter x")
         #expect(read("SetPrice") == "none")
@@ -100,7 +106,7 @@ import Varlink
     }
 
     @Test(arguments: CachePolicy.allCases) func `a call is read as it was made`(policy: CachePolicy) throws {
-        for made in [PriceCall.getPrice(policy), .watchPrice()] {
+        for made in [PriceCall.getPrice(policy), .watchPrice(), .watchPrice(["EUR"], .changes)] {
             let call = try Call(decoding: made.call.encoded().dropLast())
             #expect(try PriceCall.read(call)?.get() == made)
         }

@@ -26,10 +26,11 @@ final class World: Sendable {
 
     /// - Parameters:
     ///   - limits: Those of the primary.
+    ///   - stream: The stream of the primary.
     ///   - isNew: Whether no price was ever seen; else one of 68,900 is believed by itself.
     init(
         cached: CachedPrice? = nil, interval: Duration = .seconds(1), limits: [RequestLimit] = [],
-        rules: SelectionRules = SelectionRules(), isNew: Bool = false
+        rules: SelectionRules = SelectionRules(), isNew: Bool = false, stream: (any PriceStream)? = nil
     ) {
         primary = ScriptedLoader("binance", market: "BTC/USDT", limits: limits)
         let (states, published) = AsyncStream.makeStream(of: (PriceState, Bool).self)
@@ -48,7 +49,8 @@ final class World: Sendable {
         self.now = now
         let candidates = [primary, fallback].map { loader in
             FetchCandidate(
-                fetch: FetchLatestPrice(loader: loader), address: "https://\(loader.venue.name)",
+                fetch: FetchLatestPrice(loader: loader, stream: loader.market == .binance ? stream : nil, now: now),
+                address: "https://\(loader.venue.name)",
                 timeout: .milliseconds(800), hedge: .milliseconds(400))
         }
         let persist = PersistLastValidPrice(store: store, report: { events.add($0) })

@@ -23,12 +23,12 @@ import Testing
                 for _ in 0..<Int.random(in: 0...2, using: &random) {
                     let other = Int32.random(in: 0...60, using: &random)
                     if there.contains(other) {
-                        let left = watchers.leave(other)
+                        let left = watchers.leave(other) != nil
                         #expect(left)
                         there.remove(other)
                         expected.remove(other)
                     } else {
-                        let left = watchers.leave(other)
+                        let left = watchers.leave(other) != nil
                         #expect(!left)
                         if Bool.random(using: &random) {
                             watchers.enter(other)

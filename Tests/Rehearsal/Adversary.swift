@@ -265,9 +265,11 @@ private struct AdversaryMode: Sendable {
     var rules = SelectionRules()
     /// In which the venue lies. Any other than the dollar is kept beside the dollar, of which the same venue tells the truth.
     var currency = Currency.usd
+    /// Whether the venues have streams, with the same lies. Then the states between the ticks count, too.
+    var isStreamed = false
 }
 
-/// Three virtual days in which one venue lies, beside the same days in which it does not, in four modes.
+/// Three virtual days in which one venue lies, beside the same days in which it does not, in five modes.
 /// - Parameters:
 ///   - closely: Seconds of which every tick is printed.
 ///   - only: The one mode to run; `nil` for all.
@@ -280,6 +282,7 @@ func rehearseAdversary(
         AdversaryMode(name: "median", sources: four, rules: SelectionRules(mode: .median, quorum: 3)),
         AdversaryMode(name: "dollars", sources: Array(four.dropFirst())),
         AdversaryMode(name: "euros", sources: ["kraken", "coinbase", "bitstamp", "binance"], currency: .eur),
+        AdversaryMode(name: "streams", sources: four, isStreamed: true),
     ]
     for (index, mode) in modes.enumerated() where only ?? mode.name == mode.name {
         let drawn = seed &* 3 &+ UInt64(index)
@@ -287,8 +290,8 @@ func rehearseAdversary(
         let honest = AdversaryWorld(seed: drawn, mode.currency, sources: mode.sources, hasLiar: false)
         let dollars =
             mode.currency == .usd ? nil : AdversaryWorld(seed: drawn, .usd, sources: four, hasLiar: false)
-        let counts = try await run([dollars, world].compactMap(\.self), mode.rules, clock, closely)
-        let twins = try await run([dollars, honest].compactMap(\.self), mode.rules, clock, 0..<0)
+        let counts = try await run([dollars, world].compactMap(\.self), mode, clock, closely)
+        let twins = try await run([dollars, honest].compactMap(\.self), mode, clock, 0..<0)
         guard let count = counts[mode.currency.rawValue], let twin = twins[mode.currency.rawValue] else { continue }
         let worst = count.byPlan.max { ($0.value, $1.key) < ($1.value, $0.key) }
         let plan = worst.flatMap { worst in world.plans.first { $0.start == worst.key } }
@@ -310,7 +313,7 @@ func rehearseAdversary(
 
 /// What came of each currency, of which there is a world each.
 private func run(
-    _ worlds: [AdversaryWorld], _ rules: SelectionRules, _ clock: VirtualClock, _ closely: Range<Double>
+    _ worlds: [AdversaryWorld], _ mode: AdversaryMode, _ clock: VirtualClock, _ closely: Range<Double>
 ) async throws -> [String: AdversaryCount] {
     let begun = clock.now.seconds
     let kept = try worlds.map { world in
@@ -322,11 +325,11 @@ private func run(
                     guard case .madeAt(let value, let then) = answer else { return answer }
                     return .madeAt(value, then + begun)
                 }
-            }, rules: rules)
+            }, rules: mode.rules)
     }
     let counts = Shared([String: AdversaryCount]())
     let daemon = await VirtualDaemon(
-        kept, clock: clock, store: MemoryStore(), jitter: { 0.5 }, tally: Shared(Tally())
+        kept, clock: clock, store: MemoryStore(), jitter: { 0.5 }, tally: Shared(Tally()), isStreamed: mode.isStreamed
     ) { state in
         guard let world = worlds.first(where: { $0.currency.rawValue == state.currency }) else { return }
         let seconds = clock.now.seconds - begun

@@ -33,6 +33,7 @@ final class VirtualDaemon: Sendable {
     private let tickers: Tickers<VirtualClock>
     private let getPrice: GetPrice<VirtualClock>
     private let observing: Task<Void, Never>
+    private let streaming: Task<Void, Never>
 
     /// The wall clock at the start.
     static let wallStart: Int64 = 1_724_596_200_000
@@ -48,26 +49,33 @@ final class VirtualDaemon: Sendable {
     /// Starts with what the store holds.
     /// - Parameters:
     ///   - history: Takes in the states.
+    ///   - isStreamed: Whether the venues have streams, which have another price twice a second.
     ///   - watch: Gets what watchers get.
     init(
         _ currencies: [VirtualCurrency], clock: VirtualClock, store: MemoryStore,
         jitter: @escaping @Sendable () -> Double,
-        tally: Shared<Tally>, history: PriceHistory? = nil, watch: @escaping @Sendable (PriceState) -> Void = { _ in }
+        tally: Shared<Tally>, history: PriceHistory? = nil, isStreamed: Bool = false,
+        watch: @escaping @Sendable (PriceState) -> Void = { _ in }
     ) async {
         let now = Self.time(of: clock)
         var logger = Logger(label: "virtual") { _ in LineKeeper { line in tally.update { $0.lines.append(line) } } }
         logger.logLevel = .info
         let reporter = Reporter(logger: logger, now: now)
+        let streams = Dictionary(
+            uniqueKeysWithValues: (isStreamed ? currencies.flatMap(\.loaders) : []).compactMap { loader in
+                (loader as? ScriptedVenue).map { ($0.market, VirtualStream($0, now: now)) }
+            })
         let plans = CurrencyPlan.plans(
             currencies.map { kept in
                 let candidates = kept.loaders.map { loader in
                     FetchCandidate(
-                        fetch: FetchLatestPrice(loader: loader), address: "virtual", timeout: .milliseconds(800),
+                        fetch: FetchLatestPrice(loader: loader, stream: streams[loader.market], now: now),
+                        address: "virtual", timeout: .milliseconds(800),
                         hedge: .milliseconds(400))
                 }
                 return .init(kept.currency, candidates, interval: kept.interval, rules: kept.rules)
             }, now: now, jitter: jitter, clock: clock)
-        let watcher = Watcher { state in
+        let watcher = Watcher(seesChanges: isStreamed) { state in
             watch(state)
             let loaders = currencies.first { $0.currency.rawValue == state.currency }?.loaders ?? []
             let isAvoidable = loaders.contains { loader in
@@ -102,6 +110,18 @@ final class VirtualDaemon: Sendable {
         for price in stored.prices { await engine.restore(price) }
         let observer = Observer(clock: clock, target: engine, jitter: jitter)
         observing = Task { await observer.run() }
+        if isStreamed {
+            await engine.startFeeds()
+            await engine.change(.forChanges(every: .milliseconds(100)))
+        }
+        streaming = Task {
+            guard isStreamed else { return }
+            while true {
+                let next = clock.now.advanced(by: .milliseconds(490))
+                do { try await clock.sleep(until: next) } catch { return }
+                for stream in streams.values { stream.tell() }
+            }
+        }
         await tickers.start()
     }
 
@@ -111,7 +131,9 @@ final class VirtualDaemon: Sendable {
     func stop() async {
         await tickers.stop()
         observing.cancel()
+        streaming.cancel()
         await observing.value
+        await streaming.value
     }
 
     /// A client that wants the newest price.
@@ -126,10 +148,11 @@ final class VirtualDaemon: Sendable {
 
 /// Passes on what watchers get.
 private struct Watcher: StateSubscriber {
+    let seesChanges: Bool
     let watch: @Sendable (PriceState) -> Void
 
     func receive(_ state: PriceState, isTick: Bool, isFirst: Bool, kept: KeptState?) {
-        if isTick { watch(state) }
+        if isTick || seesChanges { watch(state) }
     }
 }
 

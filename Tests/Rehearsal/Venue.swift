@@ -70,6 +70,14 @@ final class ScriptedVenue: PriceLoader {
         }
     }
 
+    /// What its stream has now; `nil` if it gives no price.
+    var present: Price? {
+        switch script(clock.now.seconds, asks.load(ordering: .relaxed)) {
+        case .price(let value), .marked(let value, _), .madeAt(let value, _), .dated(let value, _): .cents(value)
+        case .fails, .hangs: nil
+        }
+    }
+
     private func prices(_ value: Double, _ position: FeedPosition, _ seconds: Double) -> [LoadedPrice] {
         [LoadedPrice(market, .cents(value), position: position)]
             + companions.map { LoadedPrice($0, Price(Int64((peg(seconds) * 10_000).rounded()), scale: 4)) }

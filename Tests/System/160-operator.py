@@ -27,7 +27,7 @@ def normal(text, place):
     text = re.sub(r"up \d+(\.\d)? s", "up <age>", text)
     text = re.sub(r"\b\d+ ms\b", "<ms>", text)
     text = re.sub(r"cooldown for \d+ s", "cooldown for <n> s", text)
-    text = re.sub(r"(?m)(  (?:68,901\.23|-)  )(?:\d+(?:\.\d)? s)  ", r"\1<age>  ", text)
+    text = re.sub(r"(?m)(  (?:68,901\.23|-)  (?:(?:poll|stream|-)  )?)(?:\d+(?:\.\d)? s)  ", r"\1<age>  ", text)
     text = re.sub(r"(?m)  \d+ %$", "  <n> %", text)
     text = re.sub(r"pid \d+", "pid <pid>", text)
     text = re.sub(r"[0-9a-f]{16}", "<instance>", text)

@@ -100,6 +100,9 @@ struct WatchCommand: InvocationCommand {
         })
     var currency: [String]?
 
+    @Flag(help: "Show each change of the price between the ticks, too, as the exchanges' streams bring it.")
+    var live = false
+
     @OptionGroup var form: FormOptions
     @OptionGroup var barOption: BarOption
 
@@ -127,8 +130,8 @@ struct WatchCommand: InvocationCommand {
         }
         return .watch(
             WatchOptions(
-                socket: socketOption.socket, currencies: currencies, output: output, color: color, command: exec,
-                condition: conditions.condition))
+                socket: socketOption.socket, currencies: currencies, updates: live ? .changes : .ticks, output: output,
+                color: color, command: exec, condition: conditions.condition))
     }
 }
 

@@ -1,3 +1,4 @@
+import BTCPriceAPI
 import BTCPriceCore
 import BTCPriceFeature
 
@@ -36,6 +37,7 @@ struct WatchOptions: Equatable {
     var socket: String?
     /// ISO 4217; empty for that of the environment, or the daemon's first.
     var currencies: [String] = []
+    var updates = WatchUpdates.ticks
     var output = PriceOutput()
     var color = ColorChoice.auto
     /// The command to run at each change, or when ``condition`` begins to hold.

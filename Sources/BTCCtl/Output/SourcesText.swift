@@ -20,6 +20,7 @@ struct SourcesText {
         "  R  refuses us (key, region, protocol), and is requested again only rarely",
         "  K  needs a key that was not given, and is never requested",
         "  U  quotes in USDT, which is off its peg: skipped until that is over",
+        "Way: how the price comes: poll, in the response to a request; stream; peer, from another daemon.",
         "Price, Age: the last one it gave. p50, p99: the times within which 50 and 99 of 100 responses came.",
         "Limit: the used share of its request limits, of the one that is used most.",
         "",
@@ -28,7 +29,7 @@ struct SourcesText {
     /// The table, with the reason below its source.
     /// - Parameter width: The maximum number of columns.
     func lines(_ reports: [SourceReport], isVerbose: Bool, at now: ObservationTime, width: Int = 80) -> [String] {
-        let head = ["", "Source", "Market", "Price", "Age", "p50", "p99", "Limit"]
+        let head = ["", "Source", "Market", "Price", "Way", "Age", "p50", "p99", "Limit"]
         let rows = Table.lines([head] + reports.map { row($0, at: now) })
         var lines = (isVerbose ? Self.explanation : []) + [rows[0]]
         for (report, row) in zip(reports, rows.dropFirst()) {
@@ -46,6 +47,7 @@ struct SourcesText {
             String(report.use.letter), report.name, report.market,
             report.lastPrice.map { MoneyFormatter().number($0, currency: currency(report)) }
                 ?? PriceTexts.placeholder,
+            report.way?.rawValue ?? PriceTexts.placeholder,
             report.lastSuccess.map { age($0, now) } ?? "never",
             report.latency.map { "\($0.p50) ms" } ?? PriceTexts.placeholder,
             report.latency.map { "\($0.p99) ms" } ?? PriceTexts.placeholder,

@@ -13,6 +13,7 @@ struct Watch {
     private let socket: String?
     /// `nil` for the daemon's first one.
     private let currencies: [String]?
+    private let updates: WatchUpdates
     private let output: PriceOutput
     private var sink: any WatchSink
     private let clock = ContinuousClock()
@@ -38,6 +39,7 @@ struct Watch {
         socket = options.socket
         currencies =
             options.currencies.isEmpty ? Connecting.currency(nil).map { [$0] } : options.currencies
+        updates = options.updates
         output = options.output
         let isTerminal = Screen.isPossible(environment: Connecting.environment)
         let isColored = options.color.isWanted(isTerminal: isTerminal, environment: Connecting.environment)
@@ -80,7 +82,7 @@ struct Watch {
             if reached == nil, sink.tellsOfSimulator, let note = try Self.noteOnSources(&connection) {
                 sink.tell(note)
             }
-            try connection.watch(currencies)
+            try connection.watch(currencies, updates: updates)
             var heard: ContinuousClock.Instant?
             let begun = clock.now
             while true {

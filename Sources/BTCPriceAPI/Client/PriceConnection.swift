@@ -29,9 +29,13 @@ package struct PriceConnection: ~Copyable {
     }
 
     /// Requests the current and all later states; ``nextState(timeout:newestOnly:interruption:outlet:)`` returns them.
-    /// - Parameter currencies: ISO 4217; `nil` for the daemon's first currency alone.
-    package mutating func watch(_ currencies: [String]? = nil) throws(ClientError) {
-        try connection.send(PriceCall.watchPrice(currencies).call)
+    /// - Parameters:
+    ///   - currencies: ISO 4217; `nil` for the daemon's first currency alone.
+    ///   - updates: When a state comes. A daemon before 0.2.0 refuses ``WatchUpdates/changes``.
+    package mutating func watch(
+        _ currencies: [String]? = nil, updates: WatchUpdates = .ticks
+    ) throws(ClientError) {
+        try connection.send(PriceCall.watchPrice(currencies, updates).call)
     }
 
     /// The next state of a watch.

@@ -30,15 +30,17 @@ package final class PriceWatch: Sendable {
         self.socket = socket
     }
 
-    /// Begins to watch. A lost connection is opened again.
-    /// - Parameter told: Called on the watch's thread.
-    package func start(_ told: @escaping @Sendable (News) -> Void) {
+    /// Begins to watch, or begins anew. A lost connection is opened again.
+    /// - Parameters:
+    ///   - updates: When a state comes.
+    ///   - told: Called on the watch's thread.
+    package func start(_ updates: WatchUpdates, _ told: @escaping @Sendable (News) -> Void) {
         let signal = StopSignal()
         stopSignal.withLock { current in
             current?.set()
             current = signal
         }
-        queue.async { self.follow(signal, told) }
+        queue.async { self.follow(updates, signal, told) }
     }
 
     /// Ends the watch. It can be started again.
@@ -48,7 +50,7 @@ package final class PriceWatch: Sendable {
 
     private func isCurrent(_ signal: StopSignal) -> Bool { stopSignal.withLock { $0 === signal } }
 
-    private func follow(_ signal: StopSignal, _ told: (News) -> Void) {
+    private func follow(_ updates: WatchUpdates, _ signal: StopSignal, _ told: (News) -> Void) {
         while isCurrent(signal) {
             var isWatching = false
             do throws(ClientError) {
@@ -57,7 +59,7 @@ package final class PriceWatch: Sendable {
                 let intervals = Dictionary(
                     currencies.map { ($0.currency, $0.interval) }, uniquingKeysWith: { first, _ in first })
                 let slowest = intervals.values.max() ?? 0
-                try connection.watch(currencies.map(\.currency))
+                try connection.watch(currencies.map(\.currency), updates: updates)
                 isWatching = true
                 while isCurrent(signal) {
                     let message = try connection.nextState(

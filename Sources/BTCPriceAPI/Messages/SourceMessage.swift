@@ -20,6 +20,7 @@ extension SourceReport {
             "lastPrice": .optional(lastPrice?.description),
             "elsewhere": .bool(isElsewhere),
             "verdict": .optional(verdict?.rawValue),
+            "way": .optional(way?.rawValue),
         ]
     }
 
@@ -43,6 +44,7 @@ extension SourceReport {
             requests: try json.required("requests", \.integerValue),
             limits: try json.list("limits") { (object) throws(JSONFieldError) in try Limit(json: object) })
         if try json.optional("lastPrice", \.rawString) != nil { lastPrice = try json.price("lastPrice") }
+        way = try json.choice("way", optional: PriceWay.self)
         isElsewhere = try json.optional("elsewhere", \.boolValue) ?? false
     }
 }

@@ -5,6 +5,9 @@ package final class ClientActivity: Sendable {
     private let lastCall: Atomic<Int64>
     private let watchers = Atomic<Int>(0)
     private let awaited = Atomic<Bool>(false)
+    private let changeWatchers = Atomic<Int>(0)
+    /// When the last of them left, `CLOCK_BOOTTIME` in milliseconds.
+    private let lastChangeWatcher = Atomic<Int64>(.min)
 
     /// - Parameter boottime: The start, `CLOCK_BOOTTIME` in milliseconds.
     package init(at boottime: Int64) {
@@ -19,12 +22,27 @@ package final class ClientActivity: Sendable {
     }
 
     /// A client begins to watch.
-    package func watcherCame() { watchers.add(1, ordering: .sequentiallyConsistent) }
+    /// - Parameter changes: Whether it watches changes between the ticks, too.
+    package func watcherCame(changes: Bool = false) {
+        watchers.add(1, ordering: .sequentiallyConsistent)
+        if changes { changeWatchers.add(1, ordering: .sequentiallyConsistent) }
+    }
 
     /// A client ends watching.
-    package func watcherLeft(at boottime: Int64) {
+    package func watcherLeft(changes: Bool = false, at boottime: Int64) {
         lastCall.store(boottime, ordering: .sequentiallyConsistent)
+        if changes {
+            lastChangeWatcher.store(boottime, ordering: .sequentiallyConsistent)
+            changeWatchers.subtract(1, ordering: .sequentiallyConsistent)
+        }
         watchers.subtract(1, ordering: .sequentiallyConsistent)
+    }
+
+    /// Whether a client watches changes, or did lately.
+    func watchesChanges(lately: Duration, at boottime: Int64) -> Bool {
+        if changeWatchers.load(ordering: .sequentiallyConsistent) > 0 { return true }
+        let last = lastChangeWatcher.load(ordering: .sequentiallyConsistent)
+        return last > .min && boottime - last < lately.wholeMilliseconds
     }
 
     /// Whether no client has wanted a price for this time.

@@ -1,23 +1,34 @@
-/// Requests one source, and has its response recorded.
+/// Requests one source, and has its response recorded. A source with a stream that proves its price needs no request.
 package struct FetchLatestPrice: Sendable {
     /// Records a response. Returns why it is no valid price; `nil` if it is one.
     package typealias Record =
         @Sendable (_ prices: [LoadedPrice], _ source: FetchLatestPrice) async -> PriceLoadingError?
 
     private let loader: any PriceLoader
+    /// Its stream, if it has one.
+    let stream: (any PriceStream)?
+    private let now: TimeSource
     /// The minimum time between two requests that the source's limits allow.
     let pace: Duration
 
-    package init(loader: any PriceLoader) {
+    /// - Parameter now: Reads the clocks.
+    package init(loader: any PriceLoader, stream: (any PriceStream)? = nil, now: @escaping TimeSource = { .now() }) {
         self.loader = loader
+        self.stream = stream
+        self.now = now
         pace = RequestLimiter(loader.venue.allLimits).pace
     }
 
     /// The market that is requested.
     var market: Market { loader.market }
 
-    /// Whether ``execute(_:)`` would send a request.
-    var needsRequest: Bool { loader.needsRequest }
+    /// The price of its stream, if that saves the request. The observer's requests show whether the stream is right.
+    func streamed(for requester: Requester) -> LoadedPrice? { requester == .observer ? nil : stream?.current }
+
+    /// Whether a price costs a request.
+    func needsRequest(for requester: Requester) -> Bool {
+        loader.needsRequest && streamed(for: requester) == nil
+    }
 
     /// Begins the request that was granted.
     func begin() { loader.begin() }
@@ -35,6 +46,7 @@ package struct FetchLatestPrice: Sendable {
     /// - Parameter record: Records the response.
     /// - Throws: ``PriceLoadingError/cancelled`` if the task is cancelled, else why the source gave no valid price.
     package func execute(_ record: Record) async throws(PriceLoadingError) {
+        let requested = now().boottime
         let loaded: [LoadedPrice]
         do {
             loaded = try await loader.load()
@@ -43,6 +55,9 @@ package struct FetchLatestPrice: Sendable {
             throw Task.isCancelled ? .cancelled : error
         }
         if Task.isCancelled { throw .cancelled }
+        if let stream, let price = loaded.first(where: { $0.market == market }) {
+            stream.compare(price, requested: requested)
+        }
         if let error = await record(loaded, self) { throw error }
     }
 }

@@ -42,6 +42,8 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
     private let offset: Int
     /// Those of the sources that push their prices.
     let feeds: [FetchLatestPrice]
+    /// Those of the sources that have a stream.
+    let streams: [FetchLatestPrice]
     /// The markets of the sources, in their order.
     let markets: [Market]
     /// Those of them whose responses state the value of USDT.
@@ -59,6 +61,7 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
         self.offset = offset
         self.clock = clock
         feeds = candidates.map(\.fetch).filter { $0.feed != nil }
+        streams = candidates.map(\.fetch).filter { $0.stream != nil }
         markets = candidates.map(\.fetch.market)
         marketsStatingPeg = Set(
             candidates.filter { $0.source.companions.contains { $0.pair == Market.pegPair } }.map(\.fetch.market))
@@ -77,7 +80,8 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
     ) async throws(FetchFailure) -> PollResult {
         var plan = sources.plan(
             requester, among: Set(markets ?? self.markets),
-            atHand: candidates.indices.filter { !candidates[$0].fetch.needsRequest }.map { $0 + offset })
+            atHand: places { !$0.needsRequest(for: requester) },
+            streamed: places { $0.streamed(for: requester) != nil })
         if let quorum {
             let well = plan.order.filter { !plan.lastResort.contains($0) }
             if well.count >= quorum { plan.order = well }
@@ -96,6 +100,11 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
         case .failed: throw FetchFailure(failures: failures, skipped: run.skipped)
         case .cancelled: throw .cancelled
         }
+    }
+
+    /// The places of some candidates among the sources.
+    private func places(_ isWanted: (FetchLatestPrice) -> Bool) -> [Int] {
+        candidates.indices.filter { isWanted(candidates[$0].fetch) }.map { $0 + offset }
     }
 
     private func candidate(_ index: Int) -> FetchCandidate { candidates[index - offset] }
@@ -170,8 +179,17 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
             _ place: Int, in group: inout TaskGroup<Event>, _ record: @escaping FetchLatestPrice.Record
         ) -> [PollPlan.Action] {
             let source = fetch.candidate(order[place]).fetch
+            if let price = source.streamed(for: requester) {
+                let (sources, index) = (fetch.sources, order[place])
+                group.addTask {
+                    if let error = await record([price], source) { return .finished(place, error) }
+                    sources.streamed(index)
+                    return .finished(place, nil)
+                }
+                return []
+            }
             // Another requester may have used up the limit since the plan was made.
-            if source.needsRequest {
+            if source.needsRequest(for: requester) {
                 guard fetch.sources.take(order[place], requester) else {
                     skipped.append(Skipped(source: source.market.venue, reason: .limit))
                     return plan.skipped(place, now: now)

@@ -30,6 +30,12 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         /// When the freshness became what it is, `CLOCK_BOOTTIME` in milliseconds.
         var since: Int64
         var published = Freshness.none
+        /// When a state was published last.
+        var lastPublication: C.Instant?
+        /// Waits to publish what the streams have brought since.
+        var change: Task<Void, Never>?
+        /// When the streams last had another market requested.
+        var lastRequest: C.Instant?
 
         init(_ plan: CurrencyPlan<C>, since: Int64) {
             currency = plan.currency
@@ -50,6 +56,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     private var lastID = 0
     private let now: TimeSource
     private var feedsRun = false
+    private var streaming = Streaming.never
     private var isPaused = false
     /// The turn of the observer among the currencies after the first.
     private var observed = 0
@@ -159,7 +166,11 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
             since: present.wallTime(of: isAged ? lane.tracker.state.freshUntil ?? lane.since : lane.since),
             failed: lane.tracker.failedInAll, skipped: lane.skippedTicks,
             lastTick: lane.lastTick.map(present.wallTime), durations: lane.durations, validated: lane.tracker.validated,
-            pegRate: lane.tracker.pegRate, lastPrices: lane.tracker.lastPrices, verdicts: lane.tracker.verdicts)
+            pegRate: lane.tracker.pegRate, lastPrices: lane.tracker.lastPrices, verdicts: lane.tracker.verdicts,
+            ways: lane.tracker.ways,
+            streamed: Dictionary(
+                lane.fetch.streams.compactMap { source in source.stream?.current.map { (source.market, $0) } },
+                uniquingKeysWith: { first, _ in first }))
     }
 
     /// The number of callers that wait for the round in progress of the first currency, including the tick; 0 if there is none.
@@ -219,6 +230,12 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         guard let place = place(of: currency) else { return }
         let lane = lanes[place]
         guard let quote = lane.tracker.state.quote, lane.tracker.state.freshness == .fresh else { return }
+        // A stream saves requests, and one of them shows whether it is right.
+        for source in lane.fetch.streams where source.stream?.current != nil {
+            if let price = await look([source.market], currency), price.venue != quote.supplier {
+                takeIn(.success(price), currency)
+            }
+        }
         let others = lane.fetch.markets.filter { $0.venue != quote.supplier }
         guard let price = await look(others, currency) else { return }
         // A USDT price that does not fit is judged only after the value of USDT was requested.
@@ -299,12 +316,14 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
                 Task(executorPreference: executor) { await self?.arrived(source) }
             }
         }
+        if streaming.isOpen { startStreams() }
     }
 
     /// Stops the sources that push their prices.
     package func stopFeeds() {
         feedsRun = false
         for source in feeds { source.feed?.stop() }
+        stopStreams()
     }
 
     /// A source has pushed a price, or has lost it. That is no request: whether the source fails is judged when its price is needed.
@@ -321,6 +340,99 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     private func lost(_ market: Market) {
         guard let place = place(of: market) else { return }
         lanes[place].tracker.lost(market)
+    }
+
+    // MARK: - Streams
+
+    private var streams: [FetchLatestPrice] { lanes.flatMap { $0.fetch.streams } }
+
+    /// Opens the streams or closes them, and publishes what they bring between the ticks or not.
+    package func change(_ streaming: Streaming) {
+        let wereOpen = self.streaming.isOpen
+        self.streaming = streaming
+        guard feedsRun, streaming.isOpen != wereOpen else { return }
+        if streaming.isOpen { startStreams() } else { stopStreams() }
+    }
+
+    /// The machine was suspended: the connections of the streams are dead, which only a timeout would show.
+    package func restartStreams() {
+        guard feedsRun, streaming.isOpen else { return }
+        stopStreams()
+        startStreams()
+    }
+
+    private func startStreams() {
+        for source in streams {
+            source.stream?.start { [weak self, executor] news in
+                Task(executorPreference: executor) { await self?.streamed(source, news) }
+            }
+        }
+    }
+
+    private func stopStreams() {
+        for source in streams { source.stream?.stop() }
+        for lane in lanes { lane.change.take()?.cancel() }
+    }
+
+    private func streamed(_ source: FetchLatestPrice, _ news: StreamNews) {
+        if case .limited(let error) = news { return sources.limited(source.market, error) }
+        guard feedsRun, streaming.isOpen, let place = place(of: source.market), recordStream(source) else { return }
+        guard streaming.minimumInterval != nil else { return }
+        publishChange(place)
+    }
+
+    /// - Returns: Whether it had a price that is valid.
+    private func recordStream(_ source: FetchLatestPrice) -> Bool {
+        guard !sources.isDisbelieved(source.market), let price = source.stream?.current else { return false }
+        return record([price], source) == nil
+    }
+
+    /// Publishes the price that the streams have now, at once or as soon as the minimum interval is over.
+    private func publishChange(_ place: Int) {
+        let lane = lanes[place]
+        guard lane.change == nil, lane.shared == nil, let interval = streaming.minimumInterval else { return }
+        guard let last = lane.lastPublication, clock.now < last.advanced(by: interval) else {
+            return selectChange(place)
+        }
+        let (due, currency) = (last.advanced(by: interval), lane.currency)
+        lane.change = Task(executorPreference: executor) {
+            do { try await self.clock.sleep(until: due, tolerance: .zero) } catch { return }
+            await self.changeIsDue(currency)
+        }
+    }
+
+    private func changeIsDue(_ currency: Currency) {
+        guard let place = place(of: currency), lanes[place].change != nil else { return }
+        lanes[place].change = nil
+        // A tick that came in between has published everything.
+        publishChange(place)
+    }
+
+    /// Selects among what the streams have. The tick alone changes the source, so that the price does not switch between sources with
+    /// every message.
+    private func selectChange(_ place: Int) {
+        let lane = lanes[place]
+        guard let quote = lane.tracker.state.quote, lane.tracker.state.freshness == .fresh else { return }
+        let counted = lane.fetch.streams.filter { source in
+            let isShown = source.market.venue == quote.supplier
+            return (isShown || lane.tracker.rules.mode == .median) && recordStream(source)
+        }
+        guard !counted.isEmpty else { return }
+        var round = lane.tracker.round(
+            at: now().boottime, markets: lane.fetch.markets, statingPeg: lane.fetch.marketsStatingPeg,
+            beside: lanes.first { $0.currency != lane.currency }?.tracker.shown)
+        round.answered = counted.map(\.market)
+        switch lane.tracker.select(round) {
+        case .decided(let decision):
+            guard let selected = decision.quote, selected.value != quote.value else { return }
+            perform(lane.tracker.decided(decision, in: round, isTick: false), place)
+        case .needs:
+            // Another market must confirm it. Once a second, as the ticks do.
+            guard lane.lastRequest.map({ $0.advanced(by: .seconds(1)) <= clock.now }) ?? true else { return }
+            lane.lastRequest = clock.now
+            let (currency, deadline) = (lane.currency, clock.now.advanced(by: budget))
+            Task(executorPreference: executor) { _ = await self.join(currency, deadline: deadline, isTick: false) }
+        }
     }
 
     /// The place of the currency that has a market among its sources.
@@ -387,6 +499,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
                 ? KeptState(prices: lanes.compactMap { $0.tracker.kept }, cooldowns: sources.cooldowns) : nil
             if state.freshness != lanes[place].published { lanes[place].since = now().boottime }
             lanes[place].published = state.freshness
+            lanes[place].lastPublication = clock.now
             for subscriber in subscribers {
                 subscriber.receive(state, isTick: actions.isTick, isFirst: place == 0, kept: kept)
             }

@@ -66,6 +66,9 @@ package struct PriceTracker: Sendable {
     /// The value of USDT; `nil` before it was measured.
     var pegRate: PegRate? { book.peg.rate }
 
+    /// How the newest price of each market came.
+    var ways: [Market: PriceWay] { book.newest.mapValues(\.way) }
+
     /// A new round.
     /// - Parameter other: The price in another currency.
     func round(

@@ -20,4 +20,8 @@ package struct TickRecord: Sendable {
     package let lastPrices: [String: Price]
     /// What the last decision said of each market.
     package let verdicts: [Market: MarketVerdict]
+    /// How the newest price of each market came.
+    package let ways: [Market: PriceWay]
+    /// The prices that streams prove at present.
+    package let streamed: [Market: LoadedPrice]
 }

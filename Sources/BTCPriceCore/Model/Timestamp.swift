@@ -44,7 +44,7 @@ extension ObservationTime {
     }
 
     /// The moment that is `duration` later, on both clocks.
-    func advanced(by duration: Duration) -> ObservationTime {
+    package func advanced(by duration: Duration) -> ObservationTime {
         let milliseconds = duration.wholeMilliseconds
         return ObservationTime(
             wall: Timestamp(milliseconds: wall.milliseconds + milliseconds), boottime: boottime + milliseconds)

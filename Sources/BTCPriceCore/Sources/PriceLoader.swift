@@ -73,6 +73,31 @@ package protocol PriceFeed: PriceLoader {
     func stop()
 }
 
+/// The stream of one market, beside its ``PriceLoader``. While it proves its price, no request is needed.
+package protocol PriceStream: Sendable {
+    /// The newest price; `nil` unless it is proven to be the newest one.
+    var current: LoadedPrice? { get }
+
+    /// A request has given a price: what shows whether the stream is right.
+    /// - Parameter boottime: When the request was sent, `CLOCK_BOOTTIME` in milliseconds.
+    func compare(_ polled: LoadedPrice, requested boottime: Int64)
+
+    /// Begins to receive prices.
+    /// - Parameter told: Called on any thread; must not block.
+    func start(_ told: @escaping @Sendable (StreamNews) -> Void)
+
+    /// Ends receiving. It can be started again.
+    func stop()
+}
+
+/// What a stream tells.
+package enum StreamNews: Sendable, Hashable {
+    /// It has another price.
+    case price
+    /// The venue refuses it because of limits that it shares with requests.
+    case limited(PriceLoadingError)
+}
+
 extension PriceLoader {
     package var companions: [Market] { [] }
     package var needsRequest: Bool { true }

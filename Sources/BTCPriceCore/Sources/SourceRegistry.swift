@@ -170,6 +170,11 @@ package struct SourceRegistry: Sendable {
         entries.firstIndex { $0.source.market == market }.map { isCoolingDown($0, at: boottime) } ?? false
     }
 
+    /// Whether the prices of a market are not believed at present; of an unknown one `false`.
+    func isDisbelieved(_ market: Market, at boottime: Int64) -> Bool {
+        entries.first { $0.source.market == market }?.health.isDisbelieved(at: boottime) ?? false
+    }
+
     /// The minimum time between two requests for a source.
     package func pace(_ index: Int) -> Duration { health(index).pace }
 
@@ -183,8 +188,9 @@ package struct SourceRegistry: Sendable {
     /// - Parameters:
     ///   - markets: The sources in question.
     ///   - atHand: Sources whose price costs no request now.
+    ///   - streamed: Those of them whose stream proves it.
     func plan(
-        _ requester: Requester, among markets: Set<Market>, atHand: [Int] = [], at boottime: Int64
+        _ requester: Requester, among markets: Set<Market>, atHand: [Int] = [], streamed: [Int] = [], at boottime: Int64
     ) -> Plan {
         var plan = Plan()
         let candidates = entries.indices.filter {
@@ -196,7 +202,10 @@ package struct SourceRegistry: Sendable {
         }
         let wanted = candidates.filter { !isOffPeg($0) }
         let ranked = wanted.filter { !isSlow($0) } + wanted.filter(isSlow)
-        let isClosed = { (index: Int) in breaker(index, at: boottime) == .closed }
+        let isClosed = { (index: Int) in
+            breaker(index, at: boottime) == .closed
+                || streamed.contains(index) && !entries[index].health.isDisbelieved(at: boottime)
+        }
         add(ranked.filter(isClosed), requester, atHand, boottime, to: &plan)
         if requester == .tick || (plan.order.isEmpty && plan.skipped.isEmpty) {
             let coolingDown = ranked.filter { !isClosed($0) && !health($0).isBound(at: boottime) }
@@ -256,6 +265,9 @@ package struct SourceRegistry: Sendable {
         entries[index].lastRequest = boottime
         return true
     }
+
+    /// Records a price of a stream.
+    mutating func streamed(_ index: Int, at now: ObservationTime) { entries[index].health.streamed(at: now) }
 
     /// Records the end of a request.
     /// - Returns: The cooldown that it started, if any.

@@ -111,6 +111,8 @@ package struct SourceReport: Sendable, Hashable {
     package var lastSuccess: Timestamp?
     /// The price at ``lastSuccess``.
     package var lastPrice: Price?
+    /// How its newest price came; `nil` without a current one.
+    package var way: PriceWay?
     /// Whether its address is not the exchange's own: a simulator, a mirror or a proxy.
     package var isElsewhere = false
     /// The last request that gave no price.

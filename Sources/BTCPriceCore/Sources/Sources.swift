@@ -74,11 +74,19 @@ package final class Sources: Sendable {
         return state.withLock { $0.registry.isCoolingDown(market, at: boottime) }
     }
 
-    func plan(_ requester: Requester, among markets: Set<Market>, atHand: [Int] = []) -> SourceRegistry.Plan {
+    /// Whether the prices of a market are not believed at present.
+    func isDisbelieved(_ market: Market) -> Bool {
+        let boottime = now().boottime
+        return state.withLock { $0.registry.isDisbelieved(market, at: boottime) }
+    }
+
+    func plan(
+        _ requester: Requester, among markets: Set<Market>, atHand: [Int] = [], streamed: [Int] = []
+    ) -> SourceRegistry.Plan {
         let boottime = now().boottime
         return state.withLock { state in
             state.registry.looked(at: boottime)
-            return state.registry.plan(requester, among: markets, atHand: atHand, at: boottime)
+            return state.registry.plan(requester, among: markets, atHand: atHand, streamed: streamed, at: boottime)
         }
     }
 
@@ -123,6 +131,14 @@ package final class Sources: Sendable {
     func take(_ index: Int, _ requester: Requester) -> Bool {
         let boottime = now().boottime
         return state.withLock { $0.registry.take(index, requester, at: boottime) }
+    }
+
+    /// Records a price of a stream that saved a request.
+    func streamed(_ index: Int) {
+        let present = now()
+        state.withLock { state in
+            if state.successor == nil { state.registry.streamed(index, at: present) }
+        }
     }
 
     /// Records the end of a request.

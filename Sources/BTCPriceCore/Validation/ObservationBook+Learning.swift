@@ -117,10 +117,16 @@ extension ObservationBook {
                 basis = moved
             }
         }
-        if let reference, reference.market == price.market, now > reference.at {
-            let move = place - reference.log
-            let newest = move * move * 1000 / Double(now - reference.at)
-            variance += (newest - variance) * UncertaintyRule.newest
+        if let from = lastMove, from.market == price.market {
+            // A stream's changes are more frequent than ticks, and the spread between buyers and sellers is no move.
+            if now - from.at >= UncertaintyRule.shortestMove {
+                let move = place - from.log
+                let newest = move * move * 1000 / Double(now - from.at)
+                variance += (newest - variance) * UncertaintyRule.newest
+                lastMove = (price.market, place, now)
+            }
+        } else {
+            lastMove = (price.market, place, now)
         }
         reference = ReferencePrice(
             market: price.market, log: place, at: now, readLog: price.log, isInTether: price.isInTether)

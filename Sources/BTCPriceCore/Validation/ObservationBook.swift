@@ -29,6 +29,8 @@ package struct ObservationBook: Sendable {
     var rate: OtherCurrency?
     /// The mean square of the moves of the reference price, as natural logarithms, per second.
     var variance = 0.0
+    /// Where the reference price was when ``variance`` last took in a move.
+    var lastMove: (market: Market, log: Double, at: Int64)?
     /// When a market's price was contradicted last, `CLOCK_BOOTTIME` in milliseconds.
     var contradictedAt: Int64?
     /// After this time without a price the next one is validated like the first one, milliseconds.

@@ -25,6 +25,7 @@ enum JournalMessage: String, CaseIterable {
     case sourceElsewhere = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a126"
     case sourceSlow = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a127"
     case sourceStillRests = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a128"
+    case streamRefused = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12d"
     case conversionImpossible = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12c"
     case outliers = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a129"
     case tetherOffPeg = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12a"
@@ -47,7 +48,7 @@ enum JournalMessage: String, CaseIterable {
         case .ready, .stopped, .idle, .slept, .fresh, .sourceRecovered, .sourceSlow, .historyFilled: .info
         case .tetherBack: .notice
         case .reloaded, .needsRestart, .paused, .resumed, .retried, .currentAgain, .sourceNeedsKey, .sourceElsewhere,
-            .sourceStillRests, .saveRecovered, .historyRecovered:
+            .sourceStillRests, .streamRefused, .saveRecovered, .historyRecovered:
             .notice
         case .conversionImpossible, .stale, .sourceFailed, .sourceLimited, .sourceRefused, .outliers, .tetherOffPeg,
             .tooManyConnections,

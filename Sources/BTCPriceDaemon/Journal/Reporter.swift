@@ -1,5 +1,6 @@
 package import BTCPriceCore
 import BTCPriceFeature
+import BTCPriceNetworking
 import BTCPricePersistence
 import BTCPriceServer
 package import Logging
@@ -79,6 +80,25 @@ package final class Reporter: Sendable {
             "\(failure.source) gave no price: \(failure.error)\(category.isBinding ? cooldown : "")",
             ["source": "\(failure.source)", "error": "\(failure.error.kind)"], detail: failure.error.kind,
             daily: category == .refused)
+    }
+
+    /// The end of a stream is no failure of the source: it is requested instead. A refusal is an operator's business.
+    func report(_ event: StreamEvent, ofStream source: String) {
+        switch event {
+        case .refusedMarket(let market, let reason):
+            say(
+                .streamRefused, "\(source) stream \(market.pair)",
+                "The stream of \(source) refuses \(market.pair): \(reason). It is requested instead.",
+                ["source": "\(source)"], daily: true)
+        case .ended(let reason, true, let retry):
+            say(
+                .streamRefused, "\(source) stream",
+                "The stream of \(source) can't be used: \(reason). It is tried again in \(retry.components.seconds) s, and requested instead.",
+                ["source": "\(source)"], daily: true)
+        case .ended(let reason, false, let retry):
+            logger.debug(
+                "the stream of \(source) has ended: \(reason); it is tried again in \(retry.wholeMilliseconds) ms")
+        }
     }
 
     func report(_ ticking: Ticking) {

@@ -20,6 +20,10 @@ struct Reloading: Sendable {
     let tickers: Tickers<TickClock>
     let history: HistoryStore?
     let backfill: Backfill<TickClock>?
+    let streams: StreamControl<TickClock>
+    let records: StreamRecords
+    /// Reports what the stream of an exchange tells.
+    let report: @Sendable (String, StreamEvent) -> Void
     let control: TickControl<TickClock>
     let server: PriceServer
     let level: SharedLogLevel
@@ -42,7 +46,9 @@ struct Reloading: Sendable {
         let old = running.value.settings
         // The steps that may fail come first, so that a failure changes nothing.
         let candidates = try ConfiguredSources(
-            settings, client: client, credentials: credentials, instance: instance, now: now, logger: logger)
+            settings, client: client, credentials: credentials, instance: instance, now: now, logger: logger,
+            records: records,
+            report: report)
         // The content of the file with trust anchors may have changed.
         if settings.clientSettings != old.clientSettings || settings.caFile != nil {
             try client.apply(settings.clientSettings)
@@ -56,6 +62,7 @@ struct Reloading: Sendable {
         // Before the tickers: the watchdog must allow the longer silence.
         running.value = RunningSettings.Value(settings: settings, unusable: candidates.unusable)
         await tickers.change(settings.intervals)
+        await streams.change(settings.streams)
         await control.change(idleAfter: settings.pauseWhenIdle)
         server.change(settings.limits)
         if let changed = settings.history { history?.change(changed.store) }

@@ -71,7 +71,10 @@ final class Sleep: CurrencyTickTarget {
     }
 
     func tick(_ tick: Tick<ContinuousClock.Instant>, of currency: Currency) async {
-        if notice() { startAnew() }
+        if notice() {
+            startAnew()
+            await engine.restartStreams()
+        }
         await engine.tick(tick, of: currency)
     }
 

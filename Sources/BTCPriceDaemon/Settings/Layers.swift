@@ -168,6 +168,7 @@ extension SettingKey.TextRule {
         case .path: text.hasPrefix("/") && !text.utf8.contains(0)
         case .socketPath: text.hasPrefix("/") && UnixSocketAddress(path: text) != nil
         case .exchangeURL: URLRule.isExchange(text)
+        case .streamURL: URLRule.isStream(text)
         case .proxyURL: URLRule.proxy(text) != nil
         case .logLevel: Logger.Level(rawValue: text) != nil
         case .span: Settings.span(text) != nil
@@ -179,6 +180,7 @@ extension SettingKey.TextRule {
         case .path: "an absolute path"
         case .socketPath: "an absolute path of at most 107 bytes"
         case .exchangeURL: "an address like https://host, without user, query and fragment"
+        case .streamURL: "an address like wss://host or ws://host:port, without a path"
         case .proxyURL: "http://host:port or socks5://host:port"
         case .span: "a number of days or years, such as 90d or 10y, at most 100y, or forever"
         case .logLevel: "one of \(Logger.Level.allCases.map(\.rawValue).joined(separator: ", "))"

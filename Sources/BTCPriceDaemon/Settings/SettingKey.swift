@@ -21,6 +21,7 @@ struct SettingKey: Sendable {
     enum TextRule: Sendable {
         case path
         case exchangeURL
+        case streamURL
         case socketPath
         case proxyURL
         case logLevel
@@ -76,6 +77,8 @@ struct SettingKey: Sendable {
         case "tls.ca-file": "\"/etc/ssl/my-authority.pem\""
         case "proxy.url": "\"socks5://127.0.0.1:9050\""
         case _ where name.hasSuffix(".interval-ms"): "10000"
+        case _ where name.hasSuffix(".stream-url"):
+            "\"\(Exchange.all.first { name.contains(".\($0.name).") }?.streamURLs.first ?? "")\""
         default: "\"https://data-api.binance.vision\""
         }
     }
@@ -106,6 +109,17 @@ struct SettingKey: Sendable {
             SettingKey(
                 name: "tick.pause-when-idle", kind: .integer(0...86_400), standard: .integer(0),
                 summary: "The ticks stop after this many seconds without a client that wants a price; 0 for never."),
+            SettingKey(
+                name: "streams", kind: .choice(StreamPolicy.allCases.map(\.rawValue)),
+                standard: .text(StreamPolicy.auto.rawValue),
+                summary:
+                    "The exchanges' streams are open while a tick is shorter than a second or a client watches changes, or always:"
+            ),
+            SettingKey(
+                name: "watch.min-interval-ms", kind: .integer(10...60_000), standard: .integer(100),
+                summary:
+                    "From one change of the price to the next that clients watching changes are sent, milliseconds."
+            ),
             SettingKey(
                 name: "mode", kind: .choice(PriceMode.allCases.map(\.rawValue)),
                 standard: .text(PriceMode.primary.rawValue),
@@ -142,6 +156,15 @@ struct SettingKey: Sendable {
                         SettingKey(
                             name: "\(prefix).second-url", kind: .text(.exchangeURL), standard: nil,
                             summary: "The address used after the first one has responded with status 451.")
+                    ])
+                + (exchange.streamURLs.isEmpty
+                    ? []
+                    : [
+                        SettingKey(
+                            name: "\(prefix).stream-url", kind: .text(.streamURL), standard: nil,
+                            summary:
+                                "The address of its stream, without a path; if not set, its own, unless \(prefix).url is another one."
+                        )
                     ]) + [
                     SettingKey(
                         name: "\(prefix).timeout-ms", kind: .integer(50...60_000), standard: .integer(800),

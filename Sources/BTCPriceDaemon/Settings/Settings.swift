@@ -19,6 +19,8 @@ struct Settings: Sendable {
         let kind: Kind
         let timeout: Duration
         let hedge: Duration
+        /// The addresses of its stream, the preferred one first; none if it has no stream.
+        var streamURLs: [String] = []
         /// It is requested only after no other source has had a price for so long; `nil` for at once.
         var reserve: Duration?
 
@@ -74,6 +76,7 @@ struct Settings: Sendable {
     /// The currencies in their order; at least one.
     let currencies: [CurrencySettings]
     let budget: Duration
+    let streams: StreamControl<TickClock>.Settings
     /// The time without a client after which the ticks stop; `nil` for never.
     let pauseWhenIdle: Duration?
     /// `nil` if no history is kept.
@@ -112,6 +115,10 @@ struct Settings: Sendable {
             throw SettingsError(
                 "quorum = \(rules.quorum): must be at most \(first.sources.count), as many as there are sources")
         }
+        streams = StreamControl.Settings(
+            policy: try layers.text("streams").flatMap(StreamPolicy.init(rawValue:)) ?? .auto,
+            interval: currencies.map(\.interval).min() ?? .seconds(1),
+            minimumInterval: .milliseconds(try layers.integer("watch.min-interval-ms")))
         let idle = try layers.integer("tick.pause-when-idle")
         pauseWhenIdle = idle > 0 ? .seconds(idle) : nil
         history = try Self.history(layers)
@@ -136,6 +143,7 @@ struct Settings: Sendable {
         ]
         for source in currencies.flatMap(\.sources) {
             depending["source.\(source.name).second-url"] = source.secondURL
+            depending["source.\(source.name).stream-url"] = source.streamURLs.first
         }
         entries = (SettingKey.all + layers.peers).map { key in
             guard let (value, origin) = layers.value(key.name) else {
@@ -273,9 +281,19 @@ struct Settings: Sendable {
                     kind: .exchange(
                         exchange, url: url, secondURL: second.map { URLRule.withoutTrailingSlash($0) }),
                     timeout: .milliseconds(try layers.integer("source.\(name).timeout-ms")),
-                    hedge: .milliseconds(try layers.integer("source.\(name).hedge-ms"))))
+                    hedge: .milliseconds(try layers.integer("source.\(name).hedge-ms")),
+                    streamURLs: try streamURLs(layers, exchange, isElsewhere: url != exchange.baseURL)))
         }
         return sources
+    }
+
+    /// The stream of a source that is requested elsewhere is none, unless the user sets its address.
+    private static func streamURLs(
+        _ layers: Layers, _ exchange: Exchange, isElsewhere: Bool
+    ) throws(SettingsError) -> [String] {
+        if exchange.streamURLs.isEmpty { return [] }
+        let url = try layers.text("source.\(exchange.name).stream-url")
+        return url.map { [URLRule.withoutTrailingSlash($0)] } ?? (isElsewhere ? [] : exchange.streamURLs)
     }
 
     private static func configurationFile(

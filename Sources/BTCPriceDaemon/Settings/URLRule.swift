@@ -11,6 +11,12 @@ enum URLRule {
         return hostAndPort(authority) != nil
     }
 
+    /// `ws` or `wss` and a host, with an optional port, without a path.
+    static func isStream(_ text: String) -> Bool {
+        guard let (scheme, rest) = split(text), ["ws", "wss"].contains(scheme) else { return false }
+        return hostAndPort(withoutTrailingSlash(rest)[...]) != nil
+    }
+
     static func proxy(_ text: String) -> HTTPTransportSettings.Proxy? {
         guard let (scheme, rest) = split(text), let (host, port) = hostAndPort(withoutTrailingSlash(rest)[...]),
             let port

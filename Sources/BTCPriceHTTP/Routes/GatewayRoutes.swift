@@ -58,8 +58,15 @@ struct GatewayRoutes: Sendable {
                 throw Problem.unavailable("There are too many event streams.", retryAfter: 10)
             }
             let codes = try request.uri.queryParameters["currency"].map { try Self.codes(String($0), "currency") }
+            var updates = WatchUpdates.ticks
+            if let word = request.uri.queryParameters["updates"] {
+                guard let named = WatchUpdates(rawValue: String(word)) else {
+                    throw Problem(.badRequest, "updates is ticks or changes.")
+                }
+                updates = named
+            }
             context.stream.value = EventStreams.Wish(
-                currencies: codes.map(Set.init), lastEventID: request.headers[.lastEventID])
+                currencies: codes.map(Set.init), updates: updates, lastEventID: request.headers[.lastEventID])
             return Response(
                 status: .ok, headers: [.contentType: "text/event-stream", .cacheControl: "no-store"])
         }

@@ -9,6 +9,8 @@ final class EventStreams {
     struct Wish: Sendable, Hashable {
         /// ISO 4217; `nil` for all currencies.
         var currencies: Set<String>?
+        /// Whether it wants the changes between the ticks, too.
+        var updates = WatchUpdates.ticks
         /// The id of the last event that it has.
         var lastEventID: String?
     }
@@ -16,6 +18,7 @@ final class EventStreams {
     private struct Stream {
         let connection: HTTPConnection
         let currencies: Set<String>?
+        let updates: WatchUpdates
         /// Whether it did not take an event.
         var isBehind = false
 
@@ -24,6 +27,8 @@ final class EventStreams {
 
     private struct Event {
         let currency: String
+        let tick: Int64
+        let isFresh: Bool
         let bytes: ByteBuffer
     }
 
@@ -41,6 +46,8 @@ final class EventStreams {
     /// The newest event of each currency.
     private var newest: [Event] = []
     private var isGone = false
+    /// What the daemon is asked for: changes if a stream wants them.
+    private var watched = WatchUpdates.ticks
     private var beats: RepeatedTask?
     /// Ends the watch after the last stream.
     private var end: Scheduled<Void>?
@@ -62,8 +69,10 @@ final class EventStreams {
     func enter(_ connection: HTTPConnection, _ wish: Wish) {
         end?.cancel()
         end = nil
+        streams[ObjectIdentifier(connection)] = Stream(
+            connection: connection, currencies: wish.currencies, updates: wish.updates)
         if beats == nil { start() }
-        streams[ObjectIdentifier(connection)] = Stream(connection: connection, currencies: wish.currencies)
+        followWishes()
         _ = connection.send(ByteBuffer(string: "retry: 1000\n\n"))
         // A client that comes back and has missed nothing waits for the next event.
         if wish.lastEventID != lastID { sendNewest(to: connection) }
@@ -71,7 +80,8 @@ final class EventStreams {
     }
 
     func leave(_ connection: HTTPConnection) {
-        guard streams.removeValue(forKey: ObjectIdentifier(connection)) != nil, streams.isEmpty else { return }
+        guard streams.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
+        guard streams.isEmpty else { return followWishes() }
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
         end = eventLoop.scheduleTask(in: Self.patience) { bound.value.stop() }
     }
@@ -101,12 +111,24 @@ final class EventStreams {
 
     private func start() {
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
-        let eventLoop = eventLoop
-        watch.start { news in eventLoop.execute { bound.value.take(news) } }
+        startWatch()
         beats = eventLoop.scheduleRepeatedTask(initialDelay: Self.heartbeat, delay: Self.heartbeat) { _ in
             let beat = ByteBuffer(string: ":\n\n")
             for stream in bound.value.streams.values { _ = stream.connection.send(beat) }
         }
+    }
+
+    private func startWatch() {
+        let (bound, eventLoop) = (NIOLoopBound(self, eventLoop: eventLoop), eventLoop)
+        watch.start(watched) { news in eventLoop.execute { bound.value.take(news) } }
+    }
+
+    /// Begins the watch anew if the streams want something else.
+    private func followWishes() {
+        let wanted: WatchUpdates = streams.values.contains { $0.updates == .changes } ? .changes : .ticks
+        guard wanted != watched else { return }
+        watched = wanted
+        startWatch()
     }
 
     private func take(_ news: PriceWatch.News) {
@@ -117,14 +139,19 @@ final class EventStreams {
             sequence += 1
             let currency = message.state.currency
             let text = JSON.object(PriceShapes.price(message.state)).text
+            // Between the ticks only a fresh price follows another one.
+            let before = newest.first { $0.currency == currency }
+            let isFresh = message.state.freshness == .fresh
+            let isChange = isFresh && before?.isFresh == true && before?.tick == message.state.tick
             let event = Event(
-                currency: currency, bytes: ByteBuffer(string: "id: \(lastID)\nevent: price\ndata: \(text)\n\n"))
+                currency: currency, tick: message.state.tick, isFresh: isFresh,
+                bytes: ByteBuffer(string: "id: \(lastID)\nevent: price\ndata: \(text)\n\n"))
             if let index = newest.firstIndex(where: { $0.currency == currency }) {
                 newest[index] = event
             } else {
                 newest.append(event)
             }
-            send(event.bytes) { $0.wants(currency) }
+            send(event.bytes) { $0.wants(currency) && (!isChange || $0.updates == .changes) }
         case .gone:
             guard !isGone else { return }
             isGone = true

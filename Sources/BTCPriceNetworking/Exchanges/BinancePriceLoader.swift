@@ -12,7 +12,8 @@ package final class BinancePriceLoader: PriceLoader {
     package static let exchange = Exchange(
         venue: Venue("binance", limits: [RequestLimit(3000, per: .seconds(60))]),
         pairs: [.usd: "BTC/USDT", .eur: "BTC/EUR", .jpy: "BTC/JPY"],
-        baseURL: "https://api.binance.com", secondURL: "https://data-api.binance.vision", candles: .binance
+        baseURL: "https://api.binance.com", secondURL: "https://data-api.binance.vision", candles: .binance,
+        stream: .binance
     ) { access, market in
         BinancePriceLoader(
             client: access.client, market: market,

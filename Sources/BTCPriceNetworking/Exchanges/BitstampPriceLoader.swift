@@ -12,7 +12,7 @@ package struct BitstampPriceLoader: PriceLoader {
             "bitstamp", limits: [RequestLimit(400, per: .seconds(1)), RequestLimit(10_000, per: .seconds(600))],
             cacheTime: .seconds(1), provides: .time),
         pairs: [.usd: "BTC/USD", .eur: "BTC/EUR", .gbp: "BTC/GBP"],
-        baseURL: "https://www.bitstamp.net", candles: .bitstamp
+        baseURL: "https://www.bitstamp.net", candles: .bitstamp, stream: .bitstamp
     ) { BitstampPriceLoader(client: $0.client, market: $1, baseURL: $0.baseURL) }
 
     package let market: Market

@@ -11,7 +11,7 @@ package struct CoinbasePriceLoader: PriceLoader {
         venue: Venue(
             "coinbase", limits: [RequestLimit(10, per: .seconds(1))], cacheTime: .seconds(1),
             provides: [.time, .sequence]), pairs: [.usd: "BTC/USD", .eur: "BTC/EUR", .gbp: "BTC/GBP"],
-        baseURL: "https://api.exchange.coinbase.com", candles: .coinbase
+        baseURL: "https://api.exchange.coinbase.com", candles: .coinbase, stream: .coinbase
     ) { CoinbasePriceLoader(client: $0.client, market: $1, baseURL: $0.baseURL) }
 
     package let market: Market

@@ -34,15 +34,18 @@ package struct Exchange: Sendable {
     package let credential: String?
     /// Its candles; `nil` if it has none that are requested.
     package let candles: CandleSource?
+    /// Its stream; `nil` if it has none that needs no key.
+    private let stream: StreamSource?
     private let makeLoaders: @Sendable (Access, [Market], @escaping TimeSource) -> [any PriceLoader]
 
     /// - Parameters:
     ///   - pairs: Its pair for each currency.
     ///   - candles: Its candles.
+    ///   - stream: Its stream.
     ///   - makeLoaders: Makes the loaders of some of its markets, in their order.
     init(
         venue: Venue, pairs: [Currency: String], baseURL: String, secondURL: String? = nil, credential: String? = nil,
-        candles: CandleSource? = nil,
+        candles: CandleSource? = nil, stream: StreamSource? = nil,
         makeLoaders: @escaping @Sendable (Access, [Market], @escaping TimeSource) -> [any PriceLoader]
     ) {
         self.venue = venue
@@ -51,16 +54,20 @@ package struct Exchange: Sendable {
         self.secondURL = secondURL
         self.credential = credential
         self.candles = candles
+        self.stream = stream
         self.makeLoaders = makeLoaders
     }
 
     /// An exchange with a request for each market.
     init(
         venue: Venue, pairs: [Currency: String], baseURL: String, secondURL: String? = nil, credential: String? = nil,
-        candles: CandleSource? = nil, loader: @escaping @Sendable (Access, Market) -> any PriceLoader
+        candles: CandleSource? = nil, stream: StreamSource? = nil,
+        loader: @escaping @Sendable (Access, Market) -> any PriceLoader
     ) {
         self.init(
-            venue: venue, pairs: pairs, baseURL: baseURL, secondURL: secondURL, credential: credential, candles: candles
+            venue: venue, pairs: pairs, baseURL: baseURL, secondURL: secondURL, credential: credential,
+            candles: candles,
+            stream: stream
         ) {
             access, markets, _ in markets.map { loader(access, $0) }
         }
@@ -85,6 +92,33 @@ package struct Exchange: Sendable {
     package func candleLoader(_ access: Access, for currency: Currency) -> (any CandleLoader)? {
         guard let candles, let market = markets[currency], !market.isInTether else { return nil }
         return ExchangeCandleLoader(client: access.client, baseURL: access.baseURL, market: market, source: candles)
+    }
+
+    /// The addresses of its stream, the preferred one first: scheme and host. None if it has no stream.
+    package var streamURLs: [String] { [stream?.baseURL, stream?.secondURL].compactMap(\.self) }
+
+    /// Its streams for some currencies, which share one connection; none if it has no stream.
+    /// - Parameters:
+    ///   - client: Opens the connections.
+    ///   - urls: The addresses to use, the preferred one first; at least one.
+    ///   - currencies: Currencies that it has a market for.
+    ///   - now: Reads the clocks.
+    ///   - record: Of earlier runs.
+    ///   - keep: Keeps a record over a restart. Must not block.
+    ///   - report: Reports to the operator. Must not block.
+    package func streams(
+        _ client: ExchangeClient, urls: [String], for currencies: [Currency], now: @escaping TimeSource,
+        record: StreamRecord = StreamRecord(), keep: @escaping @Sendable (StreamRecord) -> Void = { _ in },
+        report: @escaping @Sendable (StreamEvent) -> Void
+    ) -> [Market: any PriceStream] {
+        let markets = currencies.compactMap { self.markets[$0] }
+        guard let stream, !markets.isEmpty else { return [:] }
+        let feed = StreamFeed(
+            stream, urls: urls, markets: markets, client: client, now: now, record: record, keep: keep, report: report)
+        return Dictionary(
+            uniqueKeysWithValues: markets.map {
+                ($0, MarketStream(feed: feed, market: $0, cacheTime: venue.cacheTime))
+            })
     }
 
     /// All supported exchanges, in the default order of requests. A new one needs one file and one line here.

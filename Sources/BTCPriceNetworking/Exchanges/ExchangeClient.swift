@@ -1,4 +1,5 @@
 import BTCPriceCore
+import NIOCore
 import NIOSSL
 import Synchronization
 
@@ -70,6 +71,18 @@ package final class ExchangeClient: Sendable {
         } catch {
             throw Self.loadingError(error, isByProxy: transport.settings.proxy != nil)
         }
+    }
+
+    /// Makes a WebSocket connection, which is not opened yet. Called on the thread of ``eventLoop``.
+    func webSocket(_ request: HTTPRequest, delegate: any WebSocketDelegate) -> WebSocketConnection {
+        transport.withLock(\.self).webSocket(request, delegate: delegate)
+    }
+
+    /// Runs the connections.
+    var eventLoop: any EventLoop { loop.eventLoop }
+
+    func loadingError(_ error: HTTPError) -> PriceLoadingError {
+        Self.loadingError(error, isByProxy: transport.withLock(\.self).settings.proxy != nil)
     }
 
     private static func loadingError(_ error: HTTPError, isByProxy: Bool) -> PriceLoadingError {

@@ -25,7 +25,7 @@ package final class KrakenPriceLoader: PriceLoader {
     /// Kraken with its markets.
     package static let exchange = Exchange(
         venue: kraken, pairs: Dictionary(uniqueKeysWithValues: Currency.allCases.map { ($0, $0.pair) }),
-        baseURL: "https://api.kraken.com", candles: .kraken
+        baseURL: "https://api.kraken.com", candles: .kraken, stream: .kraken
     ) { access, markets, now in
         let (client, wanted) = (access.client, requested(markets))
         let pairs = wanted.map { names(of: $0.pair)[0] }.joined(separator: ",")

@@ -90,6 +90,11 @@ package final class HTTPTransport: Sendable {
         return try outcome.get()
     }
 
+    /// Makes a WebSocket connection, which is not opened yet. Called on the event loop's thread.
+    func webSocket(_ request: HTTPRequest, delegate: any WebSocketDelegate) -> WebSocketConnection {
+        WebSocketConnection(request, by: pool.dialer, delegate: delegate)
+    }
+
     /// Uses new connections from now on. Pending requests finish on their connections.
     package func dropConnections() {
         onLoop { self.pool.drop(forGood: false) }

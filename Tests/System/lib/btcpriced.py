@@ -118,6 +118,14 @@ class Simulator:
         text = urllib.request.urlopen(self.urls["control"] + "/limits", timeout=5).read().decode()
         return dict(line.split(" ", 1) for line in text.splitlines())
 
+    def streams(self):
+        """The counts of each venue's streams: open, opened, messages, received, refused."""
+        text = urllib.request.urlopen(self.urls["control"] + "/streams", timeout=5).read().decode()
+        counts = {}
+        for name, *words in (line.split() for line in text.splitlines()):
+            counts[name] = {word: int(count) for word, count in zip(words[::2], words[1::2])}
+        return counts
+
     def stop(self):
         self.process.terminate()
         self.process.wait()
@@ -144,10 +152,11 @@ class Place:
 class Daemon:
     """btc-priced, pointed at a simulator or at nothing."""
 
-    def __init__(self, place, urls=None, *arguments, sources=("binance", "coinbase"), peers=None, environment=None, wait=True,
-                 level="info", prefix=(), backfill=False, **options):
-        """`peers`: the places of other daemons by their names, requested before the `sources`. `backfill`: whether the exchanges are
-        requested for candles, too, which counts as requests."""
+    def __init__(self, place, urls=None, *arguments, sources=("binance", "coinbase"), streams=(), peers=None, environment=None,
+                 wait=True, level="info", prefix=(), backfill=False, **options):
+        """`streams`: those of the `sources` whose streams are the simulator's; the others have none. `peers`: the places of other
+        daemons by their names, requested before the `sources`. `backfill`: whether the exchanges are requested for candles, too, which
+        counts as requests."""
         self.place = place
         peers = peers or {}
         command = [*prefix, BINARIES / "btc-priced", "--state-directory", place.state, "--runtime-directory", place.runtime,
@@ -156,6 +165,8 @@ class Daemon:
             command += [f"--source-{name}-socket", peer.socket]
         for venue in sources:
             command += [f"--source-{venue}-url", urls[venue] if urls else unused_url()]
+        for venue in streams:
+            command += [f"--source-{venue}-stream-url", urls[venue].replace("http", "ws", 1)]
         self.lines = []
         self.process = spawn(
             [*command, *arguments], stderr=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})},

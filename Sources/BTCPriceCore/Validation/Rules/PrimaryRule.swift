@@ -184,7 +184,8 @@ enum PrimaryRule {
         return decision
     }
 
-    /// The decision to reject a price: the next source's price of this round is shown instead, if it stands.
+    /// The decision to reject a price: the next source's price of this round is shown instead, if it stands; or that of a market that
+    /// was not requested, because its current price came otherwise.
     private static func rejected(
         _ price: MarketObservation, by witnesses: [MarketObservation], _ book: ObservationBook,
         _ rules: SelectionRules, _ round: Round
@@ -197,7 +198,10 @@ enum PrimaryRule {
         // It says nothing of the others any more.
         var others = book
         others.failed(price.market)
-        if let next = rest.answered.first.flatMap({ others.newest[$0] }) {
+        let pushed = round.markets.compactMap { market in
+            witnesses.first { $0.market == market && price.at - $0.at <= round.freshFor }
+        }
+        if let next = rest.answered.first.flatMap({ others.newest[$0] }) ?? pushed.first {
             let other = decide(next, others, rules, rest)
             // One against one is not enough where nothing is known yet.
             let stands = ConfirmationRule.standing(of: next, others, rules) == .settled

@@ -10,6 +10,8 @@ enum UncertaintyRule {
     static let factor = 1.03
     /// The least noise, as a natural logarithm: the newest trade may be on either side of the spread.
     static let least = 0.00001
+    /// A move takes at least so long, milliseconds.
+    static let shortestMove = Duration.milliseconds(500).wholeMilliseconds
     /// The share of the newest move in ``ObservationBook/variance``.
     static let newest = 1.0 / 64
 

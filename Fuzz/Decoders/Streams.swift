@@ -1,0 +1,91 @@
+import NIOCore
+import NIOEmbedded
+import NIOWebSocket
+import Varlink
+
+@testable import BTCPriceCore
+@testable import BTCPriceNetworking
+
+/// Frames read the same however their bytes are cut, and nothing is kept without end. The input: how many cuts, the cuts, the bytes.
+func webSocket(_ input: [UInt8]) {
+    var draw = Draw(input)
+    let cuts = draw.byte() % 16
+    var sizes = (0..<cuts).map { _ in 1 + draw.byte() }
+    let stream = draw.rest
+
+    let whole = frames([stream])
+    var pieces: [ArraySlice<UInt8>] = []
+    var rest = stream
+    while let size = sizes.popLast(), !rest.isEmpty {
+        pieces.append(rest.prefix(size))
+        rest = rest.dropFirst(size)
+    }
+    hold(frames(pieces + [rest]) == whole, "cut otherwise it is not \(whole)")
+    for text in whole.texts {
+        hold(text.utf8.count <= WebSocketReader.longestMessage, "a message of \(text.utf8.count) bytes")
+    }
+}
+
+private struct Frames: Equatable {
+    var texts: [String] = []
+    var controls: [WebSocketReader.Event] = []
+    var isRefused = false
+}
+
+/// What the handlers of a connection make of the pieces.
+private func frames(_ pieces: [ArraySlice<UInt8>]) -> Frames {
+    let channel = EmbeddedChannel()
+    var (reader, frames) = (WebSocketReader(), Frames())
+    defer { _ = try? channel.finish(acceptAlreadyClosed: true) }
+    func take() throws {
+        while let frame = try channel.readInbound(as: WebSocketFrame.self) {
+            switch try reader.take(frame) {
+            case .text(let text): frames.texts.append(String(buffer: text))
+            case .nothing: break
+            case let control: frames.controls.append(control)
+            }
+        }
+    }
+    do {
+        try channel.pipeline.syncOperations.addHandler(
+            ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: WebSocketReader.longestMessage)))
+        for piece in pieces {
+            let written = Result { try channel.writeInbound(ByteBuffer(bytes: piece)) }
+            // What is before an error counts.
+            try take()
+            _ = try written.get()
+        }
+    } catch {
+        frames.isRefused = true
+    }
+    return frames
+}
+
+/// A message of a stream, and what the machine makes of it: a price that is not in a message is never shown.
+func streamMessage(_ input: [UInt8], of source: StreamSource, _ markets: [Market]) {
+    guard let value = try? JSONValue(parsing: input[...]) else { return }
+    let message: StreamMessage
+    do throws(PriceLoadingError) {
+        message = try source.read(value, markets)
+    } catch {
+        hold(!error.description.unicodeScalars.contains { $0.properties.generalCategory == .control }, "\(error)")
+        return
+    }
+    let now = ObservationTime(wall: Timestamp(milliseconds: 1_790_000_000_000), boottime: 5_000_000)
+    var machine = StreamMachine(source, urls: [source.baseURL], markets: markets)
+    _ = machine.start(at: now.boottime)
+    _ = machine.opened(1, at: now.boottime)
+    _ = machine.received(message, on: 1, at: now)
+    _ = machine.received(message, on: 1, at: now.advanced(by: .milliseconds(1)))
+    for market in markets {
+        guard let price = machine.price(of: market, at: now.advanced(by: .milliseconds(1))) else { continue }
+        guard case .trade(let trade) = message else { return hold(false, "a price of no trade") }
+        hold(price.value == trade.value && market == trade.market, "another price than in \(trade)")
+        var book = ObservationBook(currency: market.currency ?? .usd)
+        if (try? book.record([price], of: market, at: now)) != nil {
+            hold(ResponseCheck.range(of: book.currency).contains(price.value), "\(price.value) was taken")
+        }
+    }
+    _ = machine.timerFired(at: now.boottime + 100_000, jitter: 0.5)
+    hold(machine.deadlines.allSatisfy { $0.at > now.boottime + 100_000 }, "a deadline that is over")
+}

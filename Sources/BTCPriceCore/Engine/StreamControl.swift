@@ -1,0 +1,79 @@
+import Synchronization
+
+/// When the exchanges' streams are open.
+package enum StreamPolicy: String, Sendable, Hashable, CaseIterable {
+    /// While a tick is shorter than a second, or a client watches changes.
+    case auto
+    /// As long as the ticks run.
+    case always
+    case never
+}
+
+/// Opens the streams while somebody needs prices between the ticks, and closes them 30 s after that.
+package actor StreamControl<C: Clock>: StateSubscriber where C.Duration == Duration {
+    /// What the configuration says.
+    package struct Settings: Sendable, Hashable {
+        package let policy: StreamPolicy
+        /// The shortest interval of the ticks.
+        package let interval: Duration
+        /// The minimum time between two states that are published because the price has changed.
+        package let minimumInterval: Duration
+
+        package init(policy: StreamPolicy, interval: Duration, minimumInterval: Duration) {
+            self.policy = policy
+            self.interval = interval
+            self.minimumInterval = minimumInterval
+        }
+    }
+
+    /// How long the streams stay open without a client that watches changes.
+    static var linger: Duration { .seconds(30) }
+
+    private let engine: PriceEngine<C>
+    private let activity: ClientActivity
+    private let now: TimeSource
+    private let settings: Mutex<Settings>
+    /// What the engine was told last.
+    private let told = Mutex(Streaming.never)
+
+    /// - Parameters:
+    ///   - engine: Has the streams.
+    ///   - activity: How many clients watch changes.
+    ///   - now: Reads the clocks.
+    package init(engine: PriceEngine<C>, activity: ClientActivity, settings: Settings, now: @escaping TimeSource) {
+        self.engine = engine
+        self.activity = activity
+        self.settings = Mutex(settings)
+        self.now = now
+    }
+
+    /// Changes what the configuration says.
+    package func change(_ settings: Settings) async {
+        self.settings.withLock { $0 = settings }
+        await follow()
+    }
+
+    /// Tells the engine what is wanted now: at the start, and when a client begins to watch changes.
+    package func follow() async {
+        let wanted = wanted
+        told.withLock { $0 = wanted }
+        await engine.change(wanted)
+    }
+
+    /// Clients come and go between the ticks; that they are gone is noticed at a tick.
+    package nonisolated func receive(_: PriceState, isTick: Bool, isFirst: Bool, kept: KeptState?) {
+        guard isTick, isFirst, wanted != told.withLock(\.self) else { return }
+        Task { await follow() }
+    }
+
+    nonisolated var wanted: Streaming {
+        let settings = settings.withLock(\.self)
+        let needsChanges = activity.watchesChanges(lately: Self.linger, at: now().boottime)
+        switch settings.policy {
+        case .never: return .never
+        case .always, .auto:
+            if needsChanges { return .forChanges(every: settings.minimumInterval) }
+            return settings.policy == .always || settings.interval < .seconds(1) ? .forTicks : .never
+        }
+    }
+}

@@ -1,0 +1,12 @@
+/// What a restart must not forget of the stream of an exchange. All times are `CLOCK_BOOTTIME` in milliseconds.
+package struct StreamRecord: Sendable, Hashable {
+    /// The last attempts to open a connection.
+    package var attempts: [Int64]
+    /// No attempt is made before this time, because the exchange wants it so.
+    package var restUntil: Int64
+
+    package init(attempts: [Int64] = [], restUntil: Int64 = .min) {
+        self.attempts = attempts
+        self.restUntil = restUntil
+    }
+}

@@ -1,0 +1,42 @@
+import BTCPriceCore
+import Varlink
+
+extension StreamSource {
+    /// Bitstamp, the channels `live_trades_btcusd`, `live_trades_btceur`, `live_trades_btcgbp` (www.bitstamp.net/websocket/v2).
+    ///
+    /// There is no snapshot and no ticker: the first price is the next trade. A heartbeat is a question of the client. Unknown markets
+    /// are acknowledged, and nothing comes. Before it closes a connection, the server asks the client to open another one. A frame of a
+    /// client must have under 512 bytes, so there is one for each channel. The exact price is `price_str`.
+    static let bitstamp = StreamSource(
+        baseURL: "wss://ws.bitstamp.net", target: { _ in "/" },
+        subscriptions: { markets in
+            markets.map { #"{"event":"bts:subscribe","data":{"channel":"\#(bitstampChannel($0))"}}"# }
+        }, heartbeat: #"{"event":"bts:heartbeat"}"#,
+        bounds: { _ in
+            Bounds(
+                firstData: 60_000, silence: 25_000, dataSilence: 60_000, isProvenByTraffic: true, oldestFirst: 60_000,
+                heartbeat: (every: 15_000, within: 5000))
+        },
+        read: { (message, markets) throws(PriceLoadingError) in
+            let market = message["channel"]?.stringValue.flatMap { name in
+                markets.first { bitstampChannel($0) == name }
+            }
+            switch message["event"]?.stringValue {
+            case "trade":
+                guard let market else { return .other }
+                guard let trade = message["data"], let value = trade["price_str"]?.decimal,
+                    let time = trade["microtimestamp"]?.wholeNumber.flatMap(VenueTime.milliseconds(fromEpoch:))
+                else { throw .invalidData("a trade of another shape") }
+                return .trade(StreamTrade(market: market, value: value, time: time, sent: time))
+            case "bts:subscription_succeeded": return .acknowledged([market].compactMap(\.self))
+            case "bts:request_reconnect": return .leaving
+            case "bts:error": return .refused(nil, oneLine(message["data"]?["message"]?.stringValue ?? "an error"))
+            default: return .other
+            }
+        })
+}
+
+/// `live_trades_btcusd`
+private func bitstampChannel(_ market: Market) -> String {
+    "live_trades_" + market.pair.replacing("/", with: "").lowercased()
+}

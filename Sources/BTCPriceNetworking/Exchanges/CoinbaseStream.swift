@@ -1,0 +1,50 @@
+import BTCPriceCore
+import Varlink
+
+extension StreamSource {
+    /// Coinbase Exchange, the channels `ticker` and `heartbeat` (docs.cdp.coinbase.com, Exchange WebSocket, Channels).
+    ///
+    /// The first ticker is the last trade, however old. A heartbeat a second has the number of the last trade, so it says whether the
+    /// price is the newest one. Messages may be dropped, and new types of messages may come at any time. The acknowledgement lists what
+    /// is subscribed; one invalid product does not keep the others from it.
+    static let coinbase = StreamSource(
+        baseURL: "wss://ws-feed.exchange.coinbase.com", target: { _ in "/" },
+        subscriptions: { markets in
+            let products = markets.map { "\"\(coinbaseProduct($0))\"" }.joined(separator: ",")
+            return [#"{"type":"subscribe","product_ids":[\#(products)],"channels":["ticker","heartbeat"]}"#]
+        },
+        bounds: { _ in Bounds(silence: 5000, dataSilence: 60_000, oldestFirst: 10_000) },
+        read: { (message, markets) throws(PriceLoadingError) in
+            let market = message["product_id"]?.stringValue.flatMap { name in
+                markets.first { coinbaseProduct($0) == name }
+            }
+            switch message["type"]?.stringValue {
+            case "ticker":
+                guard let market else { return .other }
+                guard let value = message["price"]?.decimal, let number = message["trade_id"]?.integerValue,
+                    let time = message["time"]?.stringValue.flatMap(VenueTime.milliseconds(fromRFC3339:))
+                else { throw .invalidData("a ticker of another shape") }
+                return .trade(
+                    StreamTrade(
+                        market: market, value: value, time: time, number: number, sent: time,
+                        position: FeedPosition(time: Timestamp(milliseconds: time), sequence: number)))
+            case "heartbeat":
+                guard let market, let number = message["last_trade_id"]?.integerValue else { return .other }
+                return .lastTrade(market, number)
+            case "subscriptions":
+                let channels = message["channels"]?.arrayValue ?? []
+                let tickers = channels.first { $0["name"]?.isString("ticker") == true }
+                let names = tickers?["product_ids"]?.arrayValue?.compactMap(\.stringValue) ?? []
+                // Those that are missing have no stream. An error has said so.
+                let isKnown = markets.contains { names.contains(coinbaseProduct($0)) }
+                return isKnown ? .acknowledged(markets) : .refused(nil, "it has subscribed to nothing")
+            case "error":
+                let text = message["reason"]?.stringValue ?? message["message"]?.stringValue ?? "an error"
+                return .refused(markets.first { text.hasPrefix(coinbaseProduct($0)) }, oneLine(text))
+            default: return .other
+            }
+        })
+}
+
+/// `BTC-USD`
+private func coinbaseProduct(_ market: Market) -> String { market.pair.replacing("/", with: "-") }

@@ -1,0 +1,47 @@
+import BTCPriceCore
+import Varlink
+
+extension StreamSource {
+    /// Kraken, the channel `ticker` of version 2 (docs.kraken.com, WebSocket v2, Ticker).
+    ///
+    /// The first ticker comes at once, the next ones with trades. A heartbeat a second proves that the connection is alive; minutes
+    /// without a trade are usual. Without a message for 5 s the page tells to connect again. The price is `last`, a JSON number; `vwap`
+    /// is another one. While the engine does not match, `status` says so, and the last price stays right.
+    static let kraken = StreamSource(
+        baseURL: "wss://ws.kraken.com", target: { _ in "/v2" },
+        subscriptions: { markets in
+            let symbols = markets.map { "\"\($0.pair)\"" }.joined(separator: ",")
+            let parameters = #"{"channel":"ticker","symbol":[\#(symbols)],"event_trigger":"trades"}"#
+            return [#"{"method":"subscribe","params":\#(parameters)}"#]
+        }, sharesLimits: true,
+        bounds: { _ in
+            Bounds(silence: 5000, dataSilence: 60_000, isProvenByTraffic: true, oldestFirst: 60_000)
+        },
+        read: { (message, markets) throws(PriceLoadingError) in
+            let market = { (name: String?) in markets.first { $0.pair == name } }
+            switch message["channel"]?.stringValue {
+            case "ticker":
+                guard let ticker = message["data"]?.arrayValue?.last else {
+                    throw .invalidData("a ticker of another shape")
+                }
+                guard let market = market(ticker["symbol"]?.stringValue) else { return .other }
+                guard let value = ticker["last"]?.decimal,
+                    let time = ticker["timestamp"]?.stringValue.flatMap(VenueTime.milliseconds(fromRFC3339:))
+                else { throw .invalidData("a ticker of another shape") }
+                return .trade(StreamTrade(market: market, value: value, time: time, sent: time))
+            case "status":
+                let status = message["data"]?.arrayValue?.first
+                let isLast = status?["upcoming_maintenance"]?.arrayValue?.contains { event in
+                    event["recommended_action"]?.isString("disconnect_and_wait") == true
+                }
+                return isLast == true ? .leaving : .other
+            default: break
+            }
+            guard message["method"]?.isString("subscribe") == true else { return .other }
+            if message["success"]?.boolValue == true {
+                return .acknowledged([market(message["result"]?["symbol"]?.stringValue)].compactMap(\.self))
+            }
+            let reason = oneLine(message["error"]?.stringValue ?? "the subscription failed")
+            return .refused(market(message["symbol"]?.stringValue), reason)
+        })
+}

@@ -1,0 +1,87 @@
+/// When a stream is opened again: a pure value. All times are milliseconds.
+struct StreamBackoff: Sendable {
+    /// What the end of a connection means.
+    enum Kind: Sendable, Equatable {
+        /// A network that is interrupted, or a server that is restarted.
+        case transient
+        /// The server asks for some time.
+        case busy(least: Int64)
+        /// Too many connections or messages; until the time that the server names.
+        case limited(retryAfter: Int64?)
+        /// A retry gets the same response.
+        case refused
+        /// The response is not from a WebSocket server: that may be a login page of a network.
+        case unexpected
+    }
+
+    /// A connection with prices for so long was a good one.
+    static let healthy: Int64 = 60_000
+    /// The number of attempts that are made within ``span``, whatever happens. Binance allows 300, Kraken bans after 150 in ten minutes.
+    static let mostAttempts = 10
+    static let span: Int64 = 300_000
+    /// The longest wait, a day.
+    private static let longest: Int64 = 86_400_000
+
+    private var transient = 0
+    private var limited = 0
+    private var refused = 0
+    private var unexpected = 0
+    /// The last attempts, `CLOCK_BOOTTIME`.
+    private(set) var attempts: [Int64] = []
+
+    /// - Parameter attempts: Those of earlier runs, `CLOCK_BOOTTIME`.
+    init(attempts: [Int64] = []) {
+        self.attempts = attempts
+    }
+
+    /// Records an attempt.
+    mutating func attempted(at boottime: Int64) {
+        attempts.removeAll { $0 <= boottime - Self.span }
+        attempts.append(boottime)
+    }
+
+    /// The first moment at which an attempt may be made.
+    func mayAttempt(at boottime: Int64) -> Int64 {
+        let recent = attempts.filter { $0 > boottime - Self.span && $0 <= boottime }
+        guard recent.count >= Self.mostAttempts else { return boottime }
+        return recent[recent.count - Self.mostAttempts] + Self.span
+    }
+
+    /// A connection was good, or the network is another one: the next failure is a first one.
+    mutating func reset() { (transient, limited, refused, unexpected) = (0, 0, 0, 0) }
+
+    /// The time to wait.
+    /// - Parameters:
+    ///   - kind: Why the connection ended, or was not opened.
+    ///   - jitter: A random number from 0 to 1.
+    mutating func wait(after kind: Kind, jitter: Double) -> Int64 {
+        switch kind {
+        case .transient: return transientWait(jitter)
+        case .busy(let least): return max(least, transientWait(jitter))
+        case .limited(let retryAfter):
+            defer { limited += 1 }
+            return retryAfter.map { min(max(1000, $0), Self.longest) }
+                ?? Self.drawn(Self.doubled(60_000, limited, most: 6 * 3_600_000), jitter)
+        case .refused:
+            defer { refused += 1 }
+            return Self.drawn(Self.doubled(600_000, refused, most: Self.longest), jitter)
+        case .unexpected:
+            unexpected += 1
+            return unexpected > 3 ? wait(after: .refused, jitter: jitter) : transientWait(jitter)
+        }
+    }
+
+    /// The first time at once, so that machines that lost the server together do not come back together.
+    private mutating func transientWait(_ jitter: Double) -> Int64 {
+        defer { transient += 1 }
+        if transient == 0 { return Int64(500 * jitter) }
+        return Self.drawn(Self.doubled(1000, transient - 1, most: 60_000), jitter)
+    }
+
+    private static func doubled(_ first: Int64, _ times: Int, most: Int64) -> Int64 {
+        min(most, first << Int64(min(times, 20)))
+    }
+
+    /// Between half and the whole of it.
+    private static func drawn(_ wait: Int64, _ jitter: Double) -> Int64 { wait / 2 + Int64(Double(wait / 2) * jitter) }
+}

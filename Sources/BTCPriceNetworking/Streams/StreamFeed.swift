@@ -1,0 +1,221 @@
+import BTCPriceCore
+import NIOCore
+import NIOWebSocket
+import Synchronization
+import Varlink
+
+/// The stream of one exchange for some of its markets, on one connection: does what ``StreamMachine`` says.
+// Touched on the event loop's thread only, except for its constants and what a mutex guards.
+final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
+    typealias Told = @Sendable (StreamNews) -> Void
+
+    private let source: StreamSource
+    private let markets: [Market]
+    private let client: ExchangeClient
+    private let now: TimeSource
+    private let keep: @Sendable (StreamRecord) -> Void
+    private let report: @Sendable (StreamEvent) -> Void
+    private let machine: Mutex<StreamMachine>
+    private let subscribers = Mutex<[Market: Told]>([:])
+    private var connections: [Int: WebSocketConnection] = [:]
+    private var timer: (at: Int64, scheduled: Scheduled<Void>)?
+
+    /// - Parameters:
+    ///   - urls: The addresses, the preferred one first: scheme and host.
+    ///   - markets: At least one.
+    ///   - client: Opens the connections.
+    ///   - now: Reads the clocks.
+    ///   - record: Of earlier runs.
+    ///   - keep: Keeps a record over a restart. Called on the event loop's thread, and must not block.
+    ///   - report: Reports to the operator. Called on the event loop's thread.
+    init(
+        _ source: StreamSource, urls: [String], markets: [Market], client: ExchangeClient, now: @escaping TimeSource,
+        record: StreamRecord = StreamRecord(), keep: @escaping @Sendable (StreamRecord) -> Void = { _ in },
+        report: @escaping @Sendable (StreamEvent) -> Void
+    ) {
+        self.source = source
+        self.markets = markets
+        self.client = client
+        self.now = now
+        self.keep = keep
+        self.report = report
+        machine = Mutex(StreamMachine(source, urls: urls, markets: markets, record: record))
+    }
+
+    // MARK: - For the markets
+
+    func start(_ market: Market, _ told: @escaping Told) {
+        subscribers.withLock { $0[market] = told }
+        onLoop { feed in feed.perform { $0.start(at: $1.boottime) } }
+    }
+
+    func stop(_ market: Market) {
+        let isLast = subscribers.withLock { subscribers in
+            subscribers[market] = nil
+            return subscribers.isEmpty
+        }
+        if isLast { onLoop { feed in feed.perform { $0.stop(at: $1.boottime) } } }
+    }
+
+    func price(of market: Market) -> LoadedPrice? {
+        let present = now()
+        return machine.withLock { $0.price(of: market, at: present) }
+    }
+
+    func compare(_ polled: LoadedPrice, requested: Int64, cacheTime: Duration) {
+        let present = now().boottime
+        machine.withLock {
+            $0.compare(polled, requested: requested, cacheTime: cacheTime.wholeMilliseconds, at: present)
+        }
+        onLoop { $0.setTimer() }
+    }
+
+    private func onLoop(_ body: @escaping @Sendable (StreamFeed) -> Void) {
+        let eventLoop = client.eventLoop
+        if eventLoop.inEventLoop { body(self) } else { eventLoop.execute { body(self) } }
+    }
+
+    // MARK: - Actions
+
+    private func perform(_ change: (inout StreamMachine, ObservationTime) -> [StreamMachine.Action]) {
+        let present = now()
+        perform(machine.withLock { change(&$0, present) })
+    }
+
+    private func perform(_ actions: [StreamMachine.Action]) {
+        var changed: Set<Market> = []
+        for action in actions {
+            switch action {
+            case .open(let id, let url): open(id, url)
+            case .send(let text, let id): connections[id]?.send(text)
+            case .close(let id): connections.removeValue(forKey: id)?.close(.normalClosure)
+            case .changed(let market): changed.insert(market)
+            case .report(let event): report(event)
+            case .keep(let record): keep(record)
+            }
+        }
+        setTimer()
+        guard !changed.isEmpty else { return }
+        let told = subscribers.withLock { subscribers in changed.compactMap { subscribers[$0] } }
+        for told in told { told(.price) }
+    }
+
+    private func open(_ id: Int, _ url: String) {
+        // The request of a WebSocket is one of HTTP (RFC 6455, section 4.1).
+        guard let request = HTTPRequest("http" + url.dropFirst(2)) else {
+            let reason = "\(oneLine(url)) is no address"
+            return perform { $0.ended(id, .refused, reason, at: $1.boottime, jitter: 1) }
+        }
+        let connection = client.webSocket(request, delegate: self)
+        connections[id] = connection
+        connection.open()
+    }
+
+    /// One timer, for the first deadline. Most deadlines move with every message, so it may find nothing due.
+    private func setTimer() {
+        guard let next = machine.withLock({ $0.nextDeadline }) else {
+            timer.take()?.scheduled.cancel()
+            return
+        }
+        if let timer, timer.at <= next { return }
+        timer.take()?.scheduled.cancel()
+        let delay = TimeAmount.milliseconds(max(0, next - now().boottime))
+        timer = (
+            next,
+            client.eventLoop.scheduleTask(in: delay) {
+                self.timer = nil
+                self.perform { $0.timerFired(at: $1.boottime, jitter: .random(in: 0...1)) }
+            }
+        )
+    }
+
+    // MARK: - The connections
+
+    private func id(of connection: WebSocketConnection) -> Int? {
+        connections.first { $0.value === connection }?.key
+    }
+
+    func opened(_ connection: WebSocketConnection) {
+        guard let id = id(of: connection) else { return }
+        perform { $0.opened(id, at: $1.boottime) }
+    }
+
+    /// All of them are read, since the last one need not be the newest. The markets are told once.
+    func received(_ texts: [ByteBuffer], on connection: WebSocketConnection) {
+        guard let id = id(of: connection) else { return }
+        perform { machine, present in
+            var actions: [StreamMachine.Action] = []
+            for text in texts {
+                do {
+                    let message = try source.read(try JSONValue(parsing: Array(text.readableBytesView)[...]), markets)
+                    actions += machine.received(message, on: id, at: present)
+                } catch {
+                    // What can't be read proves nothing. If nothing else comes, that is silence.
+                }
+            }
+            return actions
+        }
+    }
+
+    func ended(_ end: WebSocketEnd, _ connection: WebSocketConnection) {
+        guard let id = id(of: connection) else { return }
+        let (kind, reason) = meaning(of: end)
+        if case .refused(let response) = end, response.status == 451 {
+            let isServed = machine.withLock { $0.useNextAddress() }
+            if isServed {
+                return perform { $0.ended(id, .transient, reason, at: $1.boottime, jitter: .random(in: 0...1)) }
+            }
+        }
+        perform { $0.ended(id, kind, reason, at: $1.boottime, jitter: .random(in: 0...1)) }
+        if case .limited(let retryAfter) = kind, source.sharesLimits {
+            let error = PriceLoadingError.rateLimited(
+                "its stream: \(reason)", retryAfter: retryAfter.map(Duration.milliseconds))
+            for told in subscribers.withLock({ Array($0.values) }) { told(.limited(error)) }
+        }
+    }
+
+    /// What the end of a connection means (RFC 6455, section 7.4.1, and the registry of IANA).
+    private func meaning(of end: WebSocketEnd) -> (StreamBackoff.Kind, String) {
+        switch end {
+        case .refused(let response):
+            let reason = "HTTP \(response.status)"
+            let pause = ExchangeResponse(response).pause?.wholeMilliseconds
+            switch response.status {
+            case 418, 429: return (.limited(retryAfter: pause), reason)
+            case 408, 425, 500...: return (.busy(least: max(5000, pause ?? 0)), reason)
+            case 400..<500: return (.refused, reason)
+            default: return (.unexpected, "\(reason) instead of a stream")
+            }
+        case .noWebSocket(let reason): return (.unexpected, "no WebSocket: \(reason)")
+        case .closed(let code, let text):
+            let name = code.map { "closed with \($0)" } ?? "closed"
+            let reason = text.isEmpty ? name : "\(name), \(oneLine(text))"
+            switch code {
+            case 1008: return (.limited(retryAfter: nil), reason)
+            case 1011: return (.busy(least: 5000), reason)
+            case 1013: return (.busy(least: 30_000), reason)
+            case 1002, 1003, 1007, 1009, 1010: return (.refused, reason)
+            default: return (.transient, reason)
+            }
+        case .violated(let reason): return (.busy(least: 5000), "the server sends \(reason)")
+        case .failed(let error): return (.transient, "\(client.loadingError(error))")
+        }
+    }
+}
+
+/// The stream of one market.
+struct MarketStream: PriceStream {
+    let feed: StreamFeed
+    let market: Market
+    let cacheTime: Duration
+
+    var current: LoadedPrice? { feed.price(of: market) }
+
+    func compare(_ polled: LoadedPrice, requested boottime: Int64) {
+        feed.compare(polled, requested: boottime, cacheTime: cacheTime)
+    }
+
+    func start(_ told: @escaping @Sendable (StreamNews) -> Void) { feed.start(market, told) }
+
+    func stop() { feed.stop(market) }
+}

@@ -1,0 +1,456 @@
+package import BTCPriceCore
+
+/// The connections to one exchange's stream, and what its messages prove: a pure value. All times are milliseconds.
+///
+/// A connection that must be replaced is kept until the next one has brought a price. A market's price counts only while it is proven
+/// to be the newest one: by a price, by the number of the newest trade, or by traffic, as the exchange allows
+/// (``StreamSource/Bounds``). Pings and pongs prove nothing.
+struct StreamMachine: Sendable {
+    /// What to do, in this order.
+    enum Action: Sendable, Equatable {
+        /// Open a connection with this number to an address.
+        case open(Int, url: String)
+        case send(String, Int)
+        case close(Int)
+        /// A market has another price.
+        case changed(Market)
+        case report(StreamEvent)
+        /// Keep this over a restart.
+        case keep(StreamRecord)
+    }
+
+    /// What has a time.
+    enum Deadline: Sendable, Equatable {
+        /// The next attempt to open a connection.
+        case retry
+        /// A connection is not open, not acknowledged or without a price in time.
+        case opening(Int)
+        case acknowledgement(Int)
+        case firstData(Int)
+        /// No message has come for long.
+        case silence(Int)
+        case heartbeat(Int)
+        case heartbeatResponse(Int)
+        /// A connection is old.
+        case retirement(Int)
+        /// A request has shown another price, or the exchange another trade, and the stream has not.
+        case suspicion(Market)
+        /// A market's messages are late.
+        case lag(Market)
+    }
+
+    /// The longest times, milliseconds.
+    enum Bounds {
+        /// From the name to the response with status 101.
+        static let opening: Int64 = 5000
+        static let acknowledgement: Int64 = 10_000
+        /// For this time a price counts after it was proven.
+        static let proof: Int64 = 1500
+        /// A request that shows another price than the stream: so long before it the stream must have been alive, and so long after it
+        /// the stream may catch up.
+        static let before: Int64 = 1000
+        static let after: Int64 = 2000
+        /// The same after the number of a trade that the stream has not shown. Coinbase may drop the message of a trade.
+        static let afterNumber: Int64 = 10_000
+        /// A connection that has brought prices for less says that it is leaving, as every new one would: that is no reason for another.
+        static let leaving: Int64 = 5000
+        /// A first price that is older says nothing of how long messages take.
+        static let oldestSample: Int64 = 10_000
+        /// How far ahead of this machine's clock a first price may be.
+        static let ahead: Int64 = 60_000
+        /// A trade that is older than the last one by less is a repeated one. By more, the last one had a time of the future.
+        static let repeated: Int64 = 600_000
+        /// How late a message may be, and for how long.
+        static let lag: Int64 = 2000
+        static let lagLasts: Int64 = 3000
+        /// A stream that lags twice within this time rests for it.
+        static let lagRest: Int64 = 300_000
+    }
+
+    private enum Phase: Sendable, Equatable { case opening, subscribing, live }
+
+    private struct Link: Sendable {
+        let id: Int
+        let begun: Int64
+        let retirement: Int64?
+        var phase = Phase.opening
+        var opened: Int64 = 0
+        var unacknowledged: Set<Market> = []
+        var refused: Set<Market> = []
+        /// The last message.
+        var lastMessage: Int64 = 0
+        /// The first price.
+        var dataSince: Int64?
+        var heartbeatSent: Int64?
+        var lastHeartbeat: Int64 = 0
+        /// Whether it is to be replaced.
+        var isLeaving = false
+    }
+
+    private struct Feed: Sendable {
+        var trade: StreamTrade?
+        /// When it arrived, and when it was last proven to be the newest one.
+        var arrived: Int64 = 0
+        var proven: Int64?
+        /// Until when the stream has to show a price that a request has shown, and a trade whose number it was told.
+        var suspected: Int64?
+        var suspectedByNumber: Int64?
+        var lag = LagMeter()
+        /// Since when messages are late, and whether there was more than one.
+        var late: (since: Int64, isAgain: Bool)?
+        /// Whether this connection has brought a price.
+        var isKnown = false
+
+        /// Another connection has to bring it from now on. What is older than the last trade is still refused.
+        mutating func begin() { (proven, suspected, suspectedByNumber, late, isKnown) = (nil, nil, nil, nil, false) }
+
+        /// Nothing says that there is a newer price than this one.
+        mutating func clear() { (suspected, suspectedByNumber) = (nil, nil) }
+    }
+
+    private let source: StreamSource
+    private let bounds: StreamSource.Bounds
+    private let urls: [String]
+    private let markets: [Market]
+    /// The one that counts, and the one that is to replace it.
+    private var links: [Link] = []
+    private var feeds: [Market: Feed] = [:]
+    private(set) var backoff: StreamBackoff
+    private var isWanted = false
+    private var retryAt: Int64?
+    /// A rest that the server wants lasts, even if nobody wants the stream meanwhile.
+    private var restUntil = Int64.min
+    private var lastID = 0
+    private var place = 0
+    /// Where in the range of ages connections are replaced, from 0 to 1: machines do not replace theirs together.
+    private let spread: Double
+    private var lastLag: Int64?
+
+    /// - Parameters:
+    ///   - urls: The addresses, the preferred one first.
+    ///   - markets: All markets that are subscribed to, at least one.
+    ///   - record: Of earlier runs.
+    ///   - spread: A random number from 0 to 1.
+    init(
+        _ source: StreamSource, urls: [String], markets: [Market], record: StreamRecord = StreamRecord(),
+        spread: Double = .random(in: 0...1)
+    ) {
+        self.spread = spread
+        self.source = source
+        bounds = source.bounds(markets)
+        self.urls = urls
+        self.markets = markets
+        backoff = StreamBackoff(attempts: record.attempts)
+        restUntil = record.restUntil
+    }
+
+    // MARK: - For requesters
+
+    /// The newest price of a market; `nil` unless it is proven.
+    func price(of market: Market, at now: ObservationTime) -> LoadedPrice? {
+        guard let feed = feeds[market], let trade = feed.trade, let proven = feed.proven, feed.suspected == nil,
+            feed.suspectedByNumber == nil, feed.late == nil, now.boottime - proven <= Bounds.proof,
+            links.first?.phase == .live
+        else { return nil }
+        // Without its position: a response of a moment later may be from a cache, and is no step back.
+        var price = LoadedPrice(market, trade.value)
+        price.observed = now.advanced(by: .milliseconds(min(0, proven - now.boottime)))
+        price.push = .init(.stream, interval: .milliseconds(Bounds.proof))
+        return price
+    }
+
+    /// A request has given a price. It is the newest one at that time, or of a cache.
+    /// - Parameters:
+    ///   - requested: When the request was sent.
+    ///   - cacheTime: How old the response may be.
+    mutating func compare(_ polled: LoadedPrice, requested: Int64, cacheTime: Int64, at now: Int64) {
+        guard var feed = feeds[polled.market], feed.isKnown, let trade = feed.trade, links.first?.phase == .live
+        else { return }
+        if polled.value == trade.value {
+            feed.clear()
+            feed.proven = max(feed.proven ?? .min, requested - cacheTime)
+        } else if let theirs = polled.position.sequence, let mine = trade.position.sequence, theirs <= mine {
+            return
+        } else if feed.arrived < requested - cacheTime - Bounds.before, feed.suspected == nil {
+            feed.suspected = now + Bounds.after
+        }
+        feeds[polled.market] = feed
+    }
+
+    // MARK: - What happens
+
+    /// Opens the stream.
+    mutating func start(at now: Int64) -> [Action] {
+        guard !isWanted else { return [] }
+        isWanted = true
+        return attempt(at: now)
+    }
+
+    /// Closes it.
+    mutating func stop(at now: Int64) -> [Action] {
+        for link in links { noteEnd(of: link, at: now) }
+        defer { (isWanted, retryAt, links, feeds) = (false, nil, [], [:]) }
+        return links.map { .close($0.id) }
+    }
+
+    private func index(of id: Int) -> Int? { links.firstIndex { $0.id == id } }
+
+    private mutating func attempt(at now: Int64) -> [Action] {
+        let allowed = max(backoff.mayAttempt(at: now), restUntil)
+        guard allowed <= now else {
+            retryAt = allowed
+            return []
+        }
+        retryAt = nil
+        backoff.attempted(at: now)
+        lastID += 1
+        let age = bounds.retirement.map {
+            $0.lowerBound + Int64(Double($0.upperBound - $0.lowerBound) * spread)
+        }
+        links.append(Link(id: lastID, begun: now, retirement: age.map { now + $0 }))
+        return [.keep(record), .open(lastID, url: urls[min(place, urls.count - 1)] + source.target(markets))]
+    }
+
+    private var record: StreamRecord { StreamRecord(attempts: backoff.attempts, restUntil: restUntil) }
+
+    /// A connection is open.
+    mutating func opened(_ id: Int, at now: Int64) -> [Action] {
+        guard let index = index(of: id), links[index].phase == .opening else { return [] }
+        links[index].phase = source.acknowledges ? .subscribing : .live
+        links[index].opened = now
+        links[index].lastMessage = now
+        links[index].lastHeartbeat = now
+        links[index].unacknowledged = source.acknowledges ? Set(markets) : []
+        return source.subscriptions(markets).map { .send($0, id) }
+    }
+
+    /// A message has come that could be read.
+    mutating func received(_ message: StreamMessage, on id: Int, at now: ObservationTime) -> [Action] {
+        guard let index = index(of: id), links[index].phase != .opening else { return [] }
+        links[index].lastMessage = now.boottime
+        links[index].heartbeatSent = nil
+        var actions: [Action] = []
+        switch message {
+        case .trade(let trade): actions = take(trade, from: index, at: now)
+        case .lastTrade(let market, let number): take(number, of: market, from: index, at: now.boottime)
+        case .acknowledged(let markets): acknowledged(markets, index)
+        case .refused(let market, let reason):
+            links[index].refused.formUnion(market.map { [$0] } ?? [])
+            guard let market, links[index].refused.count < markets.count else {
+                return ended(id, .refused, reason, at: now.boottime, jitter: 1)
+            }
+            actions = [.report(.refusedMarket(market, reason))]
+            acknowledged([market], index)
+        case .leaving:
+            // What every connection says is no reason to open another one.
+            if let since = links[index].dataSince, now.boottime - since >= Bounds.leaving, !links[index].isLeaving {
+                actions = replace(at: now.boottime)
+            }
+        case .other: break
+        }
+        if bounds.isProvenByTraffic, self.index(of: id) == 0 { proveAll(at: now.boottime) }
+        return actions
+    }
+
+    /// There is nothing to wait for any more. A price says so, too.
+    private mutating func acknowledged(_ markets: [Market], _ index: Int) {
+        links[index].unacknowledged.subtract(markets)
+        if links[index].unacknowledged.isEmpty { links[index].phase = .live }
+    }
+
+    private mutating func beginFeeds() {
+        for market in feeds.keys { feeds[market]?.begin() }
+    }
+
+    private mutating func proveAll(at now: Int64) {
+        for (market, feed) in feeds
+        where feed.isKnown && feed.proven != nil && now - feed.arrived <= bounds.dataSilence {
+            feeds[market]?.proven = now
+        }
+    }
+
+    private mutating func take(_ trade: StreamTrade, from index: Int, at now: ObservationTime) -> [Action] {
+        // Some exchanges send prices before the acknowledgement.
+        guard markets.contains(trade.market) else { return [] }
+        var actions: [Action] = []
+        if links[index].dataSince == nil { links[index].dataSince = now.boottime }
+        if index > 0 {
+            // It can do without the one before now.
+            actions.append(.close(links[0].id))
+            noteEnd(of: links.removeFirst(), at: now.boottime)
+            beginFeeds()
+        }
+        acknowledged([trade.market], 0)
+        var feed = feeds[trade.market] ?? Feed()
+        let isFirst = !feed.isKnown
+        feed.isKnown = true
+        defer { feeds[trade.market] = feed }
+        // One time of the future would make all that follows look old and late.
+        if feed.lag.isAhead(sent: trade.sent, arrivedAt: now.boottime) { return actions }
+        if let held = feed.trade, trade.isBefore(held), held.time - trade.time <= Bounds.repeated { return actions }
+        let isNew = feed.trade?.value != trade.value
+        if isFirst, trade.time - now.wall.milliseconds > Bounds.ahead {
+            // One of the future would make all that follow look old. If this machine's clock is slow, the next one counts.
+            return actions
+        }
+        let lag = feed.lag.lag(sent: trade.sent, arrivedAt: now.boottime)
+        // A first one may be the last trade, however long ago that was.
+        let age = isFirst ? max(0, now.wall.milliseconds - trade.time) : 0
+        if age <= Bounds.oldestSample { feed.lag.add(sent: trade.sent, arrivedAt: now.boottime) }
+        if isFirst {
+            feed.arrived = now.boottime - age
+            if age > bounds.oldestFirst || lag > Bounds.lag {
+                if feed.trade != trade { feed.proven = nil }
+                feed.trade = trade
+                return actions
+            }
+        } else {
+            feed.arrived = now.boottime
+            let before = feed.late
+            feed.late = lag > Bounds.lag ? (since: before?.since ?? now.boottime, isAgain: before != nil) : nil
+        }
+        feed.trade = trade
+        feed.clear()
+        feed.proven = now.boottime
+        if isNew { actions.append(.changed(trade.market)) }
+        return actions
+    }
+
+    private mutating func take(_ number: Int64, of market: Market, from index: Int, at now: Int64) {
+        // Zero was seen where there is no trade.
+        guard index == 0, number > 0, var feed = feeds[market], let mine = feed.trade?.number else { return }
+        if number <= mine {
+            // A request knows better.
+            feed.suspectedByNumber = nil
+            feed.proven = now
+        } else {
+            feed.suspectedByNumber = feed.suspectedByNumber ?? now + Bounds.afterNumber
+        }
+        feeds[market] = feed
+    }
+
+    /// Opens the next connection; the present one stays until that has brought a price.
+    private mutating func replace(at now: Int64) -> [Action] {
+        links[0].isLeaving = true
+        return links.count == 1 ? attempt(at: now) : []
+    }
+
+    /// A connection has ended, or could not be opened.
+    /// - Parameters:
+    ///   - kind: What that means.
+    ///   - reason: In one line.
+    ///   - jitter: A random number from 0 to 1.
+    mutating func ended(
+        _ id: Int, _ kind: StreamBackoff.Kind, _ reason: String, at now: Int64, jitter: Double
+    ) -> [Action] {
+        guard let index = index(of: id) else { return [] }
+        let link = links.remove(at: index)
+        var actions: [Action] = [.close(id)]
+        if index == 0 { beginFeeds() }
+        noteEnd(of: link, at: now)
+        // The other one is about to replace it.
+        guard isWanted, links.first?.isLeaving ?? true else { return actions }
+        let next = max(now + backoff.wait(after: kind, jitter: jitter), backoff.mayAttempt(at: now))
+        retryAt = next
+        if kind != .transient {
+            restUntil = max(restUntil, next)
+            actions.append(.keep(record))
+        }
+        actions.append(.report(.ended(reason, isRefused: kind == .refused, retryIn: .milliseconds(next - now))))
+        return actions
+    }
+
+    /// A connection that was good makes the next failure a first one.
+    private mutating func noteEnd(of link: Link, at now: Int64) {
+        if let since = link.dataSince, now - since >= StreamBackoff.healthy { backoff.reset() }
+    }
+
+    /// The address does not serve this region: the next one is tried.
+    mutating func useNextAddress() -> Bool {
+        guard place + 1 < urls.count else { return false }
+        place += 1
+        return true
+    }
+
+    // MARK: - Deadlines
+
+    /// All of them, in no order.
+    var deadlines: [(at: Int64, what: Deadline)] {
+        var all: [(at: Int64, what: Deadline)] = []
+        if let retryAt { all.append((retryAt, .retry)) }
+        for (index, link) in links.enumerated() {
+            let id = link.id
+            if link.phase == .opening {
+                all.append((link.begun + Bounds.opening, .opening(id)))
+                continue
+            }
+            if link.phase == .subscribing { all.append((link.opened + Bounds.acknowledgement, .acknowledgement(id))) }
+            if link.dataSince == nil { all.append((link.opened + bounds.firstData, .firstData(id))) }
+            all.append((link.lastMessage + bounds.silence, .silence(id)))
+            if let heartbeat = bounds.heartbeat {
+                all.append((link.lastHeartbeat + heartbeat.every, .heartbeat(id)))
+                if let sent = link.heartbeatSent { all.append((sent + heartbeat.within, .heartbeatResponse(id))) }
+            }
+            if let retirement = link.retirement, index == 0, !link.isLeaving {
+                all.append((retirement, .retirement(id)))
+            }
+        }
+        for (market, feed) in feeds where links.first?.phase == .live {
+            if let suspected = [feed.suspected, feed.suspectedByNumber].compactMap(\.self).min() {
+                all.append((suspected, .suspicion(market)))
+            }
+            if let late = feed.late, late.isAgain { all.append((late.since + Bounds.lagLasts, .lag(market))) }
+        }
+        return all
+    }
+
+    /// The first of the deadlines; `nil` for none.
+    var nextDeadline: Int64? { deadlines.map(\.at).min() }
+
+    /// Does what is due.
+    mutating func timerFired(at now: Int64, jitter: Double) -> [Action] {
+        var actions: [Action] = []
+        // One may end what another one is of.
+        while let due = deadlines.filter({ $0.at <= now }).min(by: { $0.at < $1.at })?.what {
+            actions += expired(due, at: now, jitter: jitter)
+        }
+        return actions
+    }
+
+    private mutating func expired(_ deadline: Deadline, at now: Int64, jitter: Double) -> [Action] {
+        func end(_ id: Int, _ reason: String, _ kind: StreamBackoff.Kind = .transient) -> [Action] {
+            ended(id, kind, reason, at: now, jitter: jitter)
+        }
+        switch deadline {
+        case .retry: return attempt(at: now)
+        case .opening(let id): return end(id, "no connection in time")
+        case .acknowledgement(let id): return end(id, "no acknowledgement in time")
+        case .firstData(let id): return end(id, "no price after the subscription")
+        case .silence(let id): return end(id, "no message for \(bounds.silence / 1000) s")
+        case .heartbeatResponse(let id): return end(id, "no response to a heartbeat")
+        case .heartbeat(let id):
+            guard let index = index(of: id), let text = source.heartbeat else { return [] }
+            links[index].lastHeartbeat = now
+            links[index].heartbeatSent = links[index].heartbeatSent ?? now
+            return [.send(text, id)]
+        case .retirement:
+            return replace(at: now)
+        case .suspicion(let market):
+            return links.first.map { end($0.id, "it does not show the newest price of \(market.pair)") } ?? []
+        case .lag(let market):
+            // A second one does not help.
+            let isAgain = lastLag.map { now - $0 < Bounds.lagRest } ?? false
+            lastLag = now
+            let reason = "its prices of \(market.pair) are late"
+            return links.first.map { end($0.id, reason, isAgain ? .busy(least: Bounds.lagRest) : .transient) } ?? []
+        }
+    }
+}
+
+/// What a stream tells the operator.
+package enum StreamEvent: Sendable, Equatable {
+    /// A market is refused, the others are not.
+    case refusedMarket(Market, String)
+    /// The connection has ended, or could not be opened.
+    case ended(String, isRefused: Bool, retryIn: Duration)
+}

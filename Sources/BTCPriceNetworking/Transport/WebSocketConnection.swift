@@ -1,0 +1,300 @@
+import NIOCore
+import NIOHTTP1
+import NIOWebSocket
+
+/// How a WebSocket connection ended, or why there is none.
+enum WebSocketEnd: Sendable {
+    /// The server responded with another status than 101.
+    case refused(HTTPResponse)
+    /// The response with status 101 is not that of a WebSocket server.
+    case noWebSocket(String)
+    /// The server closed it with a close frame; `nil` if that has no code.
+    case closed(code: Int?, reason: String)
+    /// The server broke the protocol, and the connection was closed for that.
+    case violated(String)
+    /// The connection could not be opened, or it broke.
+    case failed(HTTPError)
+}
+
+/// What a connection tells, on the event loop's thread.
+protocol WebSocketDelegate: AnyObject {
+    func opened(_ connection: WebSocketConnection)
+    /// Text messages that arrived together, from the oldest to the newest.
+    func received(_ texts: [ByteBuffer], on connection: WebSocketConnection)
+    /// Called once, and nothing after it. Not called after ``WebSocketConnection/close(_:)``.
+    func ended(_ end: WebSocketEnd, _ connection: WebSocketConnection)
+}
+
+/// A WebSocket connection of a client (RFC 6455): opens, exchanges text messages, answers pings and closes.
+///
+/// NIOWebSocket checks the response and decodes the frames, and ``WebSocketReader`` checks these. No extension is offered. There is no
+/// timeout for silence: whoever uses it knows how long a server may be silent.
+// Touched on the event loop's thread only, except for its constants.
+final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
+    typealias InboundIn = WebSocketFrame
+    typealias OutboundOut = WebSocketFrame
+
+    private enum Stage {
+        case dialling(Dial)
+        case upgrading(any Channel)
+        case open(any Channel)
+        /// A close frame was sent.
+        case closing(any Channel)
+        case over
+    }
+
+    /// How often a ping is answered: a pong counts as a message, and exchanges limit those.
+    private static let pongInterval = TimeAmount.milliseconds(500)
+    /// How long the server may take to close the connection.
+    private static let closeTimeout = TimeAmount.seconds(1)
+
+    private let request: HTTPRequest
+    private let dialer: Dialer
+    private weak var delegate: (any WebSocketDelegate)?
+    private var stage = Stage.over
+    private var reader = WebSocketReader()
+    private let meter = ResponseMeter()
+    /// What arrived since the last ``channelReadComplete(context:)``.
+    private var texts: [ByteBuffer] = []
+    /// The newest ping that is not answered yet.
+    private var ping: ByteBuffer?
+    private var lastPong = NIODeadline.uptimeNanoseconds(0)
+    private var pongTimer: Scheduled<Void>?
+
+    init(_ request: HTTPRequest, by dialer: Dialer, delegate: any WebSocketDelegate) {
+        self.request = request
+        self.dialer = dialer
+        self.delegate = delegate
+    }
+
+    func open() {
+        let dial = Dial(
+            to: request.origin, by: dialer,
+            // A burst of hundreds of messages comes in few reads.
+            receiveBuffer: AdaptiveRecvByteBufferAllocator(minimum: 2048, initial: 4096, maximum: 64 * 1024)
+        ) { result in
+            switch result {
+            case .success(let channel): self.upgrade(channel)
+            case .failure(let error): self.end(.failed(error))
+            }
+        }
+        stage = .dialling(dial)
+        dial.start()
+    }
+
+    /// Sends a text message. Has no effect if the connection is not open.
+    func send(_ text: String) {
+        guard case .open(let channel) = stage else { return }
+        write(.text, ByteBuffer(string: text), to: channel)
+    }
+
+    /// Closes it, without a call of the delegate.
+    func close(_ code: WebSocketErrorCode) {
+        delegate = nil
+        switch stage {
+        case .dialling(let dial):
+            stage = .over
+            dial.cancel()
+        case .upgrading(let channel):
+            stage = .over
+            channel.close(promise: nil)
+        case .open(let channel): sendClose(code, to: channel)
+        case .closing, .over: break
+        }
+    }
+
+    // MARK: - Upgrading
+
+    private func upgrade(_ channel: any Channel) {
+        stage = .upgrading(channel)
+        let response = UpgradeResponse(connection: self)
+        let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
+        let upgrader = NIOWebSocketClientUpgrader(
+            maxFrameSize: WebSocketReader.longestMessage, automaticErrorHandling: false
+        ) { channel, head in
+            channel.eventLoop.makeCompletedFuture { try bound.value.upgraded(channel, head) }
+        }
+        let (encoder, pipeline) = (HTTPRequestEncoder(), channel.pipeline.syncOperations)
+        // What stands behind the response is the first frames.
+        let decoder = ByteToMessageHandler(HTTPResponseDecoder(leftOverBytesStrategy: .forwardBytes))
+        let handler = NIOHTTPClientUpgradeHandler(
+            upgraders: [upgrader], httpHandlers: [meter, encoder, decoder, response],
+            upgradeCompletionHandler: { _ in })
+        do {
+            try pipeline.addHandlers([meter, encoder, decoder, handler, response])
+        } catch {
+            return end(.failed(.other(error)))
+        }
+        meter.reset()
+        channel.write(
+            HTTPClientRequestPart.head(request.head(userAgent: dialer.context.settings.userAgent)), promise: nil)
+        channel.writeAndFlush(HTTPClientRequestPart.end(nil), promise: nil)
+    }
+
+    private func upgraded(_ channel: any Channel, _ head: HTTPResponseHead) throws {
+        guard case .upgrading = stage else { return }
+        // None was offered (section 4.1).
+        for name in ["Sec-WebSocket-Extensions", "Sec-WebSocket-Protocol"] where head.headers.contains(name: name) {
+            return end(.noWebSocket("\(name), which was not requested"))
+        }
+        guard head.headers[canonicalForm: "connection"].contains(where: { $0.lowercased() == "upgrade" }) else {
+            return end(.noWebSocket("no Connection: Upgrade"))
+        }
+        stage = .open(channel)
+        try channel.pipeline.syncOperations.addHandler(self)
+        delegate?.opened(self)
+    }
+
+    /// The response to the request is complete, and it is not that of a WebSocket server.
+    fileprivate func refused(_ response: HTTPResponse) {
+        end(.refused(response))
+    }
+
+    fileprivate func failed(_ error: any Error) {
+        if error is NIOHTTPClientUpgradeError { return end(.noWebSocket("a wrong Upgrade or Sec-WebSocket-Accept")) }
+        end(.failed(HTTPError(onConnection: error)))
+    }
+
+    // MARK: - Frames
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        do throws(WebSocketReader.Violation) {
+            switch try reader.take(unwrapInboundIn(data)) {
+            case .text(let text):
+                // What comes while it is being closed is not read.
+                if case .open = stage { texts.append(text) }
+            case .ping(let payload): ping = payload
+            case .close(let code, let reason): closed(code, reason, context.channel)
+            case .nothing: break
+            }
+        } catch {
+            violated(error, context.channel)
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        deliver()
+        answerPing()
+    }
+
+    private func deliver() {
+        guard case .open = stage, !texts.isEmpty else { return }
+        delegate?.received(texts, on: self)
+        texts.removeAll(keepingCapacity: true)
+    }
+
+    private func answerPing() {
+        guard ping != nil, pongTimer == nil, case .open(let channel) = stage else { return }
+        let now = NIODeadline.now()
+        guard now >= lastPong + Self.pongInterval else {
+            pongTimer = channel.eventLoop.scheduleTask(deadline: lastPong + Self.pongInterval) {
+                self.pongTimer = nil
+                self.answerPing()
+            }
+            return
+        }
+        lastPong = now
+        if let payload = ping.take() { write(.pong, payload, to: channel) }
+    }
+
+    private func write(_ opcode: WebSocketOpcode, _ payload: ByteBuffer, to channel: any Channel) {
+        // Each frame of a client has a key of its own (section 5.3).
+        let frame = WebSocketFrame(fin: true, opcode: opcode, maskKey: .random(), data: payload)
+        channel.writeAndFlush(frame, promise: nil)
+    }
+
+    // MARK: - Closing
+
+    /// The server's close frame, which is answered once.
+    private func closed(_ code: WebSocketErrorCode?, _ reason: String, _ channel: any Channel) {
+        deliver()
+        guard case .open = stage else { return channel.close(promise: nil) }
+        sendClose(code ?? .normalClosure, to: channel)
+        // The server closes the connection, unless it has been waiting for the answer.
+        tell(.closed(code: code.map { Int(UInt16(webSocketErrorCode: $0)) }, reason: reason))
+    }
+
+    private func violated(_ violation: WebSocketReader.Violation, _ channel: any Channel) {
+        deliver()
+        guard case .open = stage else { return channel.close(promise: nil) }
+        sendClose(violation.code, to: channel)
+        tell(.violated(violation.description))
+    }
+
+    private func sendClose(_ code: WebSocketErrorCode, to channel: any Channel) {
+        stage = .closing(channel)
+        stopPongs()
+        var payload = ByteBuffer()
+        payload.write(webSocketErrorCode: code)
+        write(.connectionClose, payload, to: channel)
+        let timeout = channel.eventLoop.scheduleTask(in: Self.closeTimeout) { channel.close(promise: nil) }
+        channel.closeFuture.whenComplete { _ in timeout.cancel() }
+    }
+
+    private func stopPongs() {
+        ping = nil
+        pongTimer.take()?.cancel()
+    }
+
+    /// It is over without a close frame.
+    private func end(_ end: WebSocketEnd) {
+        let stage = stage
+        self.stage = .over
+        stopPongs()
+        // Closing the channel calls this again.
+        tell(end)
+        switch stage {
+        case .dialling, .over: break
+        case .upgrading(let channel), .open(let channel), .closing(let channel): channel.close(promise: nil)
+        }
+    }
+
+    private func tell(_ end: WebSocketEnd) {
+        let delegate = delegate
+        self.delegate = nil
+        delegate?.ended(end, self)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        if case .open = stage { deliver() }
+        end(.failed(.closedEarly))
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        guard let error = error as? NIOWebSocketError else { return end(.failed(HTTPError(onConnection: error))) }
+        let violation: WebSocketReader.Violation =
+            switch error {
+            case .invalidFrameLength: .init(code: .messageTooLarge, description: "a frame that is too long")
+            default: .init(code: .protocolError, description: "a control frame that is not valid")
+            }
+        violated(violation, context.channel)
+    }
+}
+
+/// Reads the response to a request for a WebSocket, if it is not the one that was hoped for.
+private final class UpgradeResponse: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = HTTPClientResponsePart
+
+    private let connection: WebSocketConnection
+    private var collector = HTTPResponseCollector()
+
+    init(connection: WebSocketConnection) {
+        self.connection = connection
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        do throws(HTTPError) {
+            if let response = try collector.take(unwrapInboundIn(data)) { connection.refused(response) }
+        } catch {
+            connection.failed(error)
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        connection.failed(HTTPError.closedEarly)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        connection.failed(error)
+    }
+}

@@ -1,0 +1,67 @@
+package import BTCPriceCore
+import Synchronization
+import Varlink
+
+/// Keeps what a restart must not forget of the exchanges' streams, in a file in the runtime directory: a supervisor that starts the
+/// daemon again and again must not have it connect again and again.
+package final class StreamRecords: Sendable {
+    private let path: String
+    private let now: TimeSource
+    private let records: Mutex<[String: StreamRecord]>
+
+    /// - Parameters:
+    ///   - runtimeDirectory: A reboot should empty it. If it does not, what is of another boot is mostly recognized by its times.
+    ///   - now: Reads the clocks.
+    package init(runtimeDirectory: String, now: @escaping TimeSource) {
+        path = "\(runtimeDirectory)/streams"
+        self.now = now
+        records = Mutex(Self.read(path, at: now().boottime))
+    }
+
+    /// What is known of the stream of an exchange.
+    package func record(of source: String) -> StreamRecord { records.withLock { $0[source] ?? StreamRecord() } }
+
+    /// Keeps what is known of the stream of an exchange. If it can't be written, it is forgotten with the next restart.
+    package func keep(_ record: StreamRecord, of source: String) {
+        let text = records.withLock { records in
+            records[source] = record
+            return JSON.object(Self.json(records)).text
+        }
+        do { try FileSystem.replace(path, with: Array(text.utf8), sync: false) } catch {}
+    }
+
+    private static func json(_ records: [String: StreamRecord]) -> JSONObject {
+        var object = JSONObject()
+        for (source, record) in records.sorted(by: { $0.key < $1.key }) {
+            object[source] = .object([
+                "attempts": .array(record.attempts.map { .integer($0) }), "restUntil": .integer(record.restUntil),
+            ])
+        }
+        return object
+    }
+
+    /// A file that can't be read is as none. Times that can't be are left out.
+    private static func read(_ path: String, at boottime: Int64) -> [String: StreamRecord] {
+        do {
+            guard let bytes = try FileSystem.read(path) else { return [:] }
+            let all = try JSONValue(parsing: bytes[...]).members.compactMap { source, record in
+                source.stringValue.map { name in
+                    let attempts = record["attempts"]?.arrayValue?.compactMap(\.integerValue) ?? []
+                    let rest = record["restUntil"]?.integerValue ?? .min
+                    return (
+                        name,
+                        StreamRecord(
+                            attempts: attempts.filter { $0 <= boottime },
+                            restUntil: rest <= boottime + longestRest ? rest : .min)
+                    )
+                }
+            }
+            return Dictionary(all, uniquingKeysWith: { first, _ in first })
+        } catch {
+            return [:]
+        }
+    }
+
+    /// The longest rest that an exchange gets, milliseconds.
+    private static let longestRest: Int64 = 86_400_000
+}

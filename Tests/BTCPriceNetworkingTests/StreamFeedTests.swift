@@ -1,0 +1,315 @@
+import BTCPriceCore
+import ExchangeSimulator
+import FoundationEssentials
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BTCPriceNetworking
+
+/// The streams of exchanges against a real server.
+@Suite(.timeLimit(.minutes(1))) struct StreamFeedTests {
+    /// What the streams have told, and how much their clock is ahead.
+    final class Log: Sendable {
+        private let state = Mutex<(news: [StreamNews], events: [StreamEvent])>(([], []))
+        private let ahead = Atomic<Int64>(0)
+
+        var news: [StreamNews] { state.withLock { $0.news } }
+        var events: [StreamEvent] { state.withLock { $0.events } }
+        var now: ObservationTime { .now().advanced(by: .milliseconds(ahead.load(ordering: .relaxed))) }
+
+        func add(_ news: StreamNews) { state.withLock { $0.news.append(news) } }
+        func add(_ event: StreamEvent) { state.withLock { $0.events.append(event) } }
+        func advance(byMilliseconds time: Int64) { ahead.add(time, ordering: .relaxed) }
+
+        /// How often a price has changed.
+        var changes: Int { news.count(where: { $0 == .price }) }
+    }
+
+    struct Setup {
+        let simulator: Simulator
+        let loop: TickLoop
+        let client: ExchangeClient
+        let venue: VenueName
+        let log = Log()
+        /// In the order of the currencies.
+        let streams: [any PriceStream]
+        let markets: [Market]
+        private let folder = TemporaryDirectory()
+
+        /// - Parameters:
+        ///   - faults: The faults of the exchange's streams, such as `always cut`; empty for none.
+        ///   - prices: A file of prices; `nil` for a random walk.
+        ///   - trades: How often the market trades in a second.
+        ///   - addresses: How many addresses the stream has, all of them the same.
+        init(
+            _ name: String, _ currencies: [Currency] = [.usd], faults: String = "", prices: String? = nil,
+            trades: Double = 20, isSecure: Bool = false, addresses: Int = 1
+        ) async throws {
+            let exchange = try #require(Exchange.all.first { $0.name == name })
+            venue = try #require(VenueName(rawValue: name))
+            let feed: ExchangeSimulator.PriceFeed
+            if let prices { feed = try .init(replaying: prices) } else { feed = .init(walkSeed: 1) }
+            simulator = try await Simulator.start(
+                feed: feed, script: FaultScript(faults.isEmpty ? "" : "\(name) stream \(faults)"), isSecure: isSecure,
+                trades: trades)
+            var authority: String?
+            if let certificate = try simulator.authority {
+                let file = "\(folder.path)/authority.pem"
+                try Data(certificate.utf8).write(to: URL(filePath: file))
+                authority = file
+            }
+            loop = TickLoop()
+            client = try ExchangeClient(
+                HTTPTransportSettings(userAgent: "btc-priced/test", caFile: authority, connectTimeout: .seconds(11)),
+                on: loop)
+            let log = self.log
+            let url = "ws" + simulator.url(of: venue).dropFirst(4)
+            let all = exchange.streams(
+                client, urls: Array(repeating: url, count: addresses), for: currencies, now: { log.now },
+                report: { log.add($0) })
+            markets = currencies.compactMap { exchange.markets[$0] }
+            streams = markets.compactMap { all[$0] }
+        }
+
+        var counts: StreamCounter { simulator.streams(of: venue) }
+
+        func start() {
+            for stream in streams { stream.start { [log] in log.add($0) } }
+        }
+
+        func end() async throws {
+            for stream in streams { stream.stop() }
+            _ = try await StreamFeedTests.until(within: .seconds(3)) { counts.open == 0 }
+            await client.shutdown()
+            await loop.shutDown()
+            await simulator.stop()
+        }
+    }
+
+    /// Waits until something is so; false if it takes too long.
+    private static func until(within limit: Duration = .seconds(20), _ isSo: () -> Bool) async throws -> Bool {
+        let end = ContinuousClock.now.advanced(by: limit)
+        while !isSo() {
+            guard ContinuousClock.now < end else { return false }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        return true
+    }
+
+    // MARK: - Prices
+
+    @Test(arguments: ["binance", "coinbase", "bitstamp", "kraken"], [false, true])
+    func `a stream brings the price, until nobody wants it`(name: String, isSecure: Bool) async throws {
+        let setup = try await Setup(name, isSecure: isSecure)
+        #expect(setup.streams[0].current == nil)
+        setup.start()
+        var found: LoadedPrice?
+        _ = try await Self.until {
+            found = setup.streams[0].current
+            return found != nil
+        }
+        let price = try #require(found, "\(setup.log.events)")
+        #expect(price.value > 1000)
+        #expect(price.market == setup.markets[0])
+        #expect(price.push?.way == .stream)
+        #expect(price.observed != nil)
+        #expect(price.position.isEmpty)
+        #expect(try await Self.until { setup.log.changes > 3 })
+        #expect(setup.log.events == [])
+        #expect(setup.counts.opened == 1)
+        #expect(setup.simulator.requests(of: setup.venue) == 0)
+        setup.streams[0].stop()
+        #expect(try await Self.until { setup.counts.open == 0 })
+        #expect(setup.streams[0].current == nil)
+        setup.start()
+        #expect(try await Self.until { setup.streams[0].current != nil })
+        #expect(setup.counts.opened == 2)
+        try await setup.end()
+    }
+
+    @Test(arguments: [("binance", 0), ("coinbase", 1), ("kraken", 1), ("bitstamp", 2)])
+    func `several currencies share a connection, as long as one of them is wanted`(name: String, requests: Int)
+        async throws
+    {
+        let setup = try await Setup(name, [.usd, .eur])
+        setup.start()
+        var prices: [Price] = []
+        _ = try await Self.until {
+            prices = setup.streams.compactMap { $0.current?.value }
+            return prices.count == 2
+        }
+        try #require(prices.count == 2, "\(setup.log.events)")
+        // The euro is worth more than the dollar.
+        #expect(prices[1] < prices[0])
+        #expect(setup.counts.opened == 1)
+        #expect(setup.counts.received == requests)
+        setup.streams[0].stop()
+        let before = setup.log.changes
+        #expect(try await Self.until { setup.log.changes > before + 2 && setup.streams[1].current != nil })
+        #expect(setup.counts.open == 1)
+        setup.streams[1].stop()
+        #expect(try await Self.until { setup.counts.open == 0 })
+        try await setup.end()
+    }
+
+    @Test(arguments: [
+        ("kraken", "fragments"), ("coinbase", "fragments"), ("binance", "bytes"), ("kraken", "bytes"),
+        ("bitstamp", "big-ping"), ("binance", "ping-flood"), ("coinbase", "wrong-pair"), ("bitstamp", "wrong-pair"),
+        ("binance", "burst 100"), ("coinbase", "with-101"), ("kraken", "with-101"),
+    ])
+    func `prices come through whatever the frames are like`(name: String, fault: String) async throws {
+        let setup = try await Setup(name, faults: "always \(fault)")
+        setup.start()
+        #expect(try await Self.until { setup.log.changes > 5 && setup.streams[0].current != nil })
+        #expect(setup.log.events == [])
+        #expect(setup.counts.opened == 1)
+        try await setup.end()
+    }
+
+    @Test func `a first price in the write of the response is read`() async throws {
+        // The next one comes ten seconds later.
+        let setup = try await Setup("binance", faults: "always with-101", trades: 0.1)
+        setup.start()
+        #expect(try await Self.until(within: .seconds(5)) { setup.streams[0].current != nil })
+        try await setup.end()
+    }
+
+    @Test func `older trades in the same write do not hide the newest one`() async throws {
+        let rising = (1...2000).map { "\(60_000 + $0)" }.joined(separator: "\n")
+        let setup = try await Setup("kraken", faults: "always repeat", prices: "close\n\(rising)\n", trades: 10)
+        setup.start()
+        #expect(try await Self.until { setup.log.changes > 5 })
+        // The market stands still, and the price is proven by traffic.
+        setup.simulator.set(try FaultScript("kraken stream always maintenance"))
+        let exchange = try #require(Exchange.all.first { $0.name == "kraken" })
+        let access = Exchange.Access(client: setup.client, baseURL: setup.simulator.url(of: .kraken))
+        let loader = try #require(exchange.loaders(access, for: [.usd])[.usd])
+        let polled = try await loader.load()[0].value
+        let isNewest = try await Self.until(within: .seconds(5)) { setup.streams[0].current?.value == polled }
+        #expect(isNewest, "\(polled) was traded, and the stream has \(setup.streams[0].current?.value ?? 0)")
+        try await setup.end()
+    }
+
+    @Test func `a request that shows another price ends a stream that stays silent`() async throws {
+        let setup = try await Setup("binance", faults: "always with-101", trades: 0.1)
+        setup.start()
+        var found: LoadedPrice?
+        _ = try await Self.until {
+            found = setup.streams[0].current
+            return found != nil
+        }
+        let price = try #require(found)
+        setup.log.advance(byMilliseconds: 1200)
+        let polled = LoadedPrice(setup.markets[0], price.value + 1)
+        setup.streams[0].compare(polled, requested: setup.log.now.boottime)
+        #expect(setup.streams[0].current == nil)
+        #expect(try await Self.until(within: .seconds(5)) { !setup.log.events.isEmpty })
+        guard case .ended(let reason, false, _) = setup.log.events.first else {
+            Issue.record("\(setup.log.events)")
+            return
+        }
+        #expect(reason == "it does not show the newest price of BTC/USDT")
+        try await setup.end()
+    }
+
+    // MARK: - Ends
+
+    /// What goes wrong, the reason that the operator sees, and the time to the next attempt in milliseconds.
+    typealias Failure = (exchange: String, fault: String, reason: String, isRefused: Bool, wait: ClosedRange<Int64>)
+
+    static let failures: [Failure] = [
+        ("kraken", "bad-accept", "no WebSocket: a wrong Upgrade or Sec-WebSocket-Accept", false, 0...500),
+        ("binance", "status 403", "HTTP 403", true, 300_000...600_000),
+        ("coinbase", "status 429 retry-after 30", "HTTP 429", false, 30_000...30_000),
+        ("bitstamp", "status 503 retry-after 7", "HTTP 503", false, 7000...7000),
+        ("coinbase", "redirect", "HTTP 302 instead of a stream", false, 0...500),
+        ("binance", "status 200 body <html>", "HTTP 200 instead of a stream", false, 0...500),
+        ("coinbase", "reset", "not reached: ", false, 0...500),
+        ("coinbase", "ack-empty", "it has subscribed to nothing", true, 600_000...600_000),
+        ("kraken", "refuse-subscription", "Currency pair not supported BTC/USD", true, 600_000...600_000),
+        ("bitstamp", "refuse-subscription", "Invalid channel provided.", true, 600_000...600_000),
+        ("kraken", "close 1000 bye", "closed with 1000, bye", false, 0...500),
+        ("binance", "close 1002", "closed with 1002", true, 300_000...600_000),
+        ("kraken", "close 1008", "closed with 1008", false, 30_000...60_000),
+        ("kraken", "close 1011", "closed with 1011", false, 5000...5000),
+        ("kraken", "close 1013 come back later", "closed with 1013, come back later", false, 30_000...30_000),
+        ("kraken", "close 1005", "the server sends a close frame that is not valid", false, 5000...5000),
+        ("kraken", "cut", "not reached: the connection was closed", false, 0...500),
+        ("bitstamp", "half-close", "not reached: the connection was closed", false, 0...500),
+        ("kraken", "masked", "the server sends a masked frame", false, 5000...5000),
+        ("binance", "rsv", "the server sends a frame with a reserved bit", false, 5000...5000),
+        ("coinbase", "opcode", "the server sends a frame with a reserved opcode", false, 5000...5000),
+        ("bitstamp", "bad-utf8", "the server sends a text that is not UTF-8", false, 5000...5000),
+        ("binance", "huge 300000", "the server sends a frame that is too long", false, 5000...5000),
+    ]
+
+    @Test(arguments: failures.indices) func `what ends a stream has its reason and its rest`(row: Int) async throws {
+        let (name, fault, expected, isExpectedRefused, waits) = Self.failures[row]
+        let setup = try await Setup(name, faults: "always \(fault)")
+        setup.start()
+        _ = try await Self.until { !setup.log.events.isEmpty }
+        let event = try #require(setup.log.events.first)
+        guard case .ended(let reason, let isRefused, let wait) = event else {
+            Issue.record("\(event)")
+            return
+        }
+        #expect(reason.hasPrefix(expected), "\(reason)")
+        #expect(isRefused == isExpectedRefused)
+        #expect(waits.contains(wait.wholeMilliseconds), "\(wait)")
+        try await setup.end()
+    }
+
+    @Test(arguments: ["cut", "half-close", "close 1001 restarting"])
+    func `after a restart of the server a stream goes on at once`(fault: String) async throws {
+        let setup = try await Setup("kraken", faults: "request 1 \(fault)")
+        setup.start()
+        #expect(try await Self.until { setup.counts.opened == 2 && setup.streams[0].current != nil })
+        #expect(setup.log.events.count == 1)
+        try await setup.end()
+    }
+
+    @Test(arguments: [("kraken", true), ("coinbase", false)])
+    func `limits that are shared with requests are told to those who request`(name: String, isTold: Bool) async throws {
+        let setup = try await Setup(name, faults: "always status 429 retry-after 30")
+        setup.start()
+        _ = try await Self.until { !setup.log.events.isEmpty && (!isTold || !setup.log.news.isEmpty) }
+        #expect(
+            setup.log.events == [.ended("HTTP 429", isRefused: false, retryIn: .seconds(30))],
+            "\(setup.log.events)")
+        let told = StreamNews.limited(.rateLimited("its stream: HTTP 429", retryAfter: .seconds(30)))
+        #expect(setup.log.news == (isTold ? [told] : []))
+        #expect(setup.counts.refused == 1)
+        // Whoever stops and starts it does not come sooner.
+        setup.streams[0].stop()
+        setup.start()
+        try await setup.end()
+        #expect(setup.counts.refused == 1)
+    }
+
+    @Test(arguments: [1, 2]) func `where the region is not served the other address is used`(addresses: Int)
+        async throws
+    {
+        let setup = try await Setup("binance", faults: "request 1 status 451", addresses: addresses)
+        setup.start()
+        _ = try await Self.until { !setup.log.events.isEmpty }
+        guard case .ended("HTTP 451", let isRefused, _) = setup.log.events.first else {
+            Issue.record("\(setup.log.events)")
+            return
+        }
+        #expect(isRefused == (addresses == 1))
+        if addresses == 2 { #expect(try await Self.until { setup.streams[0].current != nil }) }
+        try await setup.end()
+    }
+
+    @Test func `a server that is not there is tried again`() async throws {
+        let setup = try await Setup("kraken")
+        setup.simulator.set(try FaultScript("kraken always refuse"))
+        // The simulator closes its port a moment later, and then all connections.
+        setup.start()
+        #expect(try await Self.until { !setup.log.events.isEmpty })
+        setup.simulator.set(.none)
+        #expect(try await Self.until { setup.streams[0].current != nil })
+        try await setup.end()
+    }
+}

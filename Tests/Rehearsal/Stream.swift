@@ -1,0 +1,30 @@
+import BTCPriceCore
+import Synchronization
+
+/// The stream of a virtual venue: it has at any time what a request would bring, with the same lies, and proves it.
+final class VirtualStream: PriceStream {
+    private let venue: ScriptedVenue
+    private let now: TimeSource
+    private let told = Mutex<(@Sendable (StreamNews) -> Void)?>(nil)
+
+    init(_ venue: ScriptedVenue, now: @escaping TimeSource) {
+        self.venue = venue
+        self.now = now
+    }
+
+    var current: LoadedPrice? {
+        guard told.withLock({ $0 != nil }), let value = venue.present else { return nil }
+        var price = LoadedPrice(venue.market, value)
+        price.observed = now()
+        price.push = .init(.stream, interval: .milliseconds(1500))
+        return price
+    }
+
+    func compare(_ polled: LoadedPrice, requested boottime: Int64) {}
+
+    func start(_ told: @escaping @Sendable (StreamNews) -> Void) { self.told.withLock { $0 = told } }
+
+    func stop() { told.withLock { $0 = nil } }
+
+    func tell() { told.withLock(\.self)?(.price) }
+}
