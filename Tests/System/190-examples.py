@@ -319,6 +319,8 @@ WHOLE = [
     ("README.md", "sudo apt install ./.build/deb/btc-price-http", IN_HTTP),
     ("http.md", "sudo apt install ./.build/deb/btc-price-http", IN_HTTP),
     ("http.md", "curl -N", elsewhere("Tests/System/230-http.py", '"/v1/watch?currency=EUR"')),
+    ("streams.md", "btcctl watch --live", elsewhere("Tests/System/260-streams.py", '"--live"')),
+    ("streams.md", "curl -N", elsewhere("Tests/System/230-http.py", '"/v1/watch?updates=changes"')),
     ("http.md", "OPTIONS=", elsewhere("Tests/System/230-http.py", '"--hosts"', '"--origins"')),
     ("http.md", "btcctl metrics --write", elsewhere("Tests/System/220-metrics.py", '"--write"')),
     ("README.md", "make deb\n", elsewhere("Tests/System/200-package.py", '"dpkg", "-i"', '"status"')),

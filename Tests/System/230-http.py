@@ -354,6 +354,31 @@ def _():
     world.stop()
 
 
+@scenario("with updates=changes an event stream has the changes between the ticks, too; one beside it has the ticks")
+def _():
+    simulator, place = Simulator("--seed", "7"), Place()
+    daemon = Daemon(place, simulator.urls, sources=("binance", "coinbase"), streams=("binance",))
+    gateway = Gateway(place.socket)
+    problem(gateway.get("/v1/watch?updates=often"), 400)
+    calm = Events(gateway.port)
+    wait_until(lambda: len(calm.states) >= 2, what="ticks")
+    equal(simulator.streams()["binance"]["opened"], 0, "nobody needs a stream yet")
+    live = Events(gateway.port, "/v1/watch?updates=changes")
+    wait_until(lambda: len(live.states) >= 3 and simulator.streams()["binance"]["open"] == 1, seconds=10, what="the stream")
+    before = len(live.states), len(calm.states)
+    wait_until(lambda: len(live.states) >= before[0] + 20, seconds=15, what="changes")
+    changes, ticks = len(live.states) - before[0], len(calm.states) - before[1]
+    assert changes >= 2 * ticks, f"{changes} events with changes, {ticks} without"
+    assert len({state["price"] for state in live.states[before[0]:]}) >= 10, live.states
+    live.stop()
+    # The watch of the daemon goes back to ticks.
+    wait_until(lambda: len(calm.states) >= before[1] + ticks + 3, what="ticks after it")
+    calm.stop()
+    gateway.stop()
+    daemon.stop()
+    return f"{changes} events with changes, {ticks} without"
+
+
 @scenario("so many event streams as are allowed, and one more is told to come again; a client that does not read harms nobody")
 def _():
     world = World("--event-streams", "20", currencies=("USD",), daemon=("--tick-interval-ms", "100"))

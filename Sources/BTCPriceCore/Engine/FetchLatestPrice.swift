@@ -46,7 +46,7 @@ package struct FetchLatestPrice: Sendable {
     /// - Parameter record: Records the response.
     /// - Throws: ``PriceLoadingError/cancelled`` if the task is cancelled, else why the source gave no valid price.
     package func execute(_ record: Record) async throws(PriceLoadingError) {
-        let requested = now().boottime
+        let requested = stream.map { _ in now().boottime }
         let loaded: [LoadedPrice]
         do {
             loaded = try await loader.load()
@@ -55,7 +55,7 @@ package struct FetchLatestPrice: Sendable {
             throw Task.isCancelled ? .cancelled : error
         }
         if Task.isCancelled { throw .cancelled }
-        if let stream, let price = loaded.first(where: { $0.market == market }) {
+        if let stream, let requested, let price = loaded.first(where: { $0.market == market }) {
             stream.compare(price, requested: requested)
         }
         if let error = await record(loaded, self) { throw error }

@@ -81,7 +81,7 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
         var plan = sources.plan(
             requester, among: Set(markets ?? self.markets),
             atHand: places { !$0.needsRequest(for: requester) },
-            streamed: places { $0.streamed(for: requester) != nil })
+            streamed: streams.isEmpty ? [] : places { $0.streamed(for: requester) != nil })
         if let quorum {
             let well = plan.order.filter { !plan.lastResort.contains($0) }
             if well.count >= quorum { plan.order = well }
