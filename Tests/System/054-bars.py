@@ -120,7 +120,11 @@ def _():
     every("$68,005.00", ["ok", "down"])
     daemon.stop()
     wait_until(lambda: all(seen[bar][-1][1] == ["stale"] for bar in BARS), what="stale, since the daemon is gone")
-    equal({bar: len(lines) for bar, lines in seen.items()}, {bar: 7 for bar in BARS}, "a line at each change, and no other")
+    # Before its first tick the daemon has the last price of before, which a bar may see.
+    for lines in seen.values():
+        if lines[1][1] == ["stale"]:
+            del lines[1]
+    equal({bar: len(lines) for bar, lines in seen.items()}, {bar: 7 for bar in BARS}, f"a line at each change, and no other; {seen}")
     for process in processes.values():
         equal(process.poll(), None)
         process.terminate()

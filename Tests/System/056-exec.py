@@ -115,7 +115,7 @@ def _():
 
 @scenario("the command has nothing to read, none of our descriptors, and the usual signals")
 def _():
-    stage = Stage('{ readlink /proc/self/fd/0; { ls /proc/$$/fd; grep -E "^Sig(Ign|Blk)" /proc/$$/status | cut -f2; } | paste -sd" "; } >>"$LOG"; kill -TERM $$')
+    stage = Stage('{ readlink /proc/self/fd/0; { sleep 0.2; ls /proc/$$/fd; grep -E "^Sig(Ign|Blk)" /proc/$$/status | cut -f2; } | paste -sd" "; } >>"$LOG"; kill -TERM $$')
     wait_until(lambda: len(stage.lines()) == 2, what="the command")
     equal(stage.lines()[0], "/dev/null")
     *descriptors, blocked, ignored = stage.lines()[1].split()

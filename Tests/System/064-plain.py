@@ -203,7 +203,7 @@ def _():
     assert re.search(r"(?m)^\* +binance +BTC/USDT +68,901\.23 ", text), text
     assert re.search(r"(?m)^R +bitstamp .*\n    cooldown until .*: refused: HTTP 403", text), text
     assert "UTC" not in text, text
-    assert re.search(r"(?m)^   +Source +Market +Price +Age +p50 +p99 +Limit$", text), text
+    assert re.search(r"(?m)^   +Source +Market +Price +Way +Age +p50 +p99 +Limit$", text), text
     if os.environ.get("UPDATE_GOLDEN"):
         # Its columns are as wide as what is in them, so the page has one run's.
         screen("Sources", "btcctl sources", text)
