@@ -97,7 +97,10 @@ def _():
 
     def read(bar):
         for line in processes[bar].stdout:
-            seen[bar].append(checked(bar, line))
+            shown = checked(bar, line)
+            # Once a minute more is known of the day, which is in Waybar's tooltip.
+            if bar != "waybar" or shown not in seen[bar][-1:]:
+                seen[bar].append(shown)
 
     for bar in BARS:
         threading.Thread(target=read, args=(bar,), daemon=True).start()
