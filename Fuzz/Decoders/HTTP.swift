@@ -6,19 +6,9 @@ import NIOHTTP1
 
 /// A response reads the same however its bytes are cut, and nothing is kept without end. The input: how many cuts, the cuts, the stream.
 func httpResponse(_ input: [UInt8]) {
-    var draw = Draw(input)
-    let cuts = draw.byte() % 16
-    var sizes = (0..<cuts).map { _ in 1 + draw.byte() }
-    let stream = draw.rest
-
+    let (stream, pieces) = cut(input)
     let whole = read([stream])
-    var pieces: [ArraySlice<UInt8>] = []
-    var rest = stream
-    while let size = sizes.popLast(), !rest.isEmpty {
-        pieces.append(rest.prefix(size))
-        rest = rest.dropFirst(size)
-    }
-    hold(read(pieces + [rest]) == whole, "cut otherwise it is not \(whole)")
+    hold(read(pieces) == whole, "cut otherwise it is not \(whole)")
 
     guard case .response(let status, let body) = whole else { return }
     hold((200...999).contains(status), "status \(status)")

@@ -30,3 +30,16 @@ struct Draw {
         Int(rest.popFirst() ?? 0)
     }
 }
+
+/// A stream of bytes, and its pieces. The input: how many cuts, the cuts, the stream.
+func cut(_ input: [UInt8]) -> (stream: ArraySlice<UInt8>, pieces: [ArraySlice<UInt8>]) {
+    var draw = Draw(input)
+    let cuts = draw.byte() % 16
+    var sizes = (0..<cuts).map { _ in 1 + draw.byte() }
+    var (pieces, rest): ([ArraySlice<UInt8>], _) = ([], draw.rest)
+    while let size = sizes.popLast(), !rest.isEmpty {
+        pieces.append(rest.prefix(size))
+        rest = rest.dropFirst(size)
+    }
+    return (draw.rest, pieces + [rest])
+}

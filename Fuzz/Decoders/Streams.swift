@@ -8,19 +8,9 @@ import Varlink
 
 /// Frames read the same however their bytes are cut, and nothing is kept without end. The input: how many cuts, the cuts, the bytes.
 func webSocket(_ input: [UInt8]) {
-    var draw = Draw(input)
-    let cuts = draw.byte() % 16
-    var sizes = (0..<cuts).map { _ in 1 + draw.byte() }
-    let stream = draw.rest
-
+    let (stream, pieces) = cut(input)
     let whole = frames([stream])
-    var pieces: [ArraySlice<UInt8>] = []
-    var rest = stream
-    while let size = sizes.popLast(), !rest.isEmpty {
-        pieces.append(rest.prefix(size))
-        rest = rest.dropFirst(size)
-    }
-    hold(frames(pieces + [rest]) == whole, "cut otherwise it is not \(whole)")
+    hold(frames(pieces) == whole, "cut otherwise it is not \(whole)")
     for text in whole.texts {
         hold(text.utf8.count <= WebSocketReader.longestMessage, "a message of \(text.utf8.count) bytes")
     }

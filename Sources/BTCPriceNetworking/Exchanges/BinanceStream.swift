@@ -15,7 +15,7 @@ extension StreamSource {
             // The dollar's market trades several times a second, the others may be quiet for long.
             let isBusy = markets.contains { $0.currency == .usd }
             return Bounds(
-                firstData: isBusy ? 10_000 : 120_000, silence: isBusy ? 15_000 : 120_000, dataSilence: 5000,
+                firstData: isBusy ? 10_000 : 120_000, silence: isBusy ? 15_000 : 120_000,
                 oldestFirst: 10_000, retirement: 20 * 3_600_000...23 * 3_600_000)
         },
         read: { (message, markets) throws(PriceLoadingError) in

@@ -14,7 +14,7 @@ extension StreamSource {
         }, heartbeat: #"{"event":"bts:heartbeat"}"#,
         bounds: { _ in
             Bounds(
-                firstData: 60_000, silence: 25_000, dataSilence: 60_000, isProvenByTraffic: true, oldestFirst: 60_000,
+                firstData: 60_000, silence: 25_000, provenByTraffic: 60_000, oldestFirst: 60_000,
                 heartbeat: (every: 15_000, within: 5000))
         },
         read: { (message, markets) throws(PriceLoadingError) in

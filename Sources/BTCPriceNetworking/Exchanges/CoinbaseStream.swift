@@ -13,7 +13,7 @@ extension StreamSource {
             let products = markets.map { "\"\(coinbaseProduct($0))\"" }.joined(separator: ",")
             return [#"{"type":"subscribe","product_ids":[\#(products)],"channels":["ticker","heartbeat"]}"#]
         },
-        bounds: { _ in Bounds(silence: 5000, dataSilence: 60_000, oldestFirst: 10_000) },
+        bounds: { _ in Bounds(silence: 5000, oldestFirst: 10_000) },
         read: { (message, markets) throws(PriceLoadingError) in
             let market = message["product_id"]?.stringValue.flatMap { name in
                 markets.first { coinbaseProduct($0) == name }

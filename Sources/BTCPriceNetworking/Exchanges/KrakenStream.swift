@@ -15,7 +15,7 @@ extension StreamSource {
             return [#"{"method":"subscribe","params":\#(parameters)}"#]
         }, sharesLimits: true,
         bounds: { _ in
-            Bounds(silence: 5000, dataSilence: 60_000, isProvenByTraffic: true, oldestFirst: 60_000)
+            Bounds(silence: 5000, provenByTraffic: 60_000, oldestFirst: 60_000)
         },
         read: { (message, markets) throws(PriceLoadingError) in
             let market = { (name: String?) in markets.first { $0.pair == name } }

@@ -248,7 +248,7 @@ struct StreamMachine: Sendable {
             }
         case .other: break
         }
-        if bounds.isProvenByTraffic, self.index(of: id) == 0 { proveAll(at: now.boottime) }
+        if let longest = bounds.provenByTraffic, self.index(of: id) == 0 { proveAll(for: longest, at: now.boottime) }
         return actions
     }
 
@@ -262,9 +262,9 @@ struct StreamMachine: Sendable {
         for market in feeds.keys { feeds[market]?.begin() }
     }
 
-    private mutating func proveAll(at now: Int64) {
+    private mutating func proveAll(for longest: Int64, at now: Int64) {
         for (market, feed) in feeds
-        where feed.isKnown && feed.proven != nil && now - feed.arrived <= bounds.dataSilence {
+        where feed.isKnown && feed.proven != nil && now - feed.arrived <= longest {
             feeds[market]?.proven = now
         }
     }

@@ -46,10 +46,8 @@ struct StreamSource: Sendable {
         var firstData: Int64 = 10_000
         /// Without a message: then the connection is dead.
         var silence: Int64
-        /// Without a new price: then a market's price is not the newest any more, whatever else arrives.
-        var dataSilence: Int64
-        /// Whether any message proves that a price is still the newest one, until ``dataSilence``.
-        var isProvenByTraffic = false
+        /// For so long after a price any message proves that it is still the newest one; `nil` if none does.
+        var provenByTraffic: Int64?
         /// A first price is no current one if it is older by its own time.
         var oldestFirst: Int64
         /// How often ``heartbeat`` is sent, and how soon the server has to respond; `nil` for never.

@@ -28,7 +28,7 @@ protocol WebSocketDelegate: AnyObject {
 /// A WebSocket connection of a client (RFC 6455): opens, exchanges text messages, answers pings and closes.
 ///
 /// NIOWebSocket checks the response and decodes the frames, and ``WebSocketReader`` checks these. No extension is offered. There is no
-/// timeout for silence: whoever uses it knows how long a server may be silent.
+/// timeout for silence: how long a server may be silent is known to the caller.
 // Touched on the event loop's thread only, except for its constants.
 final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = WebSocketFrame
