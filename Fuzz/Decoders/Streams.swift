@@ -56,7 +56,7 @@ func streamMessage(_ input: [UInt8], of source: StreamSource, _ markets: [Market
     guard let value = try? JSONValue(parsing: input[...]) else { return }
     let message: StreamMessage
     do throws(PriceLoadingError) {
-        message = try source.read(value, markets)
+        message = try source.read(value, source.named(markets))
     } catch {
         hold(!error.description.unicodeScalars.contains { $0.properties.generalCategory == .control }, "\(error)")
         return

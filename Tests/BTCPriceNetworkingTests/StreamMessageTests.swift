@@ -27,7 +27,7 @@ import Testing
         func meaning(of text: String) throws -> String {
             let message = try #require(ExchangeResponse(status: 200, body: Array(text.utf8)).json, "no JSON: \(text)")
             do throws(PriceLoadingError) {
-                switch try source.read(message, markets) {
+                switch try source.read(message, source.named(markets)) {
                 case .trade(let trade):
                     return "\(trade.market.pair) \(trade.value) at \(trade.time)"
                         + (trade.sent == trade.time ? "" : ", sent \(trade.sent)")
@@ -277,7 +277,8 @@ import Testing
         let text =
             #"{"type":"ticker","product_id":"BTC-USD","price":"72000.01","time":"2026-10-07T20:08:00.349016Z","trade_id":8}"#
         let json = try #require(ExchangeResponse(status: 200, body: Array(text.utf8)).json)
-        guard case .trade(let trade) = try StreamSource.coinbase.read(json, [.coinbase]) else {
+        let source = StreamSource.coinbase
+        guard case .trade(let trade) = try source.read(json, source.named([.coinbase])) else {
             Issue.record("no trade")
             return
         }
@@ -304,8 +305,8 @@ import Testing
     @Test func `the requests are those of the exchanges' pages`() {
         func requests(_ name: String) -> [String] {
             let subscription = Subscription(name)
-            return [subscription.source.target(subscription.markets)]
-                + subscription.source.subscriptions(subscription.markets)
+            let names = subscription.markets.map(subscription.source.name)
+            return [subscription.source.target(names)] + subscription.source.subscriptions(names)
         }
         #expect(requests("binance") == ["/stream?streams=btcusdt@aggTrade/btceur@aggTrade"])
         #expect(
@@ -327,7 +328,8 @@ import Testing
 
     @Test func `no frame to Bitstamp has 512 bytes, however many markets there are`() {
         let markets = Currency.allCases.map { Market("bitstamp", $0.pair) }
-        let texts = StreamSource.bitstamp.subscriptions(markets) + [StreamSource.bitstamp.heartbeat ?? ""]
+        let source = StreamSource.bitstamp
+        let texts = source.subscriptions(markets.map(source.name)) + [source.heartbeat ?? ""]
         #expect(texts.count == markets.count + 1)
         // With the longest head of such a frame.
         for text in texts { #expect(!text.isEmpty && text.utf8.count + 8 < 512) }

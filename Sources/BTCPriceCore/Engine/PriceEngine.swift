@@ -418,9 +418,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
             return (isShown || lane.tracker.rules.mode == .median) && recordStream(source)
         }
         guard !counted.isEmpty else { return }
-        var round = lane.tracker.round(
-            at: now().boottime, markets: lane.fetch.markets, statingPeg: lane.fetch.marketsStatingPeg,
-            beside: lanes.first { $0.currency != lane.currency }?.tracker.shown)
+        var round = round(of: lane, lane.fetch)
         round.answered = counted.map(\.market)
         switch lane.tracker.select(round) {
         case .decided(let decision):
@@ -539,15 +537,19 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         return id
     }
 
+    private func round(of lane: Lane, _ fetch: FetchWithFallback<C>) -> Round {
+        // Of the other currencies the first one's ticks are the most frequent.
+        let other = lanes.first { $0.currency != lane.currency }?.tracker.shown
+        return lane.tracker.round(
+            at: now().boottime, markets: fetch.markets, statingPeg: fetch.marketsStatingPeg, beside: other)
+    }
+
     /// One round: selects, polls what the selector needs, and selects again.
     private func run(
         _ currency: Currency, _ id: Int, _ requester: Requester, deadline: C.Instant, _ fetch: FetchWithFallback<C>
     ) async {
         guard let place = place(of: currency) else { return }
-        // The first currency's ticks are the most frequent.
-        let other = lanes.first { $0.currency != currency }?.tracker.shown
-        var round = lanes[place].tracker.round(
-            at: now().boottime, markets: fetch.markets, statingPeg: fetch.marketsStatingPeg, beside: other)
+        var round = round(of: lanes[place], fetch)
         // The currency may be given up meanwhile, or the order may change.
         while let place = self.place(of: currency) {
             // A tick may have joined a client's round.

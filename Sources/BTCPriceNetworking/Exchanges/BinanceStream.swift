@@ -9,7 +9,8 @@ extension StreamSource {
     /// trade, too. Names in upper case are accepted, and nothing comes.
     static let binance = StreamSource(
         baseURL: "wss://data-stream.binance.vision", secondURL: "wss://stream.binance.com:443",
-        target: { markets in "/stream?streams=" + markets.map(binanceName).joined(separator: "/") },
+        name: { market in market.pair.replacing("/", with: "").lowercased() + "@aggTrade" },
+        target: { names in "/stream?streams=" + names.joined(separator: "/") },
         acknowledges: false,
         bounds: { markets in
             // The dollar's market trades several times a second, the others may be quiet for long.
@@ -26,7 +27,7 @@ extension StreamSource {
             let event = message["data"] ?? message
             if event["e"]?.isString("serverShutdown") == true { return .leaving }
             guard event["e"]?.isString("aggTrade") == true, let stream = message["stream"]?.stringValue,
-                let market = markets.first(where: { binanceName($0) == stream })
+                let market = markets[stream]
             else { return .other }
             guard let symbol = event["s"]?.stringValue, stream.hasPrefix(symbol.lowercased() + "@") else {
                 throw .invalidData("the price of another market")
@@ -37,9 +38,4 @@ extension StreamSource {
             else { throw .invalidData("a trade of another shape") }
             return .trade(StreamTrade(market: market, value: value, time: time, number: number, sent: sent))
         })
-}
-
-/// `btcusdt@aggTrade`
-private func binanceName(_ market: Market) -> String {
-    market.pair.replacing("/", with: "").lowercased() + "@aggTrade"
 }

@@ -8,9 +8,10 @@ extension StreamSource {
     /// are acknowledged, and nothing comes. Before it closes a connection, the server asks the client to open another one. A frame of a
     /// client must have under 512 bytes, so there is one for each channel. The exact price is `price_str`.
     static let bitstamp = StreamSource(
-        baseURL: "wss://ws.bitstamp.net", target: { _ in "/" },
-        subscriptions: { markets in
-            markets.map { #"{"event":"bts:subscribe","data":{"channel":"\#(bitstampChannel($0))"}}"# }
+        baseURL: "wss://ws.bitstamp.net",
+        name: { market in "live_trades_" + market.pair.replacing("/", with: "").lowercased() }, target: { _ in "/" },
+        subscriptions: { names in
+            names.map { #"{"event":"bts:subscribe","data":{"channel":"\#($0)"}}"# }
         }, heartbeat: #"{"event":"bts:heartbeat"}"#,
         bounds: { _ in
             Bounds(
@@ -18,9 +19,7 @@ extension StreamSource {
                 heartbeat: (every: 15_000, within: 5000))
         },
         read: { (message, markets) throws(PriceLoadingError) in
-            let market = message["channel"]?.stringValue.flatMap { name in
-                markets.first { bitstampChannel($0) == name }
-            }
+            let market = markets[message["channel"]?.stringValue]
             switch message["event"]?.stringValue {
             case "trade":
                 guard let market else { return .other }
@@ -34,9 +33,4 @@ extension StreamSource {
             default: return .other
             }
         })
-}
-
-/// `live_trades_btcusd`
-private func bitstampChannel(_ market: Market) -> String {
-    "live_trades_" + market.pair.replacing("/", with: "").lowercased()
 }

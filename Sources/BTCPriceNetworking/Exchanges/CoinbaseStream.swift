@@ -8,16 +8,15 @@ extension StreamSource {
     /// price is the newest one. Messages may be dropped, and new types of messages may come at any time. The acknowledgement lists what
     /// is subscribed; one invalid product does not keep the others from it.
     static let coinbase = StreamSource(
-        baseURL: "wss://ws-feed.exchange.coinbase.com", target: { _ in "/" },
-        subscriptions: { markets in
-            let products = markets.map { "\"\(coinbaseProduct($0))\"" }.joined(separator: ",")
+        baseURL: "wss://ws-feed.exchange.coinbase.com",
+        name: { market in market.pair.replacing("/", with: "-") }, target: { _ in "/" },
+        subscriptions: { names in
+            let products = names.map { "\"\($0)\"" }.joined(separator: ",")
             return [#"{"type":"subscribe","product_ids":[\#(products)],"channels":["ticker","heartbeat"]}"#]
         },
         bounds: { _ in Bounds(silence: 5000, oldestFirst: 10_000) },
         read: { (message, markets) throws(PriceLoadingError) in
-            let market = message["product_id"]?.stringValue.flatMap { name in
-                markets.first { coinbaseProduct($0) == name }
-            }
+            let market = markets[message["product_id"]?.stringValue]
             switch message["type"]?.stringValue {
             case "ticker":
                 guard let market else { return .other }
@@ -36,15 +35,12 @@ extension StreamSource {
                 let tickers = channels.first { $0["name"]?.isString("ticker") == true }
                 let names = tickers?["product_ids"]?.arrayValue?.compactMap(\.stringValue) ?? []
                 // Those that are missing have no stream. An error has said so.
-                let isKnown = markets.contains { names.contains(coinbaseProduct($0)) }
-                return isKnown ? .acknowledged(markets) : .refused(nil, "it has subscribed to nothing")
+                let isKnown = markets.contains { names.contains($0.name) }
+                return isKnown ? .acknowledged(markets.map(\.market)) : .refused(nil, "it has subscribed to nothing")
             case "error":
                 let text = message["reason"]?.stringValue ?? message["message"]?.stringValue ?? "an error"
-                return .refused(markets.first { text.hasPrefix(coinbaseProduct($0)) }, oneLine(text))
+                return .refused(markets.first { text.hasPrefix($0.name) }?.market, oneLine(text))
             default: return .other
             }
         })
 }
-
-/// `BTC-USD`
-private func coinbaseProduct(_ market: Market) -> String { market.pair.replacing("/", with: "-") }

@@ -8,9 +8,9 @@ extension StreamSource {
     /// without a trade are usual. Without a message for 5 s the page tells to connect again. The price is `last`, a JSON number; `vwap`
     /// is another one. While the engine does not match, `status` says so, and the last price stays right.
     static let kraken = StreamSource(
-        baseURL: "wss://ws.kraken.com", target: { _ in "/v2" },
-        subscriptions: { markets in
-            let symbols = markets.map { "\"\($0.pair)\"" }.joined(separator: ",")
+        baseURL: "wss://ws.kraken.com", name: \.pair, target: { _ in "/v2" },
+        subscriptions: { names in
+            let symbols = names.map { "\"\($0)\"" }.joined(separator: ",")
             let parameters = #"{"channel":"ticker","symbol":[\#(symbols)],"event_trigger":"trades"}"#
             return [#"{"method":"subscribe","params":\#(parameters)}"#]
         }, sharesLimits: true,
@@ -18,13 +18,12 @@ extension StreamSource {
             Bounds(silence: 5000, provenByTraffic: 60_000, oldestFirst: 60_000)
         },
         read: { (message, markets) throws(PriceLoadingError) in
-            let market = { (name: String?) in markets.first { $0.pair == name } }
             switch message["channel"]?.stringValue {
             case "ticker":
                 guard let ticker = message["data"]?.arrayValue?.last else {
                     throw .invalidData("a ticker of another shape")
                 }
-                guard let market = market(ticker["symbol"]?.stringValue) else { return .other }
+                guard let market = markets[ticker["symbol"]?.stringValue] else { return .other }
                 guard let value = ticker["last"]?.decimal,
                     let time = ticker["timestamp"]?.stringValue.flatMap(VenueTime.milliseconds(fromRFC3339:))
                 else { throw .invalidData("a ticker of another shape") }
@@ -39,9 +38,9 @@ extension StreamSource {
             }
             guard message["method"]?.isString("subscribe") == true else { return .other }
             if message["success"]?.boolValue == true {
-                return .acknowledged([market(message["result"]?["symbol"]?.stringValue)].compactMap(\.self))
+                return .acknowledged([markets[message["result"]?["symbol"]?.stringValue]].compactMap(\.self))
             }
             let reason = oneLine(message["error"]?.stringValue ?? "the subscription failed")
-            return .refused(market(message["symbol"]?.stringValue), reason)
+            return .refused(markets[message["symbol"]?.stringValue], reason)
         })
 }

@@ -10,7 +10,7 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
     typealias Told = @Sendable (StreamNews) -> Void
 
     private let source: StreamSource
-    private let markets: [Market]
+    private let markets: [StreamSource.NamedMarket]
     private let client: ExchangeClient
     private let now: TimeSource
     private let keep: @Sendable (StreamRecord) -> Void
@@ -34,7 +34,7 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
         report: @escaping @Sendable (StreamEvent) -> Void
     ) {
         self.source = source
-        self.markets = markets
+        self.markets = source.named(markets)
         self.client = client
         self.now = now
         self.keep = keep

@@ -208,7 +208,8 @@ struct StreamMachine: Sendable {
             $0.lowerBound + Int64(Double($0.upperBound - $0.lowerBound) * spread)
         }
         links.append(Link(id: lastID, begun: now, retirement: age.map { now + $0 }))
-        return [.keep(record), .open(lastID, url: urls[min(place, urls.count - 1)] + source.target(markets))]
+        let target = source.target(markets.map(source.name))
+        return [.keep(record), .open(lastID, url: urls[min(place, urls.count - 1)] + target)]
     }
 
     private var record: StreamRecord { StreamRecord(attempts: backoff.attempts, restUntil: restUntil) }
@@ -221,7 +222,7 @@ struct StreamMachine: Sendable {
         links[index].lastMessage = now
         links[index].lastHeartbeat = now
         links[index].unacknowledged = source.acknowledges ? Set(markets) : []
-        return source.subscriptions(markets).map { .send($0, id) }
+        return source.subscriptions(markets.map(source.name)).map { .send($0, id) }
     }
 
     /// A message has come that could be read.

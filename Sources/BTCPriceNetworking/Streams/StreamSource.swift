@@ -60,10 +60,12 @@ struct StreamSource: Sendable {
     let baseURL: String
     /// The one to use if the first one refuses this region.
     var secondURL: String?
-    /// The target of the request, for these markets.
-    let target: @Sendable ([Market]) -> String
+    /// The name of a market in the messages.
+    let name: @Sendable (Market) -> String
+    /// The target of the request, for the markets of these names.
+    let target: @Sendable ([String]) -> String
     /// What is sent when the connection is open.
-    var subscriptions: @Sendable ([Market]) -> [String] = { _ in [] }
+    var subscriptions: @Sendable ([String]) -> [String] = { _ in [] }
     /// Whether the server acknowledges subscriptions.
     var acknowledges = true
     /// Whether requests and streams share the exchange's limits, so that a stream that is refused for them ends the requests, too.
@@ -72,6 +74,20 @@ struct StreamSource: Sendable {
     var heartbeat: String?
     /// For these markets.
     let bounds: @Sendable ([Market]) -> Bounds
-    /// The meaning of a message.
-    let read: @Sendable (JSONValue, [Market]) throws(PriceLoadingError) -> StreamMessage
+    /// The meaning of a message to one who has subscribed to these markets.
+    let read: @Sendable (JSONValue, [NamedMarket]) throws(PriceLoadingError) -> StreamMessage
+
+    /// A market and its name in the messages.
+    struct NamedMarket: Sendable {
+        let market: Market
+        let name: String
+    }
+
+    /// For ``read``: a stream may have thousands of messages a second, so the names are made once.
+    func named(_ markets: [Market]) -> [NamedMarket] { markets.map { NamedMarket(market: $0, name: name($0)) } }
+}
+
+extension [StreamSource.NamedMarket] {
+    /// The market of this name; `nil` if nobody has subscribed to it.
+    subscript(name: String?) -> Market? { first { $0.name == name }?.market }
 }
