@@ -141,11 +141,9 @@ package enum Daemon {
     }
 
     private static func logger(level: SharedLogLevel, environment: [String: String]) -> Logger {
-        let isJournal = JournalLogHandler.isConnected(environment: environment)
-        return Logger(label: Product.name) { label -> any LogHandler in
+        Logger(label: Product.name) {
             AdjustableLogHandler(
-                isJournal ? JournalLogHandler(identifier: label) : StandardErrorLogHandler(identifier: label),
-                level: level)
+                JournalLogHandler.orStandardError(identifier: $0, environment: environment), level: level)
         }
     }
 }

@@ -26,9 +26,8 @@ package struct Fleet {
         }
         // A broker or a client that has gone is an error of its connection.
         signal(SIGPIPE, SIG_IGN)
-        let isJournal = JournalLogHandler.isConnected(environment: ProcessInfo.processInfo.environment)
-        let logger = Logger(label: "btc-price-fleet") { label -> any LogHandler in
-            isJournal ? JournalLogHandler(identifier: label) : StandardErrorLogHandler(identifier: label)
+        let logger = Logger(label: "btc-price-fleet") {
+            JournalLogHandler.orStandardError(identifier: $0, environment: ProcessInfo.processInfo.environment)
         }
         do {
             let fleet = Fleet(logger: logger)
@@ -59,7 +58,7 @@ package struct Fleet {
                 name: command.name, bootID: Self.random(), isForHomeAssistant: command.homeAssistant, news: news))
         let watch = PriceWatch(socket: socket)
         let hasComplained = Mutex(false)
-        let seen: @Sendable (PriceWatch.News) -> Void = { [logger] seen in
+        watch.start(.ticks) { [logger] seen in
             switch seen {
             case .state(let message, let interval):
                 if hasComplained.withLock({ $0.take() }) { logger.info("The daemon is there again.") }
@@ -72,22 +71,9 @@ package struct Fleet {
             }
             loop.wake()
         }
-        watch.start(.ticks, seen)
-        let known = Mutex<[String: Int64]?>(nil)
-        let poll = DaemonPoll(socket: socket) { reports, currencies in
+        let poll = SourcePoll(socket: socket) { reports in
             news.put(reports)
             loop.wake()
-            // A watch goes on through a reload, with the currencies and the intervals of before.
-            let intervals = Dictionary(
-                currencies.map { ($0.currency, $0.interval) }, uniquingKeysWith: { first, _ in first })
-            let before = known.withLock { known in
-                defer { known = intervals }
-                return known
-            }
-            if let before, before != intervals {
-                watch.stop()
-                watch.start(.ticks, seen)
-            }
         }
         poll.start()
         ready("Publishing as \(command.name)", settings)

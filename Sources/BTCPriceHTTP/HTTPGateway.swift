@@ -21,9 +21,8 @@ package struct HTTPGateway {
         let command = GatewayCommand.parseOrExit()
         // A client that has gone is an error of its connection.
         signal(SIGPIPE, SIG_IGN)
-        let isJournal = JournalLogHandler.isConnected(environment: ProcessInfo.processInfo.environment)
-        let logger = Logger(label: "btc-price-http") { label -> any LogHandler in
-            isJournal ? JournalLogHandler(identifier: label) : StandardErrorLogHandler(identifier: label)
+        let logger = Logger(label: "btc-price-http") {
+            JournalLogHandler.orStandardError(identifier: $0, environment: ProcessInfo.processInfo.environment)
         }
         do {
             try await HTTPGateway(command: command, logger: logger).run()

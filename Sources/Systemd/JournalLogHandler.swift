@@ -17,6 +17,13 @@ package struct JournalLogHandler: LogHandler {
         self.identifier = identifier
     }
 
+    /// Where a service's entries belong: the journal if standard error is the journal, otherwise standard error.
+    /// - Parameter identifier: `SYSLOG_IDENTIFIER`, or the prefix of every line.
+    package static func orStandardError(identifier: String, environment: [String: String]) -> any LogHandler {
+        isConnected(environment: environment)
+            ? JournalLogHandler(identifier: identifier) : StandardErrorLogHandler(identifier: identifier)
+    }
+
     /// Whether standard error is the journal (systemd.exec(5), `$JOURNAL_STREAM`). The variable holds the stream's device and
     /// inode, so a redirection is detected.
     package static func isConnected(environment: [String: String]) -> Bool {

@@ -6,6 +6,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 from btcpriced import *  # noqa: E402, F403
+from gateway import Events, Gateway  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 ALL = ["USD", "EUR", "GBP", "CHF", "CAD", "AUD", "JPY"]
@@ -183,6 +184,9 @@ def reload():
     wait_until(lambda: can_connect(place.socket), what="the socket")
     before = fresh_in(place, "EUR")
     watch = Watch(place, "-c", "EUR", "--json")
+    gateway = Gateway(place.socket)
+    events = Events(gateway.port)
+    wait_until(lambda: {state["currency"] for state in events.states} == {"USD", "EUR"}, what="events in both")
     configure("EUR", "JPY")
     daemon.send_signal(signal.SIGHUP)
     wait_until(lambda: current(place).get("currency") == "EUR", what="the other first currency")
@@ -191,6 +195,12 @@ def reload():
     equal(btcctl(place, "current", "-c", "USD").status, 64)
     wait_until(lambda: watch.states[-1]["tick"] > before["tick"] + 3, what="more ticks for the watch")
     watch.stop()
+    # The gateway's watch looks every 10 s.
+    wait_until(lambda: events.states[-1]["currency"] == "JPY", seconds=20, what="an event in the new currency")
+    assert not events.is_closed and all(event != "gone" for event, *_ in events.events), events.events[-5:]
+    equal({state["currency"] for state in events.states[-3:]}, {"EUR", "JPY"})
+    events.stop()
+    gateway.stop()
     # A restart shows what was kept, also the price that is not in dollars.
     daemon.kill()
     daemon.wait()

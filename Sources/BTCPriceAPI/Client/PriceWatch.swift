@@ -18,6 +18,8 @@ package final class PriceWatch: Sendable {
         /// After this time without a state the connection is opened again; longer if the daemon's intervals are.
         static let silence = Duration.seconds(15)
         static let pause = Duration.seconds(1)
+        /// How often it looks whether a reload has changed the currencies, which a watch does not say.
+        static let look = Duration.seconds(10)
     }
 
     private let socket: @Sendable () -> String
@@ -56,18 +58,22 @@ package final class PriceWatch: Sendable {
             do throws(ClientError) {
                 var connection = try PriceConnection(path: socket(), timeout: Bounds.timeout)
                 let currencies = try connection.listCurrencies()
-                let intervals = Dictionary(
-                    currencies.map { ($0.currency, $0.interval) }, uniquingKeysWith: { first, _ in first })
+                let intervals = Self.intervals(currencies)
                 let slowest = intervals.values.max() ?? 0
                 try connection.watch(currencies.map(\.currency), updates: updates)
                 isWatching = true
+                var lastLook = ContinuousClock.now
                 while isCurrent(signal) {
                     let message = try connection.nextState(
                         timeout: max(Bounds.silence, .milliseconds(3 * slowest)), interruption: signal.descriptor)
                     if isCurrent(signal) {
                         told(.state(message, interval: intervals[message.state.currency] ?? slowest))
                     }
+                    guard lastLook.duration(to: .now) >= Bounds.look else { continue }
+                    lastLook = .now
+                    if let present = look(), Self.intervals(present) != intervals { break }
                 }
+                continue
             } catch {
                 guard isCurrent(signal) else { return }
                 switch error {
@@ -80,5 +86,20 @@ package final class PriceWatch: Sendable {
             }
             signal.wait(Bounds.pause)
         }
+    }
+
+    /// The currencies on a connection of its own; `nil` if there is none: if the daemon is gone, the watch says so.
+    private func look() -> [CurrencyMessage]? {
+        do throws(ClientError) {
+            var connection = try PriceConnection(path: socket(), timeout: Bounds.timeout)
+            return try connection.listCurrencies()
+        } catch {
+            return nil
+        }
+    }
+
+    /// The currencies that are kept, and the intervals of their ticks, milliseconds.
+    private static func intervals(_ currencies: [CurrencyMessage]) -> [String: Int64] {
+        Dictionary(currencies.map { ($0.currency, $0.interval) }, uniquingKeysWith: { first, _ in first })
     }
 }

@@ -4,6 +4,7 @@
 //
 // Not a client of the whole protocol: it believes the server, and knows whole text frames and pings only.
 
+#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <stdint.h>
 #include <stdio.h>
