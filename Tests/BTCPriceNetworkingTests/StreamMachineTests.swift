@@ -142,8 +142,9 @@ private struct Run {
         _ value: Price, requested: Int64, at now: Int64, number: Int64? = nil, cacheTime: Int64 = 0, of index: Int = 0
     ) {
         let polled = LoadedPrice(markets[index], value, position: FeedPosition(sequence: number))
-        machine.compare(polled, requested: Self.boot + requested, cacheTime: cacheTime, at: Self.boot + now)
-        clock = max(clock, now)
+        let actions = machine.compare(
+            polled, requested: Self.boot + requested, cacheTime: cacheTime, at: Self.time(now))
+        perform(actions, at: now)
     }
 
     mutating func useNextAddress() -> Bool { machine.useNextAddress() }
@@ -302,7 +303,7 @@ private struct Run {
         // The same price in another trade is one.
         run.trade(100, at: 2700)
         #expect(run.price(at: 4200) == 100)
-        #expect(run.changes.count == 1)
+        #expect(run.changes.count == 2)
     }
 
     @Test func `of Coinbase the number of the newest trade proves the price, or that it is not the newest`() {
@@ -349,7 +350,7 @@ private struct Run {
     }
 
     @Test(arguments: [
-        ("binance", Int64(10_000)), ("coinbase", 10_000), ("kraken", 60_000), ("bitstamp", 60_000),
+        ("binance", Int64(5000)), ("coinbase", 10_000), ("kraken", 60_000), ("bitstamp", 5000),
     ])
     func `a first price that is old proves nothing by itself`(name: String, oldest: Int64) {
         var fresh = Run(Self.source(name))
@@ -523,8 +524,61 @@ private struct Run {
         #expect(run.links == [3])
     }
 
+    @Test func `a stream that is late from its beginning proves nothing`() {
+        var run = Run(.binance)
+        run.connect()
+        for step in Int64(0)..<20 {
+            run.trade(Price(100 + step), at: 1000 + step * 100, age: 60_000)
+            #expect(run.price(at: 1000 + step * 100) == nil)
+        }
+        #expect(run.changes == [])
+        run.trade(200, at: 3100, age: 5001)
+        #expect(run.price(at: 3100) == nil)
+        run.trade(201, at: 3200, age: 80)
+        #expect(run.price(at: 3200) == 201)
+        #expect(run.changes.count == 1)
+        // Now it is known how long messages take, whatever the clock says.
+        run.trade(202, at: 6000, age: 2000)
+        #expect(run.price(at: 6000) == 202)
+        run.trade(203, at: 9000, age: 2100)
+        #expect(run.price(at: 9000) == nil)
+    }
+
+    @Test func `the number of a request's trade says that a busy stream is late`() {
+        var run = Run(.coinbase)
+        run.connect()
+        run.trade(100, at: 1000, number: 5)
+        run.compare(101, requested: 1005, at: 1010, number: 7)
+        #expect(run.price(at: 1010) == nil)
+        run.trade(102, at: 1020, number: 6)
+        #expect(run.price(at: 1020) == nil)
+        run.trade(101, at: 1030, number: 7)
+        #expect(run.price(at: 1030) == 101)
+        run.compare(103, requested: 2000, at: 2010, number: 9)
+        run.trade(102, at: 3000, number: 8)
+        for now in stride(from: Int64(4000), through: 12_000, by: 1000) {
+            // That of a stream which is late.
+            run.heartbeat(8, at: now)
+            #expect(run.price(at: now) == nil)
+        }
+        run.pass(to: 12_010)
+        #expect(run.ends.last?.hasPrefix("it does not show the newest price of BTC/USD") == true)
+    }
+
+    @Test func `a price that is proven only later is told then`() {
+        var run = Run(.coinbase)
+        run.connect()
+        run.trade(100, at: 1000, age: 12_000, number: 7)
+        #expect(run.changes == [])
+        run.heartbeat(7, at: 1500)
+        #expect(run.price(at: 1500) == 100)
+        #expect(run.changes.count == 1)
+        run.heartbeat(7, at: 2500)
+        #expect(run.changes.count == 1)
+    }
+
     /// Takes in a message.
-    private static func lag(_ meter: inout LagMeter, _ sent: Int64, _ arrival: Int64) -> Int64 {
+    private static func lag(_ meter: inout LagMeter, _ sent: Int64, _ arrival: Int64) -> Int64? {
         meter.add(sent: sent, arrivedAt: arrival)
         return meter.lag(sent: sent, arrivedAt: arrival)
     }

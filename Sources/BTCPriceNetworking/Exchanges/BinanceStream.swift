@@ -17,7 +17,7 @@ extension StreamSource {
             let isBusy = markets.contains { $0.currency == .usd }
             return Bounds(
                 firstData: isBusy ? 10_000 : 120_000, silence: isBusy ? 15_000 : 120_000,
-                oldestFirst: 10_000, retirement: 20 * 3_600_000...23 * 3_600_000)
+                oldestFirst: 5000, retirement: 20 * 3_600_000...23 * 3_600_000)
         },
         read: { (message, markets) throws(PriceLoadingError) in
             if let error = message["error"] {

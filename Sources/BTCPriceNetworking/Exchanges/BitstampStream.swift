@@ -15,7 +15,7 @@ extension StreamSource {
         }, heartbeat: #"{"event":"bts:heartbeat"}"#,
         bounds: { _ in
             Bounds(
-                firstData: 60_000, silence: 25_000, provenByTraffic: 60_000, oldestFirst: 60_000,
+                firstData: 60_000, silence: 25_000, provenByTraffic: 60_000, oldestFirst: 5000,
                 heartbeat: (every: 15_000, within: 5000))
         },
         read: { (message, markets) throws(PriceLoadingError) in

@@ -11,7 +11,7 @@ struct LagMeter: Sendable {
     private var shortest: (before: Int64, present: Int64) = (.max, .max)
     private var periodEnd = Int64.min
 
-    /// Takes in a message that is not old by itself.
+    /// Takes in a message that is neither old by itself nor late.
     /// - Parameters:
     ///   - sent: By the exchange's clock, milliseconds since 1970.
     ///   - boottime: Its arrival, `CLOCK_BOOTTIME` in milliseconds.
@@ -20,10 +20,10 @@ struct LagMeter: Sendable {
         shortest.present = min(shortest.present, boottime - sent)
     }
 
-    /// The lag of a message, milliseconds; 0 if no other is known.
-    func lag(sent: Int64, arrivedAt boottime: Int64) -> Int64 {
+    /// The lag of a message, milliseconds; `nil` if no other is known.
+    func lag(sent: Int64, arrivedAt boottime: Int64) -> Int64? {
         let known = min(shortest.before, shortest.present)
-        return known < .max ? max(0, boottime - sent - known) : 0
+        return known < .max ? max(0, boottime - sent - known) : nil
     }
 
     /// Whether a message was sent so long after the others, by the exchange's clock, that it can't have been. It is not taken in.

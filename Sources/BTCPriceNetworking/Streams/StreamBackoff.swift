@@ -47,7 +47,7 @@ struct StreamBackoff: Sendable {
         return recent[recent.count - Self.mostAttempts] + Self.span
     }
 
-    /// A connection was good, or the network is another one: the next failure is a first one.
+    /// A connection was good: the next failure is a first one.
     mutating func reset() { (transient, limited, refused, unexpected) = (0, 0, 0, 0) }
 
     /// The time to wait.

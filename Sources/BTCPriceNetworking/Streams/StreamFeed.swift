@@ -63,11 +63,11 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
     }
 
     func compare(_ polled: LoadedPrice, requested: Int64, cacheTime: Duration) {
-        let present = now().boottime
-        machine.withLock {
+        let present = now()
+        let actions = machine.withLock {
             $0.compare(polled, requested: requested, cacheTime: cacheTime.wholeMilliseconds, at: present)
         }
-        onLoop { $0.setTimer() }
+        onLoop { $0.perform(actions) }
     }
 
     private func onLoop(_ body: @escaping @Sendable (StreamFeed) -> Void) {

@@ -12,7 +12,7 @@ struct StreamMachine: Sendable {
         case open(Int, url: String)
         case send(String, Int)
         case close(Int)
-        /// A market has another price.
+        /// A market has another price, or has one again.
         case changed(Market)
         case report(StreamEvent)
         /// Keep this over a restart.
@@ -46,19 +46,19 @@ struct StreamMachine: Sendable {
         static let acknowledgement: Int64 = 10_000
         /// For this time a price counts after it was proven.
         static let proof: Int64 = 1500
-        /// A request that shows another price than the stream: so long before it the stream must have been alive, and so long after it
-        /// the stream may catch up.
+        /// If a request shows another price than the stream, and no trade has come since so long before it, the stream is suspected.
         static let before: Int64 = 1000
+        /// It then has this time to catch up.
         static let after: Int64 = 2000
         /// The same after the number of a trade that the stream has not shown. Coinbase may drop the message of a trade.
         static let afterNumber: Int64 = 10_000
-        /// A connection that has brought prices for less says that it is leaving, as every new one would: that is no reason for another.
+        /// A connection that announces its end sooner than this after its first price is not replaced: a new one would announce the same.
         static let leaving: Int64 = 5000
-        /// A first price that is older says nothing of how long messages take.
-        static let oldestSample: Int64 = 10_000
+        /// Until it is known how long messages take, one that is older by its own time does not tell it, and proves nothing.
+        static let oldestSample: Int64 = 5000
         /// How far ahead of this machine's clock a first price may be.
         static let ahead: Int64 = 60_000
-        /// A trade that is older than the last one by less is a repeated one. By more, the last one had a time of the future.
+        /// A trade that is older than the last one by less than this is a repetition. If it is older by more, the last one's time was wrong.
         static let repeated: Int64 = 600_000
         /// How late a message may be, and for how long.
         static let lag: Int64 = 2000
@@ -94,7 +94,7 @@ struct StreamMachine: Sendable {
         var proven: Int64?
         /// Until when the stream has to show a price that a request has shown, and a trade whose number it was told.
         var suspected: Int64?
-        var suspectedByNumber: Int64?
+        var suspectedByNumber: (number: Int64, until: Int64)?
         var lag = LagMeter()
         /// Since when messages are late, and whether there was more than one.
         var late: (since: Int64, isAgain: Bool)?
@@ -104,8 +104,15 @@ struct StreamMachine: Sendable {
         /// Another connection has to bring it from now on. What is older than the last trade is still refused.
         mutating func begin() { (proven, suspected, suspectedByNumber, late, isKnown) = (nil, nil, nil, nil, false) }
 
-        /// Nothing says that there is a newer price than this one.
-        mutating func clear() { (suspected, suspectedByNumber) = (nil, nil) }
+        /// Nothing says that there is a newer price than this one, unless a newer number is known.
+        mutating func clear() {
+            suspected = nil
+            if let newest = suspectedByNumber?.number, trade?.number ?? .max >= newest { suspectedByNumber = nil }
+        }
+
+        mutating func suspect(_ number: Int64, until end: Int64) {
+            suspectedByNumber = (number, suspectedByNumber?.until ?? end)
+        }
     }
 
     private let source: StreamSource
@@ -163,18 +170,30 @@ struct StreamMachine: Sendable {
     /// - Parameters:
     ///   - requested: When the request was sent.
     ///   - cacheTime: How old the response may be.
-    mutating func compare(_ polled: LoadedPrice, requested: Int64, cacheTime: Int64, at now: Int64) {
+    mutating func compare(
+        _ polled: LoadedPrice, requested: Int64, cacheTime: Int64, at now: ObservationTime
+    ) -> [Action] {
         guard var feed = feeds[polled.market], feed.isKnown, let trade = feed.trade, links.first?.phase == .live
-        else { return }
-        if polled.value == trade.value {
-            feed.clear()
+        else { return [] }
+        let wasShown = price(of: polled.market, at: now) != nil
+        let sequences = (theirs: polled.position.sequence, mine: trade.position.sequence)
+        if let theirs = sequences.theirs, let mine = sequences.mine, theirs > mine, polled.value != trade.value {
+            feed.suspect(theirs, until: now.boottime + Bounds.afterNumber)
+        } else if polled.value == trade.value {
+            (feed.suspected, feed.suspectedByNumber) = (nil, nil)
             feed.proven = max(feed.proven ?? .min, requested - cacheTime)
-        } else if let theirs = polled.position.sequence, let mine = trade.position.sequence, theirs <= mine {
-            return
+        } else if sequences.theirs != nil, sequences.mine != nil {
+            return []
         } else if feed.arrived < requested - cacheTime - Bounds.before, feed.suspected == nil {
-            feed.suspected = now + Bounds.after
+            feed.suspected = now.boottime + Bounds.after
         }
         feeds[polled.market] = feed
+        return changes(polled.market, wasShown: wasShown, at: now)
+    }
+
+    /// A price that did not count a moment ago is another one for those who are told.
+    private func changes(_ market: Market, wasShown: Bool, at now: ObservationTime) -> [Action] {
+        !wasShown && price(of: market, at: now) != nil ? [.changed(market)] : []
     }
 
     // MARK: - What happens
@@ -233,7 +252,7 @@ struct StreamMachine: Sendable {
         var actions: [Action] = []
         switch message {
         case .trade(let trade): actions = take(trade, from: index, at: now)
-        case .lastTrade(let market, let number): take(number, of: market, from: index, at: now.boottime)
+        case .lastTrade(let market, let number): actions = take(number, of: market, from: index, at: now)
         case .acknowledged(let markets): acknowledged(markets, index)
         case .refused(let market, let reason):
             links[index].refused.formUnion(market.map { [$0] } ?? [])
@@ -295,12 +314,17 @@ struct StreamMachine: Sendable {
             return actions
         }
         let lag = feed.lag.lag(sent: trade.sent, arrivedAt: now.boottime)
-        // A first one may be the last trade, however long ago that was.
-        let age = isFirst ? max(0, now.wall.milliseconds - trade.time) : 0
-        if age <= Bounds.oldestSample { feed.lag.add(sent: trade.sent, arrivedAt: now.boottime) }
-        if isFirst {
+        let isUnknown = lag == nil
+        // A first one may be the last trade, however long ago that was. Nor is a later one new by itself: a stream may be late from the
+        // beginning.
+        let age = isFirst || isUnknown ? max(0, now.wall.milliseconds - trade.time) : 0
+        if age <= Bounds.oldestSample, lag ?? 0 <= Bounds.lag {
+            feed.lag.add(sent: trade.sent, arrivedAt: now.boottime)
+        }
+        let wasShown = price(of: trade.market, at: now) != nil
+        if isFirst || isUnknown {
             feed.arrived = now.boottime - age
-            if age > bounds.oldestFirst || lag > Bounds.lag {
+            if age > (isFirst ? bounds.oldestFirst : Bounds.oldestSample) || lag ?? 0 > Bounds.lag {
                 if feed.trade != trade { feed.proven = nil }
                 feed.trade = trade
                 return actions
@@ -308,26 +332,30 @@ struct StreamMachine: Sendable {
         } else {
             feed.arrived = now.boottime
             let before = feed.late
-            feed.late = lag > Bounds.lag ? (since: before?.since ?? now.boottime, isAgain: before != nil) : nil
+            feed.late = lag ?? 0 > Bounds.lag ? (since: before?.since ?? now.boottime, isAgain: before != nil) : nil
         }
         feed.trade = trade
         feed.clear()
         feed.proven = now.boottime
-        if isNew { actions.append(.changed(trade.market)) }
+        if isNew || !wasShown && feed.late == nil { actions.append(.changed(trade.market)) }
         return actions
     }
 
-    private mutating func take(_ number: Int64, of market: Market, from index: Int, at now: Int64) {
+    private mutating func take(
+        _ number: Int64, of market: Market, from index: Int, at now: ObservationTime
+    ) -> [Action] {
         // Zero was seen where there is no trade.
-        guard index == 0, number > 0, var feed = feeds[market], let mine = feed.trade?.number else { return }
+        guard index == 0, number > 0, var feed = feeds[market], let mine = feed.trade?.number else { return [] }
+        let wasShown = price(of: market, at: now) != nil
         if number <= mine {
-            // A request knows better.
-            feed.suspectedByNumber = nil
-            feed.proven = now
+            // A request may know better.
+            if let newest = feed.suspectedByNumber?.number, newest <= mine { feed.suspectedByNumber = nil }
+            feed.proven = now.boottime
         } else {
-            feed.suspectedByNumber = feed.suspectedByNumber ?? now + Bounds.afterNumber
+            feed.suspect(number, until: now.boottime + Bounds.afterNumber)
         }
         feeds[market] = feed
+        return changes(market, wasShown: wasShown, at: now)
     }
 
     /// Opens the next connection; the present one stays until that has brought a price.
@@ -397,7 +425,7 @@ struct StreamMachine: Sendable {
             }
         }
         for (market, feed) in feeds where links.first?.phase == .live {
-            if let suspected = [feed.suspected, feed.suspectedByNumber].compactMap(\.self).min() {
+            if let suspected = [feed.suspected, feed.suspectedByNumber?.until].compactMap(\.self).min() {
                 all.append((suspected, .suspicion(market)))
             }
             if let late = feed.late, late.isAgain { all.append((late.since + Bounds.lagLasts, .lag(market))) }
