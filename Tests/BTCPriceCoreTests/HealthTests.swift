@@ -255,8 +255,40 @@ private func end(
         #expect(registry.cooldown(2)?.consecutiveFailures == 1)
         end(&registry, 0, limit, at: 70)
         #expect(registry.cooldown(2)?.consecutiveFailures == 2)
-        registry = registry.requested(0, at: 100)
-        #expect(registry.reports(at: moment(100), [:]).map(\.requests) == [1, 1, 1], "a limit of the venue")
+        registry = registry.requested(0, at: 300)
+        #expect(registry.reports(at: moment(300), [:]).map(\.requests) == [1, 1, 1], "a limit of the venue")
+    }
+
+    @Test func `while an exchange rests nothing is requested, whatever was planned`() {
+        let venue = Venue("binance", limits: Self.minute)
+        var registry = SourceRegistry(
+            [SourceDescription(venue: venue, market: .binance, address: "")], interval: .seconds(1))
+        func mayRequest(_ seconds: Double) -> Bool {
+            var registry = registry
+            return registry.take(0, .tick, at: moment(seconds).boottime)
+        }
+        #expect(mayRequest(0))
+        end(&registry, 0, .rateLimited("HTTP 418", retryAfter: .seconds(120)), at: 1)
+        // A stream has proven its price, and does no more.
+        let plan = registry.plan(
+            .tick, among: [.binance], atHand: [0], streamed: [0], at: moment(10).boottime)
+        #expect(plan.order == [0])
+        #expect(!mayRequest(10))
+        #expect(mayRequest(600))
+    }
+
+    @Test func `a source with a stream is compared every 10 s, however rare its ticks are`() {
+        let venue = Venue("binance", limits: Self.minute)
+        var registry = SourceRegistry(
+            [SourceDescription(venue: venue, market: .binance, address: "")], interval: .seconds(30))
+        registry = registry.requested(0, at: 0)
+        func choice(_ streamed: [Int], at seconds: Double) -> [Int] {
+            registry.plan(.observer, among: [.binance], streamed: streamed, at: moment(seconds).boottime).order
+        }
+        #expect(choice([0], at: 9.9) == [])
+        #expect(choice([0], at: 10) == [0])
+        #expect(choice([], at: 59.9) == [])
+        #expect(choice([], at: 60) == [0])
     }
 
     @Test func `a reserve is left alone until no other source has had a price for its time`() {

@@ -69,16 +69,20 @@ private final class ScriptedStream: PriceStream {
         #expect(setup.world.fallback.asks == 0)
     }
 
-    @Test func `if the stream proves nothing, the same tick requests the exchange, and the stream is compared`() async {
+    @Test(arguments: [nil, "0.01"])
+    func `if the stream proves nothing valid, the same tick requests the exchange, and compares it`(
+        text: String?
+    ) async {
         let setup = Setup()
         await setup.open()
-        setup.stream.bring(nil, at: setup.world.now())
+        setup.stream.bring(text, at: setup.world.now())
         async let tick: Void = setup.tick()
         await setup.world.primary.isAsked()
         setup.world.primary.answer("68902")
         await tick
         #expect(await setup.world.engine.state.quote?.value == price("68902"))
         #expect(setup.world.primary.asks == 1)
+        #expect(setup.world.fallback.asks == 0)
         #expect(setup.stream.compared == [price("68902")])
     }
 

@@ -22,13 +22,8 @@ package struct FetchLatestPrice: Sendable {
     /// The market that is requested.
     var market: Market { loader.market }
 
-    /// The price of its stream, if that saves the request. The observer's requests show whether the stream is right.
-    func streamed(for requester: Requester) -> LoadedPrice? { requester == .observer ? nil : stream?.current }
-
-    /// Whether a price costs a request.
-    func needsRequest(for requester: Requester) -> Bool {
-        loader.needsRequest && streamed(for: requester) == nil
-    }
+    /// Whether its price costs a request, if that of a stream does not do.
+    var needsRequest: Bool { loader.needsRequest }
 
     /// Begins the request that was granted.
     func begin() { loader.begin() }

@@ -72,22 +72,26 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
     ///   - deadline: The end of the budget: by then it has returned or thrown.
     ///   - markets: The sources in question; `nil` for all.
     ///   - quorum: If all of them are wanted, the number that is enough without those in a cooldown; `nil` if one is.
+    ///   - byStream: Whether the price of a stream saves the request.
     ///   - record: Records the responses.
     /// - Throws: ``FetchFailure`` if no source gave a price, or if the task was cancelled.
     package func execute(
         _ requester: Requester, deadline: C.Instant, among markets: [Market]? = nil, quorum: Int? = nil,
-        record: @escaping FetchLatestPrice.Record
+        byStream: Bool = true, record: @escaping FetchLatestPrice.Record
     ) async throws(FetchFailure) -> PollResult {
+        let streamed = streams.isEmpty ? [] : places { $0.stream?.current != nil }
+        let byStream = byStream && requester != .observer
         var plan = sources.plan(
             requester, among: Set(markets ?? self.markets),
-            atHand: places { !$0.needsRequest(for: requester) },
-            streamed: streams.isEmpty ? [] : places { $0.streamed(for: requester) != nil })
+            atHand: places { !$0.needsRequest } + (byStream ? streamed : []), streamed: streamed)
         if let quorum {
             let well = plan.order.filter { !plan.lastResort.contains($0) }
             if well.count >= quorum { plan.order = well }
         }
         guard !plan.order.isEmpty else { throw FetchFailure(failures: [], skipped: plan.skipped) }
-        var run = Run(fetch: self, requester: requester, plan: plan, deadline: deadline, wantsAll: quorum != nil)
+        var run = Run(
+            fetch: self, requester: requester, plan: plan, deadline: deadline, wantsAll: quorum != nil,
+            byStream: byStream)
         let outcome = await withTaskGroup(of: Event.self) { group in
             await run.result(of: &group, record)
         }
@@ -112,6 +116,8 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
     /// What a fetch waits for.
     private enum Event: Sendable {
         case finished(Int, PriceLoadingError?)
+        /// The price of its stream is not valid.
+        case refused(Int)
         case woke
     }
 
@@ -126,16 +132,19 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
         /// When each source was requested, and the cooldown that its failure started.
         var requested: [Int: Duration] = [:]
         var cooldowns: [Int: SourceCooldown] = [:]
+        /// The sources whose streams save the request.
+        var byStream: Set<Int>
 
         init(
             fetch: FetchWithFallback, requester: Requester, plan: SourceRegistry.Plan, deadline: C.Instant,
-            wantsAll: Bool
+            wantsAll: Bool, byStream: Bool
         ) {
             self.fetch = fetch
             self.requester = requester
             order = plan.order
             began = fetch.clock.now
             skipped = plan.skipped
+            self.byStream = byStream ? Set(plan.order.indices) : []
             self.plan = PollPlan(
                 patience: plan.order.map { fetch.candidate($0).patience }, deadline: began.duration(to: deadline),
                 wantsAll: wantsAll)
@@ -171,6 +180,9 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
                 case _ where Task.isCancelled: actions = plan.cancelled()
                 case .woke: actions = plan.timerFired(now: now)
                 case .finished(let place, let error): actions = finished(place, error)
+                case .refused(let place):
+                    byStream.remove(place)
+                    actions = request(place, in: &group, record)
                 }
             }
         }
@@ -179,17 +191,19 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
             _ place: Int, in group: inout TaskGroup<Event>, _ record: @escaping FetchLatestPrice.Record
         ) -> [PollPlan.Action] {
             let source = fetch.candidate(order[place]).fetch
-            if let price = source.streamed(for: requester) {
+            if byStream.contains(place), !fetch.sources.isDisbelieved(source.market),
+                let price = source.stream?.current
+            {
                 let (sources, index) = (fetch.sources, order[place])
                 group.addTask {
-                    if let error = await record([price], source) { return .finished(place, error) }
+                    guard await record([price], source) == nil else { return .refused(place) }
                     sources.streamed(index)
                     return .finished(place, nil)
                 }
                 return []
             }
             // Another requester may have used up the limit since the plan was made.
-            if source.needsRequest(for: requester) {
+            if source.needsRequest {
                 guard fetch.sources.take(order[place], requester) else {
                     skipped.append(Skipped(source: source.market.venue, reason: .limit))
                     return plan.skipped(place, now: now)

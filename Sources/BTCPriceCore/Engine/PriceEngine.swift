@@ -220,27 +220,40 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     /// Requests the source whose turn it is, beside the ticks: one of the first currency, and one of another. Has no effect on a
     /// currency that has no current price: then its ticks need what the limits allow, and request all sources themselves.
     package func observe() async {
+        for currency in currencies { await checkStreams(currency) }
         await observe(lanes[0].currency)
         guard lanes.count > 1 else { return }
         observed = observed % (lanes.count - 1) + 1
         await observe(lanes[observed].currency)
     }
 
-    private func observe(_ currency: Currency) async {
-        guard let place = place(of: currency) else { return }
-        let lane = lanes[place]
-        guard let quote = lane.tracker.state.quote, lane.tracker.state.freshness == .fresh else { return }
-        // A stream saves requests, and one of them shows whether it is right.
+    /// The sources of a currency beside the one that is shown; `nil` if it has no current price.
+    private func others(_ currency: Currency) -> (lane: Lane, markets: [Market])? {
+        guard let place = place(of: currency), lanes[place].tracker.state.freshness == .fresh,
+            let quote = lanes[place].tracker.state.quote
+        else { return nil }
+        return (lanes[place], lanes[place].fetch.markets.filter { $0.venue != quote.supplier })
+    }
+
+    /// Streams save requests. One in a while shows whether they are right, and is all that they get of a limit.
+    private func checkStreams(_ currency: Currency) async {
+        guard let (lane, others) = others(currency) else { return }
         for source in lane.fetch.streams where source.stream?.current != nil {
-            if let price = await look([source.market], currency), price.venue != quote.supplier {
-                takeIn(.success(price), currency)
-            }
+            guard let price = await look([source.market], currency), others.contains(price) else { continue }
+            await observed(price, among: others, currency)
         }
-        let others = lane.fetch.markets.filter { $0.venue != quote.supplier }
-        guard let price = await look(others, currency) else { return }
+    }
+
+    private func observe(_ currency: Currency) async {
+        guard let (_, others) = others(currency), let price = await look(others, currency) else { return }
+        await observed(price, among: others, currency)
+    }
+
+    private func observed(_ price: Market, among others: [Market], _ currency: Currency) async {
         // A USDT price that does not fit is judged only after the value of USDT was requested.
         if self.place(of: currency).map({ lanes[$0].tracker.needsPegRate(for: price) }) == true,
-            let rate = await look(others.filter(lane.fetch.marketsStatingPeg.contains), currency)
+            let stating = self.place(of: currency).map({ lanes[$0].fetch.marketsStatingPeg }),
+            let rate = await look(others.filter(stating.contains), currency)
         {
             takeIn(.success(rate), currency)
         }
@@ -564,7 +577,9 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
                 let result: PollResult
                 do throws(FetchFailure) {
                     result = try await fetch.execute(
-                        requester, deadline: longest, among: need.markets, quorum: quorum, record: recorder)
+                        requester, deadline: longest, among: need.markets, quorum: quorum,
+                        // The value of USDT comes along with a response only.
+                        byStream: need.purpose != .pegRate, record: recorder)
                 } catch {
                     if error.isCancelled || need.purpose == .price {
                         finish(currency, id, .failure(error))

@@ -188,7 +188,7 @@ package struct SourceRegistry: Sendable {
     /// - Parameters:
     ///   - markets: The sources in question.
     ///   - atHand: Sources whose price costs no request now.
-    ///   - streamed: Those of them whose stream proves it.
+    ///   - streamed: Sources whose stream proves its price.
     func plan(
         _ requester: Requester, among markets: Set<Market>, atHand: [Int] = [], streamed: [Int] = [], at boottime: Int64
     ) -> Plan {
@@ -197,7 +197,7 @@ package struct SourceRegistry: Sendable {
             markets.contains(entries[$0].source.market) && !isHeldBack($0, at: boottime)
         }
         if requester == .observer {
-            plan.order = observerChoice(of: candidates, at: boottime).map { [$0] } ?? []
+            plan.order = observerChoice(of: candidates, streamed: streamed, at: boottime).map { [$0] } ?? []
             return plan
         }
         let wanted = candidates.filter { !isOffPeg($0) }
@@ -258,9 +258,12 @@ package struct SourceRegistry: Sendable {
         lastLook = boottime
     }
 
-    /// Counts a request if the limits still allow it; `false` if they do not.
+    /// Counts a request if the limits still allow it; `false` if they do not, or if the exchange has asked for a rest.
     mutating func take(_ index: Int, _ requester: Requester, at boottime: Int64) -> Bool {
-        guard health(index).isWithinLimits(requester, at: boottime) else { return false }
+        let health = health(index)
+        guard health.isWithinLimits(requester, at: boottime),
+            !health.isBound(at: boottime) || health.mayProbeRefusal(at: boottime)
+        else { return false }
         venues[entries[index].venue].health.requested(at: boottime)
         entries[index].lastRequest = boottime
         return true
@@ -350,14 +353,15 @@ package struct SourceRegistry: Sendable {
     package func isSlow(_ index: Int) -> Bool { pace(index) > entries[index].interval }
 
     /// The source for the observer: one whose cooldown has ended, otherwise the one with the oldest request.
-    private func observerChoice(of indices: [Int], at boottime: Int64) -> Int? {
+    private func observerChoice(of indices: [Int], streamed: [Int], at boottime: Int64) -> Int? {
         let candidates = indices.filter { index in
             let state = breaker(index, at: boottime)
-            // At long intervals the ticks request their sources rarely. The observer still leaves them to the ticks.
+            // At long intervals the ticks request their sources rarely. The observer still leaves them to the ticks, which do not
+            // request those with streams.
             let alone =
                 state == .halfOpen
                 ? Self.observerLeavesAlone.probed
-                : max(Self.observerLeavesAlone.well, entries[index].interval * 2)
+                : max(Self.observerLeavesAlone.well, streamed.contains(index) ? .zero : entries[index].interval * 2)
             return state != .open && health(index).isWithinLimits(.observer, at: boottime)
                 && entries[index].lastRequest <= boottime - alone.wholeMilliseconds
         }
