@@ -56,10 +56,10 @@ struct ConfiguredSources {
             for loader in exchange.loaders(access, for: currencies.map(\.currency), now: now).values {
                 loaders[loader.market] = loader
             }
-            if !source.streamURLs.isEmpty, source.reserve == nil, settings.streams.policy != .never {
+            if let address = source.streamURLs.first, source.reserve == nil, settings.streams.policy != .never {
                 let exchangeStreams = exchange.streams(
                     client, urls: source.streamURLs, for: currencies.map(\.currency), now: now,
-                    record: records.record(of: source.name), keep: { records.keep($0, of: source.name) },
+                    record: records.record(of: address), keep: { records.keep($0, of: address) },
                     report: { report(source.name, $0) })
                 streams.merge(exchangeStreams) { $1 }
             }

@@ -3,7 +3,7 @@ import Synchronization
 import Varlink
 
 /// Keeps what a restart must not forget of the exchanges' streams, in a file in the runtime directory: a supervisor that starts the
-/// daemon again and again must not have it connect again and again.
+/// daemon again and again must not have it connect again and again. By the address of the stream: another one is another server.
 package final class StreamRecords: Sendable {
     private let path: String
     private let now: TimeSource
@@ -18,13 +18,13 @@ package final class StreamRecords: Sendable {
         records = Mutex(Self.read(path, at: now().boottime))
     }
 
-    /// What is known of the stream of an exchange.
-    package func record(of source: String) -> StreamRecord { records.withLock { $0[source] ?? StreamRecord() } }
+    /// What is known of the stream at an address.
+    package func record(of address: String) -> StreamRecord { records.withLock { $0[address] ?? StreamRecord() } }
 
-    /// Keeps what is known of the stream of an exchange. If it can't be written, it is forgotten with the next restart.
-    package func keep(_ record: StreamRecord, of source: String) {
+    /// Keeps what is known of the stream at an address. If it can't be written, it is forgotten with the next restart.
+    package func keep(_ record: StreamRecord, of address: String) {
         let text = records.withLock { records in
-            records[source] = record
+            records[address] = record
             return JSON.object(Self.json(records)).text
         }
         do { try FileSystem.replace(path, with: Array(text.utf8), sync: false) } catch {}
@@ -32,8 +32,8 @@ package final class StreamRecords: Sendable {
 
     private static func json(_ records: [String: StreamRecord]) -> JSONObject {
         var object = JSONObject()
-        for (source, record) in records.sorted(by: { $0.key < $1.key }) {
-            object[source] = .object([
+        for (address, record) in records.sorted(by: { $0.key < $1.key }) {
+            object[address] = .object([
                 "attempts": .array(record.attempts.map { .integer($0) }), "restUntil": .integer(record.restUntil),
             ])
         }
@@ -44,8 +44,8 @@ package final class StreamRecords: Sendable {
     private static func read(_ path: String, at boottime: Int64) -> [String: StreamRecord] {
         do {
             guard let bytes = try FileSystem.read(path) else { return [:] }
-            let all = try JSONValue(parsing: bytes[...]).members.compactMap { source, record in
-                source.stringValue.map { name in
+            let all = try JSONValue(parsing: bytes[...]).members.compactMap { address, record in
+                address.stringValue.map { name in
                     let attempts = record["attempts"]?.arrayValue?.compactMap(\.integerValue) ?? []
                     let rest = record["restUntil"]?.integerValue ?? .min
                     return (
