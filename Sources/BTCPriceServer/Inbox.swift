@@ -80,6 +80,13 @@ final class Inbox: Sendable {
             }
             version.store(contents.version, ordering: .releasing)
             guard (isTick ? contents.watchers : contents.changeWatchers) > 0 else { return false }
+            // While watchers are served, changes of a currency do not queue up.
+            if !isTick,
+                let last = contents.delivery.fanOut.lastIndex(where: { $0.state.currency == state.currency }),
+                !contents.delivery.fanOut[last].isTick
+            {
+                contents.delivery.fanOut.remove(at: last)
+            }
             contents.delivery.fanOut.append((state, contents.version, isTick))
             return true
         }
