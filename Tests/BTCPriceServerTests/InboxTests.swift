@@ -1,0 +1,23 @@
+import BTCPriceAPI
+import BTCPriceCore
+import Testing
+
+@testable import BTCPriceServer
+
+@Suite struct InboxTests {
+    @Test func `while watchers are served, every tick waits for them, and of changes the newest since then`() throws {
+        let inbox = try Inbox(instance: "i")
+        var replies = ConnectionTests.replies()
+        inbox.enterWatcher(of: .changes, &replies)
+        let published: [(tick: Int64, currency: String, isTick: Bool)] = [
+            (1, "USD", true), (2, "USD", false), (3, "USD", false), (4, "USD", true), (5, "USD", false),
+            (6, "EUR", false), (7, "USD", false),
+        ]
+        for (tick, currency, isTick) in published {
+            inbox.publish(ConnectionTests.sample(tick, currency), isTick: isTick)
+        }
+        #expect(inbox.take().fanOut.map(\.state.tick) == [1, 3, 4, 6, 7])
+        inbox.publish(ConnectionTests.sample(8), isTick: false)
+        #expect(inbox.take().fanOut.map(\.state.tick) == [8])
+    }
+}
