@@ -240,16 +240,16 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         guard let (lane, others) = others(currency) else { return }
         for source in lane.fetch.streams where source.stream?.current != nil {
             guard let price = await look([source.market], currency), others.contains(price) else { continue }
-            await observed(price, among: others, currency)
+            await takeIn(price, among: others, currency)
         }
     }
 
     private func observe(_ currency: Currency) async {
         guard let (_, others) = others(currency), let price = await look(others, currency) else { return }
-        await observed(price, among: others, currency)
+        await takeIn(price, among: others, currency)
     }
 
-    private func observed(_ price: Market, among others: [Market], _ currency: Currency) async {
+    private func takeIn(_ price: Market, among others: [Market], _ currency: Currency) async {
         // A USDT price that does not fit is judged only after the value of USDT was requested.
         if self.place(of: currency).map({ lanes[$0].tracker.needsPegRate(for: price) }) == true,
             let stating = self.place(of: currency).map({ lanes[$0].fetch.marketsStatingPeg }),

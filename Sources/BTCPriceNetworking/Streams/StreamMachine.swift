@@ -176,14 +176,11 @@ struct StreamMachine: Sendable {
         guard var feed = feeds[polled.market], feed.isKnown, let trade = feed.trade, links.first?.phase == .live
         else { return [] }
         let wasShown = price(of: polled.market, at: now) != nil
-        let sequences = (theirs: polled.position.sequence, mine: trade.position.sequence)
-        if let theirs = sequences.theirs, let mine = sequences.mine, theirs > mine, polled.value != trade.value {
-            feed.suspect(theirs, until: now.boottime + Bounds.afterNumber)
-        } else if polled.value == trade.value {
+        if polled.value == trade.value {
             (feed.suspected, feed.suspectedByNumber) = (nil, nil)
             feed.proven = max(feed.proven ?? .min, requested - cacheTime)
-        } else if sequences.theirs != nil, sequences.mine != nil {
-            return []
+        } else if let theirs = polled.position.sequence, let mine = trade.position.sequence {
+            if theirs > mine { feed.suspect(theirs, until: now.boottime + Bounds.afterNumber) }
         } else if feed.arrived < requested - cacheTime - Bounds.before, feed.suspected == nil {
             feed.suspected = now.boottime + Bounds.after
         }
@@ -314,26 +311,21 @@ struct StreamMachine: Sendable {
             return actions
         }
         let lag = feed.lag.lag(sent: trade.sent, arrivedAt: now.boottime)
-        let isUnknown = lag == nil
+        let isLate = lag.map { $0 > Bounds.lag } ?? false
         // A first one may be the last trade, however long ago that was. Nor is a later one new by itself: a stream may be late from the
         // beginning.
-        let age = isFirst || isUnknown ? max(0, now.wall.milliseconds - trade.time) : 0
-        if age <= Bounds.oldestSample, lag ?? 0 <= Bounds.lag {
-            feed.lag.add(sent: trade.sent, arrivedAt: now.boottime)
-        }
+        let mayBeOld = isFirst || lag == nil
+        let age = mayBeOld ? max(0, now.wall.milliseconds - trade.time) : 0
+        if age <= Bounds.oldestSample, !isLate { feed.lag.add(sent: trade.sent, arrivedAt: now.boottime) }
         let wasShown = price(of: trade.market, at: now) != nil
-        if isFirst || isUnknown {
-            feed.arrived = now.boottime - age
-            if age > (isFirst ? bounds.oldestFirst : Bounds.oldestSample) || lag ?? 0 > Bounds.lag {
-                if feed.trade != trade { feed.proven = nil }
-                feed.trade = trade
-                return actions
-            }
-        } else {
-            feed.arrived = now.boottime
-            let before = feed.late
-            feed.late = lag ?? 0 > Bounds.lag ? (since: before?.since ?? now.boottime, isAgain: before != nil) : nil
+        feed.arrived = now.boottime - age
+        if mayBeOld, isLate || age > (isFirst ? bounds.oldestFirst : Bounds.oldestSample) {
+            if feed.trade != trade { feed.proven = nil }
+            feed.trade = trade
+            return actions
         }
+        let before = feed.late
+        feed.late = isLate ? (since: before?.since ?? now.boottime, isAgain: before != nil) : nil
         feed.trade = trade
         feed.clear()
         feed.proven = now.boottime
