@@ -24,7 +24,7 @@ GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
 class Exchange:
-    """A port with Binance's price and its stream, as far as a client needs them that is right."""
+    """A port with Binance's price and its stream. It expects correct requests, and checks none."""
 
     def __init__(self):
         self.price, self.number = "68000.01", 1
