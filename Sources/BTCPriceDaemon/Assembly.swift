@@ -99,7 +99,9 @@ struct Assembly {
         await engine.subscribe(control)
         await engine.subscribe(streams)
         for price in stored.prices { await engine.restore(price) }
-        let observer = Observer(clock: loop.clock, target: engine, isPaused: { await tickers.isPaused })
+        let observer = Observer(
+            clock: loop.clock, target: engine, interval: { running.value.settings.observeInterval },
+            isPaused: { await tickers.isPaused })
         archive?.open(
             present: { history?.presentMinute(of: $0) },
             restored: { currency, candles in history?.restore(candles, of: currency) })

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BTCPriceCore
 
-@Suite(.timeLimit(.minutes(1))) struct KeeperTests {
+@Suite(.timeLimit(.minutes(3))) struct KeeperTests {
     @Test func `clients and the tick share one fetch`() async throws {
         let world = World()
         await world.ticker.start()

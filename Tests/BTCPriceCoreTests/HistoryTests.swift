@@ -286,7 +286,7 @@ private final class ScriptedCandles: CandleLoader {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct BackfillTests {
+@Suite(.timeLimit(.minutes(3))) struct BackfillTests {
     private let archive = MemoryArchive()
 
     private func backfill(_ world: World, _ loader: ScriptedCandles, history: PriceHistory) -> Backfill<TestClock> {

@@ -1,9 +1,10 @@
+import Synchronization
 import TestSupport
 import Testing
 
 @testable import BTCPriceCore
 
-@Suite(.timeLimit(.minutes(1))) struct ObserverTests {
+@Suite(.timeLimit(.minutes(3))) struct ObserverTests {
     /// Counts the looks.
     final class Target: ObserverTarget {
         let looks = Counter()
@@ -17,6 +18,21 @@ import Testing
         await clock.run(to: .seconds(3))
         await clock.run(to: .seconds(18))
         await clock.timer(at: .seconds(33))
+        #expect(target.looks.count == 2)
+        task.cancel()
+        await task.value
+    }
+
+    @Test func `a shorter interval is the first one, too, and a changed one counts from the next look on`() async {
+        let (clock, target) = (TestClock(), Target())
+        let interval = Mutex(Duration.seconds(1))
+        let observer = Observer(clock: clock, target: target, interval: { interval.withLock { $0 } }, jitter: { 0 })
+        let task = Task { await observer.run() }
+        await clock.timer(at: .seconds(1))
+        interval.withLock { $0 = .seconds(4) }
+        await clock.run(to: .seconds(1))
+        await clock.run(to: .seconds(5))
+        await clock.timer(at: .seconds(9))
         #expect(target.looks.count == 2)
         task.cancel()
         await task.value

@@ -5,7 +5,7 @@ import Testing
 
 /// The scenarios of the main job, under the shipped ticker, fallback and state machine. Tests/System shows the same on the
 /// built binaries.
-@Suite(.timeLimit(.minutes(1))) struct ScenarioTests {
+@Suite(.timeLimit(.minutes(3))) struct ScenarioTests {
     @Test func `primary succeeds`() async {
         let world = World()
         await world.ticker.start()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import BTCPriceCore
 
-@Suite(.timeLimit(.minutes(1))) struct SharedRequestTests {
+@Suite(.timeLimit(.minutes(3))) struct SharedRequestTests {
     private final class Time: Sendable {
         let seconds = Mutex(0.0)
     }

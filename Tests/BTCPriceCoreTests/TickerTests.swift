@@ -4,7 +4,7 @@ import Testing
 
 @testable import BTCPriceCore
 
-@Suite(.timeLimit(.minutes(1))) struct TickerTests {
+@Suite(.timeLimit(.minutes(3))) struct TickerTests {
     /// Counts ticks and lets the test hold them.
     final class Target: TickTarget {
         private let state = Mutex((running: 0, most: 0, ticks: [Tick<TestClock.Instant>](), pauses: 0))

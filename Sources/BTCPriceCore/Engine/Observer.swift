@@ -4,44 +4,46 @@ package protocol ObserverTarget: Sendable {
     func observe() async
 }
 
-/// Has a source requested that the ticks do not request, every 10 to 15 seconds: that keeps its connection open for the tick that will
+/// Has a source requested that the ticks do not request, every 10 to 15 seconds unless configured otherwise: that keeps its connection open for the tick that will
 /// need it, finds sources that have recovered, and shows how the markets differ.
 ///
 /// The times are spread, so that machines that started together do not send their requests together.
 package struct Observer<C: Clock>: Sendable where C.Duration == Duration {
-    /// The minimum time from one look to the next; up to half of it is added.
-    static var period: Duration { .seconds(10) }
     /// The first look comes soon: until then the fallback has no connection.
     static var firstPeriod: Duration { .seconds(2) }
 
     private let clock: C
     private let target: any ObserverTarget
+    private let interval: @Sendable () -> Duration
     private let jitter: @Sendable () -> Double
     private let isPaused: @Sendable () async -> Bool
 
     /// - Parameters:
     ///   - clock: A monotonic clock.
     ///   - target: Makes the requests.
+    ///   - interval: Returns the minimum time from one look to the next; up to half of it is added.
     ///   - jitter: Returns a random number from 0 to 1 at each call.
     ///   - isPaused: Whether the ticks are stopped; then it does nothing.
     package init(
-        clock: C, target: any ObserverTarget, jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) },
+        clock: C, target: any ObserverTarget, interval: @escaping @Sendable () -> Duration = { .seconds(10) },
+        jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) },
         isPaused: @escaping @Sendable () async -> Bool = { false }
     ) {
         self.clock = clock
         self.target = target
+        self.interval = interval
         self.jitter = jitter
         self.isPaused = isPaused
     }
 
     /// Runs until its task is cancelled.
     package func run() async {
-        var wait = Self.firstPeriod
+        var wait = min(Self.firstPeriod, interval())
         while !Task.isCancelled {
             let next = clock.now.advanced(by: wait * (1 + jitter() / 2))
             do { try await clock.sleep(until: next, tolerance: .seconds(1)) } catch { return }
             if await !isPaused() { await target.observe() }
-            wait = Self.period
+            wait = interval()
         }
     }
 }

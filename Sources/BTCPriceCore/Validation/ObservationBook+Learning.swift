@@ -42,7 +42,8 @@ extension ObservationBook {
     ) {
         let source = price.market.venue
         if !learn(price) {
-            let reason = "\(price.value) \(price.pair) is far from what the others say"
+            let shown = reference.flatMap { newest[$0.market] }.map { [$0] } ?? []
+            let reason = ContradictionRule.describe(price, by: shown, self)
             let failure = SourceFailure(source: source, error: .implausible(reason))
             // It was found before, and still gives such a price: the ticks need not find out again.
             return bases.suspects.contains(price.market) ? ([failure], nil) : ([], failure)

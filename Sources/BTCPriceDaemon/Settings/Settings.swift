@@ -76,6 +76,8 @@ struct Settings: Sendable {
     /// The currencies in their order; at least one.
     let currencies: [CurrencySettings]
     let budget: Duration
+    /// From one look of the observer at another source to the next.
+    let observeInterval: Duration
     let streams: StreamControl<TickClock>.Settings
     /// The time without a client after which the ticks stop; `nil` for never.
     let pauseWhenIdle: Duration?
@@ -115,6 +117,7 @@ struct Settings: Sendable {
             throw SettingsError(
                 "quorum = \(rules.quorum): must be at most \(first.sources.count), as many as there are sources")
         }
+        observeInterval = .milliseconds(try layers.integer("validation.observe-interval-ms"))
         streams = StreamControl.Settings(
             policy: try layers.text("streams").flatMap(StreamPolicy.init(rawValue:)) ?? .auto,
             interval: currencies.map(\.interval).min() ?? .seconds(1),

@@ -17,9 +17,12 @@ enum ContradictionRule {
     }
 
     /// `<the move>, which coinbase (68850) contradicts`
+    /// - Parameter others: The prices that contradict it; none if it is the median that does.
     static func describe(_ price: MarketObservation, by others: [MarketObservation], _ book: ObservationBook) -> String
     {
         let names = others.map { "\($0.market.venue) (\($0.value))" }.joined(separator: " and ")
-        return "\(JumpRule.describe(price, book)), which \(names) contradict\(others.count == 1 ? "s" : "")"
+        let contradiction =
+            others.count > 1 ? "\(names) contradict" : "\(others.isEmpty ? "the median" : names) contradicts"
+        return "\(JumpRule.describe(price, book)), which \(contradiction)"
     }
 }
