@@ -1,26 +1,28 @@
 # Start with `make run` and `make test`.
 
-# The client is a static-pie binary. With a local rpath it would crash when it starts.
-RELEASE = swift build -c release --static-swift-stdlib --disable-local-rpath
-
+PRODUCTS = btc-priced btcctl btc-price-http btc-price-fleet exchange-simulator
 FORMATTED = Package.swift Sources Tests Fuzz Benchmarks
 
-.PHONY: build run demo deb test test-system test-deep bench nio-handler format lint clean
+.PHONY: build run demo deb test test-unit test-system test-package test-flaky test-deep bench nio-handler format lint clean
 
 ## Release binaries in .build/release.
 build:
 	@scripts/dependencies build
-	$(RELEASE)
+	@scripts/build $(PRODUCTS)
 
-## Start the daemon as the current user and watch the price. If no exchange responds, use the simulator.
-run: build
+## Build what is run, start the daemon as the current user and watch the price. If no exchange responds, use the simulator.
+run:
+	@scripts/dependencies build
+	@scripts/build btc-priced btcctl exchange-simulator
 	@scripts/run
 
 ## The same with the simulator.
-demo: build
+demo:
+	@scripts/dependencies build
+	@scripts/build btc-priced btcctl exchange-simulator
 	@scripts/run --demo
 
-## Build the Debian package in .build/deb.
+## Build the Debian packages in .build/deb.
 deb: build
 	@scripts/dependencies deb
 	@scripts/deb
@@ -28,30 +30,34 @@ deb: build
 ## Run all checks.
 test: build
 	@scripts/dependencies test
+	@scripts/build rehearsal varlink-certification
 	@scripts/deb
 	@scripts/test
 
-## Run only the numbered scripts, on the existing binaries: make test-system ONLY="010 050"
+## Run the format's check and the unit tests, without a release build.
+test-unit:
+	@scripts/dependencies build
+	@scripts/test-unit
+
+## Run only numbered scripts, on the existing binaries: make test-system ONLY="010 050"
 test-system:
 	@Tests/System/run $(ONLY)
 
-## Run the tests that take longer, about three hours: virtual months and lying venues with new random seeds, the decoders on inputs from libFuzzer, and the
-## tests of multithreaded code under the thread sanitizer. The last two use their own builds.
+## Build the packages and run their tests: lintian, mandoc, shellcheck and a booted Debian 12.
+test-package: build
+	@scripts/dependencies test
+	@scripts/deb
+	@Tests/System/run 200
+
+## Repeat all tests beside two busy processes, and count what failed how often: make test-flaky UNIT=20 SYSTEM=5
+test-flaky:
+	@Tests/flaky --unit $(or $(UNIT),20) --system $(or $(SYSTEM),5) $(ONLY)
+
+## Run the tests that take longer, or one part of them: make test-deep PART=months
 test-deep: build
 	@scripts/dependencies test
-	@scripts/test-threads
-	@for _ in 1 2 3; do seed=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' '); SEED=$$seed Tests/System/145-validation.py \
-		&& SEED=$$seed Tests/System/146-truth.py "one venue lies" || exit; done
-	@KILLS=100 Tests/System/165-currencies.py killed
-	@KILLS=200 Tests/System/240-history.py kills
-	@Tests/System/history-deep
-	@Tests/System/fleet-deep
-	@VARLINK_PYTHON=$(CURDIR)/.build/venv/bin/python3 Tests/System/streams-deep
-	@FAULTS_SECONDS=3600 Tests/System/250-fleet.py endurance "faults of"
-	@SUITES=trixie Tests/System/200-package.py
-	@RESTARTS=50 Tests/System/230-http.py restarted && EXAMPLES=300 Tests/System/230-http.py schemathesis
-	@scripts/fuzz --runs 20000
-	@scripts/fuzz --runs 2000000 stream-binance stream-bitstamp stream-coinbase stream-kraken websocket
+	@scripts/build rehearsal varlink-certification
+	@scripts/test-deep $(PART)
 
 ## Measure the costs, with other programs in the same run for comparison, and rewrite docs/BENCHMARKS.md.
 bench: build
@@ -60,7 +66,7 @@ bench: build
 
 # Only the benchmarks need this target. It is built with the packages that are already there.
 nio-handler:
-	BTC_PRICED_BENCHMARKS=1 $(RELEASE) --product nio-handler
+	@BTC_PRICED_BENCHMARKS=1 scripts/build nio-handler
 
 format:
 	swift format --in-place --recursive --parallel $(FORMATTED)

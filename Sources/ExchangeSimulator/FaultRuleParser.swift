@@ -172,14 +172,11 @@ struct FaultRuleParser {
     }
 
     private mutating func certificate() throws(Failure) -> FaultScript.Certificate {
-        let kind = word()
-        switch kind {
-        case "expired": return .expired
-        case "not-yet-valid": return .notYetValid(seconds: try number(in: 1...1_000_000_000, what: "seconds"))
-        case "other-host": return .otherHost
-        case "forged": return .forged
-        default: throw Failure(reason: "unknown certificate '\(kind)'")
+        let name = word()
+        guard let certificate = FaultScript.Certificate(rawValue: name) else {
+            throw Failure(reason: "unknown certificate '\(name)'")
         }
+        return certificate
     }
 
     private mutating func answer(_ status: Int) throws(Failure) -> FaultScript.Fault {

@@ -21,13 +21,13 @@ package struct FaultScript: Sendable, Equatable {
     }
 
     /// A certificate that a client must reject.
-    package enum Certificate: Sendable, Equatable {
+    package enum Certificate: String, Sendable {
         /// It has expired.
         case expired
-        /// It becomes valid this many seconds after the script was set.
-        case notYetValid(seconds: Int)
+        /// It becomes valid later.
+        case notYetValid = "not-yet-valid"
         /// It is for another host.
-        case otherHost
+        case otherHost = "other-host"
         /// It is from another authority.
         case forged
     }
@@ -71,7 +71,7 @@ package struct FaultScript: Sendable, Equatable {
         case refuse
         /// `tls-alert`: the handshake ends with internal_error. Only with TLS.
         case tlsAlert
-        /// `certificate expired | not-yet-valid SECONDS | other-host | forged`. Only with TLS.
+        /// `certificate expired | not-yet-valid | other-host | forged`. Only with TLS.
         case certificate(Certificate)
         /// The faults that only streams have. Of the others, a rule with `stream` can have `status`, `redirect`, `reset` and `dark`
         /// instead of the upgrade, and `price`.

@@ -24,19 +24,19 @@ package final class Simulator: Sendable {
     ///   - script: The faults.
     ///   - firstPort: The port of the first venue. The other venues and then the control port follow; 0 for any free ports.
     ///   - host: The address to listen on.
-    ///   - isSecure: Whether the venues use HTTPS, with certificates from the simulator's own authority.
     ///   - roundTrip: The simulated round-trip time to the venues; zero for no delay.
     ///   - trades: How often the market trades in a second while a stream listens.
-    /// - Throws: ``Failure`` if a port is in use.
+    ///   - certificates: The folder with the certificates for HTTPS, see ``CertificateFolder``; `nil` for plain HTTP.
+    /// - Throws: ``Failure`` if a port is in use or a certificate can't be read.
     package static func start(
         feed: PriceFeed, script: FaultScript = .none, firstPort: Int = 0, host: String = "127.0.0.1",
-        isSecure: Bool = false, roundTrip: Duration = .zero, trades: Double = 5
+        roundTrip: Duration = .zero, trades: Double = 5, certificates: String? = nil
     ) async throws(Failure) -> Simulator {
         let world = World(feed: feed, script: script, tradesPerSecond: trades)
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         do {
             let transport = try Transport(
-                host: host, authority: isSecure ? Authority() : nil,
+                host: host, certificates: certificates.map(CertificateFolder.init),
                 roundTrip: roundTrip > .zero ? TimeAmount(roundTrip) : nil)
             var ports: [VenueName: VenuePort] = [:]
             for (index, venue) in VenueName.allCases.enumerated() {
@@ -52,7 +52,7 @@ package final class Simulator: Sendable {
             return Simulator(world: world, group: group, ports: ports, control: control, transport: transport)
         } catch {
             do { try await group.shutdownGracefully() } catch {}
-            throw Failure(description: "cannot listen on \(host): \(error)")
+            throw Failure(description: "cannot start on \(host): \(error)")
         }
     }
 
@@ -70,12 +70,8 @@ package final class Simulator: Sendable {
     /// The base address of a venue: `http://127.0.0.1:40001`.
     package func url(of venue: VenueName) -> String {
         let host = transport.host.contains(":") ? "[\(transport.host)]" : transport.host
-        return "\(transport.authority == nil ? "http" : "https")://\(host):\(ports.withLock { $0[venue]?.port ?? 0 })"
-    }
-
-    /// The certificate of the simulator's authority as PEM; `nil` without TLS.
-    package var authority: String? {
-        get throws { try transport.authority?.pem }
+        return
+            "\(transport.certificates == nil ? "http" : "https")://\(host):\(ports.withLock { $0[venue]?.port ?? 0 })"
     }
 
     /// The base address of the control port.

@@ -35,8 +35,9 @@ struct SimulatorCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Speak HTTPS, and write the certificate of the authority to trust into this file.", valueName: "file"))
-    var tlsAuthority: String?
+            "Speak HTTPS with the certificate server.pem and the key server.key of this directory.",
+            valueName: "directory"))
+    var certificates: String?
 
     @Option(help: ArgumentHelp("How far away the exchanges are: a round trip in milliseconds.", valueName: "ms"))
     var roundTrip = 0
@@ -68,13 +69,9 @@ struct SimulatorCommand: AsyncParsableCommand {
             feed = PriceFeed(walkSeed: seed)
         }
         let simulator = try await Simulator.start(
-            feed: feed, script: script, firstPort: port, host: host, isSecure: tlsAuthority != nil,
-            roundTrip: .milliseconds(roundTrip), trades: trades)
-        if let tlsAuthority, let authority = try simulator.authority {
-            guard let file = fopen(tlsAuthority, "we"), fputs(authority, file) >= 0, fclose(file) == 0 else {
-                throw ValidationError("cannot write \(tlsAuthority)")
-            }
-        }
+            feed: feed, script: script, firstPort: port, host: host, roundTrip: .milliseconds(roundTrip),
+            trades: trades,
+            certificates: certificates)
         for venue in VenueName.allCases { print("\(venue.rawValue) \(simulator.url(of: venue))") }
         print("control \(simulator.controlURL)")
         print("ready")

@@ -1,4 +1,3 @@
-import FoundationEssentials
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -8,18 +7,18 @@ import NIOSSL
 struct Transport: Sendable {
     /// The address to listen on.
     let host: String
-    /// The authority of the certificates for TLS; `nil` for plain HTTP.
-    let authority: Authority?
+    /// The certificates for TLS; `nil` for plain HTTP.
+    let certificates: CertificateFolder?
     /// The TLS context with the valid certificate; `nil` for plain HTTP.
     let context: NIOSSLContext?
     /// The simulated round-trip time; `nil` for no delay.
     let roundTrip: TimeAmount?
 
-    init(host: String, authority: Authority?, roundTrip: TimeAmount?) throws {
+    init(host: String, certificates: CertificateFolder?, roundTrip: TimeAmount?) throws {
         self.host = host
-        self.authority = authority
+        self.certificates = certificates
         self.roundTrip = roundTrip
-        context = try authority?.context(nil)
+        context = try certificates?.context(nil)
     }
 
     /// Adds the handlers to a new connection, with the script's current fault.
@@ -27,13 +26,10 @@ struct Transport: Sendable {
         let pipeline = channel.pipeline.syncOperations
         if let roundTrip { try pipeline.addHandler(DistanceHandler(roundTrip: roundTrip)) }
         if let context {
-            let (fault, since) = world.connectionFault(of: venue)
-            switch fault {
+            switch world.connectionFault(of: venue) {
             case .tlsAlert: return try pipeline.addHandler(AlertHandler())
             case .certificate(let wrong):
-                let begun = Date.now - Double(since.duration(to: .now).wholeMilliseconds) / 1000
-                try pipeline.addHandler(
-                    NIOSSLServerHandler(context: try authority?.context(wrong, since: begun) ?? context))
+                try pipeline.addHandler(NIOSSLServerHandler(context: certificates?.context(wrong) ?? context))
             default: try pipeline.addHandler(NIOSSLServerHandler(context: context))
             }
         }
@@ -110,7 +106,7 @@ final class VenuePort: Sendable {
 
     /// Closes or opens the port according to the script.
     private func follow() {
-        let refuses = world.connectionFault(of: venue).fault == .refuse
+        let refuses = world.connectionFault(of: venue) == .refuse
         guard !state.value.isChanging, refuses == (state.value.listener != nil) else { return }
         if refuses {
             let open = [state.value.listener].compactMap { $0 } + Array(state.value.connections.values)

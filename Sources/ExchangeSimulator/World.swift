@@ -91,8 +91,8 @@ final class World: Sendable {
     }
 
     /// The current fault of a venue's connections, and when the script was set.
-    func connectionFault(of venue: VenueName) -> (fault: FaultScript.Fault?, since: ContinuousClock.Instant) {
-        state.withLock { ($0.script.connectionFault(for: venue, at: $0.milliseconds), $0.scriptSince) }
+    func connectionFault(of venue: VenueName) -> FaultScript.Fault? {
+        state.withLock { $0.script.connectionFault(for: venue, at: $0.milliseconds) }
     }
 
     func judge(_ request: VenueShape.Request, to venue: VenueName) -> Verdict {

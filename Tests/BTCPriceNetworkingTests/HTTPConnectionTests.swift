@@ -7,7 +7,7 @@ import Testing
 @testable import BTCPriceNetworking
 
 /// Connections that never come to be, against a real server that says nothing, or worse.
-@Suite(.timeLimit(.minutes(1))) struct ConnectionTests {
+@Suite(.timeLimit(.minutes(3))) struct ConnectionTests {
     /// What a server does with whoever connects.
     enum Manner: Sendable {
         case silent

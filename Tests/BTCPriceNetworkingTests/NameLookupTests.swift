@@ -6,7 +6,7 @@ import Testing
 
 @testable import BTCPriceNetworking
 
-@Suite(.timeLimit(.minutes(1))) struct NameLookupTests {
+@Suite(.timeLimit(.minutes(3))) struct NameLookupTests {
     /// A resolver that answers when it is told to, and a clock.
     final class Resolver: Sendable {
         private let gate = DispatchSemaphore(value: 0)

@@ -169,7 +169,7 @@ private struct Run {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct StreamMachineTests {
+@Suite(.timeLimit(.minutes(3))) struct StreamMachineTests {
     private static func source(_ name: String) -> StreamSource {
         switch name {
         case "binance": .binance

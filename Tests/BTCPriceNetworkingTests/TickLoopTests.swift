@@ -3,7 +3,7 @@ import Testing
 
 @testable import BTCPriceNetworking
 
-@Suite(.timeLimit(.minutes(1))) struct TickLoopTests {
+@Suite(.timeLimit(.minutes(3))) struct TickLoopTests {
     @Test func `a sleep whose time has come ends`() async throws {
         let loop = TickLoop()
         try await loop.clock.sleep(until: loop.clock.now.advanced(by: .seconds(-1)))

@@ -7,7 +7,7 @@ import Testing
 
 @testable import BTCPricePersistence
 
-@Suite(.timeLimit(.minutes(2))) struct HistoryStoreTests {
+@Suite(.timeLimit(.minutes(3))) struct HistoryStoreTests {
     /// 2024-02-28, 22:00 UTC: the day after the next is a leap day.
     private static let start: Int64 = 1_709_157_600
 

@@ -13,7 +13,7 @@ import Varlink
 private let patience = Duration.seconds(60)
 
 /// The loop on a real socket, with the real client.
-@Suite(.timeLimit(.minutes(1))) struct SocketTests {
+@Suite(.timeLimit(.minutes(3))) struct SocketTests {
     final class Service {
         let directory = TemporaryDirectory()
         let server: PriceServer

@@ -57,14 +57,13 @@ private struct Plan: Sendable {
     }
 }
 
-/// A market of three days: the price everywhere, how far the honest venues lie apart, and the plans of the one that lies.
+/// A market of some days: the price everywhere, how far the honest venues lie apart, and the plans of the one that lies.
 private struct AdversaryWorld: Sendable {
-    static let days = 3
-    static let seconds = Double(days * 86_400)
-
     /// In so many seconds a venue's servers make a new answer.
     static let cache = ["binance": 0.0, "coinbase": 1, "bitstamp": 1, "kraken": 2]
 
+    /// In seconds.
+    let length: Double
     let currency: Currency
     let sources: [String]
     let liar: String?
@@ -73,13 +72,14 @@ private struct AdversaryWorld: Sendable {
     private let crashes: [(start: Double, length: Double, offsets: [String: Double])]
     private let basis: [String: (size: Double, phase: Double)]
 
-    init(seed: UInt64, _ currency: Currency, sources: [String], hasLiar: Bool) {
+    init(seed: UInt64, hours: Int, _ currency: Currency, sources: [String], hasLiar: Bool) {
         var generator = SeededGenerator(seed: seed)
+        length = Double(hours * 3600)
         self.currency = currency
         self.sources = sources
         let liar = sources[Int.random(in: 0..<sources.count, using: &generator)]
         self.liar = hasLiar ? liar : nil
-        plans = Plan.draw(over: Self.seconds, &generator)
+        plans = Plan.draw(over: length, &generator)
         var basis: [String: (size: Double, phase: Double)] = [:]
         for source in sources {
             basis[source] = (
@@ -89,9 +89,10 @@ private struct AdversaryWorld: Sendable {
         self.basis = basis
         var crashes: [(start: Double, length: Double, offsets: [String: Double])] = []
         var drops: [(start: Double, length: Double, share: Double)] = []
-        for day in 0..<Self.days {
+        for day in 0..<max(1, hours / 24) {
             for _ in 0..<2 {
-                let start = Double(day * 86_400) + Double.random(in: 3600...82_000, using: &generator)
+                let start =
+                    Double(day * 86_400) + Double.random(in: 3600...min(82_000, length - 3600), using: &generator)
                 // As on 2025-10-10: some percent within minutes, and venues 2 to 3 % apart meanwhile.
                 drops.append(
                     (
@@ -106,7 +107,7 @@ private struct AdversaryWorld: Sendable {
         self.crashes = crashes
         var (log, volatility) = (0.0, 0.00005)
         var prices: [Double] = []
-        for second in 0...Int(Self.seconds) {
+        for second in 0...Int(length) {
             if second % 3600 == 0 { volatility = [0.00004, 0.0001, 0.0003][Int.random(in: 0..<3, using: &generator)] }
             let drawn = Double.random(in: -1...1, using: &generator) + Double.random(in: -1...1, using: &generator)
             log += drawn * volatility * 1.22
@@ -125,7 +126,7 @@ private struct AdversaryWorld: Sendable {
 
     /// What is true of a venue's market.
     func fair(_ source: String, at seconds: Double) -> Double {
-        let clamped = min(max(0, seconds), Self.seconds - 1)
+        let clamped = min(max(0, seconds), length - 1)
         let (second, part) = (Int(clamped), clamped - clamped.rounded(.down))
         var price = (prices[second] + (prices[second + 1] - prices[second]) * part) * rate(at: clamped)
         if let (size, phase) = basis[source] { price *= 1 + size + 0.0003 * sin(seconds / 7000 + phase) }
@@ -269,12 +270,13 @@ private struct AdversaryMode: Sendable {
     var isStreamed = false
 }
 
-/// Three virtual days in which one venue lies, beside the same days in which it does not, in five modes.
+/// Virtual days in which one venue lies, beside the same days in which it does not, in five modes.
 /// - Parameters:
+///   - hours: How long, 3 or more.
 ///   - closely: Seconds of which every tick is printed.
 ///   - only: The one mode to run; `nil` for all.
 func rehearseAdversary(
-    seed: UInt64, clock: VirtualClock, closely: Range<Double>, only: String? = nil
+    seed: UInt64, hours: Int, clock: VirtualClock, closely: Range<Double>, only: String? = nil
 ) async throws {
     let four = ["binance", "coinbase", "bitstamp", "kraken"]
     let modes = [
@@ -286,10 +288,10 @@ func rehearseAdversary(
     ]
     for (index, mode) in modes.enumerated() where only ?? mode.name == mode.name {
         let drawn = seed &* 3 &+ UInt64(index)
-        let world = AdversaryWorld(seed: drawn, mode.currency, sources: mode.sources, hasLiar: true)
-        let honest = AdversaryWorld(seed: drawn, mode.currency, sources: mode.sources, hasLiar: false)
+        let world = AdversaryWorld(seed: drawn, hours: hours, mode.currency, sources: mode.sources, hasLiar: true)
+        let honest = AdversaryWorld(seed: drawn, hours: hours, mode.currency, sources: mode.sources, hasLiar: false)
         let dollars =
-            mode.currency == .usd ? nil : AdversaryWorld(seed: drawn, .usd, sources: four, hasLiar: false)
+            mode.currency == .usd ? nil : AdversaryWorld(seed: drawn, hours: hours, .usd, sources: four, hasLiar: false)
         let counts = try await run([dollars, world].compactMap(\.self), mode, clock, closely)
         let twins = try await run([dollars, honest].compactMap(\.self), mode, clock, 0..<0)
         guard let count = counts[mode.currency.rawValue], let twin = twins[mode.currency.rawValue] else { continue }
@@ -341,7 +343,7 @@ private func run(
         }
         counts.update { $0[state.currency, default: AdversaryCount()].add(state, world, at: seconds, since: begun) }
     }
-    try await clock.sleep(until: .init(offset: .seconds(begun + AdversaryWorld.seconds) - .milliseconds(500)))
+    try await clock.sleep(until: .init(offset: .seconds(begun + worlds[0].length) - .milliseconds(500)))
     await daemon.stop()
     return counts.current
 }

@@ -48,12 +48,12 @@ private func report(_ tally: Tally, _ exchanges: [VirtualExchange]) {
 
 /// Every fault there is, each source for itself, about every four hours; a restart a day, and clients that ask for the newest price
 /// fifty times a second for a minute of every hour.
-func rehearseWeek(seed: UInt64, clock: VirtualClock) async throws {
+func rehearseWeek(seed: UInt64, days: Int, clock: VirtualClock) async throws {
     let exchanges = try exchanges(clock, seed: seed, calm: .seconds(14_400)) { _ in Fault.allCases }
     let store = MemoryStore()
     let tally = Shared(Tally())
     let jitter = drawing(seed ^ 0xFFFF)
-    for day in 0..<7 {
+    for day in 0..<days {
         let daemon = await VirtualDaemon(
             [VirtualCurrency(loaders: exchanges)], clock: clock, store: store, jitter: jitter, tally: tally)
         for _ in 0..<24 {

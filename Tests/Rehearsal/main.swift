@@ -1,11 +1,12 @@
 // Virtual days of the shipped core, on one thread and a clock of its own:
 //
-//     rehearsal week SEED        a week of everything that exchanges do, with clients in a loop and a restart a day
+//     rehearsal week SEED [DAYS] a week of everything that exchanges do, with clients in a loop and a restart a day
 //     rehearsal failure SEED     a day in which no source ever answers
 //     rehearsal alternate SEED   a day in which every second answer of every source is none
-//     rehearsal month SEED       a month of faults drawn from the days that happened, each answer held against the truth
+//     rehearsal month SEED [days N] [FROM TO]  a month of faults drawn from the days that happened, each answer held against the truth
 //                                each tick of some seconds can be shown
-//     rehearsal adversary SEED   three days in which one venue lies, in three modes, beside the same days in which it does not
+//     rehearsal adversary SEED [hours N] [FROM TO | MODE]  three days in which one venue lies, in five modes, beside the same days
+//                                in which it does not
 //     rehearsal currencies SEED  an hour of all currencies, and a market of one of them that lies
 //     rehearsal history SEED [DAYS FILE]  days of a tick a second into a history on the disk, each tick with its day
 //     rehearsal cases            cases that nobody had written down: seconds wrong and fresh, and seconds stale, of each
@@ -19,7 +20,17 @@ import BTCPriceNetworking
 import Glibc
 import TestSupport
 
-let arguments = CommandLine.arguments
+/// The command line, without the lengths that it has: `days 3`, `hours 12`.
+let (arguments, days, hours) = {
+    var left = CommandLine.arguments
+    func taken(_ name: String) -> Int? {
+        guard let index = left.firstIndex(of: name), index + 1 < left.count else { return nil }
+        defer { left.removeSubrange(index...index + 1) }
+        return Int(left[index + 1])
+    }
+    let (days, hours) = (taken("days") ?? 30, taken("hours") ?? 72)
+    return (left, days, hours)
+}()
 let seed = arguments.count > 2 ? UInt64(arguments[2]) ?? 0 : 0
 guard arguments.count > 1 else {
     print("usage: rehearsal week|failure|alternate SEED | rehearsal month SEED [FROM TO] | rehearsal incidents [DAY]")
@@ -31,7 +42,8 @@ VirtualTime.shared.takeOver()
 Task.detached {
     do {
         switch arguments[1] {
-        case "week": try await rehearseWeek(seed: seed, clock: clock)
+        case "week":
+            try await rehearseWeek(seed: seed, days: arguments.count > 3 ? Int(arguments[3]) ?? 7 : 7, clock: clock)
         case "failure": try await rehearseDay(seed: seed, clock: clock, faults: { _ in [.outage] }, calm: .zero)
         case "alternate": try await rehearseAlternation(seed: seed, clock: clock)
         case "replay":
@@ -41,11 +53,11 @@ Task.detached {
         case "month":
             let closely = arguments.dropFirst(3).compactMap(Double.init)
             try await rehearseMonth(
-                seed: seed, clock: clock, closely: closely.count == 2 ? closely[0]..<closely[1] : 0..<0)
+                seed: seed, days: days, clock: clock, closely: closely.count == 2 ? closely[0]..<closely[1] : 0..<0)
         case "adversary":
             let closely = arguments.dropFirst(3).compactMap(Double.init)
             try await rehearseAdversary(
-                seed: seed, clock: clock, closely: closely.count == 2 ? closely[0]..<closely[1] : 0..<0,
+                seed: seed, hours: hours, clock: clock, closely: closely.count == 2 ? closely[0]..<closely[1] : 0..<0,
                 only: arguments.dropFirst(3).first { Double($0) == nil })
         case "currencies": try await rehearseCurrencies(seed: seed, clock: clock)
         case "history":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sixty ticks at one second."""
+"""Sixty ticks at one second, by what the daemon itself has recorded of them."""
 
 import os
 import re
@@ -15,22 +15,26 @@ def _():
     place, simulator = Place(), Simulator("--seed", "1")
     daemon = Daemon(place, simulator.urls, level="debug")
     watch = Watch(place, "--json")
-    wait_until(lambda: sum(state["tick"] > 0 for state in watch.states) >= 61, seconds=90, what="sixty ticks", every=0.05)
+    wait_until(lambda: sum(state["tick"] > 0 for state in watch.states) >= 61, seconds=180, what="sixty ticks", every=0.05)
     daemon.stop()
-    seen = [(state["tick"], state["observedBoottime"] / 1000) for state in watch.states if state["tick"] > 0][:61]
-    equal([tick for tick, _ in seen], list(range(seen[0][0], seen[0][0] + 61)), "a line for every tick, each once")
-    # From the first tick to the last it is sixty seconds, whatever each of them took.
-    span = seen[-1][1] - seen[0][1]
-    assert abs(span - 60) < 0.5, f"60 ticks took {span:.3f} s"
-    late = [float(match[1]) for line in daemon.lines if (match := re.search(r"tick \d+ began ([\d.]+) ms late", line))]
-    skipped = sum(int(match[1]) for line in daemon.lines if (match := re.search(r"(\d+) skipped before it", line)))
+    seen = [(state["tick"], state["observedBoottime"]) for state in watch.states if state["tick"] > 0 and state["freshness"] == "fresh"]
+    numbers = [state["tick"] for state in watch.states if state["tick"] > 0]
+    equal(numbers, list(range(numbers[0], numbers[0] + len(numbers))), "a line for every tick, each once")
+    late = {int(match[1]): float(match[2]) for line in daemon.lines if (match := re.search(r"tick (\d+) began ([\d.]+) ms late", line))}
     assert len(late) >= 60, daemon.lines
-    equal(skipped, 0, "skipped ticks")
-    # Drift would show as lateness that grows; a deadline's does not.
-    first, last = statistics.median(late[:20]), statistics.median(late[-20:])
-    assert last - first < 100, f"the median lateness went from {first} to {last} ms"
-    return (f"60 ticks in {span:.4f} s; lateness of {len(late)} ticks: median {statistics.median(late):.3f} ms, "
-            f"maximum {max(late):.3f} ms")
+    # A busy machine may have ticks skipped: then the daemon says how many.
+    skipped, total = {}, 0
+    for line in daemon.lines:
+        if match := re.search(r"tick (\d+) began", line):
+            more = re.search(r"(\d+) skipped before it", line)
+            total += int(more[1]) if more else 0
+            skipped[int(match[1])] = total
+    # Each tick is due a multiple of a second after the first. Load only delays single ticks, so a drift shows in the earliest of many.
+    ahead = [observed - 1000 * (tick + skipped[tick]) for tick, observed in seen]
+    drift = min(ahead[-20:]) - min(ahead[:20])
+    assert abs(drift) < 100, f"the ticks drift by {drift} ms in {len(ahead)} s"
+    return (f"{len(seen)} ticks, drift {drift} ms; lateness: median {statistics.median(late.values()):.3f} ms, "
+            f"maximum {max(late.values()):.3f} ms, {total} skipped")
 
 
 main()

@@ -119,54 +119,6 @@ def _():
     daemon.stop()
 
 
-@scenario("hostile clients end, a well-behaved one beside them loses no tick")
-def _():
-    place, simulator, daemon = running()
-    good = Watch(place, "--json")
-    call = json.dumps({"method": f"{PRICE}.GetPrice"}).encode() + b"\0"
-    ended = [b"junk\0", b"[]\0", b"{}\0", b'{"method":1}\0', b'{"method":"a.B","x":1}\0', b"\xff\xfe\0",
-             b'{"method":"a.B","method":"a.B"}\0', b"[" * 60000 + b"\0", b"x" * 70000]
-    for junk in ended:
-        connection = Varlink(place.socket)
-        connection.send(junk)
-        try:
-            connection.receive()
-            raise AssertionError(f"an answer to {junk[:40]}")
-        except (EOFError, ConnectionError):
-            pass
-    # Half a message and silence; ten thousand calls without reading; a thousand that come and go.
-    silent = Varlink(place.socket)
-    silent.send(call[:10])
-    greedy = Varlink(place.socket)
-    greedy.socket.settimeout(0.3)
-    try:
-        greedy.send(call * 10000)
-    except TimeoutError:
-        pass
-    for _ in range(1000):
-        Varlink(place.socket).close()
-    replies = []
-    threads = [threading.Thread(target=lambda: replies.append(
-        Varlink(place.socket).call(f"{PRICE}.GetPrice", cachePolicy="remoteFirst"))) for _ in range(200)]
-    [thread.start() for thread in threads]
-    [thread.join() for thread in threads]
-    equal([reply["parameters"]["state"]["freshness"] for reply in replies], ["fresh"] * 200)
-    greedy.socket.settimeout(10)
-    for _ in range(50):
-        equal(greedy.receive().get("error"), None)
-    silent.send(call[10:])
-    equal(silent.receive()["parameters"]["state"]["freshness"], "fresh")
-    count = len(good.lines)
-    wait_until(lambda: len(good.lines) >= count + 3, what="more lines")
-    ticks = [state["tick"] for state in good.states]
-    equal(ticks, list(range(ticks[0], ticks[0] + len(ticks))), "the good client's ticks")
-    equal(daemon.process.poll(), None)
-    with open(f"/proc/{daemon.process.pid}/status") as status:
-        memory = next(line.split()[1] for line in status if line.startswith("VmRSS"))
-    daemon.stop()
-    return f"{len(ticks)} ticks without a gap, {memory} KiB resident"
-
-
 @scenario("too many connections of one user: the others are served, the ticks go on")
 def _():
     place, simulator = Place(), Simulator("--seed", "1")
@@ -188,26 +140,6 @@ def _():
     wait_until(lambda: btcctl(place, "current").status == 0, what="room again")
     assert daemon.said("A client of user"), daemon.lines
     equal({state["freshness"] for state in watch.states[1:]}, {"fresh"})
-    daemon.stop()
-
-
-@scenario("descriptors used up: the ticks go on, and clients come in again while a watch runs")
-def _():
-    place, simulator, daemon = running()
-    watch = Watch(place, "--json")
-    wait_until(lambda: len(watch.lines) >= 2, what="lines")
-    pid = daemon.process.pid
-    limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-    used = len(os.listdir(f"/proc/{pid}/fd"))
-    resource.prlimit(pid, resource.RLIMIT_NOFILE, (used, limits[1]))
-    waiting = Varlink(place.socket)
-    waiting.send({"method": f"{PRICE}.GetPrice"})
-    wait_until(lambda: daemon.said("No client can connect for the moment"), what="the word of it")
-    count = len(watch.lines)
-    wait_until(lambda: len(watch.lines) >= count + 3, what="more lines")
-    resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
-    equal(waiting.receive()["parameters"]["state"]["freshness"], "fresh", "the client that had to wait")
-    equal(len([line for line in daemon.lines if "No client can connect" in line]), 1)
     daemon.stop()
 
 

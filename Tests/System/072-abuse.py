@@ -369,6 +369,7 @@ def _():
         for connection in crowd:
             connection.send(CALL)
         equal({connection.receive()["parameters"]["state"]["freshness"] for connection in crowd}, {"fresh"})
+    equal(len([line for line in daemon.lines if "No client can connect" in line]), 1, daemon.lines)
     return beside.figures
 
 

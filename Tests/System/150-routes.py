@@ -14,6 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib
 from btcpriced import *  # noqa: E402, F403
 from wallclock import WallClock  # noqa: E402
 from secure import ANOTHER_HOST, Exchange  # noqa: E402
+from certificates import SIMULATOR  # noqa: E402
 
 
 def state(place):
@@ -50,7 +51,9 @@ def _():
 
 @scenario("a certificate that becomes valid is taken by itself")
 def _():
-    simulator, place = Simulator(secure=True, faults="binance always certificate not-yet-valid 3"), Place()
+    simulator, place = Simulator(secure=True), Place()
+    simulator.certificates("not-yet-valid", SIMULATOR, begins=3)
+    simulator.faults("binance always certificate not-yet-valid")
     daemon = Daemon(place, simulator.urls, "--tls-ca-file", simulator.authority, sources=["binance"])
     wait_until(lambda: daemon.said("CERTIFICATE_VERIFY_FAILED"), what="the refusal")
     equal(state(place)["freshness"], "none")
@@ -341,7 +344,7 @@ def _():
         threads = lambda: len(os.listdir(f"/proc/{daemon.process.pid}/task"))
         before = None
         stale = 0
-        for tick in range(begun + 1, begun + 26):
+        for tick in range(begun + 1, begun + 11):
             found = wait_until(lambda: (s := state(place))["tick"] >= tick and s, what=f"tick {tick}")
             stale += found["freshness"] != "fresh"
             before = before or threads()
@@ -350,7 +353,7 @@ def _():
         assert daemon.said("binance gave no price"), daemon.lines
         assert threads() <= before + 2, f"threads pile up: {before}, {threads()}"
         daemon.stop()
-        return f"25 ticks fresh, {before} threads"
+        return f"10 ticks fresh, {before} threads"
 
     def all_silent():
         NameServer()
@@ -464,7 +467,7 @@ def _():
 @scenario("a fallback's connection is kept warm, and a primary that comes back is found")
 def _():
     simulator, place = Simulator("--seed", "1", faults="binance time 0s-5s refuse"), Place()
-    daemon = Daemon(place, simulator.urls, sources=("binance", "coinbase", "bitstamp"))
+    daemon = Daemon(place, simulator.urls, *LOOKS_OFTEN, sources=("binance", "coinbase", "bitstamp"))
     wait_until(lambda: state(place)["tick"] >= 3, what="three ticks")
     equal(state(place)["quote"]["source"], "coinbase")
     wait_until(lambda: daemon.said("binance gives prices again"), seconds=40, what="the primary")

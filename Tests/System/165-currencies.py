@@ -148,7 +148,7 @@ def killed():
     random = seeded()
     simulator = Simulator("--seed", "5")
     place = Place()
-    kills = int(os.environ.get("KILLS", "10"))
+    kills = int(os.environ.get("KILLS", "3"))
     seen = {}
     for _ in range(kills):
         daemon = daemon_of(simulator, place=place, currencies=("USD", "EUR", "CHF"))

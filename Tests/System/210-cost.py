@@ -32,7 +32,7 @@ def _():
     return f"{count:,.0f} and {blocks:.2f} blocks of memory"
 
 
-@scenario("paused, it sleeps: at most two wake-ups a second, of all threads together")
+@scenario("paused, it sleeps: at most two wake-ups a second, of all threads together", beside=True)
 def _():
     place, simulator, daemon = running()
     equal(btcctl(place, "pause").status, 0)
@@ -43,8 +43,9 @@ def _():
     count = switches(daemon.process.pid) - before
     daemon.stop()
     # One is libdispatch's look at its threads, the other Swift's and ours.
-    assert count <= 2 * seconds, f"{count} context switches in {seconds} s"
-    return f"{count} context switches in {seconds} s"
+    # Where the span begins and ends among them is chance.
+    assert count <= 2 * seconds + 2, f"{count} wake-ups in {seconds} s"
+    return f"{count} wake-ups in {seconds} s"
 
 
 main()

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """The HTTP gateway: its shapes by what other programs read of them, its honesty, and what hostile clients do to it."""
 
-import os
+import base64
 import datetime
+import hashlib
+import os
 import sqlite3
 import sys
 
@@ -96,11 +98,22 @@ def _():
     world.stop()
 
 
-@scenario("the history: candles, a price of the past, the day, mempool's shape")
+@scenario("the page's policy has the digests of its script and style")
+def _():
+    world = World(currencies=["USD"])
+    page = world.get("/")
+    for name in ("script", "style"):
+        text = page.body.decode().split(f"<{name}>", 1)[1].split(f"</{name}>", 1)[0]
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in page.headers["content-security-policy"], f"Page.swift: the digest of the {name} is {digest}"
+    world.stop()
+
+
+@scenario("the history: candles, a price of the past, the day, mempool's shape", beside=True)
 def _():
     simulator, place = Simulator(), Place()
     daemon = Daemon(place, simulator.urls, "--currencies", "USD,EUR", sources=("binance", "coinbase", "bitstamp"), backfill=True)
-    wait_until(lambda: any("EUR were filled" in line and "minutes from" in line for line in daemon.lines), seconds=60, what=lambda: f"the history; {daemon.lines}")
+    wait_until(lambda: any("EUR were filled" in line and "minutes from" in line for line in daemon.lines), seconds=90, what=lambda: f"the history; {daemon.lines}")
     gateway = Gateway(place.socket)
     minutes = gateway.get("/v1/history?since=3h&step=1m").json
     equal((minutes["currency"], minutes["step"], minutes["next"]), ("USD", "minute", None))
@@ -177,7 +190,7 @@ def _():
     world.stop()
 
 
-@scenario("an old price is none: 503 with Retry-After, never zero and never null; a currency that is old is left out")
+@scenario("an old price is none: 503 with Retry-After, never zero and never null; a currency that is old is left out", beside=True)
 def _():
     world = World("--max-age", "3", currencies=("USD", "EUR"))
     equal(world.get("/healthz").json, {"state": "fresh"})
@@ -209,7 +222,7 @@ def _():
     world.stop()
 
 
-@scenario("monitoring resumes nothing, and a client that wants a price does")
+@scenario("monitoring resumes nothing, and a client that wants a price does", beside=True)
 def _():
     world = World(currencies=("USD",), daemon=("--tick-pause-when-idle", "1"))
 
@@ -241,7 +254,7 @@ def _():
         part.stop()
 
 
-@scenario("made-up currencies cost the daemon nothing, and a daemon that hangs delays nobody for long")
+@scenario("made-up currencies cost the daemon nothing, and a daemon that hangs delays nobody for long", beside=True)
 def _():
     world = World(currencies=("USD",))
 
@@ -325,7 +338,7 @@ def _():
 
 # --- Event streams ---------------------------------------------------------------------------------------------------
 
-@scenario("an event stream has each tick of each currency, says when the daemon is gone, and goes on after it")
+@scenario("an event stream has each tick of each currency, says when the daemon is gone, and goes on after it", beside=True)
 def _():
     world = World(currencies=("USD", "EUR"))
     both, euros = Events(world.gateway.port), Events(world.gateway.port, "/v1/watch?currency=EUR")
@@ -354,7 +367,7 @@ def _():
     world.stop()
 
 
-@scenario("with updates=changes an event stream has the changes between the ticks, too; one beside it has the ticks")
+@scenario("with updates=changes an event stream has the changes between the ticks, too; one beside it has the ticks", beside=True)
 def _():
     simulator, place = Simulator("--seed", "7"), Place()
     daemon = Daemon(place, simulator.urls, sources=("binance", "coinbase"), streams=("binance",))
@@ -410,7 +423,7 @@ def snippet(language):
     return re.search(rf"(?ms)^```{language}\n(.*?)^```$", (ROOT / "docs" / "http.md").read_text())[1]
 
 
-@scenario("nginx and Caddy in front of it pass on prices and events, by the lines of the documentation")
+@scenario("nginx and Caddy in front of it pass on prices and events, by the lines of the documentation", beside=True)
 def _():
     folder = tempfile.mkdtemp(prefix="btc-priced-proxy-")
     os.chmod(folder, 0o755)

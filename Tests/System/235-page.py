@@ -39,7 +39,7 @@ def _():
     daemon = Daemon(place, simulator.urls, *arguments, sources=sources, backfill=True)
     for code in ("USD", "EUR", "JPY"):
         wait_until(lambda: btcctl(place, "current", "-c", code, "--json").json["freshness"] == "fresh", what=code)
-    wait_until(lambda: any("USD were filled" in line and "minutes from" in line for line in daemon.lines), seconds=30, what=lambda: f"the history; {daemon.lines}")
+    wait_until(lambda: any("USD were filled" in line and "minutes from" in line for line in daemon.lines), seconds=90, what=lambda: f"the history; {daemon.lines}")
     time.sleep(5)
     gateway = Gateway(place.socket)
     folder = os.environ.get("PICTURES") or tempfile.mkdtemp(prefix="btc-priced-page-")

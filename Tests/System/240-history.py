@@ -86,7 +86,7 @@ class Stage:
         return btcctl(self.place, "status", "--json").json["status"]["ticks"]["skipped"]
 
 
-@scenario("what was seen is kept by the minute, and every form shows the same")
+@scenario("what was seen is kept by the minute, and every form shows the same", beside=True)
 def _():
     base = unix(2026, 3, 10, 12, 0, 5)
     stage = Stage(base)
@@ -150,7 +150,7 @@ def _():
     stage.daemon.stop()
 
 
-@scenario("kills at random moments: the file is whole, and at most one minute is lost")
+@scenario("kills at random moments: the file is whole, and at most one minute is lost", beside=True)
 def _():
     random_ = seeded()
     kills = int(os.environ.get("KILLS", 10))
@@ -174,7 +174,7 @@ def _():
     return f"{kills} kills, {len(kept)} minutes kept, {lost_in_all} lost"
 
 
-@scenario("gaps are filled from the exchanges, in few requests, and own candles stay as they are")
+@scenario("gaps are filled from the exchanges, in few requests, and own candles stay as they are", beside=True)
 def _():
     simulator, place = Simulator(), Place()
     daemon = Daemon(place, simulator.urls, sources=("binance", "coinbase", "kraken"), backfill=True)
@@ -227,7 +227,7 @@ def _():
     return f"requests for prices and candles until the first backfill was done: {requests}; {compared} candles compared"
 
 
-@scenario("a backfill that meets rate limits, errors, half bodies and rubbish goes on elsewhere, and the ticks do not wait")
+@scenario("a backfill that meets rate limits, errors, half bodies and rubbish goes on elsewhere, and the ticks do not wait", beside=True)
 def _():
     simulator, place = Simulator(), Place()
     simulator.faults(
@@ -260,7 +260,7 @@ def _():
     return str({name: dict(counter) for name, counter in origins.items()})
 
 
-@scenario("a full disk: the price goes on, the journal says it once, and what was held is written when there is room")
+@scenario("a full disk: the price goes on, the journal says it once, and what was held is written when there is room", beside=True)
 def _():
     place = Place()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", place.state], check=True)
@@ -297,7 +297,7 @@ def _():
     return f"{len(starts)} minutes held and written"
 
 
-@scenario("a folder that can't be written: the price goes on, and what was held is written when it can")
+@scenario("a folder that can't be written: the price goes on, and what was held is written when it can", beside=True)
 def _():
     place = Place()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", place.state], check=True)
@@ -362,7 +362,9 @@ def _():
     finally:
         Path(behind + ".delay").write_text("0")
         subprocess.run(["umount", "-l", front], check=True)
-        disk.wait(timeout=20)
+        # A mount namespace that another script made meanwhile may hold the file system.
+        disk.terminate()
+        disk.wait(timeout=60)
         shutil.rmtree(folder, ignore_errors=True)
     return f"half of the ticks, 95 %: slow disk {middle['slow']} ms late, fast {middle['fast']} ms"
 
@@ -400,7 +402,7 @@ def _():
     assert is_whole(place)
 
 
-@scenario("a clock that is set back a day: nothing is lost, and the day is that of the new time")
+@scenario("a clock that is set back a day: nothing is lost, and the day is that of the new time", beside=True)
 def _():
     stage = Stage(unix(2026, 3, 10, 12, 0, 5))
     for price in ("68901", "68902", "68903"):
@@ -422,7 +424,7 @@ def _():
     assert is_whole(stage.place)
 
 
-@scenario("the nights in which the clocks change, in two time zones, and a leap day")
+@scenario("the nights in which the clocks change, in two time zones, and a leap day", beside=True)
 def _():
     place, simulator = Place(), replaying("68900")
     daemon = Daemon(place, simulator.urls)
@@ -539,7 +541,7 @@ def _():
     daemon.stop()
 
 
-@scenario("queries beside the ticks: many at once are all answered, one that is not read holds nothing up")
+@scenario("queries beside the ticks: many at once are all answered, one that is not read holds nothing up", beside=True)
 def _():
     place, simulator = Place(), replaying("68900")
     daemon = Daemon(place, simulator.urls)
@@ -591,7 +593,7 @@ def _():
     return f"8 x {results[0][0]} candles, resident {resident} KiB"
 
 
-@scenario("without a history nothing is kept, and the commands say why")
+@scenario("without a history nothing is kept, and the commands say why", beside=True)
 def _():
     place, simulator = Place(), replaying("68900")
     daemon = Daemon(place, simulator.urls, "--history-enabled", "false")

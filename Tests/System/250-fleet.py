@@ -97,87 +97,55 @@ def memory(process):
     return int(number(status, r"VmRSS:\s+(\d+)")), len(os.listdir(f"/proc/{process.pid}/fd"))
 
 
-class Endurance:
-    """A site of its own with a fault of the broker every 20 s, beside the other scenarios."""
-
-    def __init__(self, seconds):
-        self.site = Site()
-        self.simulator = Simulator("--seed", "5")
-        self.leader = Leader(self.site, "alpha", self.simulator)
-        self.host = Host(self.site, ["alpha"])
-        fresh(self.host.place)
-        self.faults, self.samples, self.error = 0, [], None
-        self.thread = threading.Thread(target=self._run, args=(seconds,), daemon=True)
-        self.thread.start()
-
-    def _run(self, seconds):
-        try:
-            generator = seeded()
-            end = time.monotonic() + seconds
-            while time.monotonic() < end:
-                begun = time.monotonic()
-                fault = generator.choice(["restart", "kill", "stop"])
-                if fault == "stop":
-                    suspend(self.site.broker.process)
-                    time.sleep(generator.uniform(1, 12))
-                    self.site.broker.process.send_signal(signal.SIGCONT)
-                else:
-                    self.site.broker.process.send_signal(signal.SIGTERM if fault == "restart" else signal.SIGKILL)
-                    self.site.broker.process.wait()
-                    time.sleep(generator.uniform(0, 6))
-                    self.site.broker.start()
-                self.faults += 1
-                # Connections that last ten seconds are good ones, so the next attempt comes soon.
-                wait_until(lambda: self.host.state()["freshness"] == "fresh", seconds=60, every=0.2, what=f"the price after a {fault}")
-                time.sleep(max(11, begun + 20 - time.monotonic()))
-                self.samples.append([memory(fleet.process) for fleet in (self.leader.fleet, self.host.fleet)])
-        except BaseException as error:  # noqa: BLE001
-            self.error = error
-
-    def result(self):
-        self.thread.join()
-        if self.error:
-            raise self.error
-        for program, name in enumerate(("publisher", "follower")):
-            kib, files = zip(*(sample[program] for sample in self.samples))
-            half = len(kib) // 2
-            assert max(kib[half:]) <= max(kib[:half]) * 1.05 + 512, f"the memory of the {name} grows: {kib}"
-            assert max(files[half:]) <= max(files[:half]) + 1, f"the {name} leaves files open: {files}"
-        requests = self.simulator.requests()
-        for process in (self.host, self.leader, self.site, self.simulator):
-            process.stop()
-        first, last = self.samples[0], self.samples[-1]
-        return f"{self.faults} faults; publisher {first[0]} -> {last[0]}, follower {first[1]} -> {last[1]} (KiB, files); {requests}"
+def endure(seconds):
+    """A fault of the broker every 20 s, beside the other scenarios."""
+    site, simulator, generator = Site(), Simulator("--seed", "5"), seeded()
+    leader = Leader(site, "alpha", simulator)
+    host = Host(site, ["alpha"])
+    fresh(host.place)
+    faults, samples = 0, []
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        begun = time.monotonic()
+        fault = generator.choice(["restart", "kill", "stop"])
+        if fault == "stop":
+            suspend(site.broker.process)
+            time.sleep(generator.uniform(1, 12))
+            site.broker.process.send_signal(signal.SIGCONT)
+        else:
+            site.broker.process.send_signal(signal.SIGTERM if fault == "restart" else signal.SIGKILL)
+            site.broker.process.wait()
+            time.sleep(generator.uniform(0, 6))
+            site.broker.start()
+        faults += 1
+        # Connections that last ten seconds are good ones, so the next attempt comes soon.
+        wait_until(lambda: host.state()["freshness"] == "fresh", seconds=120, every=0.2, what=f"the price after a {fault}")
+        time.sleep(max(11, begun + 20 - time.monotonic()))
+        samples.append([memory(fleet.process) for fleet in (leader.fleet, host.fleet)])
+    for program, name in enumerate(("publisher", "follower")):
+        kib, files = zip(*(sample[program] for sample in samples))
+        half = len(kib) // 2
+        assert max(kib[half:]) <= max(kib[:half]) * 1.05 + 512, f"the memory of the {name} grows: {kib}"
+        assert max(files[half:]) <= max(files[:half]) + 1, f"the {name} leaves files open: {files}"
+    requests = simulator.requests()
+    for process in (host, leader, site, simulator):
+        process.stop()
+    first, last = samples[0], samples[-1]
+    return f"{faults} faults; publisher {first[0]} -> {last[0]}, follower {first[1]} -> {last[1]} (KiB, files); {requests}"
 
 
-site = None
-endurance = None
-
-
-def here():
-    """The site of most scenarios."""
-    global site
-    site = site or Site()
-    return site
-
-
-@scenario("the endurance run begins")
+@scenario("two publishers and two daemons without a network: a newcomer has a price at once, and a killed publisher is stale in 3 s", beside=True)
 def _():
-    global endurance
-    endurance = Endurance(float(os.environ.get("FAULTS_SECONDS", "300")))
-
-
-@scenario("two publishers and two daemons without a network: a newcomer has a price at once, and a killed publisher is stale in 3 s")
-def _():
+    site = Site()
     simulator = Simulator("--seed", "1")
-    leaders = [Leader(here(), "alpha", simulator), Leader(here(), "beta", simulator, sources=("coinbase", "binance"))]
-    hosts = [Host(here(), ["alpha", "beta"]) for _ in range(2)]
+    leaders = [Leader(site, "alpha", simulator), Leader(site, "beta", simulator, sources=("coinbase", "binance"))]
+    hosts = [Host(site, ["alpha", "beta"]) for _ in range(2)]
     for host in hosts:
         quote = fresh(host.place)["quote"]
         equal((quote["via"], quote["source"]), ("alpha", "binance"))
         assert set(host.sources()) == {"alpha", "beta"}
     # A stranger's client: the kept message comes right after CONNACK.
-    heard = here().heard(QUOTE.format("alpha"), QUOTE.format("beta"))
+    heard = site.heard(QUOTE.format("alpha"), QUOTE.format("beta"))
     first = [next(after for topic, _, kept, after in heard if topic == QUOTE.format(name) and kept) for name in ("alpha", "beta")]
     assert max(first) < 0.1, first
     # Independent clients see what btcctl shows.
@@ -228,20 +196,21 @@ def _():
             f"requests of the two publishers {requests}")
 
 
-@scenario("a publisher that lies by 7 % is never shown with quorum 2; it is a stranger's program")
+@scenario("a publisher that lies by 7 % is never shown with quorum 2; it is a stranger's program", beside=True)
 def _():
+    site = Site()
     python = os.environ.get("VARLINK_PYTHON", sys.executable)
     if subprocess.run([python, "-c", "import paho.mqtt.client"], capture_output=True).returncode != 0:
         raise Skip("paho is absent")
     simulator = replaying("68900")
-    leaders = [Leader(here(), name, simulator, sources=[source, "kraken"]) for name, source in (("alpha", "coinbase"), ("beta", "bitstamp"))]
-    certificate, key = here().certificates("gamma")
+    leaders = [Leader(site, name, simulator, sources=[source, "kraken"]) for name, source in (("alpha", "coinbase"), ("beta", "bitstamp"))]
+    certificate, key = site.certificates("gamma")
     program = f"""
 import json, ssl, sys, time
 import paho.mqtt.client as paho
 client = paho.Client(paho.CallbackAPIVersion.VERSION2)
-client.tls_set({here().certificates.authority!r}, {certificate!r}, {key!r})
-client.connect({here().broker.address!r}, {here().broker.port})
+client.tls_set({site.certificates.authority!r}, {certificate!r}, {key!r})
+client.connect({site.broker.address!r}, {site.broker.port})
 client.loop_start()
 for sequence in range(1, 1000):
     now = int(time.time() * 1000)
@@ -257,7 +226,7 @@ for sequence in range(1, 1000):
     def stranger(*prices):
         return spawn([python, "-c", program, *prices])
     gamma = stranger("68905", "68903")
-    host = Host(here(), ["alpha", "beta", "gamma"], "--mode", "median", "--quorum", "2")
+    host = Host(site, ["alpha", "beta", "gamma"], "--mode", "median", "--quorum", "2")
     wait_until(lambda: fresh(host.place)["consensus"]["sources"] == ["alpha", "beta", "gamma"], what="all three in the median")
     gamma.kill()
     gamma.wait()
@@ -275,27 +244,28 @@ for sequence in range(1, 1000):
     return f"{len(watch.states)} states, prices {sorted(shown)}"
 
 
-@scenario("a forged topic is refused by the broker, and a recorded hour that is played again by the follower")
+@scenario("a forged topic is refused by the broker, and a recorded hour that is played again by the follower", beside=True)
 def _():
+    site = Site()
     simulator = Simulator("--seed", "3")
-    leader = Leader(here(), "alpha", simulator)
-    host = Host(here(), ["alpha"])
+    leader = Leader(site, "alpha", simulator)
+    host = Host(site, ["alpha"])
     fresh(host.place)
     # Recorded by somebody who may listen.
-    recorded = [payload for _, payload, kept, _ in here().heard(QUOTE.format("alpha"), seconds=5) if not kept]
+    recorded = [payload for _, payload, kept, _ in site.heard(QUOTE.format("alpha"), seconds=5) if not kept]
     assert len(recorded) >= 3, recorded
     forged = json.loads(recorded[-1])
     forged["quote"]["value"], forged["sequence"], forged["publishedAt"] = "1000", forged["sequence"] + 10**6, int(time.time() * 1000) + 5000
-    refused = here().publish(here().certificates("mallory"), QUOTE.format("alpha"), json.dumps(forged), "-r")
+    refused = site.publish(site.certificates("mallory"), QUOTE.format("alpha"), json.dumps(forged), "-r")
     time.sleep(1)
-    assert not any(b'"1000"' in payload for _, payload, _, _ in here().heard(QUOTE.format("alpha"), seconds=1.5)), "the broker took it"
+    assert not any(b'"1000"' in payload for _, payload, _, _ in site.heard(QUOTE.format("alpha"), seconds=1.5)), "the broker took it"
     for topic in ("btcpriced/v1/beta/quote/BTC-USD", "homeassistant/device/alpha/btcpriced/config", "btcpriced/v1/alpha/status"):
-        here().publish(here().certificates("mallory"), topic, "{}", "-r")
-        assert b"{}" not in [payload for _, payload, _, _ in here().heard(topic, seconds=0.7)], topic
+        site.publish(site.certificates("mallory"), topic, "{}", "-r")
+        assert b"{}" not in [payload for _, payload, _, _ in site.heard(topic, seconds=0.7)], topic
     # With alpha's own key: the broker lets it pass, the follower does not believe it.
     before = {Decimal(json.loads(p)["quote"]["value"]) for p in recorded}
     for payload in recorded:
-        here().publish(here().certificates("alpha"), QUOTE.format("alpha"), payload.decode())
+        site.publish(site.certificates("alpha"), QUOTE.format("alpha"), payload.decode())
     counts = wait_until(lambda: (c := replayed(host)) >= len(recorded) and c, what="the count of replays")
     assert host.fleet.said("Not believed: alpha: its message is not newer"), host.fleet.lines
     equal(host.state()["freshness"], "fresh")
@@ -304,9 +274,9 @@ def _():
     leader.stop()
     # What the broker has kept of alpha is no price any more.
     time.sleep(4)
-    newcomer = Host(here(), ["alpha"], name="newcomer")
+    newcomer = Host(site, ["alpha"], name="newcomer")
     for payload in old:
-        here().publish(here().certificates("alpha"), QUOTE.format("alpha"), json.dumps(payload))
+        site.publish(site.certificates("alpha"), QUOTE.format("alpha"), json.dumps(payload))
     wait_until(lambda: replayed(newcomer) >= len(old), what="the replays for the newcomer")
     assert newcomer.state()["freshness"] != "fresh"
     for process in (host, newcomer, simulator):
@@ -320,20 +290,21 @@ def replayed(host):
     return int(found[1]) if found else 0
 
 
-@scenario("a broker that is gone, refuses, or has a wrong certificate: one line in the journal, and the reason in btcctl sources")
+@scenario("a broker that is gone, refuses, or has a wrong certificate: one line in the journal, and the reason in btcctl sources", beside=True)
 def _():
+    site = Site()
     simulator = Simulator("--seed", "4")
-    leader = Leader(here(), "alpha", simulator)
-    host = Host(here(), ["alpha"])
+    leader = Leader(site, "alpha", simulator)
+    host = Host(site, ["alpha"])
     fresh(host.place)
-    here().broker.stop()
-    wait_until(lambda: "can't be reached" in host.failure("alpha") and f":{here().broker.port}" in host.failure("alpha"), what="the reason")
+    site.broker.stop()
+    wait_until(lambda: "can't be reached" in host.failure("alpha") and f":{site.broker.port}" in host.failure("alpha"), what="the reason")
     equal(host.state()["freshness"], "stale")
     time.sleep(4)
     lines = [line for line in host.fleet.lines if "warning: The broker" in line]
     equal(len(lines), 1, lines)
     begun = time.monotonic()
-    here().broker.start()
+    site.broker.start()
     wait_until(lambda: host.state()["freshness"] == "fresh", seconds=120, every=0.1, what="the price after the broker's restart")
     took = time.monotonic() - begun
     # Each line says another thing.
@@ -342,20 +313,19 @@ def _():
     for process in (host, leader, simulator):
         process.stop()
 
-    strangers = Certificates()
-    expired = here().certificates("late", days=0)
-    time.sleep(1.1)
+    strangers = Certificates("Strangers")
+    expired = site.certificates("late", ends=-3600)
     found = {}
     for what, follower, expected in (
-            ("an authority that nobody trusts", Follower(here().broker, strangers, ["alpha"], identity=here().certificates("a")),
+            ("an authority that nobody trusts", Follower(site.broker, strangers, ["alpha"], identity=site.certificates("a")),
              "certificate verify failed"),
-            ("a client of another authority", Follower(here().broker, here().certificates, ["alpha"], identity=strangers("b")),
+            ("a client of another authority", Follower(site.broker, site.certificates, ["alpha"], identity=strangers("b")),
              "unknown ca|does not accept this machine's certificate"),
-            ("an expired certificate", Follower(here().broker, here().certificates, ["alpha"], identity=expired),
+            ("an expired certificate", Follower(site.broker, site.certificates, ["alpha"], identity=expired),
              "certificate|expired"),
-            ("another name", Follower(here().broker, here().certificates, ["alpha"], url=f"mqtts://localhost:{here().broker.port}"),
+            ("another name", Follower(site.broker, site.certificates, ["alpha"], name="elsewhere", url=f"mqtts://localhost:{site.broker.port}"),
              "certificate verify failed"),
-            ("nobody", Follower(here().broker, here().certificates, ["alpha"], url="mqtts://127.0.0.1:1"), "refuse")):
+            ("nobody", Follower(site.broker, site.certificates, ["alpha"], name="alone", url="mqtts://127.0.0.1:1"), "refuse")):
         wait_until(lambda: any("warning: The broker" in line for line in follower.lines), what=what)
         (line,) = [line for line in follower.lines if "warning: The broker" in line]
         failure = btcctl(follower.place("alpha"), "current", "--json").json["message"]
@@ -365,10 +335,11 @@ def _():
     return f"back {took:.1f} s after the broker; {found}"
 
 
-@scenario("a broker whose connection takes a second, as over a network: on loopback it is there at once")
+@scenario("a broker whose connection takes a second, as over a network: on loopback it is there at once", beside=True)
 def _():
+    site = Site()
     simulator = Simulator("--seed", "8")
-    leader = Leader(here(), "alpha", simulator)
+    leader = Leader(site, "alpha", simulator)
     # A listener whose queue is full: the system repeats its first packet after a second.
     listener = socket.create_server(("127.0.0.1", 0), backlog=0)
     dummies = []
@@ -393,11 +364,11 @@ def _():
             if address in known:
                 client.close()
                 continue
-            broker = socket.create_connection((here().broker.address, here().broker.port))
+            broker = socket.create_connection((site.broker.address, site.broker.port))
             for pair in ((client, broker), (broker, client)):
                 threading.Thread(target=pump, args=pair, daemon=True).start()
     begun = time.monotonic()
-    follower = Follower(here().broker, here().certificates, ["alpha"], url=f"mqtts://127.0.0.1:{listener.getsockname()[1]}")
+    follower = Follower(site.broker, site.certificates, ["alpha"], url=f"mqtts://127.0.0.1:{listener.getsockname()[1]}")
     time.sleep(0.3)
     for dummy in dummies:
         dummy.close()
@@ -411,16 +382,17 @@ def _():
     return f"connected after {took:.1f} s"
 
 
-@scenario("a stale or unconfirmed price is published as what it is, and is no price for a follower")
+@scenario("a stale or unconfirmed price is published as what it is, and is no price for a follower", beside=True)
 def _():
+    site = Site()
     simulator = replaying("68900")
-    leader = Leader(here(), "alpha", simulator, sources=["coinbase", "kraken"])
-    host = Host(here(), ["alpha"])
+    leader = Leader(site, "alpha", simulator, sources=["coinbase", "kraken"])
+    host = Host(site, ["alpha"])
     fresh(host.place)
     simulator.faults("* always status 500")
     wait_until(lambda: host.state()["freshness"] == "stale", what="stale")
     wait_until(lambda: "HTTP 500" in host.failure("alpha"), what="the publisher's reason")
-    payload = json.loads(here().heard(QUOTE.format("alpha"), seconds=1.5)[0][1])
+    payload = json.loads(site.heard(QUOTE.format("alpha"), seconds=1.5)[0][1])
     equal((payload["freshness"], payload["quote"]["value"]), ("stale", "68900"))
     simulator.faults("")
     wait_until(lambda: host.state()["freshness"] == "fresh", seconds=30, what="fresh again")
@@ -432,11 +404,12 @@ def _():
         process.stop()
 
 
-@scenario("Home Assistant: its discovery, and a value every ten seconds")
+@scenario("Home Assistant: its discovery, and a value every ten seconds", beside=True)
 def _():
+    site = Site()
     simulator = Simulator("--seed", "6")
-    leader = Leader(here(), "house", simulator, "--home-assistant")
-    heard = here().heard("homeassistant/#", "btcpriced/v1/house/home-assistant/#", seconds=24)
+    leader = Leader(site, "house", simulator, "--home-assistant")
+    heard = site.heard("homeassistant/#", "btcpriced/v1/house/home-assistant/#", seconds=24)
     (discovery,) = [json.loads(payload) for topic, payload, _, _ in heard if topic == "homeassistant/device/house/btcpriced/config"]
     sensor = discovery["cmps"]["price_usd"]
     equal((sensor["p"], sensor["unit_of_meas"], sensor["stat_cla"], "dev_cla" in sensor), ("sensor", "USD", "measurement", False))
@@ -446,17 +419,18 @@ def _():
     assert all(later - earlier > 9.5 for (_, earlier), (_, later) in zip(values[1:], values[2:])), values
     Decimal(values[-1][0]["value"])
     leader.stop()
-    (status,) = [json.loads(payload) for _, payload, _, _ in here().heard("btcpriced/v1/house/status", seconds=1)]
+    (status,) = [json.loads(payload) for _, payload, _, _ in site.heard("btcpriced/v1/house/status", seconds=1)]
     equal(status["state"], "offline", "also after a clean stop")
     simulator.stop()
     return f"{len(values)} values in 24 s"
 
 
-@scenario("from a publisher's tick to the watchers of a follower")
+@scenario("from a publisher's tick to the watchers of a follower", beside=True)
 def _():
+    site = Site()
     simulator = Simulator("--seed", "7")
-    leader = Leader(here(), "alpha", simulator)
-    host = Host(here(), ["alpha"])
+    leader = Leader(site, "alpha", simulator)
+    host = Host(site, ["alpha"])
     fresh(host.place)
     watches = [Watch(place, "--json") for place in (leader.place, host.fleet.place("alpha"), host.place)]
     time.sleep(20)
@@ -471,7 +445,7 @@ def _():
             f"its daemon shows it with its next tick")
 
 
-@scenario("wrong command lines and files that are not there are refused with a word")
+@scenario("wrong command lines and files that are not there are refused with a word", beside=True)
 def _():
     def run(*arguments):
         return subprocess.run([BINARIES / "btc-price-fleet", *arguments], capture_output=True, text=True, timeout=20)
@@ -490,9 +464,9 @@ def _():
     assert "publish" in run("--help").stdout
 
 
-@scenario("faults of the broker, every 20 s: memory and files stay as they were")
+@scenario("faults of the broker, every 20 s: memory and files stay as they were", beside=True)
 def _():
-    return endurance.result()
+    return endure(float(os.environ.get("FAULTS_SECONDS", "60")))
 
 
 main()

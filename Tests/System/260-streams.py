@@ -8,7 +8,6 @@ not set.
 import os
 import ssl
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 from btcpriced import *  # noqa: E402, F403
@@ -275,21 +274,13 @@ class Scene:
             market.simulator.stop()
 
 
-beside_each_other = {}
-running = {}
-
-
 def beside(name):
     """Names a function, which gets a scene, as a scenario that runs beside the others of its kind."""
     def note(function):
         def run():
-            begun = time.monotonic()
             with Scene() as scene:
-                figures = function(scene)
-            return f"{figures}; took {time.monotonic() - begun:.0f} s"
-        beside_each_other[name] = run
-        scenario(name)(lambda: running[name].result())
-        return function
+                return function(scene)
+        return scenario(name, beside=True)(run)
     return note
 
 
@@ -1181,7 +1172,4 @@ def _():
             f"{(ends - begins) * 1000:.0f} ms: shown {of_burst}; {counts[0]['requests']} requests")
 
 
-chosen = [name for name in beside_each_other if not sys.argv[1:] or any(word in name for word in sys.argv[1:])]
-pool = ThreadPoolExecutor(max_workers=8)
-running = {name: pool.submit(beside_each_other[name]) for name in chosen}
 main()

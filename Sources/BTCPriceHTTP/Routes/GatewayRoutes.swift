@@ -1,7 +1,6 @@
 import BTCPriceAPI
 import BTCPriceCore
 import BTCPriceFeature
-import Crypto
 import HTTPTypes
 import Hummingbird
 import NIOCore

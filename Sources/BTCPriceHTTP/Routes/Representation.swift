@@ -1,5 +1,4 @@
 import BTCPriceCore
-import Crypto
 import HTTPTypes
 import Hummingbird
 import NIOCore
@@ -17,9 +16,9 @@ struct Representation: Sendable {
     /// - Parameter cacheControl: How long a client may use it without asking again.
     init(_ text: String, contentType: String, cacheControl: String = "max-age=1", oldest: PriceState? = nil) {
         body = ByteBuffer(string: text)
-        // So much of a digest that two bodies never share it by chance.
-        let digest = SHA256.hash(data: Array(text.utf8)).prefix(12)
-        etag = "\"\(digest.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined())\""
+        // 64 bits of FNV-1a, so that two bodies do not share it by chance.
+        let hash = text.utf8.reduce(UInt64(0xcbf2_9ce4_8422_2325)) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+        etag = "\"\(String(hash, radix: 16))\""
         var fields: HTTPFields = [.contentType: contentType, .cacheControl: cacheControl, .eTag: etag]
         if let quote = oldest?.quote {
             fields[.lastModified] = HTTPDate.text(Int(quote.timestamp.milliseconds / 1000))

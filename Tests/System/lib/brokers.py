@@ -1,34 +1,6 @@
-"""Brokers for the fleet's tests: mosquitto with the configuration of docs/fleet.md, and certificates for it."""
+"""Brokers for the fleet's tests: mosquitto with the configuration of docs/fleet.md, and the satellites that use them."""
 
 from btcpriced import *  # noqa: F403
-
-import ipaddress
-
-
-class Certificates:
-    """An authority, and what it has signed."""
-
-    def __init__(self):
-        self.folder = tempfile.mkdtemp(prefix="btc-priced-certificates-")
-        atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
-        self.authority = f"{self.folder}/ca.pem"
-        self._run("req", "-x509", *self._new("ca"), "-subj", "/CN=fleet", "-days", "2", "-out", self.authority)
-
-    def __call__(self, name, days=2, address="127.0.0.1", by=None):
-        """The files of a certificate and its key. `by`: another authority."""
-        by = by or self
-        certificate, key, request = (f"{self.folder}/{name}.{kind}" for kind in ("pem", "key", "csr"))
-        self._run("req", *self._new(name), "-subj", f"/CN={name}", "-out", request)
-        Path(f"{self.folder}/{name}.ext").write_text(f"subjectAltName=IP:{ipaddress.ip_address(address)}\n")
-        self._run("x509", "-req", "-in", request, "-CA", by.authority, "-CAkey", f"{by.folder}/ca.key", "-CAcreateserial", "-days",
-                  str(days), "-extfile", f"{self.folder}/{name}.ext", "-out", certificate)
-        return certificate, key
-
-    def _new(self, name):
-        return ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", f"{self.folder}/{name}.key"]
-
-    def _run(self, *arguments):
-        subprocess.run(["openssl", *arguments], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def documented(name):
@@ -53,7 +25,7 @@ class Broker:
             self.port = probe.getsockname()[1]
         name = "leaf" if root else "root"
         text = documented(f"/etc/mosquitto/conf.d/btcpriced-{name}.conf")
-        certificate, key = certificates(f"broker-{self.port}", address=address)
+        certificate, key = certificates(f"broker-{self.port}", [address])
         known = {"listener 8883": f"listener {self.port} {address}", "/etc/mosquitto/btcpriced/ca.pem": certificates.authority,
                  "/etc/mosquitto/btcpriced/server.pem": certificate, "/etc/mosquitto/btcpriced/server.key": key,
                  "/etc/mosquitto/btcpriced/acl": f"{self.folder}/acl"}

@@ -4,6 +4,7 @@ Only Python's standard library, so that nothing has to be installed to run them.
 """
 
 import atexit
+import faulthandler
 import json
 import os
 import random
@@ -19,8 +20,11 @@ import time
 import traceback
 import urllib.parse
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
+
+from certificates import Certificates
 
 ROOT = Path(__file__).resolve().parents[3]
 # As a terminal's programs have it: a shell's job in the background has it ignored, and so would all that is started here.
@@ -31,6 +35,8 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 BINARIES = Path(os.environ.get("BINARIES", ROOT / ".build" / "release"))
 SHARED = ROOT.parent / "shared"
 SOCKET_NAME = "io.btcpriced.Price"
+# For tests that wait until the daemon has looked at every source: they need not wait for the usual ten seconds each.
+LOOKS_OFTEN = ("--validation-observe-interval-ms", "1000")
 
 # Nothing that the developer has set may reach the binaries.
 for name in list(os.environ):
@@ -76,12 +82,11 @@ class Simulator:
     """exchange-simulator with all its venues."""
 
     def __init__(self, *arguments, faults="", secure=False, prefix=()):
-        self.authority = None
+        self.certificates = Certificates() if secure else None
+        self.authority = self.certificates and self.certificates.authority
         if secure:
-            folder = tempfile.mkdtemp(prefix="btc-priced-authority-")
-            atexit.register(shutil.rmtree, folder, ignore_errors=True)
-            self.authority = f"{folder}/authority.pem"
-            arguments += ("--tls-authority", self.authority)
+            self.certificates.for_simulator(None)
+            arguments += ("--certificates", self.certificates.folder)
         self.process = spawn(
             [*prefix, BINARIES / "exchange-simulator", *arguments], stdout=subprocess.PIPE, text=True)
         self.urls = {}
@@ -96,6 +101,8 @@ class Simulator:
 
     def faults(self, script):
         """Sets a fault script; requests and time count anew. An empty one: nothing goes wrong."""
+        for fault in re.findall(r"certificate (\S+)", script):
+            self.certificates.for_simulator(fault)
         urllib.request.urlopen(self.urls["control"] + "/faults", script.encode(), timeout=5).read()
         # A port is closed a moment after the script is set.
         for venue, *rule in (line.split() for line in script.splitlines()):
@@ -247,11 +254,11 @@ def suspend(process):
 
 
 def switches(pid):
-    """Context switches of all threads, voluntary or not."""
+    """How often the threads of a process went to sleep. What a busy machine takes from them does not count."""
     total = 0
     for thread in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{thread}/status") as status:
-            total += sum(int(count) for count in re.findall(r"ctxt_switches:\s+(\d+)", status.read()))
+            total += number(status.read(), r"\nvoluntary_ctxt_switches:\s+(\d+)")
     return total
 
 
@@ -365,22 +372,26 @@ class Skip(Exception):
 _scenarios = []
 
 
-def scenario(name):
-    """Names a function as a scenario."""
+def scenario(name, beside=False):
+    """Names a function as a scenario. `beside`: it mostly waits and shares nothing that it changes, so it runs beside the others."""
     def note(function):
-        _scenarios.append((name, function))
+        _scenarios.append((name, function, beside))
         return function
     return note
 
 
+# The longest scenario takes a tenth of this. One that hangs is a failure with a name.
+LIMIT = float(os.environ.get("SCENARIO_LIMIT", "600"))
+
+
 def main():
-    """Runs the script's scenarios in order and reports each; the exit status is 1 where one failed."""
+    """Runs the script's scenarios and reports them in order; the exit status is 1 if one failed."""
     only = sys.argv[1:]
-    failed = 0
-    for name, function in _scenarios:
-        if only and not any(word in name for word in only):
-            continue
-        begun = time.monotonic()
+    chosen = [scenario for scenario in _scenarios if not only or any(word in scenario[0] for word in only)]
+    running, finished = {}, []
+
+    def run(name, function):
+        begun = running[name] = time.monotonic()
         try:
             figures = function()
             word, detail = "ok", f": {figures}" if figures else ""
@@ -388,9 +399,31 @@ def main():
             word, detail = "skipped", f": {reason}"
         except Exception as error:
             word, detail = "FAILED", f": {error!r}\n{traceback.format_exc()}"
-            failed += 1
-        print(f"{word} {name} ({time.monotonic() - begun:.1f} s){detail}", flush=True)
-    sys.exit(1 if failed else 0)
+        finally:
+            del running[name]
+        finished.append((word, f"{word} {name} ({time.monotonic() - begun:.1f} s){detail}"))
+        return finished[-1]
+
+    def watch():
+        while True:
+            time.sleep(1)
+            late = [name for name, begun in list(running.items()) if time.monotonic() - begun > LIMIT]
+            if late:
+                for _, text in finished:
+                    print(text)
+                for name in late:
+                    print(f"FAILED {name} ({LIMIT:.0f} s): it did not end", flush=True)
+                faulthandler.dump_traceback(all_threads=True)
+                end_children()
+                os._exit(1)
+    threading.Thread(target=watch, daemon=True).start()
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        beside = [pool.submit(run, name, function) for name, function, is_beside in chosen if is_beside]
+        in_order = [run(name, function) for name, function, is_beside in chosen if not is_beside]
+        results = [beside.pop(0).result() if is_beside else in_order.pop(0) for *_, is_beside in chosen]
+    for _, text in results:
+        print(text, flush=True)
+    sys.exit(any(word == "FAILED" for word, _ in results))
 
 
 class Golden:

@@ -12,18 +12,9 @@ class Exchange:
     """A TLS server on loopback that answers as Binance does, with a certificate for `name` by an authority of its own."""
 
     def __init__(self, name="127.0.0.1"):
-        self.folder = tempfile.mkdtemp(prefix="btc-priced-tls-")
-        atexit.register(shutil.rmtree, self.folder, True)
-        self.authority = f"{self.folder}/ca.pem"
-        kind = "IP" if name[0].isdigit() else "DNS"
-        self._openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-                      "-subj", "/CN=An authority of this test", "-keyout", "ca.key", "-out", "ca.pem")
-        self._openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={name}",
-                      "-keyout", "server.key", "-out", "server.csr")
-        with open(f"{self.folder}/extensions", "w") as file:
-            file.write(f"subjectAltName={kind}:{name}\n")
-        self._openssl("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days",
-                      "2", "-extfile", "extensions", "-out", "server.pem")
+        certificates = Certificates()
+        self.authority = certificates.authority
+        certificate = certificates("exchange", [name])
         exchange = self
         self.connections = 0
         self.requests = []
@@ -47,7 +38,7 @@ class Exchange:
                 pass
 
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(f"{self.folder}/server.pem", f"{self.folder}/server.key")
+        context.load_cert_chain(*certificate)
         # Both are offered: that HTTP/1.1 is spoken is the client's choice.
         context.set_alpn_protocols(["h2", "http/1.1"])
 
@@ -71,6 +62,3 @@ class Exchange:
             equal(self.requests, [], "requests")
         else:
             equal(fresh(place)["quote"]["value"], "68901.23")
-
-    def _openssl(self, *arguments):
-        subprocess.run(["openssl", *arguments], cwd=self.folder, check=True, capture_output=True)

@@ -1,0 +1,18 @@
+import NIOSSL
+
+/// A folder with the certificates of the simulated venues, each with its key: `server.pem` and `server.key`, and for the certificates
+/// that a client must reject the names of ``FaultScript/Certificate``. docs/simulator.md shows how to make them with openssl.
+struct CertificateFolder: Sendable {
+    let path: String
+
+    /// A server's TLS context.
+    /// - Parameter fault: What is wrong with its certificate; `nil` for the valid one.
+    /// - Throws: An error of NIOSSL if a file is absent or is not PEM.
+    func context(_ fault: FaultScript.Certificate?) throws -> NIOSSLContext {
+        let file = "\(path)/\(fault?.rawValue ?? "server")"
+        return try NIOSSLContext(
+            configuration: .makeServerConfiguration(
+                certificateChain: NIOSSLCertificate.fromPEMFile("\(file).pem").map { .certificate($0) },
+                privateKey: .privateKey(NIOSSLPrivateKey(file: "\(file).key", format: .pem))))
+    }
+}
