@@ -135,13 +135,15 @@ def _():
 @scenario("what is told where no daemon is, and of a wrong command line")
 def _():
     place = Place()
-    text = "".join(shown(place, *verb, *form) for verb in (["current"], ["watch"], ["convert"], ["wait", "--timeout", "0.1"]) for form in ([], ["--json"]))
+    text = "".join(shown(place, *verb, *form) for form in ([], ["--json"]) for verb in (
+        ["current"], ["watch"], ["convert"], ["wait", "--timeout", "0.1"], ["status"], ["sources"], ["pause"], ["resume"]))
     text += "".join(shown(place, "current", "--bar", bar) for bar in ("waybar", "i3blocks", "polybar"))
     golden.check("no daemon", text)
     text = "".join(shown(place, *line.split()) for line in (
         "current --json --raw", "current --format {x}", "current --format {price", "current --bar bar", "current --bar waybar --raw",
         "watch --above 5", "watch --exec true --json", "watch --color blue", "wait --above -1", "wait --above 1,00", "wait --change x%",
-        "convert 5", "convert 1sek --json", "convert 1btc --raw --json"))
+        "convert 5", "convert 1sek --json", "convert 1btc --raw --json", "dance", "current --refresh --no-cache", "current --max-age x",
+        "current --json --dance", "watch --refresh", "wait --timeout soon", "wait --timeout -1 --json", "sources -x"))
     golden.check("wrong command lines", text)
 
 

@@ -143,17 +143,6 @@ def _():
     daemon.stop()
 
 
-@scenario("what is told where no daemon is, and of a wrong command line")
-def _():
-    place = Place()
-    text = "".join(
-        shown(place, *verb, *json) for verb in (["status"], ["sources"], ["pause"], ["resume"], ["wait", "--timeout", "0.2"])
-        for json in ([], ["--json"]))
-    text += shown(place, "wait", "--timeout", "soon") + shown(place, "wait", "--timeout", "-1", "--json")
-    text += shown(place, "sources", "-x")
-    golden.check("no daemon", text)
-
-
 @scenario("every verb's help says its exit statuses")
 def _():
     text = "".join(shown(Place(), *words) for words in (
