@@ -184,7 +184,7 @@ def _():
     os.set_blocking(write, False)
     watch = spawn(["sh", "-c", f"exec {BINARIES}/btcctl watch --json --socket {place.socket}"], stdout=write)
     fcntl.fcntl(write, 1031, 4096)  # F_SETPIPE_SZ
-    wait_until(lambda: bytes_in(read) > 3500, what="a full pipe", seconds=15)
+    wait_until(lambda: bytes_in(read) > 3500, what="a full pipe")
     time.sleep(1.2)
     watch.terminate()
     equal(watch.wait(timeout=10), -signal.SIGTERM)

@@ -58,7 +58,7 @@ def _():
     watch = Watch(place, "--json")
     wait_until(lambda: len(watch.lines) >= 2, what="lines")
     suspend(daemon.process)
-    wait_until(lambda: watch.objects[-1].get("error") == "unreachable", seconds=20, what="the word that it is silent")
+    wait_until(lambda: watch.objects[-1].get("error") == "unreachable", what="the word that it is silent")
     daemon.process.send_signal(signal.SIGCONT)
     wait_until(lambda: watch.objects[-1].get("freshness") == "fresh", what="its return")
     daemon.stop()
@@ -70,7 +70,7 @@ def _():
     daemon = Daemon(place, simulator.urls, "--tick-interval-ms", "7000")
     fresh(place)
     watch = Watch(place, "--json")
-    wait_until(lambda: len(watch.lines) >= 2, seconds=20, what="two ticks")
+    wait_until(lambda: len(watch.lines) >= 2, what="two ticks")
     ticks = [line.get("tick") for line in watch.objects]
     equal(ticks, list(range(ticks[0], ticks[0] + len(ticks))), "a line a tick")
     daemon.stop()

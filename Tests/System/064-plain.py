@@ -129,7 +129,7 @@ def _():
     place, simulator = Place(), replaying("68901.23")
     daemon = Daemon(place, simulator.urls, "--tick-pause-when-idle", "1")
     fresh(place)
-    wait_until(lambda: daemon.said("the ticks stop until one does"), seconds=20, what="the pause")
+    wait_until(lambda: daemon.said("the ticks stop until one does"), what="the pause")
     time.sleep(2.5)
     result = btcctl(place, "current")
     assert result.err.startswith("Paused. Displaying last updated value from "), result
@@ -215,7 +215,7 @@ def _():
     simulator.faults("binance always status 503")
     daemon = Daemon(place, simulator.urls, sources=("binance", "coinbase", "kraken"))
     text = wait_until(lambda: (lambda t: t if re.search(r"(?m)^z +binance", t) else None)(btcctl(place, "sources").out),
-                      seconds=20, every=0.1, what="the cooldown")
+                      every=0.1, what="the cooldown")
     assert re.search(r"cooldown for \d s: not available: HTTP 503", text), text
     simulator.faults("* always dark")
     other = Place()

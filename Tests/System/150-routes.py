@@ -339,7 +339,7 @@ def _():
             "coinbase": f"http://exchange.test:{port}"}
         daemon = Daemon(place, urls, sources=("binance", "bitstamp", "coinbase"))
         # The first tick cannot know yet that the name server is silent about one of them.
-        wait_until(lambda: state(place)["freshness"] == "fresh", seconds=5, what=lambda: f"a price; {daemon.lines}")
+        wait_until(lambda: state(place)["freshness"] == "fresh", what=lambda: f"a price; {daemon.lines}")
         begun = state(place)["tick"]
         threads = lambda: len(os.listdir(f"/proc/{daemon.process.pid}/task"))
         before = None
@@ -362,7 +362,7 @@ def _():
             place, {"binance": "http://silent-a.test:1", "coinbase": "http://silent-b.test:1"})
         wait_until(
             lambda: "binance: not reached: no name server answers for silent-a.test" in (state(place)["failure"] or ""),
-            seconds=20, what=lambda: f"the reason; {state(place)}")
+            what=lambda: f"the reason; {state(place)}")
         status, seconds = daemon.stop()
         equal(status, 0)
         assert seconds < 5, f"it took {seconds} s to stop"
@@ -381,7 +381,7 @@ def _():
         port = simulator.urls["binance"].rsplit(":", 1)[1]
         begun = time.monotonic()
         daemon = Daemon(place, {"binance": f"http://lossy.test:{port}"}, sources=("binance",))
-        wait_until(lambda: state(place)["freshness"] == "fresh", seconds=20, what=lambda: f"a price; {daemon.lines}")
+        wait_until(lambda: state(place)["freshness"] == "fresh", what=lambda: f"a price; {daemon.lines}")
         seconds = time.monotonic() - begun
         equal(server.lost, {1, 28}, "lost questions")
         # The resolver's own time-out is five; this is no measure of speed.

@@ -97,7 +97,7 @@ def define(name, faults, sources, wanted):
             text += shown(place, "sources", "--json")
             return text if uses(place) == wanted else None
 
-        text = wait_until(seen, seconds=20, what=lambda: f"{wanted}, not {uses(place)}")
+        text = wait_until(seen, what=lambda: f"{wanted}, not {uses(place)}")
         golden.check(f"sources: {name}", text)
         daemon.stop()
 
@@ -223,7 +223,7 @@ def _():
     equal({state["freshness"] for state in watch.states[1:]}, {"fresh"}, "a watcher keeps it going")
     watch.process.terminate()
     ticking = lambda: btcctl(place, "status", "--json").json["status"]["ticking"]
-    wait_until(lambda: ticking() == "idle", seconds=6, what="the standstill")
+    wait_until(lambda: ticking() == "idle", what="the standstill")
     golden.check("status: idle", shown(place, "status"))
     before = simulator.requests()["binance"]
     time.sleep(2)
@@ -232,7 +232,7 @@ def _():
     found = btcctl(place, "current", "--json").json
     equal((found["freshness"], found["failure"]), ("stale", "paused"))
     wait_until(lambda: btcctl(place, "current", "--json").json["freshness"] == "fresh", seconds=1, what="a tick")
-    wait_until(lambda: ticking() == "idle", seconds=6, what="the standstill")
+    wait_until(lambda: ticking() == "idle", what="the standstill")
     equal(btcctl(place, "current", "--refresh", "--json").json["freshness"], "fresh", "a refresh gets a current one")
     assert daemon.said("No client wants a price: the ticks stop")
     daemon.stop()

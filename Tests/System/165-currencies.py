@@ -196,7 +196,7 @@ def reload():
     wait_until(lambda: watch.states[-1]["tick"] > before["tick"] + 3, what="more ticks for the watch")
     watch.stop()
     # The gateway's watch looks every 10 s.
-    wait_until(lambda: events.states[-1]["currency"] == "JPY", seconds=20, what="an event in the new currency")
+    wait_until(lambda: events.states[-1]["currency"] == "JPY", what="an event in the new currency")
     assert not events.is_closed and all(event != "gone" for event, *_ in events.events), events.events[-5:]
     equal({state["currency"] for state in events.states[-3:]}, {"EUR", "JPY"})
     events.stop()

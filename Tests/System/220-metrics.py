@@ -67,7 +67,7 @@ def _():
     place = Place()
     daemon = Daemon(place, simulator.urls, "--tick-pause-when-idle", "1")
     fresh(place)
-    wait_until(lambda: btcctl(place, "status", "--json").json["status"]["ticking"] == "idle", seconds=10, what="idle")
+    wait_until(lambda: btcctl(place, "status", "--json").json["status"]["ticking"] == "idle", what="idle")
     for _ in range(3):
         assert 'btcpriced_price_state="paused"} 1' in btcctl(place, "metrics").out
     equal(btcctl(place, "status", "--json").json["status"]["ticking"], "idle")

@@ -136,7 +136,7 @@ def _():
     at = gateway.get(f"/v1/at?time={moment['time'][:16]}Z").json
     equal((at["price"], at["step"], at["candle"]), (moment["open"], "minute", moment))
     # At the next tick of the euro.
-    state = wait_until(lambda: (d := btcctl(place, "current", "-c", "EUR", "--json").json["day"]) and d["backfilled"] and d, seconds=15,
+    state = wait_until(lambda: (d := btcctl(place, "current", "-c", "EUR", "--json").json["day"]) and d["backfilled"] and d,
                        what="the day")
     day = gateway.get("/v1/day?currency=EUR").json
     equal((day["currency"], day["open"], day["high"], day["backfilled"]), ("EUR", state["open"], state["high"], True))
@@ -195,7 +195,7 @@ def _():
     world = World("--max-age", "3", currencies=("USD", "EUR"))
     equal(world.get("/healthz").json, {"state": "fresh"})
     world.simulator.faults("* BTC/EUR always status 503\n")
-    wait_until(lambda: "EUR" not in world.get("/api/v1/prices").json, seconds=15, every=0.2, what="no euros")
+    wait_until(lambda: "EUR" not in world.get("/api/v1/prices").json, every=0.2, what="no euros")
     equal(world.get("/api/v1/prices").json["USD"], "68901.23")
     equal(list(world.get("/exrates/BTC").json["BTC"]), ["USD"])
     equal(world.get("/api/rates?currencyPairs=BTC_EUR").json, [])
@@ -207,14 +207,14 @@ def _():
     equal(("price" in by_code["USD"], "price" in by_code["EUR"], by_code["EUR"]["state"]), (True, False, "stale"))
     world.simulator.faults("* always refuse\n")
     for path in ("/v1/price", "/api/v1/prices", "/exrates/BTC", "/api/rates"):
-        reply = wait_until(lambda: (r := world.get(path)).status == 503 and r, seconds=15, every=0.2, what=path)
+        reply = wait_until(lambda: (r := world.get(path)).status == 503 and r, every=0.2, what=path)
         problem(reply, 503)
         assert not re.search(rb"\bnull\b|[:\[] *0[,}\]]", reply.body), reply
         for text in ("refused", "127.0.0.1"):
             assert text not in reply.body.decode(), "no error text of the daemon"
     equal(problem(world.get("/healthz"), 503), "The price in USD is stale.")
     world.simulator.faults("")
-    wait_until(lambda: world.get("/healthz").status == 200, seconds=20, every=0.2, what="its recovery")
+    wait_until(lambda: world.get("/healthz").status == 200, every=0.2, what="its recovery")
     equal(world.get("/v1/price").json["price"], "68901.23")
     world.daemon.stop()
     for path in ("/v1/price", "/healthz", "/metrics", "/v1/status"):
@@ -228,7 +228,7 @@ def _():
 
     def ticking():
         return btcctl(world.place, "status", "--json").json["status"]["ticking"]
-    wait_until(lambda: ticking() == "idle", seconds=10, every=0.1, what="idle")
+    wait_until(lambda: ticking() == "idle", every=0.1, what="idle")
     for path in ("/healthz", "/metrics", "/v1/status", "/v1/sources"):
         world.get(path)
         time.sleep(0.3)
@@ -276,12 +276,12 @@ def _():
         problem(world.get(path), 503)
     others = time.monotonic() - begun
     assert first < 4 and others < 7, (first, others)
-    wait_until(lambda: [e for e in stream.events if e[0] == "gone"], seconds=25, every=0.2, what="the news that it is gone")
+    wait_until(lambda: [e for e in stream.events if e[0] == "gone"], every=0.2, what="the news that it is gone")
     late = Events(world.gateway.port)
     wait_until(lambda: late.events, what="an event")
     equal({e[0] for e in late.events}, {"gone"}, "no old price as fresh")
     os.kill(world.daemon.process.pid, signal.SIGCONT)
-    wait_until(lambda: late.states and late.states[-1]["state"] == "fresh", seconds=10, what="the price again")
+    wait_until(lambda: late.states and late.states[-1]["state"] == "fresh", what="the price again")
     world.stop()
     return f"{first:.1f} s, then five requests in {others:.1f} s"
 
@@ -342,7 +342,7 @@ def _():
 def _():
     world = World(currencies=("USD", "EUR"))
     both, euros = Events(world.gateway.port), Events(world.gateway.port, "/v1/watch?currency=EUR")
-    wait_until(lambda: len(both.states) >= 6 and len(euros.states) >= 3, seconds=15, what="events")
+    wait_until(lambda: len(both.states) >= 6 and len(euros.states) >= 3, what="events")
     assert "content-type: text/event-stream" in both.text.lower() and "retry: 1000" in both.text, both.text[:500]
     equal({s["currency"] for s in both.states}, {"USD", "EUR"})
     equal({(s["currency"], s["price"]) for s in euros.states}, {("EUR", "59255.06")})
@@ -356,14 +356,14 @@ def _():
     wait_until(lambda: ("gone", None, {"state": "unreachable"}) in both.events, what="the news that it is gone")
     before = len(both.states)
     world.start_daemon()
-    wait_until(lambda: len(both.states) > before + 2, seconds=10, what="more events")
+    wait_until(lambda: len(both.states) > before + 2, what="more events")
     for stream in (both, euros, again):
         assert not stream.is_closed, "the stream goes on"
         stream.stop()
     # Without a stream it watches nothing.
     def watchers():
         return btcctl(world.place, "status", "--json").json["status"]["clients"]["watchers"]
-    wait_until(lambda: watchers() == 0, seconds=5, every=0.1, what="no watcher")
+    wait_until(lambda: watchers() == 0, every=0.1, what="no watcher")
     world.stop()
 
 
@@ -377,9 +377,9 @@ def _():
     wait_until(lambda: len(calm.states) >= 2, what="ticks")
     equal(simulator.streams()["binance"]["opened"], 0, "nobody needs a stream yet")
     live = Events(gateway.port, "/v1/watch?updates=changes")
-    wait_until(lambda: len(live.states) >= 3 and simulator.streams()["binance"]["open"] == 1, seconds=10, what="the stream")
+    wait_until(lambda: len(live.states) >= 3 and simulator.streams()["binance"]["open"] == 1, what="the stream")
     before = len(live.states), len(calm.states)
-    wait_until(lambda: len(live.states) >= before[0] + 20, seconds=15, what="changes")
+    wait_until(lambda: len(live.states) >= before[0] + 20, what="changes")
     changes, ticks = len(live.states) - before[0], len(calm.states) - before[1]
     assert changes >= 2 * ticks, f"{changes} events with changes, {ticks} without"
     assert len({state["price"] for state in live.states[before[0]:]}) >= 10, live.states
@@ -410,7 +410,7 @@ def _():
     counts = [len(s.states) for s in streams]
     assert min(counts) >= 15, counts
     streams.pop().stop()
-    wait_until(lambda: (s := Events(world.gateway.port)) and (time.sleep(0.2) or s.states), seconds=5, every=0.1, what="room for one")
+    wait_until(lambda: (s := Events(world.gateway.port)) and (time.sleep(0.2) or s.states), every=0.1, what="room for one")
     for client in lazy:
         client.close()
     world.stop()
@@ -455,7 +455,7 @@ def _():
         reply = wait_until(lambda: (r := price()) and r.status == 200 and r, what=name, every=0.05)
         equal(reply.json["price"], "68901.23")
         events = Events(proxy, f"{prefix}/v1/watch")
-        wait_until(lambda: len(events.states) >= 3, seconds=5, what=f"events through {name}")
+        wait_until(lambda: len(events.states) >= 3, what=f"events through {name}")
         events.stop()
         page = get(("127.0.0.1", proxy), f"{prefix}/")
         equal(page.status, 200)
@@ -653,7 +653,7 @@ def _():
         world.daemon.kill() if number % 2 else world.daemon.stop()
         time.sleep(0.1)
         world.start_daemon()
-        wait_until(lambda: world.get("/v1/price").status == 200, seconds=10, what="the price again")
+        wait_until(lambda: world.get("/v1/price").status == 200, what="the price again")
     done = True
     for thread in threads:
         thread.join()

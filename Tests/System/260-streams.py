@@ -185,7 +185,7 @@ class Node:
     def way(self, venue):
         return self.sources()[venue]["way"]
 
-    def streaming(self, *venues, seconds=15):
+    def streaming(self, *venues, seconds=60):
         """Waits until the prices of these come by streams."""
         wait_until(
             lambda: all(self.way(venue) == "stream" for venue in venues), seconds=seconds, every=0.1,
@@ -366,7 +366,7 @@ def _(scene):
     equal(market.attempts("binance", "coinbase"), [0, 0], "without such a client")
     equal(node.way("binance"), "poll")
     live = node.live()
-    wait_until(lambda: market.open("binance", "coinbase") == [1, 1], seconds=10, every=0.05, what="the streams")
+    wait_until(lambda: market.open("binance", "coinbase") == [1, 1], every=0.05, what="the streams")
     node.streaming("binance", "coinbase")
     listed = {source["name"]: source["way"] for source in btcctl(node.place, "sources", "--json").json["sources"]}
     equal(listed, {"binance": "stream", "coinbase": "stream"})
@@ -379,14 +379,14 @@ def _(scene):
     equal(market.open("binance", "coinbase"), [1, 1], "shortly before")
     asked = market.requests()["binance"] - requests
     assert asked <= 5, f"{asked} requests to Binance while its stream proved the price"
-    wait_until(lambda: market.open("binance", "coinbase") == [0, 0], seconds=15, every=0.05, what="the end of the streams")
+    wait_until(lambda: market.open("binance", "coinbase") == [0, 0], every=0.05, what="the end of the streams")
     took = time.monotonic() - left
     assert 28 <= took <= 36, f"closed after {took:.1f} s"
     requests = market.requests()["binance"]
     wait_until(lambda: market.requests()["binance"] >= requests + 3, what="a request at each tick")
     equal(node.way("binance"), "poll")
     node.live()
-    wait_until(lambda: market.open("binance", "coinbase") == [1, 1], seconds=10, every=0.05, what="the streams again")
+    wait_until(lambda: market.open("binance", "coinbase") == [1, 1], every=0.05, what="the streams again")
     equal([market.streams()[venue]["opened"] for venue in ("binance", "coinbase")], [2, 2])
     return f"closed {took:.1f} s after the client; {node.check()}; of changes {checked}"
 
@@ -469,7 +469,7 @@ def spoilt(primary, kills, generator):
         except AssertionError as error:
             error.add_note(f"after {done}")
             raise
-        wait_until(lambda: node.files() <= files + 6, seconds=20, every=0.5, what=lambda: f"{files} open files and not {node.files()}")
+        wait_until(lambda: node.files() <= files + 6, every=0.5, what=lambda: f"{files} open files and not {node.files()}")
         opened = {venue: counts["opened"] for venue, counts in market.streams().items() if venue in FOUR}
         return f"{hits} of {kills} hit an open stream; {checked}; opened {opened}; open files {files} -> {node.files()}"
     return run
@@ -695,7 +695,7 @@ def _(scene):
     requests, begun = market.requests()["binance"], time.monotonic()
     for each in (market, still):
         each.fault(binance="always silent")
-    wait_until(lambda: market.attempts("binance")[0] >= 2, seconds=15, every=0.05, what="another connection")
+    wait_until(lambda: market.attempts("binance")[0] >= 2, every=0.05, what="another connection")
     took = time.monotonic() - begun
     assert market.requests()["binance"] > requests, "what shows that it is silent is a request"
     after(begun, 12)
@@ -724,9 +724,9 @@ def _(scene):
     begun = time.monotonic()
     market.fault(coinbase="always silent", kraken="always silent", bitstamp="always silent")
     numbered.fault(coinbase="always no-data")
-    wait_until(lambda: market.attempts("bitstamp")[0] >= 2, seconds=15, every=0.05, what="Bitstamp's second connection")
+    wait_until(lambda: market.attempts("bitstamp")[0] >= 2, every=0.05, what="Bitstamp's second connection")
     times = {"bitstamp": time.monotonic() - begun}
-    wait_until(lambda: numbered.attempts("coinbase")[0] >= 2, seconds=20, every=0.05, what="the second connection after newer numbers")
+    wait_until(lambda: numbered.attempts("coinbase")[0] >= 2, every=0.05, what="the second connection after newer numbers")
     times["coinbase, newer numbers"] = time.monotonic() - begun
     for venue in ("coinbase", "kraken"):
         wait_until(lambda: market.attempts(venue)[0] >= 2, seconds=30, every=0.05, what=f"the second connection of {venue}")
@@ -777,7 +777,7 @@ def _(scene):
     after(begun, 20)
     used = (processor(node.daemon.process) - used) / (time.monotonic() - since)
     equal(market.attempts("binance"), [1], "before the deadline")
-    wait_until(lambda: market.attempts("binance")[0] >= 2, seconds=15, every=0.05, what="another connection")
+    wait_until(lambda: market.attempts("binance")[0] >= 2, every=0.05, what="another connection")
     took = time.monotonic() - begun - 8
     # And an end while pings are to be answered.
     market.simulator.faults("binance BTC/USDT stream time 0s-3s ping-flood\nbinance BTC/USDT stream time 3s-4s cut\n")
@@ -837,12 +837,12 @@ def _(scene):
     wait_until(lambda: market.open(*venues) == [1, 1], every=0.05, what="the streams")
     course = market.tape.course
     count = len(course.times)
-    wait_until(lambda: len(course.times) > count, seconds=15, every=0.05, what="a trade that they show")
+    wait_until(lambda: len(course.times) > count, every=0.05, what="a trade that they show")
     # They miss the next one, in ten seconds: the open ones are cut, and others refused.
     market.simulator.faults("".join(rule(venue, "request 1- status 503") + rule(venue, "always cut") for venue in venues))
     wait_until(lambda: market.open(*venues) == [0, 0], every=0.05, what="the end of the streams")
     count = len(course.times)
-    wait_until(lambda: len(course.times) > count, seconds=15, every=0.05, what="a trade that they miss")
+    wait_until(lambda: len(course.times) > count, every=0.05, what="a trade that they miss")
     market.fault()
     wait_until(lambda: market.open(*venues) == [1, 1], seconds=30, every=0.05, what="the streams again")
     attempts, count, begun = market.attempts(*venues), len(course.times), time.monotonic()
@@ -851,7 +851,7 @@ def _(scene):
         equal(market.attempts(*venues), attempts, "connections")
         time.sleep(0.1)
     quiet = time.monotonic() - begun
-    wait_until(lambda: len(course.times) > count, seconds=15, every=0.05, what="a trade")
+    wait_until(lambda: len(course.times) > count, every=0.05, what="a trade")
     for venue, node in zip(venues, nodes):
         node.streaming(venue)
     equal(market.attempts(*venues), attempts, "connections")
@@ -985,7 +985,7 @@ def _(scene):
         time.sleep(5)
         # What was on its way to the clients when it was stopped may come now.
         figures.append(f"{node.check(shown=node.ticks, since=resumed + 0.2)}, of changes {node.check(shown=live, since=resumed + 0.2)}")
-    node.streaming("binance", seconds=20)
+    node.streaming("binance")
     return "; ".join(figures)
 
 
@@ -996,9 +996,9 @@ def _(scene):
     node.streaming("binance", "coinbase", "kraken")
     time.sleep(4)
     market.fault(binance="time 0ms-400ms cut", coinbase="time 0ms-400ms cut", kraken="time 0ms-400ms cut")
-    wait_until(lambda: all(count >= 2 for count in market.attempts("binance", "coinbase", "kraken")), seconds=15, every=0.05,
+    wait_until(lambda: all(count >= 2 for count in market.attempts("binance", "coinbase", "kraken")), every=0.05,
                what=lambda: f"other connections; {market.streams()}")
-    node.streaming("binance", "coinbase", "kraken", seconds=20)
+    node.streaming("binance", "coinbase", "kraken")
     return f"{node.check()}; {node.ends()}"
 
 
@@ -1018,12 +1018,12 @@ def _(scene):
     fast.streaming("coinbase")
     always.streaming("bitstamp")
     wait_until(lambda: idle.attempts("binance") == [1], what="a stream of its own accord", every=0.05)
-    wait_until(lambda: idle.open("binance") == [0], seconds=20, every=0.05, what="its end while no client wants a price")
+    wait_until(lambda: idle.open("binance") == [0], every=0.05, what="its end while no client wants a price")
     btcctl(place, "current")
-    wait_until(lambda: idle.open("binance") == [1], seconds=10, every=0.05, what="its return")
+    wait_until(lambda: idle.open("binance") == [1], every=0.05, what="its return")
     resting.stop()
     equal(btcctl(always.place, "pause").status, 0)
-    wait_until(lambda: market.open("bitstamp") == [0], seconds=10, every=0.05, what="its end while paused")
+    wait_until(lambda: market.open("bitstamp") == [0], every=0.05, what="its end while paused")
     equal(btcctl(always.place, "resume").status, 0)
     always.streaming("bitstamp")
     equal(market.attempts("binance", "kraken"), [0, 0], "streams that were not wanted")

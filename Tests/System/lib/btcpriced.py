@@ -67,7 +67,7 @@ def spawn(arguments, **options):
     return child
 
 
-def wait_until(condition, seconds=10, what="it", every=0.005):
+def wait_until(condition, seconds=30, what="it", every=0.005):
     """Waits for a condition; its value. The time is a bound for a broken program, not a measure of a sound one."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -150,4 +150,4 @@ class Machine:
                 except OSError:
                     return False
             return True
-        wait_until(is_gone, seconds=10, what=f"the end of {self.cgroup}", every=0.05)
+        wait_until(is_gone, what=f"the end of {self.cgroup}", every=0.05)
