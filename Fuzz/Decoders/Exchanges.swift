@@ -60,7 +60,7 @@ private func checkAccepted(_ loaded: LoadedPrice, _ positions: [Market: FeedPosi
 
 /// A price that is shown lies within these bounds, wherever it was read.
 func checkBounds(_ value: Price) {
-    hold(ResponseCheck.range(of: .usd).contains(value), "\(value) was taken")
+    hold(Currency.usd.prices.contains(value), "\(value) was taken")
 }
 
 private func checkFailure(_ error: PriceLoadingError) {

@@ -73,7 +73,7 @@ func streamMessage(_ input: [UInt8], of source: StreamSource, _ markets: [Market
         hold(price.value == trade.value && market == trade.market, "another price than in \(trade)")
         var book = ObservationBook(currency: market.currency ?? .usd)
         if (try? book.record([price], of: market, at: now)) != nil {
-            hold(ResponseCheck.range(of: book.currency).contains(price.value), "\(price.value) was taken")
+            hold(book.currency.prices.contains(price.value), "\(price.value) was taken")
         }
     }
     _ = machine.timerFired(at: now.boottime + 100_000, jitter: 0.5)

@@ -88,7 +88,7 @@ extension PriceQuote {
     fileprivate init(json: JSONValue) throws {
         let value = try json.required("value", \.decimal)
         let currency = try json.required("currency", \.stringValue)
-        guard Currency(rawValue: currency).map({ ResponseCheck.range(of: $0).contains(value) }) == true else {
+        guard Currency(rawValue: currency).map({ $0.prices.contains(value) }) == true else {
             throw QuoteFile.Damage("the price is none that is taken")
         }
         self.init(
@@ -109,7 +109,7 @@ extension Conversion {
 
     fileprivate init(json: JSONValue) throws {
         let (value, rate) = (try json.required("value", \.decimal), try json.required("rate", \.decimal))
-        guard value > 0, rate > 0, value <= ResponseCheck.range(of: .usd).upperBound else {
+        guard value > 0, rate > 0, value <= Currency.usd.prices.upperBound else {
             throw QuoteFile.Damage("the conversion is none")
         }
         self.init(

@@ -70,7 +70,9 @@ package struct ClientConnection: ~Copyable {
             if let message = try received() { return message }
             let (seconds, attoseconds) = clock.now.duration(to: deadline).components
             // Rounded up, except for a timeout of zero, which takes only what is ready.
-            let left = timeout == .zero ? 0 : max(0, seconds * 1000 + attoseconds / 1_000_000_000_000_000 + 1)
+            let left =
+                timeout == .zero
+                ? 0 : max(0, min(seconds, Int64(Int32.max)) * 1000 + attoseconds / 1_000_000_000_000_000 + 1)
             try waitForInput(milliseconds: Int32(clamping: left), interruption: interruption, outlet: outlet)
             try readInput()
         }

@@ -149,7 +149,12 @@ import Varlink
             }
             var wrong = object
             wrong[field.name] = .number("1.5")
-            #expect(throws: JSONFieldError.self, "\(type).\(field.name)") { try read(wrong.value) }
+            // What is beside the price does not take it away.
+            if type == "State", ["consensus", "uncertainty", "day"].contains(field.name) {
+                #expect(throws: Never.self, "\(type).\(field.name)") { try read(wrong.value) }
+            } else {
+                #expect(throws: JSONFieldError.self, "\(type).\(field.name)") { try read(wrong.value) }
+            }
         }
     }
 

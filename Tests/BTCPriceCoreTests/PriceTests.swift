@@ -112,4 +112,12 @@ import Testing
             }
         }
     }
+
+    @Test(arguments: [
+        ("68901.23", 6_890_123_000_000), ("0", 0), ("0.000000004", 0), ("0.000000006", 1),
+        ("1e10", 1_000_000_000_000_000_000),
+        ("92233720368.54775807", nil), ("1e11", nil), ("1e28", nil), ("-1e128", nil), ("-2", -200_000_000),
+    ]) func `a number has so many units of a place, or too many`(text: String, units: Int64?) throws {
+        #expect(try #require(Price(text)).units(ofPlaces: 8) == units)
+    }
 }

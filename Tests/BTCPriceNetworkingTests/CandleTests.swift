@@ -50,6 +50,30 @@ import Testing
         }
     }
 
+    @Test(arguments: 0..<4) func `no number that can't be a price or a time gets in`(index: Int) throws {
+        let (source, body) = Self.bodies[index]
+        let times = ["1787659200000", "1787659200"].first { body.contains($0) } ?? ""
+        let absurd = [
+            "0", "-1", "1e-9", "0.999", "100000001", "1e10", "1e11", "1e28", "1e30", "1e128", "9223372036854775807",
+            "18446744073709551616", "NaN", "null", "[]", "{}", String(repeating: "9", count: 100_000),
+        ]
+        for value in absurd {
+            for price in ["68901.2", "68950", "68890.1", "68900.5"] {
+                // As a text and as a number, whatever the exchange sends.
+                for written in [value, "\"\(value)\""] {
+                    let wrong = body.replacing("\"\(price)\"", with: written).replacing(price, with: value)
+                    guard wrong != body else { continue }
+                    #expect(throws: PriceLoadingError.self, "\(wrong.prefix(300))") { try read(source, wrong) }
+                }
+            }
+        }
+        for value in ["-1", "-9223372036854775808", "9223372036854775807", "1e30", "null", "\"\"", "[]"] {
+            let wrong = body.replacing("\"\(times)\"", with: value).replacing(times, with: value)
+            let candles = (try? read(source, wrong)) ?? []
+            #expect(ExchangeCandleLoader.requested(candles, .minute, 60..<2_000_000_000).isEmpty, "\(value)")
+        }
+    }
+
     @Test func `an error of Kraken's has status 200, and an empty list of candles is one`() throws {
         #expect(throws: PriceLoadingError.rateLimited("EGeneral:Too many requests", retryAfter: nil)) {
             try read(.kraken, #"{"error":["EGeneral:Too many requests"]}"#)

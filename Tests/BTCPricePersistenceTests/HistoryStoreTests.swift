@@ -332,14 +332,38 @@ import Testing
 
     @Test func `prices are kept exactly to eight places`() async throws {
         let store = store()
-        for (minute, text) in ["68901.23", "0.00000001", "75500.123456785", "99999999.99999999"].enumerated() {
+        for (minute, text) in ["68901.23", "1.00000001", "75500.123456785", "99999999.99999999"].enumerated() {
             clock.set(Self.start + Int64(minute) * 60 + 60)
             store.keep([KeptCandle(.usd, Candle(start: Self.start + Int64(minute) * 60, Price(text) ?? 0), .keepsOwn)])
             store.waitForDisk()
         }
         #expect(
             try await read(store, .minute).map(\.close.description) == [
-                "68901.23", "0.00000001", "75500.12345678", "99999999.99999999",
+                "68901.23", "1.00000001", "75500.12345678", "99999999.99999999",
             ])
+    }
+
+    @Test(arguments: ["1e30", "1e128", "1e20"]) func `a price that no column holds is refused, and ends nothing`(
+        text: String
+    ) async throws {
+        let store = store()
+        await #expect(throws: (any Error).self) {
+            try await store.backfill([Candle(start: Self.start, try #require(Price(text)))], of: .usd, .minute)
+        }
+        clock.set(Self.start + 120)
+        keep(store, 1..<2)
+        #expect(try await read(store, .minute).map(\.close) == [68_901])
+    }
+
+    @Test(arguments: [
+        "low = 0", "low = -5", "high = 9223372036854775807", "open = low - 1", "fresh = 61", "ticks = -1",
+    ])
+    func `a row that can't be a candle is passed over`(wrong: String) async throws {
+        let store = store()
+        keep(store, 0..<3)
+        store.waitForDisk()
+        let path = "\(folder.path)/\(HistoryStore.fileName)"
+        try SQLiteDatabase(path: path).execute("UPDATE minute SET \(wrong) WHERE start = \(Self.start + 60)")
+        #expect(try await read(store, .minute).map(\.close) == [68_900, 68_902])
     }
 }

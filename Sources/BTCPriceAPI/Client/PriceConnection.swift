@@ -49,8 +49,11 @@ package struct PriceConnection: ~Copyable {
         timeout: Duration, newestOnly: Bool = false, interruption: Int32 = -1, outlet: Int32 = -1
     ) throws(ClientError) -> StateMessage {
         var message = try connection.message(timeout: timeout, interruption: interruption, outlet: outlet)
-        // If the connection has ended, the next call reports it.
-        while newestOnly, let newer = try? connection.message(timeout: .zero) { message = newer }
+        // If the connection has ended, the next call reports it. One that brings messages without end is not read for ever.
+        for _ in 0..<(newestOnly ? 1000 : 0) {
+            guard let newer = try? connection.message(timeout: .zero) else { break }
+            message = newer
+        }
         return try state(in: try connection.decoded(message).printableResult())
     }
 

@@ -32,6 +32,6 @@ package struct CurrencyMessage: Sendable, Hashable {
         self.init(
             currency: try json.required("currency", \.stringValue),
             price: try StateMessage(json: try json.required("state", \.objectValue)),
-            interval: try json.required("intervalMs", \.integerValue), sources: try json.texts("sources"))
+            interval: try json.required("intervalMs", \.intervalValue), sources: try json.texts("sources"))
     }
 }

@@ -14,11 +14,13 @@ extension Candle {
     /// Reads the message.
     /// - Throws: ``JSONFieldError`` if a field is missing or of the wrong type.
     package init(json: JSONValue) throws(JSONFieldError) {
-        self.init(
-            start: try json.required("start", \.millisecondsValue) / 1000, open: try json.price("open"),
-            high: try json.price("high"), low: try json.price("low"), close: try json.price("close"),
+        let candle = Candle(
+            checkedStart: try json.required("start", \.millisecondsValue) / 1000, open: try json.decimal("open"),
+            high: try json.decimal("high"), low: try json.decimal("low"), close: try json.decimal("close"),
             ticks: try json.required("ticks", \.integerValue), fresh: try json.required("fresh", \.integerValue),
-            origin: try json.required("origin", \.stringValue))
+            origin: try json.required("origin", \.stringValue), in: nil)
+        guard let candle else { throw JSONFieldError(field: "candle") }
+        self = candle
     }
 }
 

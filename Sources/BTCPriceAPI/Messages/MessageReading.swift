@@ -19,6 +19,11 @@ extension JSONValue {
         integerValue.flatMap { Timestamp.possibleMilliseconds.contains($0) ? $0 : nil }
     }
 
+    /// The interval of a daemon's ticks in milliseconds; `nil` if it is out of range.
+    package var intervalValue: Int64? {
+        integerValue.flatMap { Timestamp.possibleIntervals.contains($0) ? $0 : nil }
+    }
+
     /// The value as a time; `nil` if it is out of range.
     package var timestampValue: Timestamp? { millisecondsValue.map { Timestamp(milliseconds: $0) } }
 }

@@ -49,16 +49,12 @@ package struct StateMessage: Sendable, Hashable {
     package init(json: JSONValue) throws(JSONFieldError) {
         let quote: PriceQuote? =
             if let object = try json.optional("quote", \.objectValue) { try PriceQuote(json: object) } else { nil }
-        let consensus: Consensus? =
-            if let object = try json.optional("consensus", \.objectValue) { try Consensus(json: object) } else { nil }
+        // What is beside the price does not take it away: a part that can't be read is absent.
+        let consensus = json["consensus"].flatMap { try? Consensus(json: $0) }
         let conversion: Conversion? =
             if let object = try json.optional("conversion", \.objectValue) { try Conversion(json: object) } else { nil }
-        let uncertainty: Uncertainty? =
-            if let object = try json.optional("uncertainty", \.objectValue) {
-                try Uncertainty(json: object)
-            } else { nil }
-        let day: PriceDay? =
-            if let object = try json.optional("day", \.objectValue) { try PriceDay(json: object) } else { nil }
+        let uncertainty = json["uncertainty"].flatMap { try? Uncertainty(json: $0) }
+        let day = json["day"].flatMap { try? PriceDay(json: $0) }
         self.init(
             instance: try json.required("instance", \.stringValue),
             state: PriceState(

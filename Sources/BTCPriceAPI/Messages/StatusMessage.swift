@@ -179,7 +179,7 @@ package struct StatusMessage: Sendable, Hashable {
             since: try json.required("since", \.timestampValue),
             ticking: try json.choice("ticking", required: Ticking.self),
             ticks: Ticks(
-                interval: try ticks.required("intervalMs", \.millisecondsValue),
+                interval: try ticks.required("intervalMs", \.intervalValue),
                 done: try ticks.required("done", \.integerValue), failed: try ticks.required("failed", \.integerValue),
                 skipped: try ticks.required("skipped", \.integerValue),
                 validated: ValidatedTicks(

@@ -58,6 +58,22 @@ package struct Candle: Sendable, Hashable {
         self.origin = origin
     }
 
+    /// A candle from outside: an exchange's, a database's row, a message's.
+    /// - Parameter currency: That of its prices; `nil` if it is not known, for the prices of any.
+    /// - Returns: `nil` if it can't be a candle: a price is outside of ``Currency/prices``, the four are out of order, a count is negative
+    ///   or there are more valid ticks than ticks, or the start is outside of ``Timestamp/possibleMilliseconds``.
+    package init?(
+        checkedStart start: Int64, open: Price, high: Price, low: Price, close: Price, ticks: Int64 = 0,
+        fresh: Int64 = 0, origin: String, in currency: Currency?
+    ) {
+        let prices = currency?.prices ?? Currency.usd.prices.lowerBound...Currency.jpy.prices.upperBound
+        guard prices.contains(low), prices.contains(high), low <= min(open, close), high >= max(open, close),
+            fresh >= 0, ticks >= fresh, start >= 0, start <= Timestamp.possibleMilliseconds.upperBound / 1000
+        else { return nil }
+        self.init(
+            start: start, open: open, high: high, low: low, close: close, ticks: ticks, fresh: fresh, origin: origin)
+    }
+
     /// A candle of one price.
     package init(start: Int64, _ price: Price) {
         self.init(start: start, open: price, high: price, low: price, close: price, ticks: 1, fresh: 1)

@@ -23,6 +23,11 @@ package enum Currency: String, Sendable, Hashable, CaseIterable, CustomStringCon
         }
     }
 
+    /// The prices that are accepted. Bitcoin passed 1 USD in February 2011; a lower price is another pair's. The highest one is more
+    /// than a thousand times the price at the time of writing. The absurd prices that were seen in the wild (850,867,136,053 USD on
+    /// 2021-12-14) are higher. A yen is about a hundredth of a dollar.
+    package var prices: ClosedRange<Price> { self == .jpy ? 100...10_000_000_000 : 1...100_000_000 }
+
     /// The decimal places that people write (ISO 4217, minor unit).
     package var places: Int { self == .jpy ? 0 : 2 }
 

@@ -113,6 +113,16 @@ package struct Price: Sendable, Hashable {
         return Price(rounding: Self.divide(Int128(digits), by: Int128(Self.power(scale - places))), scale: places)
     }
 
+    /// The number in units of the last of `places` digits after the decimal point, rounded half to even: 6890123 for 68901.23 and 2.
+    /// - Returns: `nil` if it does not fit.
+    package func units(ofPlaces places: Int) -> Int64? {
+        let rounded = rounded(toPlaces: places)
+        let shift = places - rounded.scale
+        guard rounded.digits != 0 else { return 0 }
+        guard shift <= Self.mostDigits else { return nil }
+        return Int64(exactly: Int128(rounded.digits) * Int128(Self.power(shift)))
+    }
+
     private static func divide(_ dividend: Int128, by divisor: Int128) -> Int128 {
         let (quotient, remainder) = dividend.quotientAndRemainder(dividingBy: divisor)
         let twice = remainder.magnitude * 2

@@ -2,13 +2,6 @@
 ///
 /// What needs a second market (a jump, a stale feed) is not checked here.
 package enum ResponseCheck {
-    /// The prices that are accepted. Bitcoin passed 1 USD in February 2011; a lower price is another pair's. The highest one is more
-    /// than a thousand times the price at the time of writing. The absurd prices that were seen in the wild (850,867,136,053 USD on
-    /// 2021-12-14) are higher. A yen is about a hundredth of a dollar.
-    package static func range(of currency: Currency) -> ClosedRange<Price> {
-        currency == .jpy ? 100...10_000_000_000 : 1...100_000_000
-    }
-
     /// The accepted values of a USDT in dollars. It was never seen outside of 0.8 to 1.1.
     static let pegRates = Price(5, scale: 1)...2
 
@@ -36,7 +29,7 @@ package enum ResponseCheck {
 
     private static func check(_ value: Price, in currency: Currency) throws(PriceLoadingError) {
         guard value > 0 else { throw .invalidData("the price is \(value), not above zero") }
-        let range = range(of: currency)
+        let range = currency.prices
         guard range.contains(value) else {
             throw .invalidData(
                 "the price is \(value), outside \(range.lowerBound) to \(range.upperBound) \(currency)")

@@ -88,8 +88,8 @@ struct SettingKey: Sendable {
     /// Variables with this prefix that are not the daemon's: the client reads the socket's path from `BTC_PRICED_SOCKET`.
     static let foreignVariables: Set<String> = ["BTC_PRICED_SOCKET"]
 
-    /// From 0.1 s, since no exchange would accept faster requests, to an hour.
-    private static let intervals = 100...3_600_000
+    private static let intervals =
+        Int(Timestamp.possibleIntervals.lowerBound)...Int(Timestamp.possibleIntervals.upperBound)
 
     /// All settings, in the order in which they are shown.
     static let all: [SettingKey] =

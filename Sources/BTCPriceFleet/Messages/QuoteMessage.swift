@@ -7,8 +7,6 @@ import Varlink
 struct QuoteMessage: Sendable, Hashable {
     /// The longest that is read, bytes.
     static let longest = 16_384
-    /// The intervals that are believed, milliseconds: those that a daemon can be set to.
-    private static let intervals: ClosedRange<Int64> = 100...3_600_000
 
     var state: StateMessage
     /// The publisher's name, which is in the topic, too.
@@ -43,7 +41,6 @@ extension QuoteMessage {
     init(payload: [UInt8]) throws(JSONFieldError) {
         guard payload.count <= Self.longest, let json = try? JSONValue(parsing: payload[...]), json.objectValue != nil
         else { throw JSONFieldError(field: "") }
-        let interval = try json.optional("intervalMs", \.integerValue) ?? 1000
         self.init(
             state: try StateMessage(json: json), publisher: try json.required("publisher", \.stringValue),
             bootID: try json.required("bootId") { value in
@@ -51,7 +48,7 @@ extension QuoteMessage {
             },
             sequence: try json.required("sequence") { value in value.integerValue.flatMap { $0 > 0 ? $0 : nil } },
             publishedAt: try json.required("publishedAt", \.timestampValue),
-            interval: min(max(interval, Self.intervals.lowerBound), Self.intervals.upperBound),
+            interval: try json.optional("intervalMs", \.intervalValue) ?? 1000,
             age: try json.optional("ageMs") { value in
                 value.millisecondsValue.flatMap { $0 >= 0 ? $0 : nil }
             } ?? 0)

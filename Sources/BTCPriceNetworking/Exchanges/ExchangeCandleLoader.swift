@@ -122,10 +122,11 @@ extension CandleSource {
 }
 
 extension Candle {
-    /// An exchange's candle; `nil` if a price is missing, or the four don't belong together.
+    /// An exchange's candle; `nil` if a price is missing, or it can't be one of the market's.
     fileprivate init?(start: Int64, _ open: Price?, _ high: Price?, _ low: Price?, _ close: Price?, of market: Market) {
-        guard let open, let high, let low, let close, low > .zero, low <= min(open, close), high >= max(open, close)
-        else { return nil }
-        self.init(start: start, open: open, high: high, low: low, close: close, origin: market.venue)
+        guard let open, let high, let low, let close else { return nil }
+        self.init(
+            checkedStart: start, open: open, high: high, low: low, close: close, origin: market.venue,
+            in: market.currency)
     }
 }

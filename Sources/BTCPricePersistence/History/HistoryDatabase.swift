@@ -155,8 +155,9 @@ final class HistoryDatabase {
         try run(
             "INSERT INTO \(step) VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT DO \(resolution)",
             [
-                .integer(candle.start), .text(currency), .price(candle.open), .price(candle.high), .price(candle.low),
-                .price(candle.close), .integer(candle.ticks), .integer(candle.fresh), .text(candle.origin),
+                .integer(candle.start), .text(currency), try .price(candle.open), try .price(candle.high),
+                try .price(candle.low), try .price(candle.close), .integer(candle.ticks), .integer(candle.fresh),
+                .text(candle.origin),
             ])
     }
 
@@ -239,7 +240,7 @@ final class HistoryDatabase {
                 .integer(range.lowerBound), .integer(range.upperBound), .text(currency.rawValue),
                 .integer(Int64(limit)),
             ]
-        ) { row in if let candle = Candle(row) { candles.append(candle) } }
+        ) { row in if let candle = Candle(row, in: currency) { candles.append(candle) } }
         return candles
     }
 
@@ -252,7 +253,7 @@ final class HistoryDatabase {
             SELECT start, open, high, low, close, ticks, fresh, origin FROM \(step)
             WHERE start < ? AND currency = ? ORDER BY start DESC LIMIT 1
             """, [.integer(second), .text(currency.rawValue)]
-        ) { candle = Candle($0) }
+        ) { candle = Candle($0, in: currency) }
         return candle
     }
 
@@ -279,20 +280,23 @@ final class HistoryDatabase {
 
 extension Candle {
     /// - Parameter row: The columns after the currency, in their order, the start first.
-    fileprivate init?(_ row: [SQLiteStatement.Value]) {
+    /// - Returns: `nil` if the row can't be a candle: an earlier version or another program has written it.
+    fileprivate init?(_ row: [SQLiteStatement.Value], in currency: Currency) {
         let numbers = row.compactMap { if case .integer(let number) = $0 { number } else { nil } }
         guard numbers.count == 7, case .text(let origin)? = row.last else { return nil }
         let price = { (index: Int) in Price(numbers[index], scale: HistoryDatabase.places) }
         self.init(
-            start: numbers[0], open: price(1), high: price(2), low: price(3), close: price(4), ticks: numbers[5],
-            fresh: numbers[6], origin: origin)
+            checkedStart: numbers[0], open: price(1), high: price(2), low: price(3), close: price(4), ticks: numbers[5],
+            fresh: numbers[6], origin: origin, in: currency)
     }
 }
 
 extension SQLiteStatement.Value {
-    fileprivate static func price(_ price: Price) -> SQLiteStatement.Value {
-        let rounded = price.rounded(toPlaces: HistoryDatabase.places)
-        let power = (0..<max(0, HistoryDatabase.places - rounded.scale)).reduce(Int64(1)) { power, _ in power * 10 }
-        return .integer(rounded.digits.multipliedReportingOverflow(by: power).partialValue)
+    /// - Throws: ``SQLiteError`` for a price that the column can't hold. None within ``Currency/prices`` is.
+    fileprivate static func price(_ price: Price) throws(SQLiteError) -> SQLiteStatement.Value {
+        guard let units = price.units(ofPlaces: HistoryDatabase.places) else {
+            throw SQLiteError(code: SQLITE_TOOBIG, description: "\(price) is too large for the history")
+        }
+        return .integer(units)
     }
 }

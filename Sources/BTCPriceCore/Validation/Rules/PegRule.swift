@@ -10,7 +10,7 @@ enum PegRule {
     static func converted(_ price: MarketObservation, _ book: ObservationBook) -> (Price, Conversion)? {
         guard let rate = book.peg.conversionRate(at: price.at) else { return nil }
         let value = (price.value * rate.value).rounded(toPlaces: 8)
-        guard ResponseCheck.range(of: book.currency).contains(value) else { return nil }
+        guard book.currency.prices.contains(value) else { return nil }
         return (
             value,
             Conversion(

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Absurd numbers from outside: the daemon lives, the price stays right, every client reads every reply, and all recovers by itself."""
+
+import os
+import sqlite3
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+from gateway import Gateway  # noqa: E402
+
+PRICE = "68901.23"
+NUMBERS = ["0", "-1", "1e-9", "0.000000004", "1e10", "1e11", "1e28", "1e30", "1e128", str(2**63 - 1), str(2**64), "NaN", '""', "null", "[]"]
+TIMES = ["0", "-1", str(2**63 - 1), "null"]
+
+
+def rows(value, time_of_row):
+    """Bitstamp's candle in which one of the four prices, or all, are the value."""
+    good = {"open": '"68900"', "high": '"68950"', "low": '"68850"', "close": '"68910"'}
+    for names in (["open"], ["high"], ["low"], ["close"], list(good)):
+        fields = {**good, **dict.fromkeys(names, value)}
+        yield f'{{"timestamp":"{time_of_row}",' + ",".join(f'"{name}":{text}' for name, text in fields.items()) + "}"
+
+
+def body(row):
+    return f'{{"data":{{"pair":"BTC/USD","ohlc":[{row}]}}}}'
+
+
+@scenario("a candle of an exchange with any absurd number ends nothing, and makes no reply unreadable")
+def _():
+    # The backfill asks for days, hours and minutes some seconds after the start, so each case is a start. Several at a time.
+    minute, midnight = int(time.time()) // 60 * 60 - 600, int(time.time()) // 86_400 * 86_400 - 86_400
+
+    def both(value):
+        return [f"{old},{new}" for old, new in zip(rows(value, midnight), rows(value, minute))]
+    cases = [(value, row) for value in NUMBERS for row in both(value if value[0] in '"n[' else f'"{value}"')]
+    cases += [(value, next(rows('"68900"', value))) for value in TIMES]
+
+    def run(case):
+        value, row = case
+        simulator = replaying(PRICE)
+        simulator.faults(f"bitstamp candles always status 200 body {body(row)}\n")
+        place = Place()
+        daemon = Daemon(place, simulator.urls, "--tick-interval-ms", "3600000", sources=["bitstamp"], backfill=True)
+        fresh(place)
+        # One request for the price, and one for each step; what is refused is not asked for again at once.
+        begun = time.monotonic()
+        wait_until(lambda: number(simulator.limits()["bitstamp"], r"total (\d+)") >= 4 or time.monotonic() > begun + 8
+                   or daemon.process.poll() is not None, seconds=60, what="the backfill", every=0.1)
+        time.sleep(1)
+        equal(daemon.process.poll(), None, (value, daemon.lines))
+        state = btcctl(place, "current", "--json")
+        equal(state.status, 0, (value, state))
+        for arguments in (["history", "--since", "1h", "--step", "1m"], ["status"], ["at", "now"]):
+            assert btcctl(place, *arguments).status in (0, 69, 75), (value, arguments, btcctl(place, *arguments))
+            assert "not understood" not in btcctl(place, *arguments).err, (value, arguments)
+        day = state.json["day"]
+        assert day is None or all(60_000 < Decimal(day[name]) < 80_000 for name in ("open", "high", "low")), (value, day)
+        # Kept or not, a restart reads it again.
+        daemon.stop()
+        daemon = Daemon(place, simulator.urls, sources=["bitstamp"])
+        equal(fresh(place)["quote"]["value"], PRICE)
+        daemon.stop()
+        simulator.stop()
+    with ThreadPoolExecutor(max_workers=16) as pool:
+        list(pool.map(run, cases))
+    return f"{len(cases)} candles"
+
+
+@scenario("a peer with any absurd interval ends nothing, and is refused", beside=True)
+def _():
+    simulator = replaying(PRICE)
+    first = Daemon(Place(), simulator.urls)
+    fresh(first.place)
+    helper = Varlink(first.place.socket)
+    state = helper.call("io.btcpriced.Price.GetPrice")["parameters"]["state"]
+    status = helper.call("io.btcpriced.Price.GetStatus")
+    helper.close()
+    intervals = [0, -1, 1, 99, 3_600_001, 2**48, 4 * 10**18, 9 * 10**18, 2**63 - 1, 2**64, 1.5, None, "1000"]
+
+    def run(case):
+        interval, is_euro = case
+        fake = Place()
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(fake.socket)
+        listener.listen()
+        euro = {**state, "currency": "EUR"}
+        answers = {"GetStatus": {"parameters": {"status": {**status["parameters"]["status"], "state": euro if is_euro else state, "ticks": {
+                       **status["parameters"]["status"]["ticks"], "intervalMs": 1000 if is_euro else interval}}}},
+                   "ListCurrencies": {"parameters": {"currencies": [
+                       {"currency": "USD", "state": state, "intervalMs": interval, "sources": ["binance"]}]}},
+                   "WatchPrice": {"parameters": {"state": state}, "continues": True}}
+
+        def serve(client):
+            rest = b""
+            try:
+                while part := client.recv(65536):
+                    rest += part
+                    while b"\0" in rest:
+                        call, rest = rest.split(b"\0", 1)
+                        client.sendall(json.dumps(answers[json.loads(call)["method"].rsplit(".", 1)[1]]).encode() + b"\0")
+            except OSError:
+                pass
+
+        def accept():
+            while True:
+                try:
+                    client, _ = listener.accept()
+                except OSError:
+                    return
+                threading.Thread(target=serve, args=(client,), daemon=True).start()
+        threading.Thread(target=accept, daemon=True).start()
+        daemon = Daemon(Place(), simulator.urls, sources=["kraken", "coinbase"], peers={"fake": fake})
+        wait_until(lambda: any(s["name"] == "fake" and s["lastFailure"] for s in btcctl(daemon.place, "sources", "--json").json["sources"]),
+                   seconds=60, what=lambda: f"the refusal of {interval}", every=0.1)
+        equal(daemon.process.poll(), None, (interval, daemon.lines))
+        seen = fresh(daemon.place)
+        equal((seen["quote"]["via"], seen["quote"]["value"]), (None, PRICE), interval)
+        daemon.stop()
+        listener.close()
+    with ThreadPoolExecutor(max_workers=6) as pool:
+        list(pool.map(run, [(interval, is_euro) for interval in intervals for is_euro in (False, True)]))
+    first.stop()
+    simulator.stop()
+    return f"{2 * len(intervals)} peers"
+
+
+@scenario("a row of the history with any absurd number takes no price away, from btcctl or the gateway", beside=True)
+def _():
+    place, simulator = Place(), replaying(PRICE)
+    minute = int(time.time()) // 60 * 60 - 600
+    daemon = Daemon(place, simulator.urls)
+    fresh(place)
+    daemon.stop()
+    file = f"{place.state}/history.sqlite3"
+    values = [0, -1, 1, 2**63 - 1, -2**63, "", None, "NaN", 1.5, b"\xff"]
+    columns = ["open", "high", "low", "close", "ticks", "fresh"]
+    with sqlite3.connect(file) as database:
+        for index, (column, value) in enumerate((column, value) for column in columns for value in values):
+            row = {"start": minute - 60 * index, "currency": "USD", "open": 6890000000000, "high": 6895000000000, "low": 6885000000000,
+                   "close": 6891000000000, "ticks": 60, "fresh": 60, "origin": "own", column: value}
+            try:
+                database.execute(f"INSERT OR REPLACE INTO minute ({','.join(row)}) VALUES ({','.join('?' * len(row))})", list(row.values()))
+            except sqlite3.IntegrityError:
+                pass
+        count = database.execute("SELECT count(*) FROM minute").fetchone()[0]
+    database.close()
+    daemon = Daemon(place, simulator.urls)
+    state = fresh(place)
+    gateway = Gateway(place.socket)
+    equal(gateway.get("/v1/price").json["price"], PRICE)
+    day = state["day"]
+    assert day is None or all(60_000 < Decimal(day[name]) < 80_000 for name in ("open", "high", "low")), day
+    for arguments in (["history", "--since", "3h", "--step", "1m"], ["chart"], ["status"]):
+        equal(btcctl(place, *arguments).status, 0, (arguments, btcctl(place, *arguments)))
+    equal(gateway.get("/v1/history?since=3h&step=1m").status, 200)
+    gateway.stop()
+    daemon.stop()
+    simulator.stop()
+    return f"{count} rows"
+
+
+main()
