@@ -147,7 +147,7 @@ def _():
         pass
     daemon = Daemon(place, simulator.urls)
     fresh(place)
-    assert daemon.said("cannot lock"), daemon.lines
+    daemon.says("cannot lock")
     wait_until(lambda: daemon.said("The last price can't be kept"), what="the word that it can't be kept")
     daemon.stop()
     os.unlink(place.state)

@@ -234,7 +234,7 @@ def _():
     wait_until(lambda: btcctl(place, "current", "--json").json["freshness"] == "fresh", seconds=1, what="a tick")
     wait_until(lambda: ticking() == "idle", what="the standstill")
     equal(btcctl(place, "current", "--refresh", "--json").json["freshness"], "fresh", "a refresh gets a current one")
-    assert daemon.said("No client wants a price: the ticks stop")
+    daemon.says("No client wants a price: the ticks stop")
     daemon.stop()
 
 
@@ -286,7 +286,7 @@ def _():
     status, said = as_user(public, 4004, 4004, [], place, "pause", "--json")
     golden.check("a stranger", f"{said}-> {status}\n")
     equal(as_user(public, 4004, 4004, [], place, "status")[0], 0, "everybody may ask")
-    assert daemon.said("Paused by user 4002: the ticks are stopped until 'btcctl resume'.")
+    daemon.says("Paused by user 4002: the ticks are stopped until 'btcctl resume'.")
     assert not daemon.said("Paused by user 4004")
     daemon.stop()
 

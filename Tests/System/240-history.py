@@ -376,7 +376,7 @@ def _():
     stage = Stage(unix(2026, 3, 10, 12, 0, 5), place=place)
     stage.minute("68901")
     stage.rows(unix(2026, 3, 10, 12))
-    assert stage.daemon.said("so a new history is begun"), stage.daemon.lines
+    stage.daemon.says("so a new history is begun")
     assert Path(place.state, "history.sqlite3.corrupt").read_bytes().startswith(b"rubbish")
     # Another file in its place.
     other = Path(place.state, "other")
@@ -397,7 +397,7 @@ def _():
     stage.start()
     stage.minute("68904")
     stage.rows(unix(2026, 3, 10, 12, 2))
-    assert stage.daemon.said("so a new history is begun"), stage.daemon.lines
+    stage.daemon.says("so a new history is begun")
     stage.daemon.stop()
     assert is_whole(place)
 

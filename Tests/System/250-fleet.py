@@ -267,7 +267,7 @@ def _():
     for payload in recorded:
         site.publish(site.certificates("alpha"), QUOTE.format("alpha"), payload.decode())
     counts = wait_until(lambda: (c := replayed(host)) >= len(recorded) and c, what="the count of replays")
-    assert host.fleet.said("Not believed: alpha: its message is not newer"), host.fleet.lines
+    host.fleet.says("Not believed: alpha: its message is not newer")
     equal(host.state()["freshness"], "fresh")
     # For a newcomer it is too old, once it is.
     old = [dict(json.loads(p), publishedAt=json.loads(p)["publishedAt"] - 86_400_000) for p in recorded]
@@ -399,7 +399,7 @@ def _():
     # The daemon is gone, the satellite is there.
     leader.daemon.stop()
     wait_until(lambda: "alpha is offline" in host.failure("alpha"), what="offline")
-    assert leader.fleet.said("The daemon can't be reached"), leader.fleet.lines
+    leader.fleet.says("The daemon can't be reached")
     for process in (host, leader.fleet, simulator):
         process.stop()
 

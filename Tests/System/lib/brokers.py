@@ -83,6 +83,10 @@ class Fleet:
     def said(self, text):
         return any(text in line for line in self.lines)
 
+    def says(self, text):
+        """Waits for a line."""
+        wait_until(lambda: self.said(text), what=lambda: f"{text!r} in {self.lines}")
+
     def stop(self):
         self.process.terminate()
         return self.process.wait(timeout=20)

@@ -190,6 +190,10 @@ class Daemon:
     def said(self, text):
         return any(text in line for line in self.lines)
 
+    def says(self, text):
+        """Waits for a line: it comes a moment after what it tells of."""
+        wait_until(lambda: self.said(text), what=lambda: f"{text!r} in {self.lines}")
+
     def kill(self):
         self.process.kill()
         self.process.wait()
