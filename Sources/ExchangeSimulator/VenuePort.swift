@@ -1,3 +1,4 @@
+import Glibc
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -47,7 +48,7 @@ final class VenuePort: Sendable {
     /// How often the script is checked.
     private static let period = TimeAmount.milliseconds(20)
 
-    let port: Int
+    private let reserved: ReservedPort
     private let venue: VenueName
     private let world: World
     private let transport: Transport
@@ -66,10 +67,11 @@ final class VenuePort: Sendable {
     ) async throws -> VenuePort {
         let loop = group.next()
         let state = NIOLoopBoundBox.makeBoxSendingValue(State(), eventLoop: loop)
-        let listener = try await Self.listener(venue, world, transport, group, port, state)
+        let reserved = try ReservedPort(host: transport.host, port: port)
+        let listener = try await Self.listener(venue, world, transport, group, reserved.port, state)
         let opened = VenuePort(
-            venue: venue, world: world, transport: transport, group: group, loop: loop,
-            port: listener.localAddress?.port ?? 0, state: state)
+            venue: venue, world: world, transport: transport, group: group, loop: loop, reserved: reserved, state: state
+        )
         try await loop.submit { state.value.listener = listener }.get()
         loop.scheduleRepeatedTask(initialDelay: .zero, delay: period) { [weak opened] task in
             guard let opened else { return task.cancel() }
@@ -80,14 +82,14 @@ final class VenuePort: Sendable {
 
     private init(
         venue: VenueName, world: World, transport: Transport, group: MultiThreadedEventLoopGroup,
-        loop: any EventLoop, port: Int, state: NIOLoopBoundBox<State>
+        loop: any EventLoop, reserved: ReservedPort, state: NIOLoopBoundBox<State>
     ) {
         self.venue = venue
         self.world = world
         self.transport = transport
         self.group = group
         self.loop = loop
-        self.port = port
+        self.reserved = reserved
         self.state = state
     }
 
@@ -103,6 +105,8 @@ final class VenuePort: Sendable {
             try transport.configure(channel, venue, world)
         }
     }
+
+    var port: Int { reserved.port }
 
     /// Closes or opens the port according to the script.
     private func follow() {
@@ -133,6 +137,7 @@ func listen(
 ) async throws -> any Channel {
     try await ServerBootstrap(group: group)
         .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+        .serverChannelOption(.socketOption(NIOBSDSocket.Option(rawValue: SO_REUSEPORT)), value: 1)
         .childChannelInitializer { channel in
             channel.eventLoop.makeCompletedFuture { try configure(channel) }
         }

@@ -1,0 +1,38 @@
+import Glibc
+import NIOCore
+
+/// A port that stays this process's while nobody listens at it: a socket that is bound and does not listen. Connections are refused, and
+/// no other process gets the port meanwhile. A listener shares it by SO_REUSEPORT (socket(7)).
+final class ReservedPort: Sendable {
+    let port: Int
+    private let descriptor: Int32
+
+    /// - Parameter port: 0 for any that is free.
+    /// - Throws: An error of NIO if the port is in use.
+    init(host: String, port: Int) throws {
+        let address = try SocketAddress(ipAddress: host, port: port)
+        let descriptor = socket(
+            address.protocol == .inet6 ? AF_INET6 : AF_INET, Int32(SOCK_STREAM.rawValue) | O_CLOEXEC, 0)
+        var isOn: Int32 = 1
+        setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &isOn, socklen_t(MemoryLayout<Int32>.size))
+        let isBound = address.withSockAddr { bind(descriptor, $0, socklen_t($1)) == 0 }
+        // Two bytes of family and two of port, in IPv4 and IPv6 alike (ip(7), ipv6(7)).
+        var name = [UInt8](repeating: 0, count: 28)
+        var length = socklen_t(name.count)
+        let isKnown = name.withUnsafeMutableBytes { bytes in
+            guard let start = bytes.baseAddress else { return false }
+            return getsockname(descriptor, start.assumingMemoryBound(to: sockaddr.self), &length) == 0
+        }
+        guard isBound, isKnown else {
+            let reason = errno
+            close(descriptor)
+            throw IOError(errnoCode: reason, reason: "bind")
+        }
+        self.descriptor = descriptor
+        self.port = Int(name[2]) << 8 | Int(name[3])
+    }
+
+    deinit {
+        close(descriptor)
+    }
+}
