@@ -72,7 +72,7 @@ package final class PriceViewModel {
             ? nil : state.day.flatMap { now.wall.milliseconds - $0.since.milliseconds < Self.shortestDay ? nil : $0 }
         day = known.map { PriceTexts.day($0, currency: state.currency, at: now.wall) }
         trend = known.map { $0.change > .zero ? .up : $0.change < .zero ? .down : .flat } ?? direction
-        age = state.age(at: now)?.age
+        age = state.age(at: now)?.age ?? state.ageByWallClock(at: now)
         isUnconfirmed = state.quote != nil && state.confirmation == .unconfirmed
         if state.freshness == .fresh {
             (banner, reason) = (nil, nil)

@@ -199,6 +199,7 @@ package final class FilePriceStore: PriceStore {
 extension CachedPrice {
     /// The price without the data that is valid only for the boot that wrote it.
     fileprivate var withoutBoottime: CachedPrice {
-        CachedPrice(quote: quote, observedBoottime: nil, positions: positions, learned: learned)
+        CachedPrice(
+            quote: quote, observedBoottime: nil, confirmation: confirmation, positions: positions, learned: learned)
     }
 }

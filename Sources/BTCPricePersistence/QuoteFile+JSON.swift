@@ -47,6 +47,7 @@ extension QuoteFile {
 
 extension CachedPrice {
     fileprivate func write(to json: inout JSONObject) {
+        json["confirmation"] = confirmation.map { .string($0.rawValue) }
         json["conversion"] = conversion.map { .object($0.json) }
         json["learned"] = learned.map { .object($0.json) }
         json["observedBoottime"] = observedBoottime.map { .integer($0) }
@@ -70,7 +71,10 @@ extension CachedPrice {
         let conversion = try json.optional("conversion", \.objectValue).map(Conversion.init(json:))
         guard let quote = try json.optional("quote", \.objectValue) else { return nil }
         self.init(
-            quote: try PriceQuote(json: quote), observedBoottime: observedBoottime, conversion: conversion,
+            quote: try PriceQuote(json: quote), observedBoottime: observedBoottime,
+            // Absent from the files of 0.1.0.
+            confirmation: try json.optional("confirmation", \.stringValue).flatMap(Confirmation.init(rawValue:)),
+            conversion: conversion,
             positions: positions, learned: try json.optional("learned", \.objectValue).map(LearnedMarkets.init(json:)))
     }
 }

@@ -108,7 +108,7 @@ import Testing
         #expect(rebooted.book.reference?.at == World.start.boottime - 60_000)
     }
 
-    @Test func `an age is exact on the boot clock, an estimate on the wall clock, and never negative`() throws {
+    @Test func `an age is exact on the boot clock, and not known of an earlier boot`() throws {
         let now = ObservationTime(
             wall: Timestamp(milliseconds: World.start.wall.milliseconds + 1500), boottime: World.start.boottime + 1500)
         var tracker = self.tracker()
@@ -116,12 +116,16 @@ import Testing
         #expect(fresh?.age(at: now)?.age == .milliseconds(1500))
         #expect(fresh?.age(at: now)?.isEstimate == false)
         let restored = tracker.restored(cached("68000", age: .seconds(10)), at: World.start).publish
-        #expect(restored?.age(at: now)?.age == .milliseconds(11_500))
-        #expect(restored?.age(at: now)?.isEstimate == true)
+        #expect(restored?.age(at: now) == nil)
+        #expect(restored?.isOfUnknownAge == true)
+        #expect(restored?.ageByWallClock(at: now) == .milliseconds(11_500))
         // The wall clock was set back by a day since.
         let past = ObservationTime(
             wall: Timestamp(milliseconds: World.start.wall.milliseconds - 86_400_000), boottime: 0)
-        #expect(restored?.age(at: past)?.age == .zero)
+        #expect(restored?.ageByWallClock(at: past) == .zero)
+        // A live price does not age by that.
+        #expect(fresh?.age(at: ObservationTime(wall: past.wall, boottime: now.boottime))?.age == .milliseconds(1500))
+        #expect(fresh?.isOfUnknownAge == false)
         #expect(PriceState.empty().age(at: now) == nil)
     }
 }

@@ -106,8 +106,8 @@ private struct Host {
         host.connect(at: 3600)
         host.receive(message(5, at: 0, isRetained: true), at: 3600)
         #expect((host.alpha.freshness, host.alpha.quote?.value) == (.stale, 68_900))
-        #expect(host.alpha.age(at: time(3600))?.age == .seconds(3600))
-        #expect(host.alpha.age(at: time(3600))?.isEstimate == true)
+        #expect(host.alpha.isOfUnknownAge)
+        #expect(host.alpha.ageByWallClock(at: time(3600)) == .seconds(3600))
         // Just published, it is a price at once.
         host.receive(message(6, at: 3601, isRetained: true), at: 3601.3)
         #expect(host.alpha.freshness == .fresh)
@@ -126,7 +126,7 @@ private struct Host {
         host.connect(at: 7202)
         host.receive(message(6, at: 6000, bootID: "two", isRetained: true), at: 7202)
         #expect((host.alpha.freshness, host.alpha.quote?.value) == (.stale, 68_900))
-        #expect(host.alpha.age(at: time(7202))?.age == .seconds(1202))
+        #expect(host.alpha.isOfUnknownAge)
         // Nor does it make the way of the live ones longer, or unknown.
         for second in [8000.0, 8001] { host.receive(message(Int64(second), at: second, bootID: "three"), at: second) }
         host.receive(message(8002, at: 8002, bootID: "three", isRetained: true), at: 8004)

@@ -126,7 +126,7 @@ def _():
     age_quote(place, 3 * 86400 + 3 * 3600)
     daemon = Daemon(place)
     state = stale(place)
-    assert 270_000_000 <= state["ageMs"] < 280_000_000 and state["ageIsEstimate"], state
+    equal((state["ageMs"], state["ageIsEstimate"]), (None, True))
     result = btcctl(place, "current")
     equal(result.status, 0)
     equal(result.out, f"{local(state)} - {dollars(state)}\n")

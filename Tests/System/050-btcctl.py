@@ -85,9 +85,13 @@ def _():
     daemon = Daemon(place)
     state = btcctl(place, "current", "--json").json
     equal((state["ageIsEstimate"], state["observedBoottime"]), (True, None))
-    assert 0 < state["ageMs"] < 60_000, state
-    result = btcctl(place, "current", "--max-age", "0.1")
-    equal(result.status, 75)
+    equal(state["ageMs"], None)
+    # However much is allowed: nobody knows how old it is.
+    for verb in (["current"], ["convert", "1btc"]):
+        result = btcctl(place, *verb, "--max-age", "1d")
+        equal((result.status, result.out), (75, ""), verb)
+        assert "The age of the price is not known" in result.err, result
+    assert "of unknown age" in btcctl(place, "status").out
     daemon.stop()
 
 

@@ -29,9 +29,17 @@ enum Current {
         }
     }
 
-    /// - Throws: ``Complaint`` if the price is older than `maxAge`.
+    /// - Throws: ``Complaint`` if the price is older than `maxAge`, or its age is not known.
     static func check(_ state: PriceState, maxAge: Duration?, at now: ObservationTime) throws(Complaint) {
-        guard let maxAge, let (age, isEstimate) = state.age(at: now), age > maxAge else { return }
+        guard let maxAge else { return }
+        if state.isOfUnknownAge {
+            throw Complaint(
+                word: "tooOld",
+                message:
+                    "The age of the price is not known: it is from before the last boot, and no tick has succeeded since.",
+                status: ExitStatus.tooOld)
+        }
+        guard let (age, isEstimate) = state.age(at: now), age > maxAge else { return }
         let seconds = age.components.seconds
         throw Complaint(
             word: "tooOld",

@@ -47,8 +47,9 @@ struct StatusText {
     }
 
     private func source(_ state: PriceState, at now: ObservationTime) -> String {
-        guard let quote = state.quote, let (age, isEstimate) = state.age(at: now) else { return PriceTexts.placeholder }
-        var text = "\(quote.sourceText) (\(quote.market)), \(isEstimate ? "about " : "")\(Table.text(age)) ago"
+        guard let quote = state.quote else { return PriceTexts.placeholder }
+        let age = state.age(at: now).map { "\($0.isEstimate ? "about " : "")\(Table.text($0.age)) ago" }
+        var text = "\(quote.sourceText) (\(quote.market)), \(age ?? "of unknown age")"
         if let consensus = state.consensus {
             text += "; of \(consensus.sources.joined(separator: ", ")) within \(consensus.spread) \(quote.currency)"
             if !consensus.outliers.isEmpty { text += ", without \(consensus.outliers.joined(separator: ", "))" }

@@ -35,8 +35,9 @@ struct WatchView {
         _ state: PriceState, _ model: PriceViewModel, at now: ObservationTime, width: Int
     ) -> [StyledLine] {
         var lines = price(model, width: width)
-        if let quote = state.quote, let (age, isEstimate) = state.age(at: now) {
-            var words = [quote.sourceText, "\(quote.market),", "\(isEstimate ? "about " : "")\(Table.text(age)) old"]
+        if let quote = state.quote {
+            let age = state.age(at: now).map { "\($0.isEstimate ? "about " : "")\(Table.text($0.age)) old" }
+            var words = [quote.sourceText, "\(quote.market),", age ?? "of unknown age"]
             if state.confirmation == .unconfirmed {
                 words[2] += ","
                 words.append("unconfirmed")

@@ -34,13 +34,14 @@ package struct StateMessage: Sendable, Hashable {
         ]
     }
 
-    /// The same with the age of the price: `ageMs` and `ageIsEstimate`, null without a price.
+    /// The same with the age of the price: `ageMs`, null without a price and if its age is not known, and `ageIsEstimate`, null without
+    /// a price.
     /// - Parameter now: The clocks of the machine on which the price was observed.
     package func json(at now: ObservationTime) -> JSONObject {
         var object = json
         let age = state.age(at: now)
         object["ageMs"] = age.map { .integer($0.age.wholeMilliseconds) } ?? .null
-        object["ageIsEstimate"] = age.map { .bool($0.isEstimate) } ?? .null
+        object["ageIsEstimate"] = state.quote == nil ? .null : .bool(age?.isEstimate ?? true)
         return object
     }
 

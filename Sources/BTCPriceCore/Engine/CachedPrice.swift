@@ -4,6 +4,8 @@ package struct CachedPrice: Sendable, Hashable {
     package let quote: PriceQuote
     /// When it was observed, `CLOCK_BOOTTIME` in milliseconds; `nil` if only the wall clock knows (after a reboot).
     package let observedBoottime: Int64?
+    /// How many sources supported it; `nil` if that is not known.
+    package let confirmation: Confirmation?
     /// The conversion to dollars of a quote read in USDT; `nil` for other quotes and after a reboot.
     package let conversion: Conversion?
     /// The newest position accepted from each market.
@@ -13,11 +15,12 @@ package struct CachedPrice: Sendable, Hashable {
 
     /// - Parameter observedBoottime: `CLOCK_BOOTTIME` of the observation in milliseconds, if it was made during this boot.
     package init(
-        quote: PriceQuote, observedBoottime: Int64?, conversion: Conversion? = nil,
+        quote: PriceQuote, observedBoottime: Int64?, confirmation: Confirmation? = nil, conversion: Conversion? = nil,
         positions: [Market: FeedPosition] = [:], learned: LearnedMarkets? = nil
     ) {
         self.quote = quote
         self.observedBoottime = observedBoottime
+        self.confirmation = confirmation
         self.conversion = conversion
         self.positions = positions
         self.learned = learned

@@ -106,7 +106,7 @@ package struct PriceTracker: Sendable {
         book.restore(read, positions: cached.positions, at: boottime)
         state = PriceState(
             tick: 0, freshness: .stale, quote: cached.quote, observedBoottime: cached.observedBoottime,
-            confirmation: .single, failure: "no tick since the start", conversion: cached.conversion,
+            confirmation: cached.confirmation, failure: "no tick since the start", conversion: cached.conversion,
             currency: book.currency.rawValue)
         return Actions(publish: state)
     }
@@ -272,7 +272,8 @@ package struct PriceTracker: Sendable {
         state.failure = nil
         state.agedFailure = isPaused ? PriceState.pausedFailure : nil
         kept = CachedPrice(
-            quote: quote, observedBoottime: boottime, conversion: decision.conversion,
+            quote: quote, observedBoottime: boottime, confirmation: decision.confirmation,
+            conversion: decision.conversion,
             positions: book.positions, learned: book.learned(at: boottime))
     }
 

@@ -83,13 +83,20 @@ package struct PriceState: Sendable, Hashable {
 
     /// The age of the quote.
     /// - Parameter now: The reader's clocks, on the same machine.
-    /// - Returns: The age, never below zero, and whether it is an estimate because only the wall clock knows it; `nil` without a quote.
+    /// - Returns: The age, never below zero, and whether it is an estimate by the wall clock; `nil` without a quote, and if the age is
+    ///   not known: a price of an earlier boot is not dated by a clock that may be behind.
     package func age(at now: ObservationTime) -> (age: Duration, isEstimate: Bool)? {
-        guard let quote else { return nil }
-        guard let observedBoottime else {
-            return (.milliseconds(max(0, now.wall.milliseconds - quote.timestamp.milliseconds)), true)
-        }
+        guard quote != nil, !isOfUnknownAge else { return nil }
+        guard let observedBoottime else { return ageByWallClock(at: now).map { ($0, true) } }
         return (.milliseconds(max(0, now.boottime - observedBoottime)), false)
+    }
+
+    /// Whether ``quote`` was observed before this boot, and no tick has had a price since.
+    package var isOfUnknownAge: Bool { quote != nil && observedBoottime == nil && freshness != .fresh }
+
+    /// How long ago ``quote`` was observed if the wall clocks then and now are right; `nil` without a quote. Only for people to read.
+    package func ageByWallClock(at now: ObservationTime) -> Duration? {
+        quote.map { .milliseconds(max(0, now.wall.milliseconds - $0.timestamp.milliseconds)) }
     }
 
     /// The state to send at `boottime`. A fresh state that has become too old is sent as stale, with a reason.

@@ -73,7 +73,7 @@ struct Publishing: BrokerClient {
         isDescribed = false
         lastValue = [:]
         var messages = [status(isOnline: daemonIsThere, at: now)]
-        for (message, interval) in newest { messages.append(quote(message, interval, at: now)) }
+        for (message, interval) in newest { quote(message, interval, at: now).map { messages.append($0) } }
         return messages.map { .publish($0) }
     }
 
@@ -95,7 +95,7 @@ struct Publishing: BrokerClient {
             // Home Assistant has not been told of this currency.
             if place == nil { isDescribed = false }
             if let place { newest[place] = (message, interval) } else { newest.append((message, interval)) }
-            messages.append(quote(message, interval, at: now))
+            quote(message, interval, at: now).map { messages.append($0) }
             if isForHomeAssistant { messages += forHomeAssistant(message, at: now) }
         }
         if let sources = contents.sources { messages.append(list(sources, at: now)) }
@@ -104,9 +104,11 @@ struct Publishing: BrokerClient {
 
     mutating func farewell() -> [BrokerMessage] { [status(isOnline: false, at: nil)] }
 
+    /// - Returns: `nil` for a price of which nobody knows how old it is.
     private mutating func quote(
         _ message: StateMessage, _ interval: Int64, at now: ObservationTime
-    ) -> BrokerMessage {
+    ) -> BrokerMessage? {
+        guard !message.state.isOfUnknownAge else { return nil }
         sequence += 1
         let quote = QuoteMessage(
             state: StateMessage(instance: message.instance, state: message.state.aged(at: now.boottime)),
