@@ -222,6 +222,22 @@ def _():
     world.stop()
 
 
+@scenario("after a reboot nobody knows how old the price is: 503 until a tick succeeds, however much is allowed", beside=True)
+def _():
+    world = World(currencies=["USD"])
+    world.daemon.stop()
+    os.unlink(f"{world.place.runtime}/last-quote.json")
+    world.simulator.faults("* always refuse")
+    world.start_daemon()
+    wait_until(lambda: btcctl(world.place, "current", "--json").json["freshness"] == "stale", what="the kept price")
+    wait_until(lambda: world.get("/v1/status").status == 200, what="the daemon")
+    for path in ("/v1/price?max-age=86400", "/api/v1/prices", "/exrates/BTC", "/api/rates?currencyPairs=BTC_USD"):
+        problem(world.get(path), 503)
+    world.simulator.faults("")
+    wait_until(lambda: world.get("/v1/price").status == 200, what="the price")
+    world.stop()
+
+
 @scenario("monitoring resumes nothing, and a client that wants a price does", beside=True)
 def _():
     world = World(currencies=("USD",), daemon=("--tick-pause-when-idle", "1"))
