@@ -992,13 +992,14 @@ def _(scene):
 @beside("over TLS: the streams work, and an end without a close frame is an end")
 def _(scene):
     market = scene.market(secure=True)
-    node = scene.node(market, ("binance", "coinbase", "kraken"))
-    node.streaming("binance", "coinbase", "kraken")
+    node = scene.node(market, FOUR)
+    node.streaming(*FOUR)
     time.sleep(4)
-    market.fault(binance="time 0ms-400ms cut", coinbase="time 0ms-400ms cut", kraken="time 0ms-400ms cut")
-    wait_until(lambda: all(count >= 2 for count in market.attempts("binance", "coinbase", "kraken")), every=0.05,
+    market.fault(binance="time 0ms-400ms cut", coinbase="time 0ms-400ms cut", kraken="time 0ms-400ms cut",
+                 bitstamp="time 0ms-400ms cut")
+    wait_until(lambda: all(count >= 2 for count in market.attempts(*FOUR)), every=0.05,
                what=lambda: f"other connections; {market.streams()}")
-    node.streaming("binance", "coinbase", "kraken")
+    node.streaming(*FOUR)
     return f"{node.check()}; {node.ends()}"
 
 
