@@ -93,7 +93,7 @@ import Testing
         // 28 February from 22:00, the leap day, 1 March, and 2 March until 22:00, which is not complete.
         #expect(days.map(\.start) == [1_709_078_400, 1_709_164_800, 1_709_251_200, 1_709_337_600])
         #expect(days.map(\.ticks) == [7200, 86_400, 86_400, 22 * 3600])
-        let rows = try HistoryDatabase(path: path)
+        let rows = try HistoryDatabase(path: path, now: Self.start)
         #expect(try rows.candles(of: .usd, .day, in: 0..<Int64.max, limit: 9).count == 3, "the last day has no row yet")
         #expect(events.all.isEmpty)
     }
@@ -181,8 +181,22 @@ import Testing
         await first.close(within: .seconds(60))
         let second = store()
         keep(second, 300..<301)
-        let rows = try HistoryDatabase(path: path)
+        let rows = try HistoryDatabase(path: path, now: Self.start)
         #expect(try rows.candles(of: .usd, .hour, in: 0..<Int64.max, limit: 9).map(\.ticks) == [3600, 1800])
+    }
+
+    @Test func `rows of a clock that was ahead hide no hour that ended while the daemon was away`() async throws {
+        let first = store()
+        keep(first, 0..<90)
+        // The clock is ten years ahead for an hour, and then right again.
+        keep(first, 5_256_000..<5_256_070)
+        clock.set(Self.start + 90 * 60)
+        await first.close(within: .seconds(60))
+        let second = store()
+        keep(second, 300..<301)
+        let now = Self.start + 301 * 60
+        let rows = try HistoryDatabase(path: path, now: now)
+        #expect(try rows.candles(of: .usd, .hour, in: 0..<now, limit: 9).map(\.ticks) == [3600, 1800])
     }
 
     private func exchanges(_ hours: Range<Int64>, _ close: Int64) -> [Candle] {
@@ -292,7 +306,7 @@ import Testing
         keep(store, 0..<2)
         try #require(rename(path, path + ".moved") == 0)
         keep(store, 2..<4)
-        let rows = try HistoryDatabase(path: path)
+        let rows = try HistoryDatabase(path: path, now: Self.start)
         #expect(try rows.candles(of: .usd, .minute, in: 0..<Int64.max, limit: 9).count == 2)
     }
 
@@ -317,10 +331,10 @@ import Testing
     }
 
     @Test func `a newer file is not touched`() throws {
-        _ = try HistoryDatabase(path: path)
+        _ = try HistoryDatabase(path: path, now: Self.start)
         let database = try SQLiteDatabase(path: path)
         try database.execute("PRAGMA user_version = 2")
-        #expect(throws: SQLiteError.self) { try HistoryDatabase(path: path) }
+        #expect(throws: SQLiteError.self) { try HistoryDatabase(path: path, now: Self.start) }
         let store = store()
         keep(store, 0..<1)
         guard case .failed(let error)? = events.all.first else {

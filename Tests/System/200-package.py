@@ -156,7 +156,8 @@ def _(machine):
     equal(machine.systemctl("is-active", UNIT, check=False).stdout.strip(), "inactive")
     found = current(machine)
     assert found.get("quote"), found
-    equal(machine.systemctl("is-active", UNIT).stdout.strip(), "active")
+    # It answers before systemd has read that it is ready.
+    wait_until(lambda: machine.systemctl("is-active", UNIT, check=False).stdout.strip() == "active", what="the service")
     fresh_price(machine)
     return f"stopped in {took:.2f} s"
 

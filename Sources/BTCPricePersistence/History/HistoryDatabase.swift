@@ -27,8 +27,9 @@ final class HistoryDatabase {
     }
 
     /// Opens the file, makes the tables, and checks them.
+    /// - Parameter now: Unix seconds. Rows from later are those of a clock that was ahead.
     /// - Throws: ``SQLiteError``; one that ``SQLiteError/isDamage`` if the file is no such database or fails the check.
-    init(path: String) throws(SQLiteError) {
+    init(path: String, now: Int64) throws(SQLiteError) {
         database = try SQLiteDatabase(path: path)
         // At a power cut the last commits may be lost, and never the file (sqlite.org, PRAGMA synchronous).
         try database.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-256")
@@ -39,8 +40,8 @@ final class HistoryDatabase {
         try run("SELECT code FROM currency") { row in
             if case .text(let code)? = row.first { self.currencies.insert(code) }
         }
-        try findOpen(.hour, in: .minute)
-        try findOpen(.day, in: .hour)
+        try findOpen(.hour, in: .minute, at: now)
+        try findOpen(.day, in: .hour, at: now)
     }
 
     /// Moves what SQLite's log has into the file, and empties the log.
@@ -195,10 +196,11 @@ final class HistoryDatabase {
     }
 
     /// Finds the spans that ended while the daemon was not running, or go on.
-    private func findOpen(_ step: Candle.Step, in part: Candle.Step) throws(SQLiteError) {
+    private func findOpen(_ step: Candle.Step, in part: Candle.Step, at now: Int64) throws(SQLiteError) {
         for currency in currencies {
             let newest = try number(
-                "SELECT start FROM \(step) WHERE currency = ? ORDER BY start DESC LIMIT 1", [.text(currency)])
+                "SELECT start FROM \(step) WHERE start <= ? AND currency = ? ORDER BY start DESC LIMIT 1",
+                [.integer(now), .text(currency)])
             try run(
                 """
                 SELECT DISTINCT start - start % \(step.seconds) FROM \(part) WHERE start >= ? AND currency = ?

@@ -310,15 +310,15 @@ package final class HistoryStore: CandleArchive {
             files.database = nil
         }
         let database: HistoryDatabase
+        let end = now().wall.milliseconds / 1000
         do throws(SQLiteError) {
-            database = try HistoryDatabase(path: path)
+            database = try HistoryDatabase(path: path, now: end)
         } catch {
             guard error.isDamage else { throw error }
             setAside(error)
-            database = try HistoryDatabase(path: path)
+            database = try HistoryDatabase(path: path, now: end)
         }
         files.database = database
-        let end = now().wall.milliseconds / 1000
         for currency in Currency.allCases {
             let candles = try database.candles(
                 of: currency, .minute, in: end - Candle.Step.day.seconds..<end, limit: 1441)

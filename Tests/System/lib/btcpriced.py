@@ -384,7 +384,7 @@ def scenario(name, beside=False):
     return note
 
 
-# The longest scenario takes a tenth of this. One that hangs is a failure with a name.
+# The longest scenario takes less than two minutes. One that hangs is a failure with a name.
 LIMIT = float(os.environ.get("SCENARIO_LIMIT", "600"))
 
 
