@@ -25,9 +25,10 @@ func rehearseHistory(days: Int, seed: UInt64, path: String?, clock: VirtualClock
                 course.outage = seconds..<seconds + Double.random(in: 30...20_000, using: &course.generator)
             }
             course.cents += .random(in: -1500...1500, using: &course.generator)
-            answer  // One is certain.
-            =
-                course.outage.contains(seconds) || (40_000..<43_000).contains(seconds)
+            // One outage is certain.
+            let isOut = course.outage.contains(seconds) || (40_000..<43_000).contains(seconds)
+            answer =
+                isOut
                 ? .fails(.unavailable("HTTP 503")) : .marked(Double(course.cents) / 100, mark(seconds))
         }
         return answer
