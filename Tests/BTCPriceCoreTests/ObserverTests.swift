@@ -8,17 +8,34 @@ import Testing
     /// Counts the looks.
     final class Target: ObserverTarget {
         let looks = Counter()
-        func observe() async { looks.add() }
+        /// Whether the prices have moved apart.
+        let isRestless: Bool
+        init(isRestless: Bool = false) { self.isRestless = isRestless }
+        func observe() async -> Bool {
+            looks.add()
+            return isRestless
+        }
     }
 
-    @Test func `it looks soon, then every 10 to 15 s, until its task is cancelled`() async {
+    @Test func `it looks soon, then every 3 to 4.5 s, until its task is cancelled`() async {
         let (clock, target) = (TestClock(), Target())
         let observer = Observer(clock: clock, target: target, jitter: { 1 })
         let task = Task { await observer.run() }
         await clock.run(to: .seconds(3))
-        await clock.run(to: .seconds(18))
-        await clock.timer(at: .seconds(33))
+        await clock.run(to: .milliseconds(7500))
+        await clock.timer(at: .seconds(12))
         #expect(target.looks.count == 2)
+        task.cancel()
+        await task.value
+    }
+
+    @Test func `while the prices move apart it looks every second`() async {
+        let (clock, target) = (TestClock(), Target(isRestless: true))
+        let observer = Observer(clock: clock, target: target, jitter: { 0 })
+        let task = Task { await observer.run() }
+        for second in [2, 3, 4] { await clock.run(to: .seconds(second)) }
+        await clock.timer(at: .seconds(5))
+        #expect(target.looks.count == 3)
         task.cancel()
         await task.value
     }
@@ -43,8 +60,8 @@ import Testing
         let observer = Observer(
             clock: clock, target: target, jitter: { 0 }, isPaused: { clock.now.offset < .seconds(20) })
         let task = Task { await observer.run() }
-        for second in [2, 12, 22] { await clock.run(to: .seconds(second)) }
-        await clock.timer(at: .seconds(32))
+        for second in [2, 5, 8, 11, 14, 17, 20] { await clock.run(to: .seconds(second)) }
+        await clock.timer(at: .seconds(23))
         #expect(target.looks.count == 1)
         task.cancel()
         await task.value
@@ -69,10 +86,10 @@ import Testing
             #expect(await world.nextTick().quote?.source == "coinbase")
         }
         #expect(world.primary.asks == 3)
-        async let observation: Void = world.engine.observe()
+        async let observation = world.engine.observe()
         await world.primary.isAsked()
         world.primary.answer("68950")
-        await observation
+        _ = await observation
         #expect(world.events.all.last == .sourceRecovered("binance"))
         #expect(await world.engine.state.quote?.source == "coinbase", "the observer shows no price")
         await world.clock.run(to: .seconds(8))

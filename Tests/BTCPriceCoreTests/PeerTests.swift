@@ -7,7 +7,7 @@ import Testing
 
     private func rounds(_ markets: [Market]) -> Rounds {
         let rounds = Rounds(markets)
-        rounds.pushes[Self.alpha] = (at: 1, origin: PriceOrigin(source: "binance", pair: "BTC/USDT"))
+        rounds.pushes[Self.alpha] = (at: 1, origin: PriceOrigin(source: "binance", pair: "BTC/USDT", instance: "one"))
         rounds.prices[Self.alpha] = "68901"
         return rounds
     }
@@ -32,7 +32,9 @@ import Testing
         let rounds = rounds([.binance, Self.alpha])
         rounds.prices[.binance] = "68900"
         _ = rounds.tick(at: 1)
-        rounds.pushes[Self.alpha]?.at = pushed
+        rounds.pushes[Self.alpha] = (
+            at: pushed, origin: PriceOrigin(source: "kraken", pair: "BTC/USD", instance: "one")
+        )
         rounds.prices[.binance] = "71000"
         rounds.prices[Self.alpha] = "71000"
         let decision = try #require(rounds.tick(at: 2))
@@ -42,7 +44,7 @@ import Testing
 
     @Test func `a median of which it is a part came through it`() throws {
         let rounds = Rounds([Self.alpha, .coinbase, .kraken], rules: SelectionRules(mode: .median, quorum: 2))
-        rounds.pushes[Self.alpha] = (at: 1, origin: PriceOrigin(source: "kraken", pair: "BTC/USD"))
+        rounds.pushes[Self.alpha] = (at: 1, origin: PriceOrigin(source: "kraken", pair: "BTC/USD", instance: "one"))
         rounds.prices = [Self.alpha: "68901", .coinbase: "68902", .kraken: "68903"]
         #expect(rounds.tick(at: 1)?.quote?.via == "alpha")
         rounds.prices[Self.alpha] = "50000"

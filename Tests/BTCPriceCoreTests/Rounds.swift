@@ -13,6 +13,8 @@ final class Rounds {
     var peg: String?
     /// The minimum time between two requests of a market.
     var paces: [Market: Duration] = [:]
+    /// What counts of the venues.
+    var venues: [Market: Venue] = [:]
     /// Peers: when each pushed its price, and where it has it from.
     var pushes: [Market: (at: Double, origin: PriceOrigin)] = [:]
     /// The price in another currency.
@@ -98,7 +100,7 @@ final class Rounds {
         }
         if market == .kraken, let peg { loaded.append(LoadedPrice(Market("kraken", Market.pegPair), price(peg))) }
         do throws(PriceLoadingError) {
-            try tracker.record(loaded, of: market, pace: paces[market] ?? .zero, at: now)
+            try tracker.record(loaded, of: market, from: venues[market], pace: paces[market] ?? .zero, at: now)
             return nil
         } catch {
             return error

@@ -46,11 +46,11 @@ import Testing
     @Test func `what the peer converted is in dollars`() throws {
         var reading = PeerReading(ownInstance: "ours")
         let read = try reading.price(in: Self.message(), of: Self.alpha, every: .seconds(1), at: Self.time(0))
-        #expect(read.push?.origin == PriceOrigin(source: "binance", pair: "BTC/USDT"))
+        #expect(read.push?.origin == PriceOrigin(source: "binance", pair: "BTC/USDT", instance: "theirs"))
         let conversion = Conversion(value: 68_900, rate: 1, sources: ["kraken"], measuredBoottime: 0)
         let converted = Self.message(at: 1) { $0.conversion = conversion }
         let price = try reading.price(in: converted, of: Self.alpha, every: .seconds(1), at: Self.time(1))
-        #expect(price.push?.origin == PriceOrigin(source: "binance", pair: "BTC/USD"))
+        #expect(price.push?.origin == PriceOrigin(source: "binance", pair: "BTC/USD", instance: "theirs"))
     }
 
     @Test func `what is no current price of its own is none`() {

@@ -77,7 +77,7 @@ def _():
         seen += normal(terminal.screen(colors=True)) + "--\n"
     golden.check("a watch, price by price", seen)
     terminal.type("C-c")
-    golden.check("after Ctrl-C", normal(terminal.shows("^C\n")))
+    golden.check("after Ctrl-C", normal(terminal.shows("^C\n\n$\n")))
     terminal.run("echo $?")
     terminal.shows("130")
     stage.daemon.stop()

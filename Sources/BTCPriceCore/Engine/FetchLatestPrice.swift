@@ -19,6 +19,9 @@ package struct FetchLatestPrice: Sendable {
         pace = RequestLimiter(loader.venue.allLimits).pace
     }
 
+    /// The venue that is requested.
+    var venue: Venue { loader.venue }
+
     /// The market that is requested.
     var market: Market { loader.market }
 

@@ -219,12 +219,15 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
 
     /// Requests the source whose turn it is, beside the ticks: one of the first currency, and one of another. Has no effect on a
     /// currency that has no current price: then its ticks need what the limits allow, and request all sources themselves.
-    package func observe() async {
+    @discardableResult
+    package func observe() async -> Bool {
         for currency in currencies { await checkStreams(currency) }
         await observe(lanes[0].currency)
-        guard lanes.count > 1 else { return }
-        observed = observed % (lanes.count - 1) + 1
-        await observe(lanes[observed].currency)
+        if lanes.count > 1 {
+            observed = observed % (lanes.count - 1) + 1
+            await observe(lanes[observed].currency)
+        }
+        return lanes[0].tracker.book.isRestless
     }
 
     /// The sources of a currency beside the one that is shown; `nil` if it has no current price.
@@ -462,14 +465,14 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         for price in prices where price.market != source.market {
             guard let place = place(of: price.market), !sources.isCoolingDown(price.market) else { continue }
             do throws(PriceLoadingError) {
-                try lanes[place].tracker.record(prices, of: price.market, pace: source.pace, at: present)
+                try lanes[place].tracker.record(prices, of: price.market, from: source.venue, pace: source.pace, at: present)
             } catch {
                 lanes[place].tracker.lost(price.market)
             }
         }
         guard let place = place(of: source.market) else { return nil }
         do {
-            try lanes[place].tracker.record(prices, of: source.market, pace: source.pace, at: present)
+            try lanes[place].tracker.record(prices, of: source.market, from: source.venue, pace: source.pace, at: present)
             return nil
         } catch {
             return error

@@ -27,6 +27,8 @@ package struct PriceTracker: Sendable {
     private var failing: Set<String> = []
     private var isPaused = false
     private var wasOffPeg = false
+    /// What the last decision warns of.
+    private var dispute: String?
     private(set) var rules: SelectionRules
     private(set) var book: ObservationBook
     /// The results of the ticks that needed more than one market.
@@ -119,7 +121,7 @@ package struct PriceTracker: Sendable {
     /// A source has responded, or has pushed a price.
     /// - Throws: Why it is no valid price.
     package mutating func record(
-        _ loaded: [LoadedPrice], of market: Market, pace: Duration, at now: ObservationTime
+        _ loaded: [LoadedPrice], of market: Market, from venue: Venue? = nil, pace: Duration, at now: ObservationTime
     ) throws(PriceLoadingError) {
         if let price = loaded.first(where: { $0.market == market }), let push = price.push,
             let observed = price.observed
@@ -129,7 +131,7 @@ package struct PriceTracker: Sendable {
                 throw .staleData("its newest price is \(age / 1000) s old")
             }
         }
-        try book.record(loaded, of: market, pace: pace, at: now)
+        try book.record(loaded, of: market, from: venue, pace: pace, at: now)
     }
 
     /// A feed has lost its price.
@@ -201,6 +203,7 @@ package struct PriceTracker: Sendable {
             actions.failure = failure
             becomeStale(failure, isTick: isTick, &actions)
         }
+        dispute = decision.warning
         warn(at: decision.observed.boottime, &actions)
         actions.publish = state
         return actions
@@ -249,7 +252,8 @@ package struct PriceTracker: Sendable {
     }
 
     private mutating func warn(at boottime: Int64, _ actions: inout Actions) {
-        state.warning = PegRule.warning(for: state.quote, book, rules, at: boottime)
+        let warnings = [dispute, PegRule.warning(for: state.quote, book, rules, at: boottime)].compactMap(\.self)
+        state.warning = warnings.isEmpty ? nil : warnings.joined(separator: "; ")
         guard let rate = pegRate else { return }
         if rate.isOffPeg != wasOffPeg { actions.events.append(.pegChanged(rate)) }
         wasOffPeg = rate.isOffPeg

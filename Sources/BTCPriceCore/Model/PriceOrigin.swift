@@ -4,9 +4,12 @@ package struct PriceOrigin: Sendable, Hashable {
     package let source: String
     /// The pair that the peer's source was read from: `BTC/USDT`; `BTC/USD` if the peer has converted it.
     package let pair: String
+    /// Identifies the run of the peer's daemon: two sockets of one daemon are one peer.
+    package let instance: String
 
-    package init(source: String, pair: String) {
+    package init(source: String, pair: String, instance: String) {
         self.source = source
         self.pair = pair
+        self.instance = instance
     }
 }

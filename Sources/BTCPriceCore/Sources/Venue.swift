@@ -8,6 +8,8 @@ package struct Venue: Sendable, Hashable {
     package let cacheTime: Duration
     /// The parts of a ``FeedPosition`` that its responses contain.
     package let provides: Provided
+    /// The venue whose price it gives, if that is another one's: the two are one source, and count once.
+    package let upstream: String?
 
     /// What shows whether a price is old.
     package struct Provided: OptionSet, Sendable, Hashable {
@@ -23,11 +25,15 @@ package struct Venue: Sendable, Hashable {
         package static let sequence = Provided(rawValue: 2)
     }
 
-    package init(_ name: String, limits: [RequestLimit] = [], cacheTime: Duration = .zero, provides: Provided = []) {
+    package init(
+        _ name: String, limits: [RequestLimit] = [], cacheTime: Duration = .zero, provides: Provided = [],
+        upstream: String? = nil
+    ) {
         self.name = name
         self.limits = limits
         self.cacheTime = cacheTime
         self.provides = provides
+        self.upstream = upstream
     }
 
     /// The limits for requests to it: its own, and one request per ``cacheTime`` if that is longer than a second.

@@ -66,10 +66,13 @@ struct BasisTable: Sendable {
     }
 
     /// The market that has drifted away from two others that agree, and why that is believed; `nil` if none has.
-    func stray(at boottime: Int64) -> (market: Market, reason: String)? {
+    /// - Parameter exchange: Whose price a market gives: that of each exchange counts once.
+    func stray(at boottime: Int64, exchange: (Market) -> String = \.venue) -> (market: Market, reason: String)? {
         let recent = known.filter { !$0.key.isMedian && boottime - $0.value.at <= Bounds.lasts }
         for (market, basis) in recent.sorted(by: { $0.key.venue < $1.key.venue }) {
-            let others = recent.filter { $0.key != market }
+            let others = Dictionary(
+                recent.filter { exchange($0.key) != exchange(market) }.map { (exchange($0.key), $0.value) },
+                uniquingKeysWith: { $0.at > $1.at ? $0 : $1 })
             guard others.count >= 2, let middle = others.values.map(\.log).median,
                 others.values.count(where: { abs($0.log - middle) <= Bounds.stray / 2 }) >= 2,
                 abs(basis.log - middle) > Bounds.stray

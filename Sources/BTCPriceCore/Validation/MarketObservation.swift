@@ -14,6 +14,10 @@ package struct MarketObservation: Sendable, Hashable {
     package let way: PriceWay
     /// Where a peer has it from; `nil` for an exchange.
     package let origin: PriceOrigin?
+    /// The exchange whose price it is, however it came: what agreement, contradiction and uncertainty count once.
+    let exchange: String
+    /// What counts once in the quorum of a median: an exchange, or a peer.
+    let voter: String
     /// The minimum time between two requests that the source's limits allow. Of a feed that pushes, the usual time to the next price.
     package let pace: Duration
     /// The natural logarithm of ``value``, for comparisons.
@@ -21,7 +25,7 @@ package struct MarketObservation: Sendable, Hashable {
 
     package init(
         _ market: Market, _ value: Price, arrival: ObservationTime, position: FeedPosition? = nil, age: Int64? = nil,
-        way: PriceWay = .poll, pace: Duration = .zero, origin: PriceOrigin? = nil
+        way: PriceWay = .poll, pace: Duration = .zero, origin: PriceOrigin? = nil, upstream: String? = nil
     ) {
         self.market = market
         self.value = value
@@ -31,6 +35,8 @@ package struct MarketObservation: Sendable, Hashable {
         self.way = way
         self.pace = pace
         self.origin = origin
+        exchange = origin?.source ?? upstream ?? market.venue
+        voter = origin?.instance ?? exchange
         log = value.logarithm
     }
 
@@ -49,6 +55,14 @@ extension Price {
     var logarithm: Double {
         let value = double
         return value > 0 ? Glibc.log(value) : -.infinity
+    }
+}
+
+extension [MarketObservation] {
+    /// Only the first one of each exchange, or of each voter.
+    func oneOf(_ name: KeyPath<MarketObservation, String>) -> Self {
+        var seen: Set<String> = []
+        return filter { seen.insert($0[keyPath: name]).inserted }
     }
 }
 

@@ -29,6 +29,11 @@ extension ObservationBook {
         }.compactMap { newest[$0] }.filter { $0.at >= from || round.answered.contains($0.market) }
         for price in others { learn(price) }
         guard shown != nil else { return [] }
+        if decision.warning != nil {
+            level.isSplit = true
+        } else if decision.confirmation == .confirmed {
+            level.isSplit = false
+        }
         // Another market has just confirmed it: one that did not is looked at again when the observer sees it the next time.
         if decision.confirmation == .confirmed, !isMedian { level.isDisputed = false }
         return others.isEmpty ? [] : staleFeedsFound()
@@ -50,7 +55,7 @@ extension ObservationBook {
         }
         let stale = staleFeedsFound()
         if !stale.isEmpty { return (stale, nil) }
-        if let (market, reason) = bases.stray(at: price.at) {
+        if let (market, reason) = bases.stray(at: price.at, exchange: exchange(of:)) {
             bases.forget(market)
             return ([SourceFailure(source: market.venue, error: .implausible(reason))], nil)
         }
@@ -71,6 +76,7 @@ extension ObservationBook {
         }
         let place = place(of: price, near: reference.log)
         let apart = place.log - reference.log
+        isRestless = abs(apart) > ConfirmationRule.restless
         let unchanged = staleFeeds.unchanged(reference.market)
         if bases[market] != nil {
             if unchanged >= StaleFeeds.Bounds.suspicious {
@@ -95,7 +101,7 @@ extension ObservationBook {
             if isCurrent, !bases.suspects.contains(market) { level.isDisputed = true }
             return false
         }
-        if isNear, isCurrent { level.agreed(on: place.log) }
+        if isNear, isCurrent, price.exchange != exchange(of: reference.market) { level.agreed(on: place.log) }
         // Beside a price that has not changed for a while nothing is learned: its feed may be about to become stale.
         if unchanged >= StaleFeeds.Bounds.pause, bases[market] != nil { return true }
         bases.learn(market, apart, isNear: isNear, at: now)

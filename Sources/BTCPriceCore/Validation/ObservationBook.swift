@@ -13,6 +13,8 @@ package struct ObservationBook: Sendable {
     private(set) var newest: [Market: MarketObservation] = [:]
     /// The newest position accepted from each market. An older one is refused.
     package private(set) var positions: [Market: FeedPosition] = [:]
+    /// The exchange whose price each market gave last; see ``MarketObservation/exchange``.
+    private var exchanges: [Market: String] = [:]
     private var clocks = VenueClocks()
     var staleFeeds = StaleFeeds()
     var peg = PegMonitor()
@@ -24,6 +26,8 @@ package struct ObservationBook: Sendable {
     var isRestored = false
     /// Where another market agreed last.
     var level = ConfirmedLevel()
+    /// Whether the last other market that was seen beside the shown price had moved away from it.
+    var isRestless = false
     var pending: PendingJump?
     /// How the price was beside that of another currency when it was shown last: an exchange rate.
     var rate: OtherCurrency?
@@ -46,12 +50,14 @@ package struct ObservationBook: Sendable {
     /// - Parameters:
     ///   - loaded: Its prices: that of `market`, and those of other markets that came along.
     ///   - market: The market that was requested, or that pushed.
+    ///   - venue: The venue that gave it, if it has properties that count here.
     ///   - pace: The minimum time between two requests that the source's limits allow.
     ///   - now: The time of arrival.
     /// - Throws: Why it is no valid price.
     @discardableResult
     package mutating func record(
-        _ loaded: [LoadedPrice], of market: Market, pace: Duration = .zero, at now: ObservationTime
+        _ loaded: [LoadedPrice], of market: Market, from venue: Venue? = nil, pace: Duration = .zero,
+        at now: ObservationTime
     ) throws(PriceLoadingError) -> MarketObservation {
         guard let price = loaded.first(where: { $0.market == market }) else { throw .invalidData("no price") }
         if let time = price.venueClock { clocks.record(time, of: market.venue, at: now) }
@@ -65,7 +71,8 @@ package struct ObservationBook: Sendable {
             market, price.value, arrival: price.observed ?? now,
             position: ResponseCheck.position(of: price, acceptedAt: wall),
             age: price.position.time.map { max(0, wall.milliseconds - $0.milliseconds) },
-            way: price.push?.way ?? .poll, pace: price.push?.interval ?? pace, origin: price.push?.origin)
+            way: price.push?.way ?? .poll, pace: price.push?.interval ?? pace, origin: price.push?.origin,
+            upstream: venue?.upstream)
         // Only the dollar has markets in USDT.
         for other in loaded
         where currency == .usd && other.market.pair == Market.pegPair && ResponseCheck.pegRates.contains(other.value) {
@@ -78,6 +85,7 @@ package struct ObservationBook: Sendable {
     /// Records a checked observation.
     mutating func record(_ observation: MarketObservation) {
         newest[observation.market] = observation
+        exchanges[observation.market] = observation.exchange
         if let position = observation.position { positions[observation.market] = position }
     }
 
@@ -88,6 +96,7 @@ package struct ObservationBook: Sendable {
     mutating func keep(only markets: Set<Market>) {
         bases.keep(only: markets.union([reference?.market].compactMap(\.self)))
         newest = newest.filter { markets.contains($0.key) }
+        exchanges = exchanges.filter { markets.contains($0.key) }
         staleFeeds.keep(only: markets)
     }
 
@@ -105,6 +114,9 @@ package struct ObservationBook: Sendable {
             isInTether: Market.isInTether(quote.market))
         isRestored = true
     }
+
+    /// The exchange whose price a market gives.
+    func exchange(of market: Market) -> String { exchanges[market] ?? market.venue }
 
     // MARK: - The common frame
 

@@ -132,7 +132,7 @@ struct SettingKey: Sendable {
                 standard: .text(PegPolicy.warn.rawValue),
                 summary: "How prices in USDT, which is not the dollar, are handled:"),
             SettingKey(
-                name: "validation.observe-interval-ms", kind: .integer(1000...15_000), standard: .integer(10_000),
+                name: "validation.observe-interval-ms", kind: .integer(1000...15_000), standard: .integer(3000),
                 summary: "From one look at a source beside the ticks to the next; up to half is added, milliseconds."),
         ]
         + Currency.allCases.flatMap { currency in

@@ -11,7 +11,7 @@ package struct CryptoComparePriceLoader: PriceLoader {
     package static let exchange = Exchange(
         venue: Venue(
             "cryptocompare", limits: [RequestLimit(300, per: .seconds(60)), RequestLimit(7500, per: .seconds(86_400))],
-            cacheTime: .seconds(10), provides: .time), pairs: [.usd: "BTC/USD"],
+            cacheTime: .seconds(10), provides: .time, upstream: "coinbase"), pairs: [.usd: "BTC/USD"],
         baseURL: "https://min-api.cryptocompare.com", credential: "cryptocompare-api-key"
     ) { access, market in
         CryptoComparePriceLoader(client: access.client, market: market, baseURL: access.baseURL, key: access.key)

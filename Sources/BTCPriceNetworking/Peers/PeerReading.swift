@@ -54,6 +54,7 @@ struct PeerReading: Sendable {
             throw .invalidData("the price of a source by no name: \(oneLine(quote.source))")
         }
         // What the peer has converted is a price in dollars.
-        return (quote, PriceOrigin(source: quote.source, pair: state.conversion == nil ? quote.market : "BTC/USD"))
+        let pair = state.conversion == nil ? quote.market : "BTC/USD"
+        return (quote, PriceOrigin(source: quote.source, pair: pair, instance: message.instance))
     }
 }

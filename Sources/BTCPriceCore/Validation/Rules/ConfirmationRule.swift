@@ -6,6 +6,8 @@ enum ConfirmationRule {
     static let agreement = 0.004
     /// How far a price may move from where another market last agreed with it before one is requested again.
     static let levelWidth = 0.003
+    /// Farther apart than in a calm market: the others are looked at more often.
+    static let restless = 0.002
     /// Two prices are of the same moment if they are at most this far apart, milliseconds.
     static let sameMoment = Duration.seconds(5).wholeMilliseconds
 
@@ -28,7 +30,7 @@ enum ConfirmationRule {
         if rules.active.contains(.jump), JumpRule.isJump(price, from: reference, book) { return .jumped }
         guard rules.active.contains(.confirmation) else { return .settled }
         let isProved = book.bases[price.market] != nil && !book.bases.unproved.contains(price.market)
-        return isAtLevel(price, book) && !book.level.isDisputed && isProved ? .settled : .moved
+        return isAtLevel(price, book) && !book.level.isDisputed && !book.level.isSplit && isProved ? .settled : .moved
     }
 
     /// Whether a price is where another market agreed last.

@@ -3,17 +3,36 @@ enum ContradictionRule {
     /// The number of markets that outvote one.
     static let enough = 2
 
-    /// Whether two of these prices agree with each other.
+    /// Whether two exchanges among these prices agree with each other.
     static func hasPair(_ prices: [MarketObservation], _ book: ObservationBook) -> Bool {
         prices.indices.contains { first in
-            prices[(first + 1)...].contains { ConfirmationRule.agreement(of: prices[first], with: $0, book) != nil }
+            prices[(first + 1)...].contains { other in
+                other.exchange != prices[first].exchange
+                    && ConfirmationRule.agreement(of: prices[first], with: other, book) != nil
+            }
         }
     }
 
-    /// The prices that count against another: a suspect alone says nothing, two that agree do.
+    /// The prices that count against another, one of each exchange: a suspect alone says nothing, two that agree do.
     static func counted(_ contradicting: [MarketObservation], _ book: ObservationBook) -> [MarketObservation] {
-        hasPair(contradicting, book)
-            ? contradicting : contradicting.filter { !book.bases.suspects.contains($0.market) }
+        let counted = contradicting.oneOf(\.exchange)
+        return hasPair(counted, book) ? counted : counted.filter { !book.bases.suspects.contains($0.market) }
+    }
+
+    /// The most exchanges among these prices that agree with one of them, that one first.
+    static func camp(_ prices: [MarketObservation], _ book: ObservationBook) -> [MarketObservation] {
+        let camps = prices.map { one in
+            [one] + prices.filter { $0 != one && ConfirmationRule.agreement(of: one, with: $0, book) != nil }
+        }
+        return camps.max { $0.count < $1.count } ?? []
+    }
+
+    /// `bitstamp and coinbase (68850) contradict binance and kraken (70915)`
+    static func describe(_ mine: [MarketObservation], against theirs: [MarketObservation]) -> String {
+        let camps = [mine, theirs].map { camp in
+            "\(camp.map(\.market.venue).joined(separator: " and ")) (\(camp.first.map { "\($0.value)" } ?? ""))"
+        }
+        return "\(camps[0]) contradict\(mine.count > 1 ? "" : "s") \(camps[1])"
     }
 
     /// `<the move>, which coinbase (68850) contradicts`

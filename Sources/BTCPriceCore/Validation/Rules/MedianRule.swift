@@ -7,7 +7,7 @@ enum MedianRule {
         let earlier = book.newest.values.filter { other in
             !round.answered.contains(other.market) && PaceRule.supports(other, at: first.at, round.freshFor, rules)
         }
-        let all = requested + earlier.sorted { $0.market.venue < $1.market.venue }
+        let all = (requested + earlier.sorted { $0.market.venue < $1.market.venue }).oneOf(\.voter)
         var book = book
         book.impliesPeg(requested)
         // A USDT price stands beside dollar prices only as dollars.
@@ -25,7 +25,12 @@ enum MedianRule {
         var decision: Decision
         if let median, used.count >= quorum, used.count > 1 {
             let peer = all.first { $0.origin != nil && used.contains($0.market) }
-            decision = shown(median, used, requested, first, via: peer?.market.venue, book, rules)
+            let counted = all.filter { used.contains($0.market) }
+            if counted.count == 2, ConfirmationRule.agreement(of: counted[0], with: counted[1], book) == nil {
+                decision = disputed(counted, book, rules, round)
+            } else {
+                decision = shown(median, used, requested, first, via: peer?.market.venue, book, rules)
+            }
             decision.consensus = Consensus(
                 sources: used.map(\.venue),
                 outliers: comparable.map(\.market).filter { !used.contains($0) }.map(\.venue), spread: spread)
@@ -42,6 +47,21 @@ enum MedianRule {
             decision.verdicts[market] = used.contains(market) ? .used : .outlier
         }
         decision.lessons.insert(.peg(requested), at: 0)
+        return decision
+    }
+
+    /// The decision on two prices that do not agree: their mean is the price of neither. The one nearer to where the last agreement
+    /// was is shown; a frozen one does not get here.
+    private static func disputed(
+        _ both: [MarketObservation], _ book: ObservationBook, _ rules: SelectionRules, _ round: Round
+    ) -> Decision {
+        let last = book.level.log ?? book.reference?.log
+        let nearest = last.map { ScatterRule.nearest(to: $0, of: both, book) } ?? both[0].market
+        let price = both[0].market == nearest ? both[0] : both[1]
+        let other = both[0].market == nearest ? both[1] : both[0]
+        var decision = PrimaryRule.shown(price, .unconfirmed, level: nil, book, rules, round)
+        decision.disputed = [other]
+        decision.warning = ContradictionRule.describe([price], against: [other])
         return decision
     }
 

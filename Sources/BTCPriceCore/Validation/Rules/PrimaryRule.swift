@@ -4,9 +4,9 @@ enum PrimaryRule {
     private struct Comparison {
         var standing: ConfirmationRule.Standing
         /// Markets whose place is known, and that agree; with their place.
-        var agreeing: [(market: Market, log: Double)] = []
+        var agreeing: [(price: MarketObservation, log: Double)] = []
         /// Markets that agree, and of which it is not known where they usually are.
-        var vague: [(market: Market, log: Double)] = []
+        var vague: [(price: MarketObservation, log: Double)] = []
         var contradicting: [MarketObservation] = []
         var witnesses: [MarketObservation] = []
         var verdicts: [Market: MarketVerdict] = [:]
@@ -23,7 +23,13 @@ enum PrimaryRule {
                     verdicts[market] = .old
                 } else if let log = ConfirmationRule.agreement(of: price, with: witness, book) {
                     verdicts[market] = .agrees
-                    if book.bases[market] != nil { agreeing.append((market, log)) } else { vague.append((market, log)) }
+                    // The same exchange's price, by another way, is no second opinion.
+                    guard witness.exchange != price.exchange else { continue }
+                    if book.bases[market] != nil {
+                        agreeing.append((witness, log))
+                    } else {
+                        vague.append((witness, log))
+                    }
                 } else {
                     verdicts[market] = .disagrees
                     contradicting.append(witness)
@@ -41,6 +47,8 @@ enum PrimaryRule {
         case contradicted([MarketObservation])
         /// No two markets agree. This one is shown instead.
         case scattered(nearest: Market)
+        /// As many exchanges contradict it as agree with it. The camp that was shown last stays.
+        case split(MarketObservation, among: [MarketObservation], against: [MarketObservation])
         /// It has jumped, and no other market can say anything.
         case undecided
     }
@@ -75,7 +83,7 @@ enum PrimaryRule {
         }
         let outcome = outcome(of: price, comparison, book, rules, round)
         if round.canMeet(.witness),
-            needsWitness(outcome, comparison) || needsDollars(price, comparison, book, rules)
+            needsWitness(outcome, comparison, remaining.count) || needsDollars(price, comparison, book, rules)
         {
             return Need(purpose: .witness, markets: remaining)
         }
@@ -88,13 +96,14 @@ enum PrimaryRule {
         return nil
     }
 
-    private static func needsWitness(_ outcome: Outcome, _ comparison: Comparison) -> Bool {
+    private static func needsWitness(_ outcome: Outcome, _ comparison: Comparison, _ remaining: Int) -> Bool {
         switch outcome {
-        case .believed(.confirmed, _): false
+        // Two may be wrong alike: after a jump or a contradiction all are heard.
+        case .believed(.confirmed, _): comparison.standing == .jumped || !comparison.contradicting.isEmpty
         case .believed: comparison.standing != .settled
-        // One may be slow to follow the market; two that agree are enough.
-        case .contradicted(let others): others.count < ContradictionRule.enough
-        case .scattered, .undecided: true
+        // As long as those that were not heard yet could make it even.
+        case .contradicted(let others): others.count <= 1 + comparison.agreeing.count + remaining
+        case .scattered, .undecided, .split: true
         }
     }
 
@@ -115,7 +124,9 @@ enum PrimaryRule {
         let standing = comparison.standing
         let calm = Outcome.believed(JumpRule.isUnconfirmed(book, at: price.at) ? .unconfirmed : .single, level: nil)
         // One of which it is not known where it is counts only if no other contradicts.
-        if let agreeing = comparison.agreeing.first { return .believed(.confirmed, level: agreeing.log) }
+        if let agreeing = comparison.agreeing.first {
+            return dispute(of: price, comparison, book) ?? .believed(.confirmed, level: agreeing.log)
+        }
         if let vague = comparison.vague.first, comparison.contradicting.isEmpty {
             return .believed(.confirmed, level: vague.log)
         }
@@ -149,6 +160,28 @@ enum PrimaryRule {
         }
     }
 
+    /// What is to be done with a price that some exchanges agree with and at least two contradict; `nil` if it is believed.
+    private static func dispute(of price: MarketObservation, _ comparison: Comparison, _ book: ObservationBook)
+        -> Outcome?
+    {
+        let mine = [price] + comparison.agreeing.map(\.price).oneOf(\.exchange)
+        let theirs = ContradictionRule.camp(comparison.contradicting.oneOf(\.exchange), book)
+        guard theirs.count >= mine.count, theirs.count >= ContradictionRule.enough,
+            // In a fast market one stands between the others.
+            !mine.contains(where: { one in
+                theirs.contains { ConfirmationRule.agreement(of: one, with: $0, book) != nil }
+            })
+        else { return nil }
+        guard theirs.count == mine.count else { return .contradicted(theirs) }
+        let shown = book.reference?.market
+        if let reference = book.reference, let other = theirs.first(where: { $0.market == shown }) ?? theirs.first,
+            ScatterRule.nearest(to: reference.log, of: [price, other], book) == other.market
+        {
+            return .split(other, among: theirs, against: mine)
+        }
+        return .split(price, among: mine, against: theirs)
+    }
+
     static func decide(
         _ price: MarketObservation, _ book: ObservationBook, _ rules: SelectionRules, _ round: Round
     ) -> Decision {
@@ -172,6 +205,10 @@ enum PrimaryRule {
                 decision = Decision(
                     withholding: .implausible(reason), of: price.market.venue, observed: price.arrival)
             }
+        case .split(let price, let camp, let others):
+            decision = shown(price, .unconfirmed, level: nil, book, rules, round)
+            decision.disputed = others
+            decision.warning = ContradictionRule.describe(camp, against: others)
         case .contradicted(let others):
             decision = rejected(price, by: others, book, rules, round)
         case .undecided:
@@ -193,24 +230,32 @@ enum PrimaryRule {
         let reason = ContradictionRule.describe(price, by: witnesses, book)
         let failure = SourceFailure(source: price.market.venue, error: .implausible(reason))
         var decision = Decision(withholding: failure.error, of: failure.source, observed: price.arrival)
-        var rest = round
-        rest.answered.removeAll { $0 == price.market }
-        // It says nothing of the others any more.
-        var others = book
-        others.failed(price.market)
-        let pushed = round.markets.compactMap { market in
-            witnesses.first { $0.market == market && price.at - $0.at <= round.freshFor }
-        }
-        if let next = rest.answered.first.flatMap({ others.newest[$0] }) ?? pushed.first {
-            let other = decide(next, others, rules, rest)
-            // One against one is not enough where nothing is known yet.
-            let stands = ConfirmationRule.standing(of: next, others, rules) == .settled
-            if other.quote != nil, other.confirmation == .confirmed || stands { decision = other }
-        }
+        if let next = next(after: price, book, rules, round, among: witnesses) { decision = next }
         decision.rejected.append(failure)
         decision.lessons.insert(.contradicted(price.market, by: witnesses.count, at: price.at), at: 0)
         decision.verdicts[price.market] = .disagrees
         return decision
+    }
+
+    /// The decision on the next source's price of this round, or on one of these that is current, if it stands without `price`.
+    private static func next(
+        after price: MarketObservation, _ book: ObservationBook, _ rules: SelectionRules, _ round: Round,
+        among others: [MarketObservation] = []
+    ) -> Decision? {
+        var rest = round
+        rest.answered.removeAll { $0 == price.market }
+        // It says nothing of the others any more.
+        var without = book
+        without.failed(price.market)
+        let current = round.markets.lazy.compactMap { market in
+            others.first { $0.market == market && price.at - $0.at <= round.freshFor }
+        }
+        guard let next = rest.answered.first.flatMap({ without.newest[$0] }) ?? current.first else { return nil }
+        let decision = decide(next, without, rules, rest)
+        // One against one is not enough where nothing is known yet.
+        guard let accepted = decision.accepted, decision.quote != nil else { return nil }
+        let stands = ConfirmationRule.standing(of: accepted, without, rules) == .settled
+        return decision.confirmation == .confirmed || stands ? decision : nil
     }
 
     private static func undecided(
@@ -228,6 +273,8 @@ enum PrimaryRule {
                 pending.map { "; shown after \(enough) ticks that say the same, this is number \($0.ticks)" }
                 ?? "; one contradicted it shortly before"
             lessons = [.pending(pending)]
+            // Its price was not believed a moment ago: that of the next source is, as long as it is current.
+            if pending == nil, let next = next(after: price, book, rules, round) { return next }
         }
         var decision = Decision(withholding: .implausible(reason), of: price.market.venue, observed: price.arrival)
         decision.lessons = lessons
@@ -235,7 +282,7 @@ enum PrimaryRule {
     }
 
     /// The decision to show a price, after what ``PegRule`` says of it.
-    private static func shown(
+    static func shown(
         _ price: MarketObservation, _ confirmation: Confirmation, level: Double?, _ book: ObservationBook,
         _ rules: SelectionRules, _ round: Round
     ) -> Decision {

@@ -1,3 +1,5 @@
+import Glibc
+
 /// How sure a price is: how far the median of the markets may be from it.
 ///
 /// Two things add up, as squares. One is known: how far the shown market usually is from the median of the markets. The other is
@@ -19,10 +21,10 @@ enum UncertaintyRule {
     static func estimate(_ decision: Decision, _ book: ObservationBook) -> Uncertainty? {
         guard let quote = decision.quote, let price = decision.accepted else { return nil }
         let own = book.place(of: price, near: nil).log
-        let others = book.newest.values.filter { other in
-            other.market != price.market && price.at - other.at <= oldest && book.bases[other.market] != nil
+        let others = book.newest.values.sorted { $0.at > $1.at }.filter { other in
+            other.exchange != price.exchange && price.at - other.at <= oldest && book.bases[other.market] != nil
                 && !book.bases.suspects.contains(other.market) && !decision.rejects(other.market)
-        }
+        }.oneOf(\.exchange)
         guard !others.isEmpty else { return nil }
         let basis = book.bases[price.market]?.log ?? 0
         let bases = [basis] + others.compactMap { book.bases[$0.market]?.log }
@@ -34,8 +36,11 @@ enum UncertaintyRule {
             noise += max(0, apart * apart - moved)
         }
         noise = noise / Double(others.count) + book.variance + least * least
-        let share = Price(Int64((factor * (offset * offset + noise).squareRoot() * 1_000_000).rounded(.up)), scale: 6)
+        // Of prices that contradict each other, it reaches the farthest.
+        let farthest = decision.disputed.map { abs(book.place(of: $0, near: own).log - own) }.max() ?? 0
+        let share = max(factor * (offset * offset + noise).squareRoot(), exp(farthest) - 1)
+        let millionths = Price(Int64((share * 1_000_000).rounded(.up)), scale: 6)
         return Uncertainty(
-            plusMinus: (quote.value * share).rounded(toPlaces: 2), markets: Int64(others.count + 1))
+            plusMinus: (quote.value * millionths).rounded(toPlaces: 2), markets: Int64(others.count + 1))
     }
 }

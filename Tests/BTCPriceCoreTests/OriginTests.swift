@@ -1,0 +1,109 @@
+import Testing
+
+@testable import BTCPriceCore
+
+/// One vote for one exchange, however many ways its price comes; and what is shown if as many say one thing as another.
+@Suite struct OriginTests {
+    private static let cryptocompare = Market("cryptocompare", "BTC/USD")
+
+    private func rounds(_ markets: [Market], rules: SelectionRules = SelectionRules(), seconds: Int = 10) -> Rounds {
+        let rounds = Rounds(markets, rules: rules)
+        rounds.venues[Self.cryptocompare] = Venue("cryptocompare", upstream: "coinbase")
+        for second in 0..<seconds {
+            for market in markets { rounds.prices[market] = "6800\(second % 3)" }
+            _ = rounds.tick(at: Double(second))
+            for market in markets.dropFirst() { rounds.observe(market, at: Double(second) + 0.5) }
+        }
+        return rounds
+    }
+
+    @Test func `Coinbase and who repeats it don't outvote Bitstamp`() throws {
+        let rounds = rounds([.bitstamp, .coinbase, Self.cryptocompare])
+        for second in 10..<40 {
+            rounds.prices = [.bitstamp: "6800\(second % 3)", .coinbase: "70041", Self.cryptocompare: "70041"]
+            let decision = try #require(rounds.tick(at: Double(second)))
+            #expect(decision.quote?.source == "bitstamp" && decision.confirmation != .confirmed)
+            rounds.observe(.coinbase, at: Double(second) + 0.3)
+            rounds.observe(Self.cryptocompare, at: Double(second) + 0.5)
+        }
+    }
+
+    @Test func `Coinbase is not confirmed by who repeats it`() throws {
+        let rounds = rounds([.coinbase, Self.cryptocompare, .bitstamp])
+        rounds.prices = [.coinbase: "70041", Self.cryptocompare: "70041", .bitstamp: "68001"]
+        let decision = try #require(rounds.tick(at: 10))
+        #expect(decision.quote?.source == "bitstamp" && decision.rejected.map(\.source).contains("coinbase"))
+    }
+
+    @Test func `a median counts an exchange once, and each peer`() throws {
+        let rules = SelectionRules(mode: .median, quorum: 2)
+        let exchanges = rounds([.coinbase, Self.cryptocompare, .bitstamp], rules: rules)
+        exchanges.prices = [.coinbase: "68010", Self.cryptocompare: "68010", .bitstamp: "68000"]
+        #expect(exchanges.tick(at: 10)?.quote?.value == price("68005"))
+        exchanges.prices = [.coinbase: "68010", Self.cryptocompare: "68010"]
+        #expect(exchanges.tick(at: 19)?.quote == nil)
+        let peers = [Market("alpha", "BTC/USD"), Market("beta", "BTC/USD")]
+        let two = Rounds(peers, rules: rules)
+        for (peer, instance) in zip(peers, ["one", "two"]) {
+            two.prices[peer] = "68010"
+            two.pushes[peer] = (at: 1, origin: PriceOrigin(source: "binance", pair: "BTC/USDT", instance: instance))
+        }
+        #expect(two.tick(at: 1)?.confirmation == .confirmed)
+        two.pushes[peers[1]]?.origin = PriceOrigin(source: "binance", pair: "BTC/USDT", instance: "one")
+        #expect(two.tick(at: 1.5)?.quote == nil)
+    }
+
+    @Test func `of two that are left in a median, the one that stayed is shown, and not their mean`() throws {
+        let rounds = rounds([.binance, .coinbase, .kraken], rules: SelectionRules(mode: .median, quorum: 2))
+        for second in 10..<20 {
+            rounds.prices = [.binance: "69973", .coinbase: "6800\(second % 3)"]
+            let decision = try #require(rounds.tick(at: Double(second)))
+            #expect(decision.text == "6800\(second % 3) coinbase unconfirmed")
+            #expect(decision.warning == "coinbase (6800\(second % 3)) contradicts binance (69973)")
+            let reach = try #require(decision.uncertainty).plusMinus
+            #expect(reach >= price("1960"))
+        }
+        rounds.prices = [.binance: "68003", .coinbase: "68004"]
+        #expect(rounds.tick(at: 20)?.confirmation == .confirmed)
+    }
+
+    @Test(arguments: [[Market.binance, .coinbase], [.coinbase, .kraken], [.bitstamp, .kraken]])
+    func `two against two is said, and does not jump`(liars: [Market]) throws {
+        let rounds = rounds(Rounds.four)
+        let honest = Rounds.four.filter { !liars.contains($0) }
+        var sides: [Bool] = []
+        for second in 10..<40 {
+            for market in honest { rounds.prices[market] = "6800\(second % 3)" }
+            for market in liars { rounds.prices[market] = "7004\(second % 3)" }
+            let decision = try #require(rounds.tick(at: Double(second)))
+            rounds.observe(Rounds.four[1 + second % 3], at: Double(second) + 0.5)
+            guard second > 13 else { continue }
+            #expect(decision.confirmation == .unconfirmed && decision.warning != nil)
+            #expect(rounds.tracker.state.warning?.contains(" contradict ") == true)
+            let reach = try #require(decision.uncertainty).plusMinus
+            #expect(reach >= price("2000"))
+            sides.append(honest.contains { $0.venue == decision.quote?.source })
+        }
+        #expect(sides.allSatisfy { $0 == true })
+        // One of them gives in: it is three to one.
+        rounds.prices[liars[1]] = "68001"
+        let last = try #require(rounds.tick(at: 40))
+        #expect(last.confirmation == .confirmed && last.warning == nil)
+        #expect(rounds.tracker.state.warning == nil)
+    }
+
+    @Test func `a liar that comes back while the others are quiet leaves the next source's price`() throws {
+        let rounds = rounds(Rounds.four)
+        rounds.prices[.binance] = "70041"
+        #expect(rounds.tick(at: 10)?.rejected.map(\.source) == ["binance"])
+        rounds.isUnreachable = [.binance]
+        #expect(rounds.tick(at: 11)?.quote?.source == "coinbase")
+        rounds.isUnreachable = []
+        for market in Rounds.four.dropFirst() {
+            rounds.pushes[market] = (
+                at: 11, origin: PriceOrigin(source: market.venue, pair: "BTC/USD", instance: market.venue)
+            )
+        }
+        #expect(rounds.tick(at: 12)?.quote?.source == "coinbase")
+    }
+}
