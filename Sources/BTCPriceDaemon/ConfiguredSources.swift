@@ -106,8 +106,17 @@ struct ConfiguredSources {
         return settings.currencies.map { .init($0.currency, candles[$0.currency] ?? []) }
     }
 
-    /// Logs a warning if prices in USDT are to be converted, but no source has the rate.
+    /// Logs a warning if the sources are of fewer exchanges than have to agree, or if prices in USDT are to be converted, but no source
+    /// has the rate.
     func describe(logger: Logger) {
+        for (settings, candidates) in asked where settings.rules.mode == .median {
+            let exchanges = Set(candidates.map { $0.source.venue.upstream ?? $0.source.name })
+            guard exchanges.count < settings.rules.quorum else { continue }
+            logger.tell(
+                .quorumUnreachable,
+                "quorum is \(settings.rules.quorum), but the sources of \(settings.currency) are of \(exchanges.count) exchanges only (\(exchanges.sorted().joined(separator: ", "))), so there is no price. Add a source, or make quorum smaller."
+            )
+        }
         guard let (settings, candidates) = asked.first(where: { $0.settings.currency == .usd }) else { return }
         let (rules, markets) = (settings.rules, candidates.map(\.source.market))
         guard rules.peg == .convert, !markets.isEmpty, markets.allSatisfy(\.isInTether) else { return }

@@ -205,9 +205,13 @@ import Testing
 @Suite struct VenueClockTests {
     private func told(_ errors: [Int64]) -> Int64 {
         var clocks = VenueClocks()
-        for (index, error) in errors.enumerated() {
-            clocks.record(
-                Timestamp(milliseconds: World.start.wall.milliseconds + error), of: "venue \(index)", at: World.start)
+        for second in [-1000, 0] {
+            for (index, error) in errors.enumerated() {
+                clocks.record(
+                    Timestamp(milliseconds: World.start.wall.milliseconds + error + Int64(second)),
+                    of: "venue \(index)",
+                    at: ObservationTime(wall: World.start.wall, boottime: World.start.boottime + Int64(second)))
+            }
         }
         return clocks.wallTime(at: World.start).milliseconds - World.start.wall.milliseconds
     }
@@ -221,9 +225,57 @@ import Testing
         #expect(told(errors) == expected)
     }
 
+    @Test func `one venue overrules our clock only while its own advances`() {
+        var clocks = VenueClocks()
+        func wall(after second: Int64, says time: Int64, cacheTime: Duration = .zero) -> Int64 {
+            let now = ObservationTime(
+                wall: Timestamp(milliseconds: World.start.wall.milliseconds + second * 1000),
+                boottime: World.start.boottime + second * 1000)
+            clocks.record(
+                Timestamp(milliseconds: World.start.wall.milliseconds + time * 1000), of: "coinbase",
+                cacheTime: cacheTime, at: now)
+            return (clocks.wallTime(at: now).milliseconds - World.start.wall.milliseconds) / 1000
+        }
+        // Three hours behind: believed from the second response on.
+        #expect(wall(after: 0, says: -10_800) == 0)
+        for second in 1...200 as ClosedRange<Int64> {
+            #expect(wall(after: second, says: second - 10_800) == second - 10_800)
+        }
+        // From then on it is a cache.
+        for second in 201...260 as ClosedRange<Int64> {
+            let seen = wall(after: second, says: -10_600)
+            #expect(clocks.stands("coinbase") == (second > 202) && (second <= 202 || seen == second))
+        }
+        // A venue whose responses are cached for 10 s is none.
+        clocks = VenueClocks()
+        for second in 0...60 as ClosedRange<Int64> {
+            _ = wall(after: second, says: second / 10 * 10, cacheTime: .seconds(10))
+            #expect(!clocks.stands("coinbase"))
+        }
+    }
+
+    @Test func `a price without a time is refused if it comes from a cache`() throws {
+        var book = ObservationBook(currency: .usd)
+        for second in 0...9 as ClosedRange<Int64> {
+            let now = ObservationTime(
+                wall: Timestamp(milliseconds: World.start.wall.milliseconds + second * 1000),
+                boottime: World.start.boottime + second * 1000)
+            let loaded = [LoadedPrice(.binance, 68_900, venueClock: World.start.wall)]
+            do throws(PriceLoadingError) {
+                try book.record(loaded, of: .binance, at: now)
+                #expect(second <= 2)
+            } catch {
+                #expect(second > 2 && error.category == .staleData)
+            }
+        }
+    }
+
     @Test func `what was told stays right if our clock is set`() {
         var clocks = VenueClocks()
         clocks.record(World.start.wall, of: "coinbase", at: World.start)
+        clocks.record(
+            Timestamp(milliseconds: World.start.wall.milliseconds + 1000), of: "coinbase",
+            at: ObservationTime(wall: World.start.wall, boottime: World.start.boottime + 1000))
         let set = ObservationTime(
             wall: Timestamp(milliseconds: World.start.wall.milliseconds - 3_590_000),
             boottime: World.start.boottime + 10_000)

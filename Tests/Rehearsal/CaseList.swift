@@ -115,7 +115,27 @@ extension Incident {
                 "8", "one response dated 55 s ahead", "the next ones are not old",
                 sources: ["coinbase"], check: { shown in expect((shown.stale.isEmpty, "\(shown.stale.count) stale")) },
                 script: { _, _, ask, fair in ask == 60 ? .dated(fair) { $0 + 55_000 } : nil }),
-        ]
+        ] + lagging
+
+    /// A primary that lags by 30 s, or stands still but for noise, while the market falls: 20 runs of each, with other phases.
+    private static let lagging: [Incident] = (0..<80).map { run in
+        let (phase, isFrozen, isSlow) = (run % 20, run / 20 % 2 == 1, run / 40 == 1)
+        // -5 % a minute, or -0.3 % a second.
+        let slope = isSlow ? 0.000855 : 0.003
+        let start = 300 + Double(phase) * 0.73
+        let market: @Sendable (Double) -> Double = { 68_900 * (1 - slope * min(60, max(0, $0 - start))) }
+        let limit = isSlow ? 1 : 3
+        return Incident(
+            day: "9",
+            what: "the primary \(isFrozen ? "stands still" : "lags") at -\(slope * 100) % a second, phase \(phase)",
+            expected: "at most \(limit) s wrong", seconds: 420, market: market,
+            script: { source, seconds, _, fair in
+                guard source == "binance", seconds >= start else { return nil }
+                let noise = 1 + 0.0001 * ((seconds * 7.3).truncatingRemainder(dividingBy: 2) - 1)
+                return .price(market(isFrozen ? start : seconds - 30) * noise)
+            },
+            check: { shown in expect((shown.wrong <= limit, "\(shown.wrong) s wrong and fresh")) })
+    }
 }
 
 extension Shown {

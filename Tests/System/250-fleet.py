@@ -20,7 +20,7 @@ class Leader:
         self.daemon = Daemon(self.place, simulator.urls, sources=sources)
         settled(self.place)
         self.fleet = publisher(site.broker, site.certificates, name, self.place, *arguments, **options)
-        wait_until(lambda: self.fleet.said("Connected to the broker"), what="the publisher's connection")
+        self.fleet.says("Connected to the broker")
 
     def kill(self):
         self.fleet.kill()
@@ -38,7 +38,7 @@ class Host:
         if os.geteuid() != 0:
             raise Skip("a network namespace of its own needs root")
         self.fleet = Follower(broker or site.broker, site.certificates, publishers, name=name, prefix=prefix)
-        wait_until(lambda: self.fleet.said("Connected to the broker"), what="the follower's connection")
+        self.fleet.says("Connected to the broker")
         self.place = Place()
         peers = {publisher: self.fleet.place(publisher) for publisher in publishers}
         self.daemon = Daemon(self.place, None, *arguments, sources=(), peers=peers, prefix=("unshare", "--net"))

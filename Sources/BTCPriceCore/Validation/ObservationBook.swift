@@ -60,7 +60,13 @@ package struct ObservationBook: Sendable {
         at now: ObservationTime
     ) throws(PriceLoadingError) -> MarketObservation {
         guard let price = loaded.first(where: { $0.market == market }) else { throw .invalidData("no price") }
-        if let time = price.venueClock { clocks.record(time, of: market.venue, at: now) }
+        if let time = price.venueClock {
+            clocks.record(time, of: market.venue, cacheTime: venue?.cacheTime ?? .zero, at: now)
+            // A price with a time of its own shows its age itself.
+            if price.position.time == nil, clocks.stands(market.venue) {
+                throw .staleData("a cache: the Date of its responses stands still")
+            }
+        }
         // Without a time of its own, nothing can be told from the venue's time.
         let wall = price.position.time == nil ? now.wall : clocks.wallTime(at: now)
         if price.position.time != nil { clocks.record(price.position, of: market) }

@@ -3,8 +3,24 @@
 /// If a venue's time differs from ours, the venue is wrong, unless most venues agree with it. Offsets are relative to CLOCK_BOOTTIME,
 /// so they stay correct if our wall clock is set.
 struct VenueClocks: Sendable {
-    /// By venue: its wall clock minus our CLOCK_BOOTTIME, and the CLOCK_BOOTTIME of that observation, both in milliseconds.
-    private var offsets: [String: (offset: Int64, at: Int64)] = [:]
+    /// The clock of a venue, as the `Date` headers of its responses show it. All times are in milliseconds.
+    private struct Clock: Sendable {
+        /// Its wall clock minus our CLOCK_BOOTTIME, and the CLOCK_BOOTTIME of that observation.
+        var offset: Int64
+        var at: Int64
+        /// The CLOCK_BOOTTIME of the first response with the newest time.
+        var since: Int64
+        /// An earlier observation, to compare the newest one with.
+        var earlier: (time: Int64, at: Int64)
+        /// Whether it has advanced as CLOCK_BOOTTIME has.
+        var isAdvancing = false
+        /// Whether it has not advanced for longer than the venue's servers cache a response.
+        var stands = false
+
+        var time: Int64 { offset + at }
+    }
+
+    private var clocks: [String: Clock] = [:]
     private var trades: [Market: FeedPosition] = [:]
     /// The usual time between two trades, in milliseconds.
     private var spacings: [Market: Int64] = [:]
@@ -15,17 +31,45 @@ struct VenueClocks: Sendable {
     private static let longestSpacing = Duration.seconds(300).wholeMilliseconds
     /// How long a venue's clock offset is used, in milliseconds.
     private static let lasts = Duration.seconds(3600).wholeMilliseconds
+    /// `Date` has whole seconds, milliseconds.
+    private static let resolution: Int64 = 1000
+    /// How far a venue's clock may seem to be from ours without being: a second of `Date`, and one that a response takes, milliseconds.
+    private static let slack: Int64 = 2000
+    /// How long a venue's clock is compared with the same earlier observation, milliseconds.
+    private static let compared = Duration.seconds(60).wholeMilliseconds
 
-    /// Records a venue's clock: the `Date` header of its response (RFC 9110, section 6.6.1).
-    mutating func record(_ time: Timestamp, of venue: String, at now: ObservationTime) {
-        offsets[venue] = (time.milliseconds - now.boottime, now.boottime)
+    /// Records a venue's clock: the `Date` header of its response (RFC 9110, section 6.6.1), and the response's age.
+    /// - Parameter cacheTime: How long its servers cache a response.
+    mutating func record(_ time: Timestamp, of venue: String, cacheTime: Duration = .zero, at now: ObservationTime) {
+        let (time, now) = (time.milliseconds, now.boottime)
+        var clock = clocks[venue] ?? Clock(offset: time - now, at: now, since: now, earlier: (time, now))
+        let slack = cacheTime.wholeMilliseconds + Self.slack
+        if time != clock.time { clock.since = now }
+        clock.offset = time - now
+        clock.at = now
+        clock.stands = now - clock.since > slack
+        let (theirs, ours) = (time - clock.earlier.time, now - clock.earlier.at)
+        if abs(theirs - ours) > slack {
+            clock.earlier = (time, now)
+            clock.isAdvancing = false
+        } else if theirs >= Self.resolution {
+            clock.isAdvancing = true
+            // Clocks drift apart.
+            if ours > Self.compared { clock.earlier = (time, now) }
+        }
+        clocks[venue] = clock
     }
 
+    /// Whether a venue's newest responses all have the same time: they come from a cache.
+    func stands(_ venue: String) -> Bool { clocks[venue]?.stands ?? false }
+
     /// The wall-clock time that most venues agree on; our own if no offset is known.
+    ///
+    /// A clock that stands is that of a cache. One alone may be, too, until it has advanced.
     func wallTime(at now: ObservationTime) -> Timestamp {
-        let errors = offsets.values.filter { now.boottime - $0.at <= Self.lasts }
-            .map { $0.offset + now.boottime - now.wall.milliseconds }
-        guard !errors.isEmpty else { return now.wall }
+        let recent = clocks.values.filter { now.boottime - $0.at <= Self.lasts && !$0.stands }
+        guard recent.count > 1 || recent.first?.isAdvancing == true else { return now.wall }
+        let errors = recent.map { $0.offset + now.boottime - now.wall.milliseconds }
         let sorted = errors.sorted { abs($0) < abs($1) }
         return Timestamp(milliseconds: now.wall.milliseconds + sorted[(sorted.count - 1) / 2])
     }

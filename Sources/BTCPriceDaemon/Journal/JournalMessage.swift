@@ -27,6 +27,7 @@ enum JournalMessage: String, CaseIterable {
     case sourceStillRests = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a128"
     case streamRefused = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12d"
     case conversionImpossible = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12c"
+    case quorumUnreachable = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12e"
     case outliers = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a129"
     case tetherOffPeg = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12a"
     case tetherBack = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12b"
@@ -50,7 +51,7 @@ enum JournalMessage: String, CaseIterable {
         case .reloaded, .needsRestart, .paused, .resumed, .retried, .currentAgain, .sourceNeedsKey, .sourceElsewhere,
             .sourceStillRests, .streamRefused, .saveRecovered, .historyRecovered:
             .notice
-        case .conversionImpossible, .stale, .sourceFailed, .sourceLimited, .sourceRefused, .outliers, .tetherOffPeg,
+        case .conversionImpossible, .quorumUnreachable, .stale, .sourceFailed, .sourceLimited, .sourceRefused, .outliers, .tetherOffPeg,
             .tooManyConnections,
             .tooManyOfUser:
             .warning

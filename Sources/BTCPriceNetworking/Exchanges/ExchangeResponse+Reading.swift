@@ -30,12 +30,19 @@ extension ExchangeResponse {
     /// The error for an unexpected body, with a description of the body.
     var unexpectedBody: PriceLoadingError { .invalidData(bodyShape) }
 
+    /// The longest time that a cache may have kept a price, seconds: as old as an exchange's own time may be.
+    private static let oldest: Int64 = 60
+
     /// The prices that `read` returns, the first one with the exchange's clock.
     func prices(_ read: (ExchangeResponse) throws(PriceLoadingError) -> [LoadedPrice]) throws(PriceLoadingError)
         -> [LoadedPrice]
     {
+        // What is no number of seconds is none (RFC 9111, section 5.1); one of too many digits is long.
+        let age = age.flatMap { $0.utf8.allSatisfy { (48...57).contains($0) } ? Int64($0) ?? .max : nil } ?? 0
         var prices = try read(self)
-        prices[0].venueClock = date.flatMap(VenueTime.milliseconds(fromHTTPDate:)).map(Timestamp.init(milliseconds:))
+        guard age <= Self.oldest else { throw .staleData("a cache has kept it for \(age) s") }
+        prices[0].venueClock = date.flatMap(VenueTime.milliseconds(fromHTTPDate:))
+            .map { Timestamp(milliseconds: $0 + age * 1000) }
         return prices
     }
 

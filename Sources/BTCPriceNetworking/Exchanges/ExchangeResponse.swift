@@ -21,6 +21,8 @@ struct ExchangeResponse: Sendable {
     var retryAfter: String?
     /// The `Date` header: the exchange's clock, if it sends one.
     var date: String?
+    /// The `Age` header: how long a cache has kept the response (RFC 9111, section 5.1).
+    var age: String?
     /// The `Content-Encoding` header, if there is one. None was requested.
     var encoding: String?
     var body: [UInt8]
@@ -31,6 +33,7 @@ extension ExchangeResponse {
     init(_ response: HTTPResponse) {
         self.init(
             status: response.status, retryAfter: response.header("retry-after"), date: response.header("date"),
+            age: response.header("age"),
             encoding: response.header("content-encoding"), body: response.body)
     }
 }
