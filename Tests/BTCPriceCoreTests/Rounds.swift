@@ -77,6 +77,7 @@ final class Rounds {
 
     private func poll(_ need: Need, at now: ObservationTime) -> PollResult {
         var result = PollResult()
+        result.skipped = need.markets.filter(isUnreachable.contains).map { Skipped(source: $0.venue, reason: .limit) }
         for market in need.markets where !isUnreachable.contains(market) {
             requested.append(market)
             purposes.append(need.purpose)

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Absurd numbers from outside: the daemon lives, the price stays right, every client reads every reply, and all recovers by itself."""
 
+import email.utils
+import http.server
 import os
 import sqlite3
 import sys
@@ -158,6 +160,134 @@ def _():
     daemon.stop()
     simulator.stop()
     return f"{count} rows"
+
+
+def tickers(venue, price, moment):
+    """The venue's ticker with this price; None for the venue's own. The moment is in milliseconds, or a text as it is."""
+    price = f'"{PRICE}"' if price is None else price
+    seconds = int(time.time()) if moment is None else moment
+    iso = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()) if moment is None else moment
+    return {
+        "binance": f'{{"symbol":"BTCUSDT","price":{price}}}',
+        "coinbase": f'{{"trade_id":{int(time.time() * 10)},"price":{price},"time":"{iso}"}}',
+        "bitstamp": f'{{"last":{price},"timestamp":"{seconds}"}}',
+        "kraken": f'{{"error":[],"result":{{"XXBTZUSD":{{"c":[{price},"0.1"]}}}}}}',
+    }[venue]
+
+
+@scenario("a ticker with any absurd number or time ends nothing and is never shown, and the source is shown again after it")
+def _():
+    venues = ["binance", "coinbase", "bitstamp", "kraken"]
+    wrong = ["2100-01-01T00:00:00Z", "1970-01-01T00:00:00Z", str(int(time.time()) * 1000), str(int(time.time() * 1e9))]
+
+    def run(venue):
+        simulator, place = replaying(PRICE), Place()
+        others = [name for name in venues if name != venue]
+        daemon = Daemon(place, simulator.urls, "--tick-interval-ms", "200", *LOOKS_OFTEN, sources=[venue, *others])
+        settled(place)
+        cases = [(value if value[0] in '"n[' else f'"{value}"', None) for value in NUMBERS] + [("9" * 60_000, None)]
+        if venue in ("coinbase", "bitstamp"):
+            cases += [(None, text) for text in TIMES + wrong]
+        for price, moment in cases:
+            simulator.faults(f"{venue} always status 200 body {tickers(venue, price, moment)}\n")
+            btcctl(place, "retry", venue)
+            wait_until(lambda: simulator.requests()[venue] > 0, what=lambda: f"a request to {venue} for {price} {moment}", every=0.05)
+            for _ in range(3):
+                state = btcctl(place, "current", "--json")
+                equal(state.status, 0, (venue, price, moment, state))
+                equal(state.json["quote"]["value"], PRICE, (venue, price, moment))
+            equal(daemon.process.poll(), None, (venue, price, moment))
+        simulator.faults("")
+        btcctl(place, "retry", venue)
+        wait_until(lambda: fresh(place)["quote"]["source"] in (venue, "binance" if venue == "kraken" else venue, others[0]), what="a recovery")
+        wait_until(lambda: next(s for s in btcctl(place, "sources", "--json").json["sources"] if s["name"] == venue)["use"] in ("current", "ready", "slow"),
+                   what=lambda: btcctl(place, "sources").out)
+        daemon.stop()
+        simulator.stop()
+        return len(cases)
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        return f"{sum(pool.map(run, venues))} tickers"
+
+
+def samples(place, seconds):
+    """What is shown in this time, five times a second."""
+    seen, end = [], time.monotonic() + seconds
+    while time.monotonic() < end:
+        seen.append(btcctl(place, "current", "--json").json)
+        time.sleep(0.2)
+    return seen
+
+
+def lied(state):
+    return state["freshness"] == "fresh" and Decimal(state["quote"]["value"]) > 70_000
+
+
+@scenario("one exchange under two names does not outvote another", beside=True)
+def _():
+    place, simulator = Place(), replaying(PRICE)
+    Path(place.state, "cryptocompare-api-key").write_text("key")
+    daemon = Daemon(place, simulator.urls, *LOOKS_OFTEN, sources=["bitstamp", "coinbase", "cryptocompare"],
+                    environment={"CREDENTIALS_DIRECTORY": place.state})
+    settled(place)
+    simulator.faults("coinbase always price x1.03\ncryptocompare always price x1.03\n")
+    seen = samples(place, 20)
+    equal([state["quote"] for state in seen if lied(state)], [])
+    daemon.stop()
+    daemon = Daemon(Place(), simulator.urls, "--mode", "median", "--quorum", "3", sources=["bitstamp", "coinbase", "cryptocompare"])
+    daemon.says("quorum is 3, but the sources of USD are of 2 exchanges only (bitstamp, coinbase)")
+    daemon.stop()
+    simulator.stop()
+    return f"{len(seen)} looks"
+
+
+@scenario("two against two is said within three seconds, with both sides, and does not jump", beside=True)
+def _():
+    # Prices that stand still say nothing of now.
+    place, simulator = Place(), replaying(*(f"689{index % 7:02}.{index % 90 + 10}" for index in range(5000)))
+    daemon = Daemon(place, simulator.urls, sources=["binance", "coinbase", "bitstamp", "kraken"])
+    settled(place)
+    simulator.faults("binance always price x1.03\nbitstamp always price x1.03\n")
+    wait_until(lambda: btcctl(place, "current", "--json").json["warning"], what="the warning", every=0.05)
+    seen = samples(place, 15)
+    sure = [state for state in seen if state["confirmation"] != "unconfirmed" or " contradict" not in (state["warning"] or "")]
+    equal([(state["confirmation"], state["warning"], state["quote"]["source"]) for state in sure], [])
+    equal([state["quote"]["source"] for state in seen if lied(state)], [])
+    assert all(Decimal(state["uncertainty"]["plusMinus"]) > 2000 for state in seen), seen[-1]
+    daemon.stop()
+    simulator.stop()
+    return f"{len(seen)} looks: {seen[-1]['warning']}"
+
+
+@scenario("a cache that repeats one response, its Date and its time of three hours ago is never fresh", beside=True)
+def _():
+    past = time.time() - 10_800
+    body = json.dumps({"trade_id": 7, "price": PRICE, "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(past))}).encode()
+    binance = json.dumps({"symbol": "BTCUSDT", "price": PRICE}).encode()
+
+    def cached(text, *headers, date=None):
+        class Cache(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                self.wfile.write(b"\r\n".join([
+                    b"HTTP/1.1 200 OK", b"Date: " + email.utils.formatdate(date or time.time(), usegmt=True).encode(),
+                    b"Content-Length: %d" % len(text), *headers, b"", text]))
+
+            def log_message(self, *_):
+                pass
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Cache)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        return server
+    for name, server in (
+            ("coinbase", cached(body, date=past)), ("coinbase", cached(body, b"Age: 10800", date=past)),
+            ("binance", cached(binance, b"Age: 10800")), ("binance", cached(binance, date=past))):
+        place = Place()
+        daemon = Daemon(place, {name: f"http://127.0.0.1:{server.server_port}"}, sources=[name])
+        time.sleep(6)
+        seen = samples(place, 3)
+        equal([state for state in seen if state["freshness"] == "fresh"], [], name)
+        daemon.stop()
+        server.shutdown()
 
 
 main()

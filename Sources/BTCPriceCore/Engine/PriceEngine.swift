@@ -465,14 +465,16 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         for price in prices where price.market != source.market {
             guard let place = place(of: price.market), !sources.isCoolingDown(price.market) else { continue }
             do throws(PriceLoadingError) {
-                try lanes[place].tracker.record(prices, of: price.market, from: source.venue, pace: source.pace, at: present)
+                try lanes[place].tracker.record(
+                    prices, of: price.market, from: source.venue, pace: source.pace, at: present)
             } catch {
                 lanes[place].tracker.lost(price.market)
             }
         }
         guard let place = place(of: source.market) else { return nil }
         do {
-            try lanes[place].tracker.record(prices, of: source.market, from: source.venue, pace: source.pace, at: present)
+            try lanes[place].tracker.record(
+                prices, of: source.market, from: source.venue, pace: source.pace, at: present)
             return nil
         } catch {
             return error

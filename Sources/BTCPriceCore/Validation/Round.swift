@@ -39,6 +39,9 @@ package struct Round: Sendable {
     /// Whether a market was requested and gave no price.
     func hasFailed(_ market: Market) -> Bool { failures.contains { $0.source == market.venue } }
 
+    /// The sources that could not be requested because of their limits.
+    var limited: [String] { skipped.filter { $0.reason == .limit }.map(\.source) }
+
     /// Whether a need may still be met.
     func canMeet(_ purpose: Need.Purpose) -> Bool { !unmet.contains(purpose) }
 

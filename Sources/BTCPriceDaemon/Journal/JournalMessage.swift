@@ -51,9 +51,9 @@ enum JournalMessage: String, CaseIterable {
         case .reloaded, .needsRestart, .paused, .resumed, .retried, .currentAgain, .sourceNeedsKey, .sourceElsewhere,
             .sourceStillRests, .streamRefused, .saveRecovered, .historyRecovered:
             .notice
-        case .conversionImpossible, .quorumUnreachable, .stale, .sourceFailed, .sourceLimited, .sourceRefused, .outliers, .tetherOffPeg,
-            .tooManyConnections,
-            .tooManyOfUser:
+        case .conversionImpossible, .quorumUnreachable, .stale, .sourceFailed, .sourceLimited, .sourceRefused,
+            .outliers,
+            .tetherOffPeg, .tooManyConnections, .tooManyOfUser:
             .warning
         case .reloadRefused, .saveFailed, .keptDamaged, .stateUnusable, .acceptFailed, .historyFailed, .historyDamaged:
             .error

@@ -32,9 +32,7 @@ package enum JumpRule {
 
     /// The number of consecutive ticks after which a jump is believed that no other market can confirm.
     static func ticksToBelieve(_ book: ObservationBook, _ round: Round) -> Int {
-        let mayRespondSoon = round.skipped.contains { skipped in
-            skipped.reason == .limit && book.newest.keys.contains { $0.venue == skipped.source }
-        }
+        let mayRespondSoon = round.limited.contains { source in book.newest.keys.contains { $0.venue == source } }
         return mayRespondSoon ? ticksToBelieveBesideLimits : ticksToBelieve
     }
 

@@ -125,7 +125,7 @@ enum PrimaryRule {
         let calm = Outcome.believed(JumpRule.isUnconfirmed(book, at: price.at) ? .unconfirmed : .single, level: nil)
         // One of which it is not known where it is counts only if no other contradicts.
         if let agreeing = comparison.agreeing.first {
-            return dispute(of: price, comparison, book) ?? .believed(.confirmed, level: agreeing.log)
+            return dispute(of: price, comparison, book, round) ?? .believed(.confirmed, level: agreeing.log)
         }
         if let vague = comparison.vague.first, comparison.contradicting.isEmpty {
             return .believed(.confirmed, level: vague.log)
@@ -160,19 +160,22 @@ enum PrimaryRule {
         }
     }
 
-    /// What is to be done with a price that some exchanges agree with and at least two contradict; `nil` if it is believed.
-    private static func dispute(of price: MarketObservation, _ comparison: Comparison, _ book: ObservationBook)
-        -> Outcome?
-    {
+    /// What is to be done with a price that some exchanges agree with and others contradict; `nil` if it is believed.
+    private static func dispute(
+        of price: MarketObservation, _ comparison: Comparison, _ book: ObservationBook, _ round: Round
+    ) -> Outcome? {
         let mine = [price] + comparison.agreeing.map(\.price).oneOf(\.exchange)
         let theirs = ContradictionRule.camp(comparison.contradicting.oneOf(\.exchange), book)
-        guard theirs.count >= mine.count, theirs.count >= ContradictionRule.enough,
+        // Those that their limits keep back may contradict it a second later.
+        let isOpen = comparison.standing == .jumped || book.level.isSplit
+        let unheard = isOpen ? round.limited.count { skipped in book.newest.keys.contains { $0.venue == skipped } } : 0
+        guard !theirs.isEmpty, theirs.count + unheard >= max(mine.count, ContradictionRule.enough),
             // In a fast market one stands between the others.
             !mine.contains(where: { one in
                 theirs.contains { ConfirmationRule.agreement(of: one, with: $0, book) != nil }
             })
         else { return nil }
-        guard theirs.count == mine.count else { return .contradicted(theirs) }
+        guard theirs.count <= mine.count else { return .contradicted(theirs) }
         let shown = book.reference?.market
         if let reference = book.reference, let other = theirs.first(where: { $0.market == shown }) ?? theirs.first,
             ScatterRule.nearest(to: reference.log, of: [price, other], book) == other.market
