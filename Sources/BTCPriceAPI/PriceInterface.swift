@@ -125,7 +125,7 @@ package enum PriceInterface {
           confirmation: ?(single, confirmed, unconfirmed),
           # Why the last tick failed, in one line; "paused" while paused
           failure: ?string,
-          # What one must know of the price although it is right, in one line: USDT is off its peg
+          # What to know about the price, in one line: USDT is off its peg, or other exchanges contradict it and are not outvoted
           warning: ?string,
           # Null unless mode is "median"
           consensus: ?Consensus,

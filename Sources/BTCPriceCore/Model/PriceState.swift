@@ -32,7 +32,7 @@ package struct PriceState: Sendable, Hashable {
     package var confirmation: Confirmation?
     /// Why the last tick failed, in one line; `paused` while paused.
     package var failure: String?
-    /// What a reader must know about a valid price: USDT is off its peg.
+    /// What to know about the price: USDT is off its peg, or other exchanges contradict it and are not outvoted.
     package var warning: String?
     /// The consensus that ``quote`` is the median of, if it is a median.
     package var consensus: Consensus?
