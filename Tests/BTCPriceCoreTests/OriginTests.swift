@@ -59,7 +59,7 @@ import Testing
             rounds.prices = [.binance: "69973", .coinbase: "6800\(second % 3)"]
             let decision = try #require(rounds.tick(at: Double(second)))
             #expect(decision.text == "6800\(second % 3) coinbase unconfirmed")
-            #expect(decision.warning == "coinbase (6800\(second % 3)) contradicts binance (69973)")
+            #expect(decision.dispute?.text == "coinbase (6800\(second % 3)) contradicts binance (69973)")
             let reach = try #require(decision.uncertainty).plusMinus
             #expect(reach >= price("1960"))
         }
@@ -77,22 +77,49 @@ import Testing
             for market in liars { rounds.prices[market] = "7004\(second % 3)" }
             // Its limit keeps Kraken back in every second tick.
             rounds.isUnreachable = second % 2 == 0 ? [.kraken] : []
+            // One of them does not respond now and then: nobody is outvoted by that.
+            if second % 7 == 5 { rounds.prices[liars[1]] = nil }
             let decision = try #require(rounds.tick(at: Double(second)))
+            #expect(second < 14 || decision.rejected.isEmpty)
             rounds.observe(Rounds.four[1 + second % 3], at: Double(second) + 0.5)
             guard second > 13 else { continue }
-            #expect(decision.confirmation == .unconfirmed && decision.warning != nil)
+            #expect(decision.confirmation == .unconfirmed, "second \(second): \(decision.text), \(rounds.requested)")
             #expect(rounds.tracker.state.warning?.contains(" contradict") == true)
             let reach = try #require(decision.uncertainty).plusMinus
             #expect(reach >= price("2000"))
             sides.append(honest.contains { $0.venue == decision.quote?.source })
         }
         #expect(sides.allSatisfy { $0 == true })
-        // One of them gives in: it is three to one.
         rounds.isUnreachable = []
+        // The side that is shown does not respond: the other one does not take its place.
+        for market in honest { rounds.prices[market] = nil }
+        let alone = try #require(rounds.tick(at: 40))
+        #expect(alone.quote == nil && alone.withheld != nil)
+        for market in honest { rounds.prices[market] = "68001" }
+        // One of them gives in: it is three to one.
         rounds.prices[liars[1]] = "68001"
-        let last = try #require(rounds.tick(at: 40))
-        #expect(last.confirmation == .confirmed && last.warning == nil)
+        let last = try #require(rounds.tick(at: 41))
+        #expect(last.confirmation == .confirmed && last.dispute == nil)
         #expect(rounds.tracker.state.warning == nil)
+    }
+
+    @Test func `two don't outvote one whose witness only its limit keeps back`() throws {
+        let rounds = rounds(Rounds.four)
+        // Binance is not requested.
+        rounds.prices[.binance] = nil
+        for second in 10..<14 {
+            for market in [Market.coinbase, .kraken] { rounds.prices[market] = "6800\(second % 3)" }
+            #expect(rounds.tick(at: Double(second))?.quote?.source == "coinbase")
+            rounds.observe(.kraken, at: Double(second) + 0.5)
+        }
+        rounds.prices = [.binance: "70041", .coinbase: "68002", .bitstamp: "70042"]
+        rounds.isUnreachable = [.kraken]
+        rounds.observe(.bitstamp, at: 14.5)
+        rounds.observe(.binance, at: 14.6)
+        rounds.isUnreachable = [.binance, .kraken]
+        let decision = try #require(rounds.tick(at: 15))
+        #expect(decision.text == "68002 coinbase unconfirmed")
+        #expect(decision.dispute?.text == "coinbase and kraken (68002) contradict bitstamp and binance (70042)")
     }
 
     @Test func `a liar that comes back while the others are quiet leaves the next source's price`() throws {

@@ -27,8 +27,6 @@ package struct PriceTracker: Sendable {
     private var failing: Set<String> = []
     private var isPaused = false
     private var wasOffPeg = false
-    /// What the last decision warns of.
-    private var dispute: String?
     private(set) var rules: SelectionRules
     private(set) var book: ObservationBook
     /// The results of the ticks that needed more than one market.
@@ -203,7 +201,6 @@ package struct PriceTracker: Sendable {
             actions.failure = failure
             becomeStale(failure, isTick: isTick, &actions)
         }
-        dispute = decision.warning
         warn(at: decision.observed.boottime, &actions)
         actions.publish = state
         return actions
@@ -252,6 +249,7 @@ package struct PriceTracker: Sendable {
     }
 
     private mutating func warn(at boottime: Int64, _ actions: inout Actions) {
+        let dispute = book.dispute(at: boottime)?.text
         let warnings = [dispute, PegRule.warning(for: state.quote, book, rules, at: boottime)].compactMap(\.self)
         state.warning = warnings.isEmpty ? nil : warnings.joined(separator: "; ")
         guard let rate = pegRate else { return }

@@ -24,6 +24,9 @@ package struct Candle: Sendable, Hashable {
         }
     }
 
+    /// More ticks than a day can have at the shortest interval.
+    package static let mostTicks: Int64 = 1_000_000
+
     /// The origin of a candle that this daemon has made of its own prices.
     package static let own = "own"
     /// The origin of a candle that was made of others with different origins.
@@ -61,14 +64,15 @@ package struct Candle: Sendable, Hashable {
     /// A candle from outside: an exchange's, a database's row, a message's.
     /// - Parameter currency: That of its prices; `nil` if it is not known, for the prices of any.
     /// - Returns: `nil` if it can't be a candle: a price is outside of ``Currency/prices``, the four are out of order, a count is negative
-    ///   or there are more valid ticks than ticks, or the start is outside of ``Timestamp/possibleMilliseconds``.
+    ///   or above ``mostTicks``, there are more valid ticks than ticks, or the start is outside of ``Timestamp/possibleMilliseconds``.
     package init?(
         checkedStart start: Int64, open: Price, high: Price, low: Price, close: Price, ticks: Int64 = 0,
         fresh: Int64 = 0, origin: String, in currency: Currency?
     ) {
         let prices = currency?.prices ?? Currency.usd.prices.lowerBound...Currency.jpy.prices.upperBound
         guard prices.contains(low), prices.contains(high), low <= min(open, close), high >= max(open, close),
-            fresh >= 0, ticks >= fresh, start >= 0, start <= Timestamp.possibleMilliseconds.upperBound / 1000
+            fresh >= 0, ticks >= fresh, ticks <= Self.mostTicks, start >= 0,
+            start <= Timestamp.possibleMilliseconds.upperBound / 1000
         else { return nil }
         self.init(
             start: start, open: open, high: high, low: low, close: close, ticks: ticks, fresh: fresh, origin: origin)

@@ -21,10 +21,8 @@ package struct Decision: Sendable {
     package internal(set) var consensus: Consensus?
     /// The conversion of a price in USDT to dollars.
     package internal(set) var conversion: Conversion?
-    /// Prices that contradict the shown one and are not outvoted: the uncertainty reaches to them.
-    package internal(set) var disputed: [MarketObservation] = []
-    /// Which exchanges are on which side, if as many contradict the price as agree with it.
-    package internal(set) var warning: String?
+    /// The two sides, if as many exchanges contradict the price as agree with it.
+    var dispute: Dispute?
     /// How sure the price is.
     package internal(set) var uncertainty: Uncertainty?
     /// The minimum time until its source can give another one.

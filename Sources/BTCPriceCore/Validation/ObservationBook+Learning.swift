@@ -29,11 +29,7 @@ extension ObservationBook {
         }.compactMap { newest[$0] }.filter { $0.at >= from || round.answered.contains($0.market) }
         for price in others { learn(price) }
         guard shown != nil else { return [] }
-        if decision.warning != nil {
-            level.isSplit = true
-        } else if decision.confirmation == .confirmed {
-            level.isSplit = false
-        }
+        if decision.dispute != nil || decision.confirmation == .confirmed { level.dispute = decision.dispute }
         // Another market has just confirmed it: one that did not is looked at again when the observer sees it the next time.
         if decision.confirmation == .confirmed, !isMedian { level.isDisputed = false }
         return others.isEmpty ? [] : staleFeedsFound()

@@ -124,6 +124,9 @@ package struct ObservationBook: Sendable {
     /// The exchange whose price a market gives.
     func exchange(of market: Market) -> String { exchanges[market] ?? market.venue }
 
+    /// The dispute about the shown price; `nil` if there is none.
+    func dispute(at boottime: Int64) -> Dispute? { level.dispute?.current(at: boottime) }
+
     // MARK: - The common frame
 
     /// The place of a price in the common frame, and how exactly it is known.

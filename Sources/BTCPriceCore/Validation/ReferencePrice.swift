@@ -17,8 +17,8 @@ struct ConfirmedLevel: Sendable {
     var log: Double?
     /// Whether a market has left the shown price since then.
     var isDisputed = false
-    /// Whether the last decision found as many exchanges that contradict the shown price as agree with it. Only a decision ends it.
-    var isSplit = false
+    /// Since as many exchanges contradict the shown price as agree with it, until it is confirmed.
+    var dispute: Dispute?
     /// When the shown price was at the level last, `CLOCK_BOOTTIME` in milliseconds.
     var reachedAt: Int64?
     /// Since when a price is shown that no other market has confirmed, `CLOCK_BOOTTIME` in milliseconds.

@@ -30,7 +30,8 @@ enum ConfirmationRule {
         if rules.active.contains(.jump), JumpRule.isJump(price, from: reference, book) { return .jumped }
         guard rules.active.contains(.confirmation) else { return .settled }
         let isProved = book.bases[price.market] != nil && !book.bases.unproved.contains(price.market)
-        return isAtLevel(price, book) && !book.level.isDisputed && !book.level.isSplit && isProved ? .settled : .moved
+        return isAtLevel(price, book) && !book.level.isDisputed && book.dispute(at: price.at) == nil && isProved
+            ? .settled : .moved
     }
 
     /// Whether a price is where another market agreed last.

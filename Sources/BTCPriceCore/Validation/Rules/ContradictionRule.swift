@@ -27,14 +27,6 @@ enum ContradictionRule {
         return camps.max { $0.count < $1.count } ?? []
     }
 
-    /// `bitstamp and coinbase (68850) contradict binance and kraken (70915)`
-    static func describe(_ mine: [MarketObservation], against theirs: [MarketObservation]) -> String {
-        let camps = [mine, theirs].map { camp in
-            "\(camp.map(\.market.venue).joined(separator: " and ")) (\(camp.first.map { "\($0.value)" } ?? ""))"
-        }
-        return "\(camps[0]) contradict\(mine.count > 1 ? "" : "s") \(camps[1])"
-    }
-
     /// `<the move>, which coinbase (68850) contradicts`
     /// - Parameter others: The prices that contradict it; none if it is the median that does.
     static func describe(_ price: MarketObservation, by others: [MarketObservation], _ book: ObservationBook) -> String

@@ -60,8 +60,7 @@ enum MedianRule {
         let price = both[0].market == nearest ? both[0] : both[1]
         let other = both[0].market == nearest ? both[1] : both[0]
         var decision = PrimaryRule.shown(price, .unconfirmed, level: nil, book, rules, round)
-        decision.disputed = [other]
-        decision.warning = ContradictionRule.describe([price], against: [other])
+        decision.dispute = Dispute(shown: [price], others: [other])
         return decision
     }
 

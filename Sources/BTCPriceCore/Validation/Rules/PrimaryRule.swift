@@ -47,8 +47,8 @@ enum PrimaryRule {
         case contradicted([MarketObservation])
         /// No two markets agree. This one is shown instead.
         case scattered(nearest: Market)
-        /// As many exchanges contradict it as agree with it. The camp that was shown last stays.
-        case split(MarketObservation, among: [MarketObservation], against: [MarketObservation])
+        /// As many exchanges contradict it as agree with it. The side that was shown last stays; `nil` if nobody of it responds.
+        case split(Dispute, shows: MarketObservation?)
         /// It has jumped, and no other market can say anything.
         case undecided
     }
@@ -83,7 +83,8 @@ enum PrimaryRule {
         }
         let outcome = outcome(of: price, comparison, book, rules, round)
         if round.canMeet(.witness),
-            needsWitness(outcome, comparison, remaining.count) || needsDollars(price, comparison, book, rules)
+            needsWitness(outcome, comparison, remaining.count, isDisputed: book.dispute(at: price.at) != nil)
+                || needsDollars(price, comparison, book, rules)
         {
             return Need(purpose: .witness, markets: remaining)
         }
@@ -96,10 +97,13 @@ enum PrimaryRule {
         return nil
     }
 
-    private static func needsWitness(_ outcome: Outcome, _ comparison: Comparison, _ remaining: Int) -> Bool {
+    private static func needsWitness(
+        _ outcome: Outcome, _ comparison: Comparison, _ remaining: Int, isDisputed: Bool
+    ) -> Bool {
         switch outcome {
         // Two may be wrong alike: after a jump or a contradiction all are heard.
-        case .believed(.confirmed, _): comparison.standing == .jumped || !comparison.contradicting.isEmpty
+        case .believed(.confirmed, _):
+            comparison.standing == .jumped || !comparison.contradicting.isEmpty || isDisputed
         case .believed: comparison.standing != .settled
         // As long as those that were not heard yet could make it even.
         case .contradicted(let others): others.count <= 1 + comparison.agreeing.count + remaining
@@ -123,10 +127,16 @@ enum PrimaryRule {
     ) -> Outcome {
         let standing = comparison.standing
         let calm = Outcome.believed(JumpRule.isUnconfirmed(book, at: price.at) ? .unconfirmed : .single, level: nil)
-        // One of which it is not known where it is counts only if no other contradicts.
-        if let agreeing = comparison.agreeing.first {
-            return dispute(of: price, comparison, book, round) ?? .believed(.confirmed, level: agreeing.log)
+        let agreeing = comparison.agreeing.map(\.price)
+        switch DisputeRule.judge(
+            price, comparison.witnesses, agreeing: agreeing, contradicting: comparison.contradicting, book)
+        {
+        case .undisputed: break
+        case .outvoted(let others): return .contradicted(others)
+        case .split(let dispute, let shown): return .split(dispute, shows: shown)
         }
+        if let agreeing = comparison.agreeing.first { return .believed(.confirmed, level: agreeing.log) }
+        // One of which it is not known where it is counts only if no other contradicts.
         if let vague = comparison.vague.first, comparison.contradicting.isEmpty {
             return .believed(.confirmed, level: vague.log)
         }
@@ -160,31 +170,6 @@ enum PrimaryRule {
         }
     }
 
-    /// What is to be done with a price that some exchanges agree with and others contradict; `nil` if it is believed.
-    private static func dispute(
-        of price: MarketObservation, _ comparison: Comparison, _ book: ObservationBook, _ round: Round
-    ) -> Outcome? {
-        let mine = [price] + comparison.agreeing.map(\.price).oneOf(\.exchange)
-        let theirs = ContradictionRule.camp(comparison.contradicting.oneOf(\.exchange), book)
-        // Those that their limits keep back may contradict it a second later.
-        let isOpen = comparison.standing == .jumped || book.level.isSplit
-        let unheard = isOpen ? round.limited.count { skipped in book.newest.keys.contains { $0.venue == skipped } } : 0
-        guard !theirs.isEmpty, theirs.count + unheard >= max(mine.count, ContradictionRule.enough),
-            // In a fast market one stands between the others.
-            !mine.contains(where: { one in
-                theirs.contains { ConfirmationRule.agreement(of: one, with: $0, book) != nil }
-            })
-        else { return nil }
-        guard theirs.count <= mine.count else { return .contradicted(theirs) }
-        let shown = book.reference?.market
-        if let reference = book.reference, let other = theirs.first(where: { $0.market == shown }) ?? theirs.first,
-            ScatterRule.nearest(to: reference.log, of: [price, other], book) == other.market
-        {
-            return .split(other, among: theirs, against: mine)
-        }
-        return .split(price, among: mine, against: theirs)
-    }
-
     static func decide(
         _ price: MarketObservation, _ book: ObservationBook, _ rules: SelectionRules, _ round: Round
     ) -> Decision {
@@ -208,10 +193,13 @@ enum PrimaryRule {
                 decision = Decision(
                     withholding: .implausible(reason), of: price.market.venue, observed: price.arrival)
             }
-        case .split(let price, let camp, let others):
-            decision = shown(price, .unconfirmed, level: nil, book, rules, round)
-            decision.disputed = others
-            decision.warning = ContradictionRule.describe(camp, against: others)
+        case .split(let dispute, let shown):
+            decision =
+                shown.map { self.shown($0, .unconfirmed, level: nil, book, rules, round) }
+                ?? Decision(
+                    withholding: .implausible("\(dispute.text), and only these respond"), of: price.market.venue,
+                    observed: price.arrival)
+            decision.dispute = dispute
         case .contradicted(let others):
             decision = rejected(price, by: others, book, rules, round)
         case .undecided:

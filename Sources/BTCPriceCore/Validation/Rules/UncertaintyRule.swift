@@ -36,8 +36,9 @@ enum UncertaintyRule {
             noise += max(0, apart * apart - moved)
         }
         noise = noise / Double(others.count) + book.variance + least * least
-        // Of prices that contradict each other, it reaches the farthest.
-        let farthest = decision.disputed.map { abs(book.place(of: $0, near: own).log - own) }.max() ?? 0
+        // In a dispute it reaches the farthest of the other side.
+        let dispute = decision.confirmation == .confirmed ? nil : decision.dispute ?? book.dispute(at: price.at)
+        let farthest = dispute?.others.map { abs(book.place(of: $0, near: own).log - own) }.max() ?? 0
         let share = max(factor * (offset * offset + noise).squareRoot(), exp(farthest) - 1)
         let millionths = Price(Int64((share * 1_000_000).rounded(.up)), scale: 6)
         return Uncertainty(
