@@ -8,7 +8,8 @@ import Synchronization
 /// - In the state directory, synchronised, at most once per `syncInterval` and at ``flush()``: this copy outlives a power cut.
 ///
 /// If the runtime directory can't be written, its copies go to the state directory under a separate name: a power cut may leave
-/// a file empty that was not synchronised, and this must not happen to the synchronised one.
+/// a file empty that was not synchronised, and this must not happen to the synchronised one. A disk may take seconds, so these copies
+/// are written on the disk's queue.
 ///
 /// At the start the copy with the highest sequence is used. Only a runtime copy on a tmpfs was certainly written during this boot,
 /// so only its age is exact.
@@ -25,6 +26,8 @@ package final class FilePriceStore: PriceStore {
         /// When a copy was last written to the disk, or failed to be, `CLOCK_BOOTTIME` in milliseconds.
         var lastAttempt: Int64?
         var isSyncing = false
+        /// The newest bytes that the runtime directory did not take, and the state directory has not got yet.
+        var unkept: [UInt8]?
         var syncFailure: PriceStoreError?
         var writes = StoreWrites()
     }
@@ -89,7 +92,7 @@ package final class FilePriceStore: PriceStore {
 
     /// Writes the runtime copy, and starts writing the disk copy if that is due.
     ///
-    /// If the runtime directory can't be written, writes to the state directory without a sync, so that a kill still loses nothing.
+    /// If the runtime directory can't be written, the copy is soon in the state directory, without a sync.
     /// - Throws: The failure of the runtime copy, otherwise that of the last disk copy.
     package func save(_ prices: [CachedPrice], cooldowns: [String: KeptCooldown]) throws(PriceStoreError) {
         let bytes = try nextCopy(of: prices, cooldowns)
@@ -98,9 +101,12 @@ package final class FilePriceStore: PriceStore {
             try FileSystem.replace(runtimePath, with: bytes, sync: false)
             state.withLock { $0.writes.runtime += 1 }
         } catch {
-            state.withLock { $0.writes.runtimeFailed += 1 }
-            // If this fails too, no other place is left. The caller gets the first failure.
-            do { try FileSystem.replace(substitutePath, with: bytes, sync: false) } catch {}
+            let isQueued = state.withLock { state in
+                state.writes.runtimeFailed += 1
+                defer { state.unkept = bytes }
+                return state.unkept != nil
+            }
+            if !isQueued { disk.async { self.writeSubstitute() } }
             throw error
         }
         if let failure = state.withLock(\.syncFailure) { throw failure }
@@ -136,6 +142,13 @@ package final class FilePriceStore: PriceStore {
                 throw .unwritable(path: runtimePath, reason: "the quote can't be encoded: \(error)")
             }
         }
+    }
+
+    /// Runs on the disk's queue.
+    private func writeSubstitute() {
+        guard let bytes = state.withLock({ $0.unkept.take() }) else { return }
+        // If this fails too, no other place is left. The caller of ``save(_:cooldowns:)`` got the first failure.
+        do { try FileSystem.replace(substitutePath, with: bytes, sync: false) } catch {}
     }
 
     private func startSyncIfDue() {

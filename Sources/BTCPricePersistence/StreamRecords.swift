@@ -1,4 +1,5 @@
 package import BTCPriceCore
+import Dispatch
 import Synchronization
 import Varlink
 
@@ -8,6 +9,8 @@ package final class StreamRecords: Sendable {
     private let path: String
     private let now: TimeSource
     private let records: Mutex<[String: StreamRecord]>
+    /// The directory may be on a disk, which the thread of the streams must not wait for.
+    private let queue = DispatchQueue(label: "io.btcpriced.stream-records")
 
     /// - Parameters:
     ///   - runtimeDirectory: A reboot should empty it. If it does not, what is of another boot is mostly recognized by its times.
@@ -21,14 +24,18 @@ package final class StreamRecords: Sendable {
     /// What is known of the stream at an address.
     package func record(of address: String) -> StreamRecord { records.withLock { $0[address] ?? StreamRecord() } }
 
-    /// Keeps what is known of the stream at an address. If it can't be written, it is forgotten with the next restart.
+    /// Keeps what is known of the stream at an address, without waiting for the file. If it can't be written, it is forgotten with
+    /// the next restart.
     package func keep(_ record: StreamRecord, of address: String) {
-        let text = records.withLock { records in
-            records[address] = record
-            return JSON.object(Self.json(records)).text
+        records.withLock { $0[address] = record }
+        queue.async { [self] in
+            let text = JSON.object(Self.json(records.withLock(\.self))).text
+            do { try FileSystem.replace(path, with: Array(text.utf8), sync: false) } catch {}
         }
-        do { try FileSystem.replace(path, with: Array(text.utf8), sync: false) } catch {}
     }
+
+    /// Waits until what is known is written.
+    package func flush() { queue.sync {} }
 
     private static func json(_ records: [String: StreamRecord]) -> JSONObject {
         var object = JSONObject()

@@ -39,19 +39,25 @@ package struct JournalLogHandler: LogHandler {
         set { metadata[key] = newValue }
     }
 
-    /// Writes one entry.
+    /// Writes one entry, soon.
     package func log(event: LogEvent) {
-        var fields = [
-            "MESSAGE=\(event.message)", "PRIORITY=\(event.level.journalPriority)", "SYSLOG_IDENTIFIER=\(identifier)",
-        ]
+        var fields = ["PRIORITY=\(event.level.journalPriority)", "SYSLOG_IDENTIFIER=\(identifier)"]
         for (key, value) in metadata.merging(event.metadata ?? [:], uniquingKeysWith: { $1 }) {
             fields.append("\(Self.fieldName(key))=\(value)")
         }
-        var bytes = fields.map { Array($0.utf8) }
-        withVectors(&bytes[...], []) { vectors in
-            // If the journal is full or missing, the error can't be reported anywhere.
-            _ = sd_journal_sendv(vectors, Int32(vectors.count))
+        let (message, others) = ("MESSAGE=\(event.message)", fields)
+        Outbox.shared.send { dropped in
+            var bytes = ([message + Self.note(dropped)] + others).map { Array($0.utf8) }
+            Self.withVectors(&bytes[...], []) { vectors in
+                // If the journal is full or missing, the error can't be reported anywhere.
+                _ = sd_journal_sendv(vectors, Int32(vectors.count))
+            }
         }
+    }
+
+    /// What an entry says of those before it that were dropped.
+    static func note(_ dropped: Int) -> String {
+        dropped == 0 ? "" : " (\(dropped) messages before it were lost: nobody read them)"
     }
 
     /// Field names are upper-case letters, digits and underscores. The daemon's begin with `BTC_`. `MESSAGE_ID` is the journal's
@@ -61,7 +67,7 @@ package struct JournalLogHandler: LogHandler {
         return "BTC_" + String(key.uppercased().map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
     }
 
-    private func withVectors(
+    private static func withVectors(
         _ fields: inout ArraySlice<[UInt8]>, _ vectors: [iovec], _ body: ([iovec]) -> Void
     ) {
         guard var field = fields.popFirst() else { return body(vectors) }

@@ -1,7 +1,7 @@
 import CSystemd
 import Glibc
 
-/// Reports the service's state to systemd (sd_notify(3)). Without systemd, calls have no effect.
+/// Reports the service's state to systemd (sd_notify(3)), without waiting until it is read. Without systemd, calls have no effect.
 package struct ServiceManager: Sendable {
     /// How often systemd expects a sign of life; `nil` if it expects none (sd_watchdog_enabled(3)).
     package let watchdogInterval: Duration?
@@ -40,7 +40,7 @@ package struct ServiceManager: Sendable {
     }
 
     private func notify(_ state: String) {
-        _ = sd_notify(0, state)
+        Outbox.shared.send { _ in _ = sd_notify(0, state) }
     }
 
     /// A status is one line: a second line would be read as another field.

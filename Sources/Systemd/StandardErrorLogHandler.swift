@@ -21,11 +21,14 @@ package struct StandardErrorLogHandler: LogHandler {
         set { metadata[key] = newValue }
     }
 
-    /// Writes one line.
+    /// Writes one line, soon.
     package func log(event: LogEvent) {
         let word = event.level >= .warning ? "\(event.level): " : ""
-        let line = Array("\(identifier): \(word)\(event.message)\n".utf8)
-        // If standard error is closed, the error can't be reported anywhere.
-        _ = write(STDERR_FILENO, line, line.count)
+        let text = "\(identifier): \(word)\(event.message)"
+        Outbox.shared.send { dropped in
+            let line = Array("\(text)\(JournalLogHandler.note(dropped))\n".utf8)
+            // If standard error is closed, the error can't be reported anywhere.
+            _ = write(STDERR_FILENO, line, line.count)
+        }
     }
 }

@@ -311,6 +311,7 @@ import Testing
                 try store.save(sample(value))
             }
         }
+        store.waitForDisk()
         #expect(setup.store().load().price?.quote.value == 3)
     }
 

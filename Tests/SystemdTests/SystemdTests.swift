@@ -1,5 +1,7 @@
+import Dispatch
 import Glibc
 import Logging
+import Synchronization
 import TestSupport
 import Testing
 
@@ -44,6 +46,7 @@ import Testing
         manager.status("68901.23")
         manager.alive()
         manager.stopping()
+        Outbox.shared.flush(within: .seconds(30))
         #expect(socket.received() == "READY=1\nSTATUS=up STOPPING=1")
         #expect(socket.received() == "STATUS=68901.23")
         #expect(socket.received() == "WATCHDOG=1")
@@ -54,7 +57,24 @@ import Testing
     @Test func `without systemd nothing happens`() {
         unsetenv("NOTIFY_SOCKET")
         ServiceManager().ready(status: "up")
+        Outbox.shared.flush(within: .seconds(30))
         #expect(ServiceManager().watchdogInterval == nil)
+    }
+
+    @Test func `a journal that nobody reads blocks nobody, and what was lost is counted`() {
+        let (outbox, proceed) = (Outbox(capacity: 3), DispatchSemaphore(value: 0))
+        let seen = Mutex<[Int]>([])
+        outbox.send { _ in proceed.wait() }
+        for number in 1...5 {
+            outbox.send { dropped in seen.withLock { $0 += [number, dropped] } }
+        }
+        outbox.flush(within: .milliseconds(1))
+        #expect(seen.withLock(\.self) == [])
+        proceed.signal()
+        outbox.flush(within: .seconds(30))
+        outbox.send { dropped in seen.withLock { $0 += [6, dropped] } }
+        outbox.flush(within: .seconds(30))
+        #expect(seen.withLock(\.self) == [1, 0, 2, 0, 6, 3])
     }
 
     @Test func `the watchdog's interval is systemd's`() {

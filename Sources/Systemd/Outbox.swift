@@ -1,0 +1,56 @@
+import Dispatch
+import Glibc
+import Synchronization
+
+/// Sends what may block for as long as another process does not read, in order and on a thread of its own: log entries and
+/// notifications to systemd. A tick never waits for the journal.
+///
+/// If too much is waiting, what comes next is dropped and counted.
+final class Outbox: Sendable {
+    /// The process's own. What is waiting when the process exits is sent first, if that takes no longer than a second.
+    static let shared: Outbox = {
+        atexit { Outbox.shared.flush(within: .seconds(1)) }
+        return Outbox()
+    }()
+
+    private struct State {
+        var waiting = 0
+        var dropped = 0
+    }
+
+    private let capacity: Int
+    private let queue = DispatchQueue(label: "io.btcpriced.outbox")
+    private let state = Mutex(State())
+
+    /// - Parameter capacity: The most sends that may wait.
+    init(capacity: Int = 1000) {
+        self.capacity = capacity
+    }
+
+    /// Sends something soon. Never blocks.
+    /// - Parameter body: Does it. Gets the number of sends that were dropped just before it.
+    func send(_ body: @escaping @Sendable (_ dropped: Int) -> Void) {
+        let dropped = state.withLock { state -> Int? in
+            guard state.waiting < capacity else {
+                state.dropped += 1
+                return nil
+            }
+            state.waiting += 1
+            defer { state.dropped = 0 }
+            return state.dropped
+        }
+        guard let dropped else { return }
+        queue.async { [self] in
+            body(dropped)
+            state.withLock { $0.waiting -= 1 }
+        }
+    }
+
+    /// Waits until everything is sent, at most this long.
+    func flush(within longest: Duration) {
+        let sent = DispatchSemaphore(value: 0)
+        queue.async { sent.signal() }
+        let (seconds, attoseconds) = longest.components
+        _ = sent.wait(timeout: .now() + .seconds(Int(seconds)) + .nanoseconds(Int(attoseconds / 1_000_000_000)))
+    }
+}
