@@ -26,7 +26,7 @@ struct CallHandler: Sendable {
     func answer(to call: PriceCall, of uid: UInt32, _ clients: ClientCounts) async -> CallAnswer {
         guard case .history(let call) = call else { return CallAnswer(await reply(to: call, of: uid, clients)) }
         guard let history else { return CallAnswer(.historyDisabled) }
-        return await history.answer(to: call, first: running.value.settings.first.currency)
+        return await history.answer(to: call, of: uid, first: running.value.settings.first.currency)
     }
 
     private func reply(to call: PriceCall, of uid: UInt32, _ clients: ClientCounts) async -> Reply {

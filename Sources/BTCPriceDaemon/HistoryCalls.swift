@@ -10,15 +10,17 @@ struct HistoryCalls: Sendable {
     let store: HistoryStore
     let now: TimeSource
 
-    /// - Parameter first: The currency that is meant if the call names none.
-    func answer(to call: HistoryCall, first: Currency) async -> CallAnswer {
+    /// - Parameters:
+    ///   - user: Whose call it is.
+    ///   - first: The currency that is meant if the call names none.
+    func answer(to call: HistoryCall, of user: UInt32, first: Currency) async -> CallAnswer {
         if let named = call.currency, Currency(rawValue: named) == nil { return CallAnswer(.noSuchCurrency(named)) }
         let currency = call.currency.flatMap(Currency.init(rawValue:)) ?? first
         do throws(HistoryError) {
             switch call {
-            case .getHistory(let query): return try await candles(query, of: currency)
+            case .getHistory(let query): return try await candles(query, of: currency, for: user)
             case .getPriceAt(let time, _):
-                return CallAnswer(.priceAt(try await price(at: time, in: currency), in: currency.rawValue))
+                return CallAnswer(.priceAt(try await price(at: time, in: currency, for: user), in: currency.rawValue))
             case .getDay: return CallAnswer(.day(history.day(of: currency, at: now().wall), of: currency.rawValue))
             }
         } catch {
@@ -26,7 +28,9 @@ struct HistoryCalls: Sendable {
         }
     }
 
-    private func candles(_ query: HistoryQuery, of currency: Currency) async throws(HistoryError) -> CallAnswer {
+    private func candles(
+        _ query: HistoryQuery, of currency: Currency, for user: UInt32
+    ) async throws(HistoryError) -> CallAnswer {
         let to = query.to ?? Timestamp(milliseconds: now().wall.milliseconds + 1)
         let from = query.from ?? Timestamp(milliseconds: to.milliseconds - Candle.Step.day.seconds * 1000)
         // Candles start at whole seconds.
@@ -39,7 +43,7 @@ struct HistoryCalls: Sendable {
             candles = history.seconds(of: currency, in: range, limit: batch + 1)
         } else {
             candles = try await store.candles(
-                of: currency, query.step, in: range, limit: batch + 1)
+                of: currency, query.step, in: range, limit: batch + 1, for: user)
         }
         var next: Timestamp?
         if candles.count > batch {
@@ -56,13 +60,15 @@ struct HistoryCalls: Sendable {
             next: later.map { .history(.getHistory($0)) })
     }
 
-    private func price(at time: Timestamp, in currency: Currency) async throws(HistoryError) -> PriceAt? {
+    private func price(
+        at time: Timestamp, in currency: Currency, for user: UInt32
+    ) async throws(HistoryError) -> PriceAt? {
         guard time <= now().wall else { return nil }
         let second = time.lastSecond
         if let candle = history.seconds(of: currency, in: second..<second + 1, limit: 1).first {
             return PriceAt(candle, .second, at: second)
         }
-        return try await store.candle(of: currency, at: second).map { PriceAt($0, $1, at: second) }
+        return try await store.candle(of: currency, at: second, for: user).map { PriceAt($0, $1, at: second) }
     }
 }
 

@@ -1,4 +1,5 @@
 import BTCPriceCore
+import Dispatch
 import FoundationEssentials
 import Glibc
 import Synchronization
@@ -299,6 +300,71 @@ import Testing
         keep(second, 500..<502)
         #expect(try await read(second, .minute).count == 2)
         #expect(events.all.count == 1)
+    }
+
+    @Test func `what is written before a damage is found is not lost`() async throws {
+        let first = store()
+        keep(first, 0..<500)
+        await first.close(within: .seconds(60))
+        var bytes = try Data(contentsOf: URL(filePath: path))
+        for place in 8192..<12_288 { bytes[place] = 0x5A }
+        try bytes.write(to: URL(filePath: path))
+        let second = HistoryStore(
+            directory: folder.path, settings: .init(), now: { [clock] in clock.now },
+            report: { [events] in events.add($0) })
+        second.open(present: { _ in nil }, restored: { _, _ in })
+        // The check of the file has not ended.
+        second.keep([KeptCandle(.usd, candle(500, 69_400), .keepsOwn)])
+        second.waitForDisk()
+        keep(second, 501..<502)
+        #expect(try await read(second, .minute).map(\.close) == [69_400, 69_401])
+        await second.close(within: .seconds(60))
+    }
+
+    @Test(.timeLimit(.minutes(1))) func `a query that waits is given up with its task`() async throws {
+        let (entered, proceed) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let store = HistoryStore(
+            directory: folder.path, settings: .init(), now: { [clock] in clock.now }, report: { _ in })
+        store.open(
+            present: { _ in
+                entered.signal()
+                proceed.wait()
+                return nil
+            }, restored: { _, _ in })
+        let running = (0..<HistoryStore.mostQueries).map { _ in
+            Task { try await store.candles(of: .usd, .minute, in: 0..<1, limit: 1, for: 1) }
+        }
+        entered.wait()
+        let waiting = Task { try await store.candles(of: .usd, .minute, in: 0..<1, limit: 1, for: 1) }
+        waiting.cancel()
+        await #expect(throws: HistoryError.self) { try await waiting.value }
+        for _ in running { proceed.signal() }
+        for query in running { _ = try await query.value }
+    }
+
+    @Test func `users take turns`() {
+        var turns = QueryTurns<String>(capacity: 1)
+        let asked = [("a1", 1), ("a2", 1), ("a3", 1), ("b1", 2), ("c1", 3), ("b2", 2)] as [(String, UInt32)]
+        let mayRun = asked.enumerated().map { turns.enter($1.0, id: $0, of: $1.1) }
+        #expect(mayRun == [true, false, false, false, false, false])
+        let givenUp = [turns.giveUp(2), turns.giveUp(2)]
+        #expect(givenUp == ["a3", nil])
+        let next = (0..<5).map { _ in turns.leave() }
+        #expect(next == ["b1", "c1", "a2", "b2", nil])
+        let runsAgain = turns.enter("a4", id: 7, of: 1)
+        #expect(runsAgain)
+    }
+
+    @Test func `counts that another program has written don't keep the hour from being made`() async throws {
+        let store = store()
+        keep(store, 0..<2)
+        try SQLiteDatabase(path: path).execute("UPDATE minute SET ticks = \(Int64.max), fresh = \(Int64.max)")
+        keep(store, 1..<61, conflict: .continues)
+        #expect(store.failure == nil && store.held == 0)
+        #expect(try await read(store, .hour).count == 2)
+        let minutes = try await read(store, .minute)
+        #expect(minutes.allSatisfy { $0.ticks <= Candle.mostTicks })
+        #expect(minutes.count == 59)
     }
 
     @Test func `a file that was replaced is noticed`() async throws {

@@ -26,17 +26,14 @@ final class HistoryDatabase {
         let start: Int64
     }
 
-    /// Opens the file, makes the tables, and checks them.
+    /// Opens the file, and makes the tables.
     /// - Parameter now: Unix seconds. Rows from later are those of a clock that was ahead.
-    /// - Throws: ``SQLiteError``; one that ``SQLiteError/isDamage`` if the file is no such database or fails the check.
+    /// - Throws: ``SQLiteError``; one that ``SQLiteError/isDamage`` if the file is no such database.
     init(path: String, now: Int64) throws(SQLiteError) {
         database = try SQLiteDatabase(path: path)
         // At a power cut the last commits may be lost, and never the file (sqlite.org, PRAGMA synchronous).
         try database.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-256")
-        // First, so that a newer file is not read as a whole at each attempt.
-        let version = try version()
-        try check()
-        if version < Self.version { try migrate() }
+        if try version() < Self.version { try migrate() }
         try run("SELECT code FROM currency") { row in
             if case .text(let code)? = row.first { self.currencies.insert(code) }
         }
@@ -52,10 +49,18 @@ final class HistoryDatabase {
     /// Whether another file is in the place of this one.
     var isReplaced: Bool { database.isReplaced }
 
-    private func check() throws(SQLiteError) {
-        var result = ""
-        try run("PRAGMA quick_check(1)") { if case .text(let text)? = $0.first { result = text } }
-        guard result == "ok" else { throw SQLiteError(code: SQLITE_CORRUPT, description: result) }
+    /// Reads a whole file by a connection of its own, which may take minutes.
+    /// - Returns: What is wrong with it; `nil` if it is good.
+    static func check(path: String) -> SQLiteError? {
+        do throws(SQLiteError) {
+            var result = ""
+            try SQLiteDatabase(path: path, isReadOnly: true).prepare("PRAGMA quick_check(1)").run {
+                if case .text(let text)? = $0.first { result = text }
+            }
+            return result == "ok" ? nil : SQLiteError(code: SQLITE_CORRUPT, description: result)
+        } catch {
+            return error
+        }
     }
 
     private func version() throws(SQLiteError) -> Int64 {
@@ -124,6 +129,9 @@ final class HistoryDatabase {
         }
     }
 
+    /// A count as it may be added: another program may have written it, and a sum that overflows is an error.
+    private func bounded(_ column: String) -> String { "max(0, min(\(column), \(Candle.mostTicks)))" }
+
     private func note(_ start: Int64, of currency: Currency, in step: Candle.Step) {
         open[step]?.insert(Span(currency: currency.rawValue, start: step.start(of: start)))
     }
@@ -149,8 +157,8 @@ final class HistoryDatabase {
                 UPDATE SET open = iif(origin = '\(own)', open, excluded.open), \
                 high = iif(origin = '\(own)', max(high, excluded.high), excluded.high), \
                 low = iif(origin = '\(own)', min(low, excluded.low), excluded.low), close = excluded.close, \
-                ticks = excluded.ticks + iif(origin = '\(own)', ticks, 0), \
-                fresh = excluded.fresh + iif(origin = '\(own)', fresh, 0), origin = excluded.origin
+                ticks = excluded.ticks + iif(origin = '\(own)', \(bounded("ticks")), 0), \
+                fresh = excluded.fresh + iif(origin = '\(own)', \(bounded("fresh")), 0), origin = excluded.origin
                 """
             }
         try run(
@@ -181,13 +189,13 @@ final class HistoryDatabase {
             """
             INSERT OR REPLACE INTO \(step)
             SELECT ?1, ?3, (SELECT open \(parts) ORDER BY start LIMIT 1), max(high), min(low),
-              (SELECT close \(parts) ORDER BY start DESC LIMIT 1), sum(ticks), sum(fresh),
+              (SELECT close \(parts) ORDER BY start DESC LIMIT 1), sum(\(bounded("ticks"))), sum(\(bounded("fresh"))),
               iif(min(origin) = max(origin), min(origin), '\(Candle.mixed)')
             \(parts)
             HAVING count(*) > 0 AND NOT EXISTS (
               SELECT 1 FROM \(step) AS known WHERE known.start = ?1 AND known.currency = ?3 AND iif(
                 known.origin IN ('\(Candle.own)', '\(Candle.mixed)'),
-                known.ticks > (SELECT sum(ticks) \(parts)), (SELECT count(*) \(parts)) < ?4))
+                known.ticks > (SELECT sum(\(bounded("ticks"))) \(parts)), (SELECT count(*) \(parts)) < ?4))
             """,
             [
                 .integer(span.start), .integer(span.start + step.seconds), .text(span.currency),

@@ -4,7 +4,7 @@ import Dispatch
 import Synchronization
 
 /// Keeps candles in an SQLite database, on a queue of its own: a slow disk delays no tick. What can't be written is held in memory, and
-/// written when that works again.
+/// written when that works again. The database is checked beside its use: reading all of it may take minutes.
 package final class HistoryStore: CandleArchive {
     /// The file's name in the state directory.
     package static let fileName = "history.sqlite3"
@@ -49,13 +49,17 @@ package final class HistoryStore: CandleArchive {
         var lastCommit: Int64?
         var isWriting = false
         var failure: HistoryError?
-        var queries = 0
-        var waiting: [CheckedContinuation<Void, Never>] = []
+        var queries = QueryTurns<CheckedContinuation<Bool, Never>>(capacity: HistoryStore.mostQueries)
+        var lastQuery = 0
     }
 
     /// The queue's own.
     private final class Files {
         var database: HistoryDatabase?
+        /// How often one was opened.
+        var opened = 0
+        /// What was written since the check of the database began; `nil` if none is under way.
+        var unchecked: [KeptCandle]?
         /// Gets the minutes of the last day, when the file has been opened.
         var restored: (@Sendable (Currency, [Candle]) -> Void)?
         /// The candle of the present minute.
@@ -67,6 +71,7 @@ package final class HistoryStore: CandleArchive {
     private let report: @Sendable (Event) -> Void
     private let state: Mutex<State>
     private let queue = DispatchQueue(label: "io.btcpriced.history")
+    private let checks = DispatchQueue(label: "io.btcpriced.history-check")
     // Only `queue` uses it.
     private nonisolated(unsafe) let files = Files()
 
@@ -137,6 +142,7 @@ package final class HistoryStore: CandleArchive {
         do throws(SQLiteError) {
             if !candles.isEmpty {
                 try database().add(candles, at: present.wall.milliseconds / 1000, oldest: oldest)
+                files.unchecked?.append(contentsOf: candles)
             }
             let recovered = state.withLock { state in
                 state.held.removeFirst(state.underWay)
@@ -152,7 +158,7 @@ package final class HistoryStore: CandleArchive {
     }
 
     package func backfill(_ candles: [Candle], of currency: Currency, _ step: Candle.Step) async throws(HistoryError) {
-        try await onQueue { [self] () throws(SQLiteError) in
+        try await onQueue(for: nil) { [self] () throws(SQLiteError) in
             let second = now().wall.milliseconds / 1000
             if step == .minute {
                 try database().add(candles.map { KeptCandle(currency, $0, .yields) }, at: second, oldest: nil)
@@ -187,8 +193,10 @@ package final class HistoryStore: CandleArchive {
         }
     }
 
-    /// Waits for what was begun on the disk.
+    /// Waits for what was begun on the disk, a check included.
     package func waitForDisk() {
+        queue.sync {}
+        checks.sync {}
         queue.sync {}
     }
 
@@ -197,16 +205,25 @@ package final class HistoryStore: CandleArchive {
     package func candles(
         of currency: Currency, _ step: Candle.Step, in range: Range<Int64>, limit: Int
     ) async throws(HistoryError) -> [Candle] {
-        try await onQueue { [self] () throws(SQLiteError) in
+        try await candles(of: currency, step, in: range, limit: limit, for: nil)
+    }
+
+    /// Candles of a currency, from the oldest to the newest.
+    /// - Parameter user: Who wants them: users take turns.
+    package func candles(
+        of currency: Currency, _ step: Candle.Step, in range: Range<Int64>, limit: Int, for user: UInt32?
+    ) async throws(HistoryError) -> [Candle] {
+        try await onQueue(for: user) { [self] () throws(SQLiteError) in
             try candles(of: currency, step, in: range, limit: limit, newest(of: currency), try database())
         }
     }
 
     /// The shortest candle that is known of a moment; `nil` if there is none.
+    /// - Parameter user: Who wants it: users take turns.
     package func candle(
-        of currency: Currency, at second: Int64
+        of currency: Currency, at second: Int64, for user: UInt32? = nil
     ) async throws(HistoryError) -> (Candle, Candle.Step)? {
-        try await onQueue { [self] () throws(SQLiteError) in
+        try await onQueue(for: user) { [self] () throws(SQLiteError) in
             let (newest, database) = (newest(of: currency), try database())
             for step in [Candle.Step.minute, .hour, .day] {
                 let start = step.start(of: second)
@@ -258,11 +275,11 @@ package final class HistoryStore: CandleArchive {
         return merged
     }
 
-    /// Runs a query when its turn has come.
+    /// Runs a query when its turn has come, unless its task is cancelled before.
     private func onQueue<Result: Sendable>(
-        _ body: @escaping @Sendable () throws(SQLiteError) -> Result
+        for user: UInt32?, _ body: @escaping @Sendable () throws(SQLiteError) -> Result
     ) async throws(HistoryError) -> Result {
-        await enter()
+        guard await enter(user) else { throw HistoryError(description: "the query was given up") }
         defer { leave() }
         let result: Swift.Result<Result, SQLiteError> = await withCheckedContinuation { continuation in
             queue.async {
@@ -276,27 +293,28 @@ package final class HistoryStore: CandleArchive {
         do throws(SQLiteError) { return try result.get() } catch { throw described(error) }
     }
 
-    private func enter() async {
-        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-            let isAdmitted = state.withLock { state in
-                if state.queries < Self.mostQueries {
-                    state.queries += 1
-                    return true
+    /// Waits for a turn.
+    /// - Returns: Whether it has come: not if the task was cancelled.
+    private func enter(_ user: UInt32?) async -> Bool {
+        let id = state.withLock { state in
+            state.lastQuery += 1
+            return state.lastQuery
+        }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let mayRun = state.withLock { state in
+                    if Task.isCancelled { return Bool?.some(false) }
+                    return state.queries.enter(continuation, id: id, of: user) ? true : nil
                 }
-                state.waiting.append(continuation)
-                return false
+                if let mayRun { continuation.resume(returning: mayRun) }
             }
-            if isAdmitted { continuation.resume() }
+        } onCancel: {
+            state.withLock { $0.queries.giveUp(id) }?.resume(returning: false)
         }
     }
 
     private func leave() {
-        let next = state.withLock { state -> CheckedContinuation<Void, Never>? in
-            if !state.waiting.isEmpty { return state.waiting.removeFirst() }
-            state.queries -= 1
-            return nil
-        }
-        next?.resume()
+        state.withLock { $0.queries.leave() }?.resume(returning: true)
     }
 
     // MARK: - The file
@@ -319,12 +337,29 @@ package final class HistoryStore: CandleArchive {
             database = try HistoryDatabase(path: path, now: end)
         }
         files.database = database
+        files.unchecked = []
+        files.opened += 1
+        checks.async { [self, number = files.opened] in
+            let result = HistoryDatabase.check(path: path)
+            queue.async { self.checked(number, result) }
+        }
         for currency in Currency.allCases {
             let candles = try database.candles(
                 of: currency, .minute, in: end - Candle.Step.day.seconds..<end, limit: 1441)
             if !candles.isEmpty { files.restored?(currency, candles) }
         }
         return database
+    }
+
+    /// The check of a database has ended. What was written to a damaged one meanwhile goes into the new one. Runs on the queue.
+    private func checked(_ number: Int, _ result: SQLiteError?) {
+        guard files.opened == number, files.database != nil else { return }
+        let written = files.unchecked.take() ?? []
+        // Another error is found by whoever uses the file.
+        guard let result, result.isDamage else { return }
+        setAside(result)
+        state.withLock { $0.held.insert(contentsOf: written, at: 0) }
+        do throws(SQLiteError) { _ = try self.database() } catch { failed(error) }
     }
 
     /// Moves a damaged file out of the way, with its log: another database must not take that for its own.

@@ -14,12 +14,13 @@ struct SQLiteError: Error, Sendable, Hashable, CustomStringConvertible {
 final class SQLiteDatabase {
     private let handle: OpaquePointer
 
-    /// Opens a file, and makes it if it does not exist.
+    /// Opens a file.
+    /// - Parameter isReadOnly: Whether it is only read. Otherwise it is made if it does not exist.
     /// - Throws: ``SQLiteError``. A file that is no database is found out by the first statement.
-    init(path: String) throws(SQLiteError) {
+    init(path: String, isReadOnly: Bool = false) throws(SQLiteError) {
         var handle: OpaquePointer?
-        let code = sqlite3_open_v2(
-            path, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nil)
+        let access = isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+        let code = sqlite3_open_v2(path, &handle, access | SQLITE_OPEN_NOMUTEX, nil)
         guard let handle else { throw SQLiteError(code: code, description: "no memory") }
         self.handle = handle
         guard code == SQLITE_OK else { throw error(code) }

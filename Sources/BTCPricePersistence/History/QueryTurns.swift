@@ -1,0 +1,59 @@
+/// Whose query is next: a few run at a time, and of those that wait, that of the user whose last turn is the longest ago. A pure value.
+struct QueryTurns<Query> {
+    private struct Waiting {
+        let id: Int
+        let user: UInt32?
+        let query: Query
+    }
+
+    private let capacity: Int
+    private var running = 0
+    private var waiting: [Waiting] = []
+    /// The number of each user's last turn.
+    private var turns: [UInt32?: Int] = [:]
+    private var lastTurn = 0
+
+    /// - Parameter capacity: The most queries at a time.
+    init(capacity: Int) {
+        self.capacity = capacity
+    }
+
+    /// A query has come.
+    /// - Parameter user: Whose it is; `nil` for the daemon's own.
+    /// - Returns: Whether it may run now. Otherwise it waits.
+    mutating func enter(_ query: Query, id: Int, of user: UInt32?) -> Bool {
+        guard running >= capacity else {
+            admit(user)
+            return true
+        }
+        waiting.append(Waiting(id: id, user: user, query: query))
+        return false
+    }
+
+    /// A query has ended.
+    /// - Returns: The one that may run now; `nil` for none.
+    mutating func leave() -> Query? {
+        running -= 1
+        guard let next = waiting.indices.min(by: { turn(of: waiting[$0]) < turn(of: waiting[$1]) }) else {
+            if running == 0 { (turns, lastTurn) = ([:], 0) }
+            return nil
+        }
+        let admitted = waiting.remove(at: next)
+        admit(admitted.user)
+        return admitted.query
+    }
+
+    /// A query is not wanted any more.
+    /// - Returns: It, if it was waiting.
+    mutating func giveUp(_ id: Int) -> Query? {
+        waiting.firstIndex { $0.id == id }.map { waiting.remove(at: $0).query }
+    }
+
+    private func turn(of waiting: Waiting) -> Int { turns[waiting.user] ?? 0 }
+
+    private mutating func admit(_ user: UInt32?) {
+        running += 1
+        lastTurn += 1
+        turns[user] = lastTurn
+    }
+}
