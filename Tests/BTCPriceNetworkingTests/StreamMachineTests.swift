@@ -129,6 +129,10 @@ private struct Run {
     }
 
     /// The number of the newest trade comes.
+    mutating func count(_ count: Int, at now: Int64, on id: Int? = nil) {
+        perform(machine.counted(count, on: id ?? links[0], at: Self.boot + now), at: now)
+    }
+
     mutating func heartbeat(_ number: Int64, at now: Int64) { receive(.lastTrade(markets[0], number), at: now) }
 
     mutating func end(
@@ -660,6 +664,23 @@ private struct Run {
         #expect(run.links == [2])
         #expect(run.price(at: age + 200) == 102)
         #expect(run.ends == [])
+    }
+
+    @Test func `more than 20,000 messages a second for 5 s end a stream, and it rests`() {
+        var run = Run(.binance)
+        run.connect()
+        run.trade(100, at: 100)
+        // What the kernel held for a while comes at once.
+        run.count(60_000, at: 1000)
+        for tenth in 0..<Int64(100) { run.count(2000, at: 1000 + 100 * tenth) }
+        #expect(run.links == [1])
+        var end: Int64 = 20_000
+        while run.links == [1], end < 60_000 {
+            end += 100
+            run.count(4000, at: end)
+        }
+        #expect((24_000...26_000).contains(end))
+        #expect(run.ends == ["it brings more than 20000 messages a second, again in 300000 ms"])
     }
 
     @Test func `a rest that the exchange wants is not cut short by the end of the connection before`() {

@@ -144,7 +144,7 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
     func received(_ texts: [ByteBuffer], on connection: WebSocketConnection) {
         guard let id = id(of: connection) else { return }
         perform { machine, present in
-            var actions: [StreamMachine.Action] = []
+            var actions = machine.counted(texts.count, on: id, at: present.boottime)
             for text in texts {
                 do {
                     let message = try source.read(try JSONValue(parsing: Array(text.readableBytesView)[...]), markets)

@@ -65,6 +65,10 @@ struct StreamMachine: Sendable {
         static let lagLasts: Int64 = 3000
         /// A stream that lags twice within this time rests for it.
         static let lagRest: Int64 = 300_000
+        /// The most messages a second that are read for long, and how many more may come at once. The busiest second of the recorded
+        /// minutes has 735 trades.
+        static let messagesPerSecond: Int64 = 20_000
+        static let burst = 5 * messagesPerSecond
     }
 
     private enum Phase: Sendable, Equatable { case opening, subscribing, live }
@@ -79,6 +83,9 @@ struct StreamMachine: Sendable {
         var refused: Set<Market> = []
         /// The last message.
         var lastMessage: Int64 = 0
+        /// The messages above the rate that is read for long, and when they were counted.
+        var excess: Int64 = 0
+        var countedAt: Int64 = 0
         /// The first price.
         var dataSince: Int64?
         var heartbeatSent: Int64?
@@ -239,6 +246,17 @@ struct StreamMachine: Sendable {
         links[index].lastHeartbeat = now
         links[index].unacknowledged = source.acknowledges ? Set(markets) : []
         return source.subscriptions(markets.map(source.name)).map { .send($0, id) }
+    }
+
+    /// Messages have come, whatever they are. A connection that brings too many for long is ended, and the stream rests.
+    mutating func counted(_ count: Int, on id: Int, at now: Int64) -> [Action] {
+        guard let index = index(of: id) else { return [] }
+        let read = min(now - links[index].countedAt, 60_000) * Bounds.messagesPerSecond / 1000
+        links[index].excess = max(0, links[index].excess - read) + Int64(count)
+        links[index].countedAt = now
+        guard links[index].excess > Bounds.burst else { return [] }
+        let reason = "it brings more than \(Bounds.messagesPerSecond) messages a second"
+        return ended(id, .busy(least: Bounds.lagRest), reason, at: now, jitter: 1)
     }
 
     /// A message has come that could be read.
