@@ -100,15 +100,26 @@ func candles(_ input: [UInt8]) {
         do throws(PriceLoadingError) {
             for candle in try source.read(answer, Market(venue, "BTC/USD")) {
                 hold(answer.status == 200, "candles with status \(answer.status)")
-                hold(
-                    candle.low > .zero && candle.low <= min(candle.open, candle.close)
-                        && candle.high >= max(candle.open, candle.close), "\(candle)")
-                _ = Candle.Step.day.start(of: candle.start)
+                checkCandle(candle)
             }
         } catch {
             checkFailure(error)
         }
     }
+}
+
+/// A candle that was taken lies within the bounds, can be added to others, and fits into the history's columns.
+func checkCandle(_ candle: Candle) {
+    for price in [candle.open, candle.high, candle.low, candle.close] {
+        hold(price >= Currency.usd.prices.lowerBound && price <= Currency.jpy.prices.upperBound, "\(candle)")
+        hold(price.units(ofPlaces: 8) != nil, "\(candle) fits into no column")
+    }
+    hold(candle.low <= min(candle.open, candle.close) && candle.high >= max(candle.open, candle.close), "\(candle)")
+    hold(candle.ticks >= candle.fresh && candle.fresh >= 0, "\(candle)")
+    let day = Candle.merged(Array(repeating: candle, count: 1440), to: .day)
+    hold(day.count == 1 && day[0].ticks == 1440 * candle.ticks, "\(day)")
+    let again = accepted { () throws(JSONFieldError) in try Candle(json: JSONValue(.object(candle.json))) }
+    hold(again == candle, "\(candle) was read again as \(String(describing: again))")
 }
 
 /// Reads a text as a point in time.

@@ -1,9 +1,10 @@
-import BTCPriceCore
 import BTCPriceFeature
 import BTCPriceAPI
 import Varlink
 
 @testable import BTCCtl
+@testable import BTCPriceCore
+@testable import BTCPriceNetworking
 
 /// The reader's clocks in every run.
 let present = ObservationTime(wall: Timestamp(milliseconds: 1_785_050_000_000), boottime: 5_000_000)
@@ -31,6 +32,41 @@ func status(_ input: [UInt8]) {
     guard let message = message(input, StatusMessage.init(json:), \.json) else { return }
     show(message.price.state)
     hold(!StatusText(timestamps: ReaderTimestampFormatter()).lines(message, at: present).isEmpty, "no text")
+}
+
+/// What a peer says: its state, its currencies and the intervals of their ticks, and what the history and the chart are made of.
+func peer(_ input: [UInt8]) {
+    guard let value = accepted({ () throws(JSONError) in try JSONValue(parsing: input[...]) }) else { return }
+    if let candle = accepted({ () throws(JSONFieldError) in try Candle(json: value) }) { checkCandle(candle) }
+    if let currency = accepted({ () throws(JSONFieldError) in try CurrencyMessage(json: value) }) {
+        hold(Timestamp.possibleIntervals.contains(currency.interval), "an interval of \(currency.interval)")
+        take(currency.price, every: .milliseconds(currency.interval))
+    }
+    if let state = accepted({ () throws(JSONFieldError) in try StateMessage(json: value) }) {
+        take(state, every: .seconds(1))
+    }
+}
+
+/// What a peer says goes into the book as an exchange's price does.
+private func take(_ message: StateMessage, every interval: Duration) {
+    if let day = message.state.day { hold(day.low > .zero && day.high > .zero, "\(day)") }
+    let market = Market("fuzz", "BTC/USD")
+    var reading = PeerReading(ownInstance: "own")
+    var tracker = PriceTracker(interval: .seconds(1), book: ObservationBook(currency: .usd))
+    for seconds in 0...1 {
+        let now = present.advanced(by: .seconds(seconds))
+        guard
+            let price = accepted({ () throws(PriceLoadingError) in
+                try reading.price(in: message, of: market, every: interval, at: now)
+            })
+        else { return }
+        hold(price.observed.map { $0.boottime <= now.boottime } == true, "\(price) of the future")
+        guard
+            accepted({ () throws(PriceLoadingError) in try tracker.record([price], of: market, pace: .zero, at: now) })
+                != nil
+        else { continue }
+        checkBounds(price.value)
+    }
 }
 
 func source(_ input: [UInt8]) {

@@ -75,6 +75,7 @@ let decoders: [String: Run] = [
     "state": { each($0, $1, state) },
     "status": { each($0, $1, status) },
     "source": { each($0, $1, source) },
+    "peer": { each($0, $1, peer) },
     "fleet-quote": { each($0, $1, fleetQuote) },
     "metrics": { each($0, $1, metrics) },
     "quote-file": { each($0, $1, quoteFile) },

@@ -1,19 +1,47 @@
 #!/usr/bin/env python3
 """Absurd numbers from outside: the daemon lives, the price stays right, every client reads every reply, and all recovers by itself."""
 
+import base64
 import email.utils
+import hashlib
 import http.server
 import os
 import sqlite3
 import sys
+import zlib
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
+from brokers import *  # noqa: E402, F403
 from gateway import Gateway  # noqa: E402
 
 PRICE = "68901.23"
+# All state files, or some of them by chance.
+FILES = int(os.environ.get("FILES", "40"))
 NUMBERS = ["0", "-1", "1e-9", "0.000000004", "1e10", "1e11", "1e28", "1e30", "1e128", str(2**63 - 1), str(2**64), "NaN", '""', "null", "[]"]
 TIMES = ["0", "-1", str(2**63 - 1), "null"]
+
+
+def absurd(message, names=None):
+    """The texts of a JSON message in which each number, or each member of these names, is replaced by each absurd value in turn. A number
+    that was a string stays one."""
+    def places(value, path):
+        members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        for name, member in members:
+            is_number = isinstance(member, int | float) and not isinstance(member, bool) or isinstance(member, str) and re.fullmatch(r"-?[\d.]+", member)
+            if name in names if names else is_number:
+                yield [*path, name], isinstance(member, str)
+            yield from places(member, [*path, name])
+    now = time.time()
+    values = NUMBERS + ["9" * 5000, "4102444800", "4102444800000", str(int(now)), str(int(now * 1000))]
+    for path, is_text in list(places(message, [])):
+        copy = json.loads(json.dumps(message))
+        parent = copy
+        for name in path[:-1]:
+            parent = parent[name]
+        parent[path[-1]] = "<absurd>"
+        text = json.dumps(copy, separators=(",", ":"))
+        for value in values:
+            yield path, value, text.replace('"<absurd>"', f'"{value}"' if is_text and value[0] not in '"n[' else value)
 
 
 def rows(value, time_of_row):
@@ -153,7 +181,8 @@ def _():
     equal(gateway.get("/v1/price").json["price"], PRICE)
     day = state["day"]
     assert day is None or all(60_000 < Decimal(day[name]) < 80_000 for name in ("open", "high", "low")), day
-    for arguments in (["history", "--since", "3h", "--step", "1m"], ["chart"], ["status"]):
+    for arguments in (["history", "--since", "3h", "--step", "1m"], ["history", "--since", "3h", "--step", "1h"],
+                      ["history", "--since", "3d", "--step", "1d"], ["chart"], ["status"]):
         equal(btcctl(place, *arguments).status, 0, (arguments, btcctl(place, *arguments)))
     equal(gateway.get("/v1/history?since=3h&step=1m").status, 200)
     gateway.stop()
@@ -207,6 +236,169 @@ def _():
         return len(cases)
     with ThreadPoolExecutor(max_workers=4) as pool:
         return f"{sum(pool.map(run, venues))} tickers"
+
+
+class AbsurdStream:
+    """A WebSocket server that sends what it is told to all its clients."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"ws://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.clients = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            client, _ = self.listener.accept()
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client):
+        head = b""
+        while b"\r\n\r\n" not in head:
+            head += client.recv(4096)
+        key = re.search(rb"(?i)sec-websocket-key: *(\S+)", head)[1]
+        accept = base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
+        client.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " + accept + b"\r\n\r\n")
+        self.clients.append(client)
+        while client.recv(4096):
+            pass
+
+    def send(self, text):
+        data = text.encode()
+        length = bytes([len(data)]) if len(data) < 126 else b"\x7e" + len(data).to_bytes(2)
+        for client in list(self.clients):
+            try:
+                client.sendall(b"\x81" + length + data)
+            except OSError:
+                self.clients.remove(client)
+
+
+def trade(venue, number):
+    """A stream's message of a trade of this moment."""
+    now = time.time_ns() // 1_000_000
+    iso = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now // 1000)) + f".{now % 1000:03}000Z"
+    return {
+        "binance": {"stream": "btcusdt@aggTrade", "data": {
+            "e": "aggTrade", "E": now + 1, "s": "BTCUSDT", "a": number, "p": PRICE, "q": "0.00068", "f": number, "l": number, "T": now, "m": True}},
+        "coinbase": {"type": "ticker", "sequence": number, "product_id": "BTC-USD", "price": PRICE, "open_24h": "68000", "best_bid": "68901",
+                     "best_ask": "68902", "side": "sell", "time": iso, "trade_id": number, "last_size": "0.1"},
+        "kraken": {"channel": "ticker", "type": "update", "data": [
+            {"symbol": "BTC/USD", "bid": 68901, "ask": 68902, "last": float(PRICE), "volume": 3156, "vwap": 68900, "trades": number, "timestamp": iso}]},
+        "bitstamp": {"data": {"id": number, "timestamp": str(now // 1000), "amount": 0.1, "price": float(PRICE), "price_str": PRICE, "type": 0,
+                              "microtimestamp": str(now * 1000)}, "channel": "live_trades_btcusd", "event": "trade"},
+    }[venue]
+
+
+@scenario("a message of a stream with any absurd number ends nothing and is never shown, and the stream counts again after it", beside=True)
+def _():
+    # ISO times are read by name.
+    times = {"coinbase": ["time"], "kraken": ["timestamp"]}
+
+    def run(venue):
+        stream, simulator, place = AbsurdStream(), replaying(PRICE), Place()
+        daemon = Daemon(place, simulator.urls, "--streams", "always", f"--source-{venue}-stream-url", stream.url, "--tick-interval-ms", "250",
+                        sources=[venue])
+        numbers = iter(range(10**9, 2 * 10**9))
+
+        def way():
+            stream.send(json.dumps(trade(venue, next(numbers))))
+            return btcctl(place, "sources", "--json").json["sources"][0]["way"]
+        wait_until(lambda: way() == "stream", what=f"the stream of {venue}", every=0.1)
+        count = 0
+        for path, value, text in [*absurd(trade(venue, next(numbers))), *absurd(trade(venue, 0), times.get(venue, ["?"]))]:
+            # The others of the message are of this moment, so that only this number can be what is wrong.
+            stream.send(json.dumps(trade(venue, next(numbers))))
+            stream.send(text)
+            count += 1
+            if count % 10 == 0:
+                state = btcctl(place, "current", "--json")
+                equal((state.status, state.json["quote"]["value"]), (0, PRICE), (venue, path, value))
+                equal(daemon.process.poll(), None, (venue, path, value, daemon.lines))
+        wait_until(lambda: way() == "stream", seconds=60, what=lambda: f"the stream of {venue} after it; {daemon.lines[-5:]}", every=0.1)
+        equal(fresh(place)["quote"]["value"], PRICE)
+        daemon.stop()
+        simulator.stop()
+        return count
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        return f"{sum(pool.map(run, ['binance', 'coinbase', 'bitstamp', 'kraken']))} messages"
+
+
+@scenario("a message of a broker with any absurd number ends nothing, and the price comes again after it", beside=True)
+def _():
+    certificates = Certificates()
+    broker, simulator, leader = Broker(certificates), replaying(PRICE), Place()
+    daemon = Daemon(leader, simulator.urls)
+    fresh(leader)
+    fleet = publisher(broker, certificates, "alpha", leader)
+    follower = Follower(broker, certificates, ["alpha"])
+    place = Place()
+    host = Daemon(place, None, sources=(), peers={"alpha": follower.place("alpha")})
+    fresh(place)
+    certificate, key = certificates("alpha")
+    message = subprocess.run(
+        ["mosquitto_sub", "-h", broker.address, "-p", str(broker.port), "--cafile", certificates.authority, "--cert", certificate, "--key", key,
+         "-t", "btcpriced/v1/alpha/quote/BTC-USD", "-C", "1", "-i", "look"], capture_output=True, text=True, timeout=30)
+    if message.returncode or not message.stdout:
+        raise AssertionError(f"no message: {message}")
+    fleet.stop()
+    # A publisher and a daemon that were started anew, and whose messages are otherwise those of this moment. A daemon whose own clock is
+    # absurd is dated by it for two minutes.
+    cases = list(absurd({**json.loads(message.stdout), "instance": "another", "bootId": "another", "sequence": 777_777, "publishedAt": 888_888}))
+    client = subprocess.Popen(
+        ["mosquitto_pub", "-h", broker.address, "-p", str(broker.port), "--cafile", certificates.authority, "--cert", certificate, "--key", key,
+         "-t", "btcpriced/v1/alpha/quote/BTC-USD", "-i", "absurd", "-l"], stdin=subprocess.PIPE, text=True)
+    for index, (path, value, text) in enumerate(cases):
+        text = text.replace('"sequence":777777', f'"sequence":{index + 1}')
+        client.stdin.write(text.replace('"publishedAt":888888', f'"publishedAt":{time.time_ns() // 1_000_000}') + "\n")
+        client.stdin.flush()
+        # Before the next one has come.
+        time.sleep(0.01)
+        if index % 10 == 9:
+            state = btcctl(place, "current", "--json")
+            equal((state.status, state.json["quote"]["value"]), (0, PRICE), (path, value, state))
+            equal((follower.process.poll(), host.process.poll()), (None, None), (path, value, follower.lines, host.lines))
+    client.stdin.close()
+    equal(client.wait(timeout=60), 0)
+    fleet = publisher(broker, certificates, "alpha", leader)
+    wait_until(lambda: btcctl(place, "current", "--json").json["freshness"] == "fresh", seconds=60,
+               what=lambda: f"a fresh price; {btcctl(place, 'sources').out}", every=0.1)
+    for process in (host, fleet, follower, daemon, broker, simulator):
+        process.stop()
+    return f"{len(cases)} messages"
+
+
+@scenario("a state file with any absurd number ends nothing, and the price is right or said to be old", beside=True)
+def _():
+    simulator, generator = replaying(PRICE), seeded()
+    first = Daemon(Place(), simulator.urls, sources=["coinbase", "bitstamp"])
+    settled(first.place)
+    first.stop()
+    kept = Path(first.place.state, "last-quote.json").read_text()
+    cases = [case for case in absurd({name: value for name, value in json.loads(kept).items() if name != "checksum"})]
+
+    def run(case):
+        path, value, text = case
+        # As the daemon writes it: the checksum first, over the text with zeros in its place.
+        text = '{\n  "checksum" : "00000000",\n  ' + text[1:] + "\n"
+        text = text.replace("00000000", f"{zlib.crc32(text.encode()):08x}", 1)
+        place = Place()
+        Path(place.state, "last-quote.json").write_text(text)
+        # Without an exchange, what the file says is all that there is.
+        daemon = Daemon(place, None, sources=["coinbase", "bitstamp"])
+        state = btcctl(place, "current", "--json")
+        equal(state.status, 0 if state.json["quote"] else 1, (path, value, state, daemon.lines))
+        assert state.json["freshness"] != "fresh", (path, value, state)
+        assert state.json["quote"] is None or state.json["quote"]["value"] == PRICE, (path, value, state)
+        equal(btcctl(place, "status").status, 0, (path, value))
+        daemon.stop()
+        daemon = Daemon(place, simulator.urls, sources=["coinbase", "bitstamp"])
+        equal(fresh(place)["quote"]["value"], PRICE, (path, value))
+        equal(daemon.stop()[0], 0, (path, value, daemon.lines))
+    chosen = cases if FILES >= len(cases) else generator.sample(cases, FILES)
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        list(pool.map(run, chosen))
+    simulator.stop()
+    return f"{len(chosen)} of {len(cases)} files"
 
 
 def samples(place, seconds):
@@ -278,15 +470,20 @@ def _():
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Cache)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         return server
-    for name, server in (
-            ("coinbase", cached(body, date=past)), ("coinbase", cached(body, b"Age: 10800", date=past)),
-            ("binance", cached(binance, b"Age: 10800")), ("binance", cached(binance, date=past))):
+    alone = [("coinbase", cached(body, date=past)), ("coinbase", cached(body, b"Age: 10800", date=past)),
+             ("binance", cached(binance, b"Age: 10800")), ("binance", cached(binance, date=past))]
+
+    def run(servers):
         place = Place()
-        daemon = Daemon(place, {name: f"http://127.0.0.1:{server.server_port}"}, sources=[name])
+        daemon = Daemon(place, {name: f"http://127.0.0.1:{server.server_port}" for name, server in servers}, sources=[name for name, _ in servers])
         time.sleep(6)
         seen = samples(place, 3)
-        equal([state for state in seen if state["freshness"] == "fresh"], [], name)
+        equal([state for state in seen if state["freshness"] == "fresh"], [], [name for name, _ in servers])
         daemon.stop()
+    # The last one: all exchanges behind one cache.
+    with ThreadPoolExecutor(max_workers=5) as pool:
+        list(pool.map(run, [[one] for one in alone] + [[alone[0], alone[3]]]))
+    for _, server in alone:
         server.shutdown()
 
 
