@@ -103,6 +103,23 @@ import Testing
         #expect(rounds.tracker.state.warning == nil)
     }
 
+    @Test func `of three that are apart in a crash, the one that stands still does not come back at every second tick`()
+        throws
+    {
+        let rounds = rounds([.coinbase, .bitstamp, .kraken])
+        var far = 0
+        for second in 10..<60 {
+            // Coinbase gives an old price with a new time, and Kraken's limit keeps it back in every second tick.
+            let fair = 68_000 - 40 * (second - 9)
+            rounds.prices = [.coinbase: "6800\(second % 3)", .bitstamp: "\(fair - 500)", .kraken: "\(fair)"]
+            rounds.isUnreachable = second % 2 == 0 ? [.kraken] : []
+            let decision = try #require(rounds.tick(at: Double(second)))
+            rounds.observe([.bitstamp, .kraken][second / 2 % 2], at: Double(second) + 0.5)
+            if second > 30, decision.quote?.source == "coinbase" { far += 1 }
+        }
+        #expect(far == 0)
+    }
+
     @Test func `two don't outvote one whose witness only its limit keeps back`() throws {
         let rounds = rounds(Rounds.four)
         // Binance is not requested.

@@ -77,7 +77,7 @@ private struct AdversaryWorld: Sendable {
         length = Double(hours * 3600)
         self.currency = currency
         self.sources = sources
-        let liar = sources[Int.random(in: 0..<sources.count, using: &generator)]
+        let liar = origin(of: sources[Int.random(in: 0..<sources.count, using: &generator)])
         self.liar = hasLiar ? liar : nil
         plans = Plan.draw(over: length, &generator)
         var basis: [String: (size: Double, phase: Double)] = [:]
@@ -126,6 +126,7 @@ private struct AdversaryWorld: Sendable {
 
     /// What is true of a venue's market.
     func fair(_ source: String, at seconds: Double) -> Double {
+        let source = origin(of: source)
         let clamped = min(max(0, seconds), length - 1)
         let (second, part) = (Int(clamped), clamped - clamped.rounded(.down))
         var price = (prices[second] + (prices[second + 1] - prices[second]) * part) * rate(at: clamped)
@@ -152,7 +153,7 @@ private struct AdversaryWorld: Sendable {
         let fair = fair(source, at: seen)
         // The number behind the point changes with every answer that is made anew.
         let flutter = 1 + 0.00002 * sin(seen * 12.9898)
-        guard source == liar, let plan = plan(at: seconds) else { return dated(fair * flutter, as: seen) }
+        guard origin(of: source) == liar, let plan = plan(at: seconds) else { return dated(fair * flutter, as: seen) }
         let passed = seconds - plan.start
         switch plan.lie {
         case .slide: return dated(fair * (1 + plan.size * min(1, passed / plan.span)) * flutter, as: seen)
@@ -175,7 +176,8 @@ private struct AdversaryWorld: Sendable {
 
     /// The median of the honest venues' markets.
     func honestMedian(at seconds: Double) -> Double {
-        let fairs = sources.filter { $0 != liar || plan(at: seconds) == nil }.map { fair($0, at: seconds) }.sorted()
+        let fairs = sources.filter { origin(of: $0) != liar || plan(at: seconds) == nil }.map { fair($0, at: seconds) }
+            .sorted()
         return (fairs[(fairs.count - 1) / 2] + fairs[fairs.count / 2]) / 2
     }
 
@@ -194,7 +196,7 @@ private struct AdversaryWorld: Sendable {
     func distance(of value: Double, at seconds: Double) -> Double {
         let isLying = plan(at: seconds) != nil || plan(at: seconds - 3) != nil
         var (low, high) = (Double.infinity, 0.0)
-        for source in sources where source != liar || !isLying {
+        for source in sources where origin(of: source) != liar || !isLying {
             for then in [seconds, seconds - 1, seconds - 2] {
                 let fair = fair(source, at: then)
                 (low, high) = (min(low, fair), max(high, fair))
@@ -270,7 +272,7 @@ private struct AdversaryMode: Sendable {
     var isStreamed = false
 }
 
-/// Virtual days in which one venue lies, beside the same days in which it does not, in five modes.
+/// Virtual days in which one venue lies, beside the same days in which it does not, in six modes.
 /// - Parameters:
 ///   - hours: How long, 3 or more.
 ///   - closely: Seconds of which every tick is printed.
@@ -285,6 +287,8 @@ func rehearseAdversary(
         AdversaryMode(name: "dollars", sources: Array(four.dropFirst())),
         AdversaryMode(name: "euros", sources: ["kraken", "coinbase", "bitstamp", "binance"], currency: .eur),
         AdversaryMode(name: "streams", sources: four, isStreamed: true),
+        // One exchange under two names.
+        AdversaryMode(name: "twins", sources: ["coinbase", "cryptocompare", "bitstamp", "kraken"]),
     ]
     for (index, mode) in modes.enumerated() where only ?? mode.name == mode.name {
         let drawn = seed &* 3 &+ UInt64(index)

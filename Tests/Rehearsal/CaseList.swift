@@ -127,7 +127,8 @@ extension Incident {
         let limit = isSlow ? 1 : 3
         return Incident(
             day: "9",
-            what: "the primary \(isFrozen ? "stands still" : "lags") at -\(Double(Int(slope * 10_000)) / 100) % a second, phase \(phase)",
+            what:
+                "the primary \(isFrozen ? "stands still" : "lags") at \(isSlow ? "-5 % a minute" : "-0.3 % a second"), phase \(phase)",
             expected: "at most \(limit) s wrong", seconds: 420, market: market,
             script: { source, seconds, _, fair in
                 guard source == "binance", seconds >= start else { return nil }

@@ -59,7 +59,7 @@ private struct MonthTruth: Sendable {
     /// What is true of a venue's market.
     func fair(_ source: String, at seconds: Double, isConverted: Bool = false) -> Double {
         let second = min(max(0, Int(seconds)), length)
-        let price = Incident.fair(source, prices[second], peg: pegs[second], at: seconds)
+        let price = Incident.fair(origin(of: source), prices[second], peg: pegs[second], at: seconds)
         return isConverted ? price * pegs[second] : price
     }
 
@@ -68,7 +68,12 @@ private struct MonthTruth: Sendable {
         for lane in lanes {
             guard let fault = lane.holding(at: second) else { continue }
             if let answer = fault.answer(of: source, at: second, ask: ask, fair: fair) { return answer }
-            guard fault.source == source else { continue }
+            let supplier = origin(of: source)
+            // A wrong price has two names then.
+            if case .price(let wrong)? = fault.answer(of: supplier, at: second, ask: ask, fair: fair) {
+                return .price(wrong)
+            }
+            guard fault.source == source || fault.source == supplier && fault.kind == .freeze else { continue }
             let now = VirtualDaemon.wallStart + Int64(seconds * 1000)
             switch fault.kind {
             case .freeze: return .price(self.fair(source, at: Double(fault.start)))

@@ -14,6 +14,12 @@ enum VenueAnswer {
     case hangs
 }
 
+/// The exchange whose price a source gives.
+func origin(of source: String) -> String { upstreams[source] ?? source }
+
+private let upstreams = Dictionary(
+    uniqueKeysWithValues: Exchange.all.compactMap { exchange in exchange.venue.upstream.map { (exchange.name, $0) } })
+
 /// A virtual exchange that answers by a script.
 final class ScriptedVenue: PriceLoader {
     /// - Parameters:

@@ -5,7 +5,7 @@
 //     rehearsal alternate SEED   a day in which every second answer of every source is none
 //     rehearsal month SEED [days N] [FROM TO]  a month of faults drawn from the days that happened, each answer held against the truth
 //                                each tick of some seconds can be shown
-//     rehearsal adversary SEED [hours N] [FROM TO | MODE]  three days in which one venue lies, in five modes, beside the same days
+//     rehearsal adversary SEED [hours N] [FROM TO | MODE]  three days in which one venue lies, in six modes, beside the same days
 //                                in which it does not
 //     rehearsal currencies SEED  an hour of all currencies, and a market of one of them that lies
 //     rehearsal history SEED [DAYS FILE]  days of a tick a second into a history on the disk, each tick with its day

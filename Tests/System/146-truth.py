@@ -24,7 +24,7 @@ def _():
     return text.splitlines()[-1]
 
 
-@scenario("hours in which one venue lies, in three modes, in euros and with streams, beside the same hours in which it does not")
+@scenario("hours in which one venue lies, in three modes, in euros, with streams and with an exchange under two names, beside the same hours in which it does not")
 def _():
     # The same hours each time; `make test-deep` draws days.
     seed, hours = os.environ.get("SEED", "1001"), int(os.environ.get("HOURS_OF_ADVERSARY", "12"))
@@ -32,7 +32,7 @@ def _():
     text = rehearse("adversary", seed, "hours", hours)
     print(textwrap.indent(text, "    "))
     rows = [line for line in text.splitlines() if " lies: " in line]
-    equal(len(rows), 5)
+    equal(len(rows), 6)
     for row in rows:
         # With streams there are three states a second.
         states = 3 if row.startswith("streams") else 1

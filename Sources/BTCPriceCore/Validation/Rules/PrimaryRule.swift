@@ -157,6 +157,13 @@ enum PrimaryRule {
                 let both = [price, contradicting[0]]
                 return .scattered(nearest: ScatterRule.nearest(to: reference.log, of: both, book))
             }
+            // A third one was shown a moment ago: no two agree.
+            let heard = [price, contradicting[0]]
+            if standing != .first, let shown = book.reference.flatMap({ book.newest[$0.market] }),
+                !heard.map(\.exchange).contains(shown.exchange), price.at - shown.at <= ConfirmationRule.sameMoment
+            {
+                return .scattered(nearest: ScatterRule.nearestToMedian(heard, book))
+            }
             if standing != .first, ConfirmationRule.isAtLevel(price, book) { return calm }
             if ConfirmationRule.standing(of: contradicting[0], book, rules) == .jumped {
                 return standing == .moved ? calm : .undecided

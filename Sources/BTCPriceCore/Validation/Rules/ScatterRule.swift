@@ -1,9 +1,13 @@
 /// Which price is shown if no two markets agree: a real crash moves the markets apart, and must still come through.
 enum ScatterRule {
-    /// The price nearest to the median of all.
+    /// The price nearest to the median of all. The others' prices of the same moment count, too: that of an exchange that its limit keeps
+    /// back now.
+    /// - Parameter prices: At least one, those that can be shown.
     static func nearestToMedian(_ prices: [MarketObservation], _ book: ObservationBook) -> Market {
         let reference = book.level.log ?? book.reference?.log
-        return nearest(to: prices.map { book.place(of: $0, near: reference).log }.median ?? 0, of: prices, book)
+        let others = book.newest.values.filter { prices[0].at - $0.at <= ConfirmationRule.sameMoment }
+        let all = (prices + others.sorted { $0.at > $1.at }).oneOf(\.exchange)
+        return nearest(to: all.map { book.place(of: $0, near: reference).log }.median ?? 0, of: prices, book)
     }
 
     /// The price nearest to a place in the common frame.
