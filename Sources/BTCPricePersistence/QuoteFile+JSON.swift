@@ -113,7 +113,7 @@ extension Conversion {
 
     fileprivate init(json: JSONValue) throws {
         let (value, rate) = (try json.required("value", \.decimal), try json.required("rate", \.decimal))
-        guard value > 0, rate > 0, value <= Currency.usd.prices.upperBound else {
+        guard Currency.usd.prices.contains(value), ResponseCheck.pegRates.contains(rate) else {
             throw QuoteFile.Damage("the conversion is none")
         }
         self.init(

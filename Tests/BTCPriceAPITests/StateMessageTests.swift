@@ -54,6 +54,15 @@ import Varlink
         #expect(throws: JSONFieldError(field: "value")) { try StateMessage(json: broken.value) }
     }
 
+    @Test(arguments: ["0", "-1", "0.99", "10000000000.01", "1e19", "1e128"])
+    func `a price that no currency can have is refused`(value: String) {
+        var quote = full.json["quote"]?.objectValue ?? [:]
+        quote["value"] = .string(value)
+        var broken = full.json
+        broken["quote"] = .object(quote)
+        #expect(throws: JSONFieldError(field: "value")) { try StateMessage(json: broken.value) }
+    }
+
     @Test(arguments: [Int64.min, .max, 1 << 49])
     func `a time that can't be is refused`(time: Int64) {
         var broken = full.json

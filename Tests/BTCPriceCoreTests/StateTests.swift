@@ -86,6 +86,10 @@ import Testing
         #expect(restarted.book.bases[.binance]?.at == World.start.boottime)
         #expect(shown?.freshness == .stale)
         #expect(shown?.quote == kept.quote)
+        // A position of the future would make every later one look old.
+        var early = PriceTracker(interval: .seconds(1), book: ObservationBook(currency: .usd))
+        _ = early.restored(kept, at: time(-1))
+        #expect(early.book.positions.isEmpty)
         // A day later it says nothing of the markets any more.
         var late = PriceTracker(interval: .seconds(1), book: ObservationBook(currency: .usd))
         _ = late.restored(kept, at: time(86_500_000))

@@ -289,13 +289,18 @@ import Testing
         }
     }
 
-    @Test func `a damaged page is found at the start`() async throws {
-        let first = store()
-        keep(first, 0..<500)
-        await first.close(within: .seconds(60))
+    /// A file with 500 minutes and a damaged page.
+    private func makeDamaged() async throws {
+        let store = store()
+        keep(store, 0..<500)
+        await store.close(within: .seconds(60))
         var bytes = try Data(contentsOf: URL(filePath: path))
         for place in 8192..<12_288 { bytes[place] = 0x5A }
         try bytes.write(to: URL(filePath: path))
+    }
+
+    @Test func `a damaged page is found at the start`() async throws {
+        try await makeDamaged()
         let second = store()
         keep(second, 500..<502)
         #expect(try await read(second, .minute).count == 2)
@@ -303,12 +308,7 @@ import Testing
     }
 
     @Test func `what is written before a damage is found is not lost`() async throws {
-        let first = store()
-        keep(first, 0..<500)
-        await first.close(within: .seconds(60))
-        var bytes = try Data(contentsOf: URL(filePath: path))
-        for place in 8192..<12_288 { bytes[place] = 0x5A }
-        try bytes.write(to: URL(filePath: path))
+        try await makeDamaged()
         let second = HistoryStore(
             directory: folder.path, settings: .init(), now: { [clock] in clock.now },
             report: { [events] in events.add($0) })
@@ -353,6 +353,21 @@ import Testing
         #expect(next == ["b1", "c1", "a2", "b2", nil])
         let runsAgain = turns.enter("a4", id: 7, of: 1)
         #expect(runsAgain)
+    }
+
+    @Test(arguments: [Int64.max, .max - 3600, .min, .min + 3608])
+    func `a row of an absurd time ends nothing`(start: Int64) async throws {
+        let first = store()
+        keep(first, 0..<61)
+        await first.close(within: .seconds(60))
+        let database = try SQLiteDatabase(path: path)
+        for step in ["minute", "hour"] {
+            try database.execute("INSERT INTO \(step) VALUES (\(start),'USD',1,1,1,1,1,1,'own')")
+        }
+        let second = store()
+        keep(second, 61..<122)
+        #expect(second.failure == nil && second.held == 0)
+        #expect(try await read(second, .minute).count == 122)
     }
 
     @Test func `counts that another program has written don't keep the hour from being made`() async throws {

@@ -78,6 +78,16 @@ import Testing
         #expect(throws: QuoteFile.Damage.self) { try QuoteFile(decoding: bytes) }
     }
 
+    @Test(arguments: [("1e-12", "0.95"), ("1e12", "0.95"), ("68901.23", "0"), ("68901.23", "1e30")])
+    func `a conversion of absurd numbers is not taken from the disk`(value: String, rate: String) throws {
+        let price = CachedPrice(
+            quote: sample("65456").quote, observedBoottime: 4_000_000,
+            conversion: Conversion(
+                value: Price(value) ?? 0, rate: Price(rate) ?? 0, sources: [], measuredBoottime: 3_990_000))
+        let bytes = try QuoteFile(sequence: 1, price: price).encoded()
+        #expect(throws: QuoteFile.Damage.self) { try QuoteFile(decoding: bytes) }
+    }
+
     @Test(arguments: [Int64.min, .max])
     func `numbers that a restart could not reckon with are not taken`(number: Int64) throws {
         let (time, good) = (Timestamp(milliseconds: number), sample("1"))

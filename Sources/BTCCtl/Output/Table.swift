@@ -18,7 +18,7 @@ enum Table {
 
     /// `0.4 s`, `12 s`, `3 min`, `2 h 5 min`, `3 d 4 h`
     static func text(_ duration: Duration) -> String {
-        let tenthsInAll = (duration.wholeMilliseconds + 50) / 100
+        let tenthsInAll = max(0, duration.wholeMilliseconds + 50) / 100
         let (seconds, tenths) = tenthsInAll.quotientAndRemainder(dividingBy: 10)
         switch seconds {
         case ..<10:

@@ -39,9 +39,11 @@ extension PriceDay {
     /// - Throws: ``JSONFieldError`` if a field is missing or of the wrong type.
     package init(json: JSONValue) throws(JSONFieldError) {
         let open = try json.price("open")
+        let close = open + (try json.decimal("change"))
+        guard Currency.pricesOfAny.contains(close) else { throw JSONFieldError(field: "change") }
         self.init(
             since: try json.required("since", \.timestampValue), open: open, high: try json.price("high"),
-            low: try json.price("low"), close: open + (try json.decimal("change")),
+            low: try json.price("low"), close: close,
             isBackfilled: try json.required("backfilled", \.boolValue))
     }
 }

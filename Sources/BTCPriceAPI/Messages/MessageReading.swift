@@ -7,10 +7,10 @@ extension JSONValue {
         try required(field) { $0.rawString.flatMap { Price(utf8: $0) } }
     }
 
-    /// A price, which must be above zero.
+    /// A price, which must be one that a currency can have.
     func price(_ field: StaticString) throws(JSONFieldError) -> Price {
         let price = try decimal(field)
-        guard price > 0 else { throw JSONFieldError(field: "\(field)") }
+        guard Currency.pricesOfAny.contains(price) else { throw JSONFieldError(field: "\(field)") }
         return price
     }
 

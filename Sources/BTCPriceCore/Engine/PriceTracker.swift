@@ -103,7 +103,9 @@ package struct PriceTracker: Sendable {
         // The price is compared as it was read.
         let read = cached.conversion.map { cached.quote.with(value: $0.value) } ?? cached.quote
         if let learned = cached.learned { book.restore(learned, at: boottime, now: now.boottime) }
-        book.restore(read, positions: cached.positions, at: boottime)
+        // One of the future would make every later one look old.
+        let positions = cached.positions.filter { $0.value.time.map { $0 <= now.wall } ?? true }
+        book.restore(read, positions: positions, at: boottime)
         state = PriceState(
             tick: 0, freshness: .stale, quote: cached.quote, observedBoottime: cached.observedBoottime,
             confirmation: cached.confirmation, failure: "no tick since the start", conversion: cached.conversion,

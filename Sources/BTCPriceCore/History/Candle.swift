@@ -69,7 +69,7 @@ package struct Candle: Sendable, Hashable {
         checkedStart start: Int64, open: Price, high: Price, low: Price, close: Price, ticks: Int64 = 0,
         fresh: Int64 = 0, origin: String, in currency: Currency?
     ) {
-        let prices = currency?.prices ?? Currency.usd.prices.lowerBound...Currency.jpy.prices.upperBound
+        let prices = currency?.prices ?? Currency.pricesOfAny
         guard prices.contains(low), prices.contains(high), low <= min(open, close), high >= max(open, close),
             fresh >= 0, ticks >= fresh, ticks <= Self.mostTicks, start >= 0,
             start <= Timestamp.possibleMilliseconds.upperBound / 1000

@@ -28,6 +28,9 @@ package enum Currency: String, Sendable, Hashable, CaseIterable, CustomStringCon
     /// 2021-12-14) are higher. A yen is about a hundredth of a dollar.
     package var prices: ClosedRange<Price> { self == .jpy ? 100...10_000_000_000 : 1...100_000_000 }
 
+    /// The prices that are accepted if the currency is not known.
+    package static let pricesOfAny = Currency.usd.prices.lowerBound...Currency.jpy.prices.upperBound
+
     /// The decimal places that people write (ISO 4217, minor unit).
     package var places: Int { self == .jpy ? 0 : 2 }
 

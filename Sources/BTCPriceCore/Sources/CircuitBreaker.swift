@@ -55,7 +55,7 @@ struct CircuitBreaker: Sendable {
 
     /// Continues a cooldown of an earlier run.
     mutating func resume(_ kept: KeptCooldown, at now: ObservationTime) {
-        var left = kept.remaining(at: now)
+        var left = min(kept.remaining(at: now), CooldownRule.longestTold)
         // An operator may restart the daemon after fixing the cause of a refusal, so at most the first cooldown is waited for.
         if kept.cooldown.reason.category == .refused { left = min(left, CooldownRule.bounds(.refused).first) }
         guard left > .zero else { return }

@@ -61,7 +61,7 @@ struct BasisTable: Sendable {
     /// The nearest basis that a market can have.
     func bounded(_ basis: Double) -> Double {
         let others = known.filter { !$0.key.isMedian }
-        guard let middle = others.values.map(\.log).median else { return basis }
+        let middle = others.values.map(\.log).median ?? 0
         return min(max(basis, middle - Bounds.widest), middle + Bounds.widest)
     }
 

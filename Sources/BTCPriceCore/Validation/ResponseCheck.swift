@@ -3,7 +3,7 @@
 /// What needs a second market (a jump, a stale feed) is not checked here.
 package enum ResponseCheck {
     /// The accepted values of a USDT in dollars. It was never seen outside of 0.8 to 1.1.
-    static let pegRates = Price(5, scale: 1)...2
+    package static let pegRates = Price(5, scale: 1)...2
 
     /// - Parameters:
     ///   - loaded: The price.

@@ -136,18 +136,24 @@ struct FollowedQuote: Sendable {
         let (published, isEstimate) = clock.date(
             theirs.map { $0 + message.age }, message.publishedAt, of: message.state.instance, arrivedAt: now)
         if !isRetained { self.clock = clock }
-        let observed = published.boottime - message.age
+        let observed = Self.possible(published.boottime - message.age)
         state.state.observedBoottime = isEstimate ? nil : observed
         if let theirs {
             // The other moment of the publisher's clock.
             state.state.conversion = state.state.conversion.map {
                 Conversion(
                     value: $0.value, rate: $0.rate, sources: $0.sources,
-                    measuredBoottime: $0.measuredBoottime + observed - theirs)
+                    measuredBoottime: Self.possible($0.measuredBoottime + observed - theirs))
             }
         }
         guard state.state.freshness == .fresh else { return }
         state.state.freshUntil = published.boottime + Self.silentIntervals * interval
         state.state = state.state.aged(at: now.boottime)
+    }
+
+    /// The nearest time that a state may have.
+    private static func possible(_ milliseconds: Int64) -> Int64 {
+        let range = Timestamp.possibleMilliseconds
+        return min(max(milliseconds, range.lowerBound), range.upperBound)
     }
 }

@@ -27,7 +27,8 @@ extension HTTPDate {
     /// `2026-08-25T14:30:05.123Z` (RFC 3339)
     /// - Parameter milliseconds: Since 1970, UTC.
     static func rfc3339(_ milliseconds: Int64) -> String {
-        let (whole, rest) = milliseconds.quotientAndRemainder(dividingBy: 1000)
+        let rest = (milliseconds % 1000 + 1000) % 1000
+        let whole = (milliseconds - rest) / 1000
         let parts = parts(of: Int(whole))
         let date = "\(parts.tm_year + 1900)-\(digits(parts.tm_mon + 1))-\(digits(parts.tm_mday))"
         return "\(date)T\(clock(parts)).\(digits(Int32(rest), count: 3))Z"

@@ -38,7 +38,8 @@ extension ExchangeResponse {
         -> [LoadedPrice]
     {
         // What is no number of seconds is none (RFC 9111, section 5.1); one of too many digits is long.
-        let age = age.flatMap { $0.utf8.allSatisfy { (48...57).contains($0) } ? Int64($0) ?? .max : nil } ?? 0
+        let isNumber = age?.isEmpty == false && age?.utf8.allSatisfy { (48...57).contains($0) } == true
+        let age = isNumber ? self.age.flatMap { Int64($0) } ?? .max : 0
         var prices = try read(self)
         guard age <= Self.oldest else { throw .staleData("a cache has kept it for \(age) s") }
         prices[0].venueClock = date.flatMap(VenueTime.milliseconds(fromHTTPDate:))

@@ -211,8 +211,13 @@ final class HistoryDatabase {
                 [.integer(now), .text(currency)])
             try run(
                 """
-                SELECT DISTINCT start - start % \(step.seconds) FROM \(part) WHERE start >= ? AND currency = ?
-                """, [.integer(newest.map { $0 + step.seconds } ?? 0), .text(currency)]
+                SELECT DISTINCT start - start % \(step.seconds) FROM \(part)
+                WHERE start BETWEEN ? AND ? AND currency = ?
+                """,
+                [
+                    .integer(max(0, newest.map { $0 + step.seconds } ?? 0)),
+                    .integer(Timestamp.possibleMilliseconds.upperBound / 1000), .text(currency),
+                ]
             ) { [self] row in
                 if case .integer(let start)? = row.first {
                     open[step]?.insert(Span(currency: currency, start: start))

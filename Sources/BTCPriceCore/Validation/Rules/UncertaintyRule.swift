@@ -39,7 +39,7 @@ enum UncertaintyRule {
         // In a dispute it reaches the farthest of the other side.
         let dispute = decision.confirmation == .confirmed ? nil : decision.dispute ?? book.dispute(at: price.at)
         let farthest = dispute?.others.map { abs(book.place(of: $0, near: own).log - own) }.max() ?? 0
-        let share = max(factor * (offset * offset + noise).squareRoot(), exp(farthest) - 1)
+        let share = max(factor * (offset * offset + noise).squareRoot(), exp(min(farthest, 10)) - 1)
         let millionths = Price(Int64((share * 1_000_000).rounded(.up)), scale: 6)
         return Uncertainty(
             plusMinus: (quote.value * millionths).rounded(toPlaces: 2), markets: Int64(others.count + 1))
