@@ -10,6 +10,8 @@ package enum BTCCtl {
     package static func main(arguments: [String]) -> Int32 {
         Output.holdStandardDescriptors()
         if let invocation = Invocation(hotForm: arguments) { return run(invocation) }
+        // Without a command, a reader wants the price; a program that reads it got the help before there was this.
+        if arguments.isEmpty, isatty(STDOUT_FILENO) == 1 { return Overview.run() }
         return parse(arguments)
     }
 

@@ -5,8 +5,8 @@ package import Varlink
 package enum HistoryCall: Sendable, Hashable {
     /// `GetHistory`
     case getHistory(HistoryQuery)
-    /// `GetPriceAt`: in this currency; `nil` for the first one.
-    case getPriceAt(Timestamp, String? = nil)
+    /// `GetPriceAt`: in this currency; `nil` for the first one. With `fetch`, a minute that is not known is requested from an exchange.
+    case getPriceAt(Timestamp, String? = nil, fetch: Bool = false)
     /// `GetDay`: of this currency; `nil` for the first one.
     case getDay(String? = nil)
 
@@ -23,19 +23,19 @@ package enum HistoryCall: Sendable, Hashable {
     package var currency: String? {
         switch self {
         case .getHistory(let query): query.currency
-        case .getPriceAt(_, let currency), .getDay(let currency): currency
+        case .getPriceAt(_, let currency, _), .getDay(let currency): currency
         }
     }
 
     /// Reads a call to the interface.
     /// - Returns: The call, or the error to reply with; `nil` if the interface has no such method.
     static func read(_ call: Call) -> Result<HistoryCall, PriceCall.Refusal>? {
-        var (currency, time) = (String?.none, Timestamp?.none)
+        var (currency, time, fetch) = (String?.none, Timestamp?.none, Bool?.none)
         var query = HistoryQuery(more: call.more)
         let known: Set<String>
         switch call.method {
         case HistoryInterface.getHistory: known = ["currency", "from", "to", "step", "limit"]
-        case HistoryInterface.getPriceAt: known = ["currency", "time"]
+        case HistoryInterface.getPriceAt: known = ["currency", "time", "fetch"]
         case HistoryInterface.getDay: known = ["currency"]
         default: return nil
         }
@@ -49,6 +49,7 @@ package enum HistoryCall: Sendable, Hashable {
             case "limit": query.limit = value.integerValue.flatMap { $0 > 0 ? Int(clamping: $0) : nil }
             case "from": query.from = value.timestampValue
             case "to": query.to = value.timestampValue
+            case "fetch": fetch = value.boolValue
             default: time = value.timestampValue
             }
             let isRead =
@@ -58,6 +59,7 @@ package enum HistoryCall: Sendable, Hashable {
                 case "limit": query.limit != nil
                 case "from": query.from != nil
                 case "to": query.to != nil
+                case "fetch": fetch != nil
                 default: time != nil
                 }
             guard isRead else { return .failure(refusal) }
@@ -68,7 +70,7 @@ package enum HistoryCall: Sendable, Hashable {
         case HistoryInterface.getDay: return .success(.getDay(currency))
         default:
             guard let time else { return .failure(PriceCall.Refusal(.invalidParameter(JSONValue(.string("time"))))) }
-            return .success(.getPriceAt(time, currency))
+            return .success(.getPriceAt(time, currency, fetch: fetch ?? false))
         }
     }
 
@@ -82,9 +84,11 @@ package enum HistoryCall: Sendable, Hashable {
             parameters["to"] = query.to.map { .integer($0.milliseconds) }
             parameters["limit"] = query.limit.map { .integer(Int64($0)) }
             return Call(method: HistoryInterface.getHistory, parameters: parameters, more: query.more)
-        case .getPriceAt(let time, let currency):
+        case .getPriceAt(let time, let currency, let fetch):
             var parameters: JSONObject = ["time": .integer(time.milliseconds)]
             parameters["currency"] = currency.map { .string($0) }
+            // A daemon that does not know it is not sent it.
+            if fetch { parameters["fetch"] = .bool(true) }
             return Call(method: HistoryInterface.getPriceAt, parameters: parameters)
         case .getDay(let currency):
             var parameters = JSONObject()
@@ -138,11 +142,13 @@ extension Reply {
     }
 
     /// The reply to `GetPriceAt`.
-    package static func priceAt(_ known: PriceAt?, in currency: String) -> Reply {
+    /// - Parameter reason: Why the minute could not be requested.
+    package static func priceAt(_ known: PriceAt?, in currency: String, notFetched reason: String? = nil) -> Reply {
         Reply(parameters: [
             "currency": .string(currency), "price": known.map { .string($0.price.description) } ?? .null,
             "step": known.map { .string($0.step.rawValue) } ?? .null,
             "candle": known.map { .object($0.candle.json) } ?? .null,
+            "notFetched": reason.map { .string($0) } ?? .null,
         ])
     }
 

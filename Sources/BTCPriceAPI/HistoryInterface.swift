@@ -67,12 +67,15 @@ package enum HistoryInterface {
         ) -> (currency: string, step: (second, minute, hour, day), candles: []Candle, next: ?int)
 
         # The price at a moment: of the shortest candle that is known of it, the first or the last price, whichever is nearer. Null if
-        # nothing is known.
-        method GetPriceAt(currency: ?string, time: int) -> (
+        # nothing is known. If not even its minute is known and "fetch" is true, the minute is requested from an exchange, and kept. That
+        # tells the exchange which moment is of interest.
+        method GetPriceAt(currency: ?string, time: int, fetch: ?bool) -> (
           currency: string,
           price: ?string,
           step: ?(second, minute, hour, day),
-          candle: ?Candle
+          candle: ?Candle,
+          # Why the minute could not be requested; null if it was, or did not have to be
+          notFetched: ?string
         )
 
         # The last 24 hours; null if nothing is known of them.

@@ -82,10 +82,26 @@ struct Assembly {
         let control = TickControl(
             tickers: tickers, activity: activity, idleAfter: settings.pauseWhenIdle, now: now,
             report: { reporter.report($0) })
+        let backfill = archive.flatMap { archive in
+            history.map {
+                Backfill(
+                    candidates.backfill(settings), engine: engine, history: $0, archive: archive, clock: loop.clock,
+                    now: now, report: { reporter.report($0) })
+            }
+        }
         let answers = CallHandler(
             instance: instance, startedAt: now(), running: running, directories: settings.directories,
             engine: engine, control: control, store: store, persist: persist,
-            history: archive.flatMap { store in history.map { HistoryCalls(history: $0, store: store, now: now) } },
+            history: archive.flatMap { store in
+                history.map { history in
+                    HistoryCalls(
+                        history: history, store: store,
+                        fetch: {
+                            guard let backfill else { return "no history is kept" }
+                            return await backfill.fetch($0, at: $1)
+                        }, now: now)
+                }
+            },
             now: now, logger: logger)
         let server = try PriceServer(
             listener: listener, instance: instance, limits: settings.limits, now: now, activity: activity,
@@ -105,13 +121,6 @@ struct Assembly {
         archive?.open(
             present: { history?.presentMinute(of: $0) },
             restored: { currency, candles in history?.restore(candles, of: currency) })
-        let backfill = archive.flatMap { archive in
-            history.map {
-                Backfill(
-                    candidates.backfill(settings), engine: engine, history: $0, archive: archive, clock: loop.clock,
-                    now: now, report: { reporter.report($0) })
-            }
-        }
         let reloading = Reloading(
             read: readAnew, running: running, client: client, credentials: credentials, instance: instance,
             engine: engine, tickers: tickers, history: archive, backfill: backfill,

@@ -8,6 +8,8 @@ import Varlink
 struct HistoryCalls: Sendable {
     let history: PriceHistory
     let store: HistoryStore
+    /// Requests a minute from an exchange. Returns why it could not, in one line.
+    let fetch: @Sendable (Currency, _ second: Int64) async -> String?
     let now: TimeSource
 
     /// - Parameters:
@@ -19,8 +21,14 @@ struct HistoryCalls: Sendable {
         do throws(HistoryError) {
             switch call {
             case .getHistory(let query): return try await candles(query, of: currency, for: user)
-            case .getPriceAt(let time, _):
-                return CallAnswer(.priceAt(try await price(at: time, in: currency, for: user), in: currency.rawValue))
+            case .getPriceAt(let time, _, let fetches):
+                var known = try await price(at: time, in: currency, for: user)
+                var reason: String?
+                if fetches, known.map({ $0.step > .minute }) ?? true {
+                    reason = time <= now().wall ? await fetch(currency, time.lastSecond) : "it is in the future"
+                    if reason == nil { known = try await price(at: time, in: currency, for: user) }
+                }
+                return CallAnswer(.priceAt(known, in: currency.rawValue, notFetched: reason))
             case .getDay: return CallAnswer(.day(history.day(of: currency, at: now().wall), of: currency.rawValue))
             }
         } catch {

@@ -1,8 +1,9 @@
 package import BTCPriceCore
 import Glibc
 
-/// Reads points in time as people write them: `24h` (ago), `2026-08-25`, `2026-08-25T14:30`, `2026-08-25 14:30:05`,
-/// `2026-08-25T14:30:05+02:00`, `2026-08-25T12:30Z`, `now`. Fractions of a second are left out.
+/// Reads points in time as people write them: `24h` or `-24h` (ago), `2026-08-25`, `2026-08-25T14:30`, `2026-08-25 14:30:05`,
+/// `2026-08-25T14:30:05+02:00`, `2026-08-25T12:30Z`, `14:30` (today), and `now`, `today`, `yesterday` and `@1795400000` as
+/// systemd.time(7) has them. Fractions of a second are left out.
 package enum ReaderTime {
     /// Why a text is no point in time.
     package struct Mistake: Error, Sendable, Hashable {
@@ -21,22 +22,61 @@ package enum ReaderTime {
     ///     the first one is meant.
     ///   - now: The present.
     package static func read(_ text: String, isUTC: Bool, now: Timestamp) throws(Mistake) -> Timestamp {
-        if text == "now" { return now }
-        if let unit = text.last.flatMap({ units[$0] }), let number = Int64(text.dropLast()),
+        switch text {
+        case "now": return now
+        case "today": return try start(ofDaysAgo: 0, isUTC: isUTC, now: now)
+        case "yesterday": return try start(ofDaysAgo: 1, isUTC: isUTC, now: now)
+        default: break
+        }
+        let ago = text.first == "-" ? text.dropFirst() : text[...]
+        if let unit = ago.last.flatMap({ units[$0] }), let number = Int64(ago.dropLast()),
             (0...longestAgo / unit).contains(number)
         {
             return Timestamp(milliseconds: now.milliseconds - number * unit * 1000)
         }
+        if text.first == "@", let seconds = Int64(text.dropFirst()), (0...latest).contains(seconds) {
+            return Timestamp(milliseconds: seconds * 1000)
+        }
+        if text.wholeMatch(of: /\d\d?:\d\d(?::\d\d)?/) != nil {
+            let today = parts(of: now, isUTC: isUTC)
+            let date = "\(today.tm_year + 1900)-\(digits(today.tm_mon + 1))-\(digits(today.tm_mday))"
+            return try read("\(date)T\(text.count % 3 == 1 ? "0" : "")\(text)", isUTC: isUTC, now: now)
+        }
         let pattern = /(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?/
         guard let match = text.wholeMatch(of: pattern), let parts = parts(match.output) else {
             throw Mistake(
-                message: "'\(text)' is no time; write 24h, 7d, 2026-08-25, 2026-08-25T14:30 or 2026-08-25T14:30:05Z")
+                message:
+                    "'\(text)' is not a time; write 24h or 7d (ago), yesterday, 14:30, 2026-08-25, 2026-08-25T14:30, 2026-08-25T14:30:05Z or @1795400000"
+            )
         }
         if let offset = match.output.6 {
             guard let offset = seconds(ofOffset: offset) else { throw Mistake(message: "'\(text)' has no valid zone") }
             return try utc(parts, text).shifted(by: -offset)
         }
         return isUTC ? try utc(parts, text) : try local(parts, text)
+    }
+
+    /// The last second of the year 9999.
+    private static let latest: Int64 = 253_402_300_799
+
+    private static func digits(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
+
+    private static func parts(of time: Timestamp, isUTC: Bool) -> tm {
+        var (seconds, parts) = (time_t(time.milliseconds / 1000), tm())
+        if isUTC { gmtime_r(&seconds, &parts) } else { localtime_r(&seconds, &parts) }
+        return parts
+    }
+
+    /// Midnight of a day.
+    private static func start(ofDaysAgo days: Int32, isUTC: Bool, now: Timestamp) throws(Mistake) -> Timestamp {
+        // The middle of the day: a day may have 23 hours.
+        var day = parts(of: now, isUTC: isUTC)
+        (day.tm_hour, day.tm_min, day.tm_sec, day.tm_isdst) = (12, 0, 0, -1)
+        day.tm_mday -= days
+        let noon = Timestamp(milliseconds: Int64(isUTC ? timegm(&day) : mktime(&day)) * 1000)
+        let start = parts(of: noon, isUTC: isUTC)
+        return try read(
+            "\(start.tm_year + 1900)-\(digits(start.tm_mon + 1))-\(digits(start.tm_mday))", isUTC: isUTC, now: now)
     }
 
     private typealias Match = (Substring, Substring, Substring, Substring, Substring?, Substring?, Substring?)

@@ -7,7 +7,8 @@ import Testing
 @Suite struct CommandLineTests {
     @Test(arguments: [
         ("curent", "current"), ("currnet", "current"), ("CURRENT", "current"), ("price", "current"), ("get", "current"),
-        ("wtach", "watch"), ("souces", "sources"), ("stop", "pause"), ("dance", nil), ("x", nil), ("", nil),
+        ("wtach", "watch"), ("souces", "sources"), ("stop", "pause"), ("stat", "status"), ("curr", "current"),
+        ("dance", nil), ("x", nil), ("", nil),
     ])
     func `a mistyped command is known`(word: String, meant: String?) {
         #expect(CommandLineRepair.meant(by: word) == meant)
@@ -16,12 +17,21 @@ import Testing
     @Test(arguments: [
         ("current --json", "current --json"), ("--json current", "current --json"),
         ("--socket /x --raw current --utc", "current --socket /x --raw --utc"), ("--help", "--help"), ("", ""),
-        ("--generate-completion-script bash", "--generate-completion-script bash"),
+        ("--generate-completion-script bash", "--generate-completion-script bash"), ("at -1h", "at 1h"),
+        ("history --since -7d --json", "history --since 7d --json"), ("help at", "help at"),
     ])
     func `options may stand before the command`(given: String, expected: String) {
         let repaired = CommandLineRepair(given.split(separator: " ").map(String.init))
         #expect(repaired.arguments.joined(separator: " ") == expected)
         #expect(repaired.complaint == nil)
+    }
+
+    @Test(arguments: [
+        ("help foo", "no command 'foo'."), ("help wtach", "no command 'wtach'. Did you mean 'watch'?"),
+        ("convert -5btc", "'-5btc' is not an amount: it is below zero."),
+    ])
+    func `what can't be meant is said`(given: String, complaint: String) {
+        #expect(CommandLineRepair(given.split(separator: " ").map(String.init)).complaint == complaint)
     }
 
     @Test func `what a terminal would obey is written out`() {

@@ -6,15 +6,18 @@ import Testing
 @Suite struct AmountTests {
     private func decimal(_ text: String) -> Price { Price(text) ?? 0 }
 
-    @Test(arguments: [
-        ("0.05btc", "0.05", Amount.Unit.btc), ("250usd", "250", .money(.usd)), ("100000sat", "100000", .sat),
-        ("1sats", "1", .sat),
-        ("$250.10", "250.1", .money(.usd)), ("3BTC", "3", .btc), ("007sat", "7", .sat), ("0usd", "0", .money(.usd)),
-        ("999999999999999999sat", "999999999999999999", .sat), (".5btc", "0.5", .btc), ("1 btc", "1", .btc),
-        ("1,000usd", "1000", .money(.usd)), ("$70,000", "70000", .money(.usd)), ("$70,000.50", "70000.5", .money(.usd)),
-        ("$70k", "70000", .money(.usd)),
-        ("1.5kusd", "1500", .money(.usd)), ("2m usd", "2000000", .money(.usd)),
-    ])
+    @Test(
+        arguments: [
+            ("0.05btc", "0.05", Amount.Unit.btc), ("250usd", "250", .money(.usd)), ("100000sat", "100000", .sat),
+            ("1sats", "1", .sat),
+            ("$250.10", "250.1", .money(.usd)), ("3BTC", "3", .btc), ("007sat", "7", .sat), ("0usd", "0", .money(.usd)),
+            ("999999999999999999sat", "999999999999999999", .sat), (".5btc", "0.5", .btc), ("1 btc", "1", .btc),
+            ("1,000usd", "1000", .money(.usd)), ("$70,000", "70000", .money(.usd)),
+            ("$70,000.50", "70000.5", .money(.usd)),
+            ("$70k", "70000", .money(.usd)),
+            ("50€", "50", .money(.eur)), ("70,000$", "70000", .money(.usd)),
+            ("1.5kusd", "1500", .money(.usd)), ("2m usd", "2000000", .money(.usd)),
+        ] as [(String, String, Amount.Unit)])
     func `an amount is read`(text: String, value: String, unit: Amount.Unit) {
         #expect(Amount(text) == Amount(decimal(value), unit))
     }
@@ -27,6 +30,16 @@ import Testing
     ])
     func `what is no amount is not`(text: String) {
         #expect(Amount(text) == nil)
+    }
+
+    @Test(arguments: [
+        ("1,5btc", "write 1.5, not 1,5"), ("1.5mbtc", "only for money"), ("1msat", "only for money"),
+        ("5eth", "'eth' is not a unit (btc, sat, usd"), ("-5btc", "below zero"), ("10%", "'%' is not a unit"),
+        ("0", "no unit"), ("hello", "a number and a unit"), ("1234567890123456789btc", "more than 18 digits"),
+    ])
+    func `why a text is not an amount`(text: String, reason: String) {
+        #expect(Amount(text) == nil)
+        #expect(Amount.mistake(in: text).contains(reason), "\(Amount.mistake(in: text))")
     }
 
     @Test func `a number without a unit is of the one that is expected`() {

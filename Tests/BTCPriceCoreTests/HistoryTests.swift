@@ -6,6 +6,10 @@ import Testing
 
 /// Keeps candles in memory.
 final class MemoryArchive: CandleArchive {
+    func insert(_ minute: Candle, of currency: Currency) async throws(HistoryError) {
+        try await backfill([minute], of: currency, .minute)
+    }
+
     private let state = Mutex((kept: [KeptCandle](), filled: [Candle.Step: [Candle]]()))
 
     /// What it was given by ``keep(_:)``.
@@ -339,6 +343,22 @@ private final class ScriptedCandles: CandleLoader {
             }
             #expect(zip(ranges, ranges.dropFirst()).allSatisfy { $0.upperBound <= $1.lowerBound }, "requested twice")
         }
+    }
+
+    @Test func `a minute that a client wants is requested by itself, and kept`() async throws {
+        let (world, loader) = (World(), ScriptedCandles(failures: 1))
+        let backfill = backfill(world, loader, history: PriceHistory(store: archive))
+        let second = world.now().wall.milliseconds / 1000 - 400 * 86_400
+        let start = Candle.Step.minute.start(of: second)
+        #expect(await backfill.fetch(.usd, at: second) == "no exchange has it: coinbase")
+        #expect(await backfill.fetch(.usd, at: second) == nil)
+        #expect(loader.requests.map(\.range) == [start..<start + 60, start..<start + 60])
+        #expect(archive.filled[.minute]?.map(\.start) == [start])
+        #expect(await backfill.fetch(.usd, at: world.now().wall.milliseconds / 1000) == "its minute is not over")
+        #expect(await backfill.fetch(.eur, at: second) == "no configured exchange has candles in EUR")
+        await backfill.change([])
+        #expect(await backfill.fetch(.usd, at: second) == "history.backfill is false")
+        #expect(loader.requests.count == 2)
     }
 
     @Test func `a loader that fails is not used for the rest of the look`() async throws {

@@ -146,7 +146,7 @@ import Testing
         ),
         (
             "[tick]\nintervall-ms = 5",
-            "c.toml, line 2: unknown key tick.intervall-ms (its value is 5); --print-config shows every key there is"
+            "c.toml, line 2: unknown key tick.intervall-ms (its value is 5); did you mean tick.interval-ms?"
         ),
         (
             "source.bitfenix.url = \"https://x\"",
@@ -188,6 +188,9 @@ import Testing
 
     @Test func `an empty table of a known name is no harm`() {
         #expect(complaint(file: "[tick]\n[source.binance]\n") == nil)
+        #expect(
+            complaint(file: "[tick]\ncurrencies = [\"EUR\"]\n")?.contains(
+                "unknown key tick.currencies (its value is [\"EUR\"]); move currencies above [tick]") == true)
         #expect(complaint(file: "[tcik]\n")?.contains("unknown key tcik") == true)
     }
 

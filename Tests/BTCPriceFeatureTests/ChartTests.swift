@@ -119,28 +119,45 @@ import Testing
     /// 2026-08-25T12:00:00Z
     private let now = Timestamp(milliseconds: 1_787_659_200_000)
 
-    @Test(arguments: [
-        ("now", 0), ("24h", -86_400), ("7d", -604_800), ("30m", -1800), ("90s", -90), ("1y", -366 * 86_400),
-        ("2w", -14 * 86_400),
+    private static let times: [(String, Int64)] = [
+        ("now", 0), ("24h", -86_400), ("7d", -604_800), ("30m", -1800), ("90s", -90), ("1y", -31_622_400),
+        ("2w", -1_209_600),
         ("2026-08-25", -43_200), ("2026-08-25T11:30", -1800), ("2026-08-25 11:30:05", -1795),
         ("2026-08-25T11:30:05.999Z", -1795),
         ("2026-08-25T11:30Z", -1800),
         ("2026-08-25T14:30+02:00", 1800), ("2026-08-25T14:30:10+0200", 1810), ("2026-08-25T07:00-05:00", 0),
-        ("2024-02-29", -78_494_400),
-    ])
+        ("2024-02-29", -78_494_400), ("-1h", -3600), ("today", -43_200), ("yesterday", -129_600), ("14:30", 9000),
+        ("7:05", -17_700), ("11:59:58", -2), ("@1787659100", -100), ("@0", -1_787_659_200),
+    ]
+
+    @Test(arguments: times)
     func `times as people write them`(text: String, seconds: Int64) throws {
         let read = try ReaderTime.read(text, isUTC: true, now: now)
         #expect(read.milliseconds - now.milliseconds == seconds * 1000)
     }
 
     @Test(arguments: [
-        "", "yesterday", "24", "h", "-3h", "2026-13-01", "2026-02-30", "2025-02-29", "2026-08-25T25:00", "2026-08-25T",
+        "", "24", "h", "-h", "--3h", "@", "@-1", "@253402300800", "25:00", "1:2", "2026-11", "23.11.2026", "2026-13-01",
+        "2026-02-30", "2025-02-29", "2026-08-25T25:00", "2026-08-25T",
         "2026-08-25T1:00",
         "2026-08-25T11:30+25:00", "26-08-25", "999999999999999999h", "9999999y", "99999999h", "3200000001s",
         "2026-08-25T11:30:60",
     ])
     func `what is no time is refused`(text: String) {
         #expect(throws: ReaderTime.Mistake.self) { try ReaderTime.read(text, isUTC: true, now: now) }
+    }
+
+    @Test func `a day begins at midnight, also if it has 23 or 25 hours`() throws {
+        // Noon of the day after the clock was set forward, and of that day itself.
+        for (text, milliseconds, expected) in [
+            ("yesterday", 1_774_864_800_000, 1_774_738_800), ("today", 1_774_778_400_000, 1_774_738_800),
+            ("yesterday", 1_793_012_400_000, 1_792_879_200),
+        ] as [(String, Int64, Int64)] {
+            let read = try inZone("Europe/Berlin") {
+                try ReaderTime.read(text, isUTC: false, now: Timestamp(milliseconds: milliseconds))
+            }
+            #expect(read.milliseconds / 1000 == expected, "\(text) at \(milliseconds)")
+        }
     }
 
     /// Summer time ends on 2026-10-25 in Berlin, and on 2026-11-01 in New York.

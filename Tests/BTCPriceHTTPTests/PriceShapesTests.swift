@@ -8,6 +8,8 @@ import Varlink
 @testable import BTCPriceHTTP
 
 @Suite struct PriceShapesTests {
+    private let now = ObservationTime(wall: Timestamp(milliseconds: 1_795_340_125_112), boottime: 125_005)
+
     private func state(_ currency: String, _ value: String, at seconds: Int64 = 1_795_340_000) -> PriceState {
         PriceState(
             tick: 1, freshness: .fresh,
@@ -37,10 +39,29 @@ import Varlink
 
     @Test func `our shape has the exact decimal, and no error text`() {
         #expect(
-            JSON.object(PriceShapes.price(state("USD", "68901.23"))).text
+            JSON.object(PriceShapes.price(state("USD", "68901.23"), at: now)).text
                 == #"{"currency":"USD","state":"fresh","price":"68901.23","time":"2026-11-22T09:33:20.112Z","source":"kraken","market":"BTC/USD","confirmation":"confirmed","uncertainty":{"plusMinus":"4.1","markets":3}}"#
         )
-        #expect(JSON.object(PriceShapes.price(.empty())).text == #"{"currency":"USD","state":"none"}"#)
+        #expect(
+            JSON.object(PriceShapes.price(.empty(), at: now)).text
+                == #"{"currency":"USD","state":"none","reason":"the last update failed"}"#)
+    }
+
+    @Test func `an old price has its age and the reason, but not in the daemon's words`() {
+        var old = state("USD", "68901.23")
+        old.freshness = .stale
+        #expect(
+            JSON.object(PriceShapes.price(old, at: now)).text.hasPrefix(
+                #"{"currency":"USD","state":"stale","reason":"the last update failed","ageMs":125000,"price":"68901.23""#
+            ))
+        old.failure = PriceState.pausedFailure
+        #expect(PriceShapes.reason(of: old) == "the updates are paused")
+    }
+
+    @Test func `LNbits' shape`() {
+        #expect(
+            JSON.object(PriceShapes.aggregate(state("EUR", "59411.02"))).text
+                == #"{"currency":"EUR","rates":{"median":59411.02}}"#)
     }
 
     @Test func `a source is shown without its address and the text of its error`() {

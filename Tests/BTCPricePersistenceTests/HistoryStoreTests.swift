@@ -123,6 +123,28 @@ import Testing
         #expect(try await store.candle(of: .eur, at: Self.start) == nil)
     }
 
+    @Test func `a moment that only later or earlier prices know has no price`() async throws {
+        // The daemon has run from 22:10 to 22:20.
+        let store = store()
+        keep(store, 10..<20)
+        #expect(try await store.candle(of: .usd, at: Self.start + 9 * 60) == nil)
+        #expect(try await store.candle(of: .usd, at: Self.start - 3600) == nil)
+        #expect(try await store.candle(of: .usd, at: Self.start + 10 * 60)?.1 == .minute)
+        clock.set(Self.start + 7200)
+        #expect(try await store.candle(of: .usd, at: Self.start + 40 * 60) == nil)
+        // And again from 23:30: what lies between is known as the day.
+        keep(store, 90..<100)
+        #expect(try await store.candle(of: .usd, at: Self.start + 40 * 60)?.1 == nil)
+        #expect(try await store.candle(of: .usd, at: Self.start + 95 * 60)?.1 == .minute)
+        // An exchange's candle is of the whole span.
+        try await store.backfill([candle(0, 70_000, origin: "kraken")], of: .eur, .hour)
+        #expect(try await store.candle(of: .eur, at: Self.start + 9 * 60)?.1 == .hour)
+        // A minute that was requested for a client makes no hour.
+        try await store.insert(candle(-600, 71_000, origin: "kraken"), of: .usd)
+        #expect(try await store.candle(of: .usd, at: Self.start - 36_000)?.0.close == Price(71_000))
+        #expect(try await read(store, .hour).allSatisfy { $0.start >= Self.start })
+    }
+
     @Test(arguments: [
         (KeptCandle.Conflict.keepsOwn, Candle.own, [100, 100], Candle.own),
         (.keepsOwn, "kraken", [200, 200], Candle.own), (.replaces, Candle.own, [200, 200], Candle.own),

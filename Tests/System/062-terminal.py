@@ -191,7 +191,7 @@ def _():
 def _():
     stage = Stage()
     for verb, word in (("status", "Daemon"), ("sources", "binance")):
-        terminal = Terminal(columns=60, rows=20, BTC_PRICED_SOCKET=stage.place.socket)
+        terminal = Terminal(columns=60, rows=40, BTC_PRICED_SOCKET=stage.place.socket)
         terminal.run(f"btcctl {verb} --watch")
         terminal.shows(word)
         time.sleep(2.2)
@@ -200,6 +200,47 @@ def _():
         time.sleep(1.2)
         equal(terminal.screen().count(word), 1, terminal.screen())
         terminal.close()
+    stage.daemon.stop()
+
+
+@scenario("no screen goes blank when the daemon goes: the last picture stays, dimmed, and comes back by itself", beside=True)
+def _():
+    stage = Stage()
+    terminals = []
+    for verb, word in (("status", "Daemon"), ("sources", "binance"), ("currencies", "USD"), ("chart", "BTC/USD")):
+        terminal = Terminal(columns=80, rows=40, BTC_PRICED_SOCKET=stage.place.socket)
+        terminal.run(f"btcctl {verb} --watch{' --span 1h' if verb == 'chart' else ''}")
+        terminal.shows(word)
+        terminals.append((terminal, word))
+    stage.daemon.kill()
+    for terminal, word in terminals:
+        terminal.shows("btc-priced has not responded for ", "waiting for it.", word)
+        assert "\x1b[2m" in terminal.screen(colors=True), terminal.screen(colors=True)
+    stage.start()
+    for terminal, word in terminals:
+        terminal.lacks("has not responded")
+        terminal.shows(word)
+        # A narrow terminal cuts with an ellipsis, or wraps.
+        terminal.resize(40)
+    time.sleep(1.2)
+    for terminal, word in terminals:
+        lines = terminal.screen().splitlines()
+        assert all(len(line) <= 40 for line in lines) and any(word in line for line in lines), lines
+        terminal.close()
+    stage.daemon.stop()
+
+
+@scenario("btcctl alone has the price and how to go on; watch --live says that no stream is open", beside=True)
+def _():
+    stage = Stage()
+    terminal = Terminal(columns=100, rows=30, BTC_PRICED_SOCKET=stage.place.socket)
+    terminal.run("btcctl")
+    terminal.shows("- $68,000.00", "binance BTC/USDT, ", "Go on with 'btcctl watch', 'btcctl chart' or 'btcctl sources'")
+    terminal.run("btcctl | head -1")
+    terminal.shows("OVERVIEW: ")
+    terminal.run("clear; btcctl watch --live")
+    terminal.shows("No stream is open: this shows the ticks.")
+    terminal.close()
     stage.daemon.stop()
 
 

@@ -137,7 +137,7 @@ def _():
     equal(lines[0], "Requested again from the next tick on: binance, coinbase, bitstamp.")
     assert re.fullmatch(r"Kept: kraken, cooldown until .*, as the exchange asked: rate limited for 500 s: HTTP 429\.", lines[1]), lines
     equal(fresh(place)["quote"]["source"], "binance")
-    equal(btcctl(place, "retry", "binance").out, "There is no cooldown to forget.\n")
+    equal(btcctl(place, "retry", "binance").out, "No source is in a cooldown.\n")
     equal(btcctl(place, "retry", "nobody").status, 64)
     if os.geteuid() == 0:
         for folder in (place.runtime, place.state):

@@ -93,6 +93,16 @@ def _():
     for path in ("/v1/price?currency=", "/v1/price?currency=EURO", "/v1/price?max-age=-1", "/v1/price?max-age=x",
                  "/v1/price?currency=USD,EUR", "/v1/watch?currency=1"):
         problem(world.get(path), 400)
+    # A typo is not answered with another currency; the shapes of others ignore what they don't know.
+    equal(problem(world.get("/v1/price?curency=EUR"), 400), "There is no parameter 'curency'; did you mean 'currency'?")
+    for path in ("/v1/status?x", "/v1/sources?max-age=1", "/v1/at?time=1h&amount=1", "/v1/history?since=1h&bogus=1", "/v1/day?time=1h", "/v1/watch?x=1"):
+        problem(world.get(path), 400)
+    equal(world.get("/api/v1/prices?bogus=1").status, 200)
+    rate = world.get("/rate/eur").json
+    assert rate["currency"] == "EUR" and Decimal(rate["rates"]["median"]) > 1000, rate
+    equal(problem(world.get("/rate/SEK"), 404), "The price is not kept in SEK, only in USD, EUR, JPY.")
+    equal(world.get("/v1/status").json["elsewhere"], ["binance", "coinbase", "bitstamp", "kraken"][:len(world.get("/v1/status").json["elsewhere"])])
+    assert all(source["elsewhere"] for source in world.get("/v1/sources").json["sources"])
     for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
         problem(world.get("/v1/price", method), 405)
     world.stop()
@@ -135,6 +145,17 @@ def _():
     moment = minutes["candles"][60]
     at = gateway.get(f"/v1/at?time={moment['time'][:16]}Z").json
     equal((at["price"], at["step"], at["candle"]), (moment["open"], "minute", moment))
+    equal(at["approximate"], False)
+    # Of a year ago only the day is known, and it is said: the price was in its range.
+    long_ago = gateway.get("/v1/at?time=400d").json
+    equal((long_ago["step"], long_ago["approximate"]), ("day", True))
+    assert Decimal(long_ago["candle"]["low"]) <= Decimal(long_ago["price"]) <= Decimal(long_ago["candle"]["high"]), long_ago
+    assert problem(gateway.get("/v1/at?time=400d&max-step=1m"), 404).startswith("Only the day is known, from "), long_ago
+    old = int(time.time()) - 400 * 86_400
+    equal(gateway.get(f"/api/v1/historical-price?timestamp={old}").json["step"], "day")
+    problem(gateway.get(f"/api/v1/historical-price?timestamp={old}&max-step=1h"), 404)
+    equal(gateway.get("/v1/history?since=90d&step=1m").json["coarser"], "hour")
+    equal(gateway.get("/v1/history?since=3h&step=1m").json["coarser"], None)
     # At the next tick of the euro.
     state = wait_until(lambda: (d := btcctl(place, "current", "-c", "EUR", "--json").json["day"]) and d["backfilled"] and d,
                        what="the day")
@@ -151,7 +172,7 @@ def _():
     assert len(series) >= 730 and int(series[0]["time"]) > int(series[-1]["time"]) and int(series[0]["time"]) % 86_400 == 0, series[:2]
     equal(gateway.get("/api/v1/historical-price?timestamp=1000000000").json["prices"], [])
     problem(gateway.get("/v1/at?time=2012-01-01"), 404)
-    for path in ("/v1/at", "/v1/at?time=yesterday", "/v1/history?since=1h&until=2h", "/v1/history?step=1w", "/v1/history?format=xml",
+    for path in ("/v1/at", "/v1/at?time=someday", "/v1/at?time=1h&max-step=2m", "/v1/history?since=1h&until=2h", "/v1/history?step=1w", "/v1/history?format=xml",
                  "/v1/history?currency=EURO", "/api/v1/historical-price?timestamp=-1", "/api/v1/historical-price?timestamp=now"):
         problem(gateway.get(path), 400)
     problem(gateway.get("/v1/day?currency=SEK"), 404)
@@ -200,7 +221,8 @@ def _():
     equal(list(world.get("/exrates/BTC").json["BTC"]), ["USD"])
     equal(world.get("/api/rates?currencyPairs=BTC_EUR").json, [])
     old = world.get("/v1/price?currency=EUR")
-    equal(problem(old, 503), "The price in EUR is too old.")
+    detail = problem(old, 503)
+    assert re.fullmatch(r"The price in EUR is \d+ s old, more than max-age allows \(\d+ s\): the last update failed\.", detail), detail
     assert int(old.headers["retry-after"]) >= 1, old
     equal(world.get("/v1/price?currency=EUR&max-age=600").json["state"], "stale")
     by_code = {c["currency"]: c for c in world.get("/v1/currencies").json["currencies"]}

@@ -50,15 +50,18 @@ def _():
     for text in ("EUR", "€59,255.06", "¥10,335,185", "current", "binance", "BTC/USDT", "coinbase"):
         assert text in shown, f"{text}: {shown}"
     equal(browser.tell("axe")["violations"], [])
-    for span in ("1h", "24h", "7d", "30d", "1y", "all"):
+    fresh_title = browser.tell("title $68,901.23")
+    equal(fresh_title["elsewhere"], "Not from the exchanges' own addresses (a simulator, a mirror or a proxy): binance, coinbase, bitstamp, kraken.")
+    equal(browser.tell("sats"), {"ok": True, "sats": "1,451 sat per $1", "price": "$68,901.23"})
+    for span in ("1 h", "24 h", "7 d", "30 d", "1 y", "all"):
         line, candles = browser.tell(f"chart {span} line"), browser.tell(f"chart {span} candles")
         equal((line["drawn"]["path"], line["drawn"]["rect"], line["drawn"][".mark"]), (1, 0, 2), line)
-        assert candles["drawn"]["path"] == 0 and candles["drawn"]["rect"] > (8 if span == "1h" else 50), candles
+        assert candles["drawn"]["path"] == 0 and candles["drawn"]["rect"] > (8 if span == "1 h" else 50), candles
         for seen in (line, candles):
             assert "low $" in seen["resting"] and "high $" in seen["resting"] and "low $" in seen["label"], seen
             assert seen["pointed"] != seen["resting"] and "· $" in seen["pointed"] and "· $" in seen["byKey"], seen
     assert line["day"].startswith("24 h ") and " · low $" in line["day"], line
-    browser.tell("chart 24h line")
+    browser.tell("chart 24 h line")
     pictures = browser.tell("pictures", 4)
     equal([p for p in pictures if p["isTooWide"] or p["violations"]], [])
     keys = browser.tell("keys")
@@ -68,6 +71,10 @@ def _():
     stale = browser.tell("state old")
     assert stale["banner"].startswith("Failed to update value. Displaying last updated value from "), stale
     equal(stale["price"], "€59,255.06")
+    assert stale["banner"].endswith(" Reason: the last update failed"), stale
+    # A tab in the background says that it is old, too.
+    old_title = browser.tell("title ⚠ €59,255.06 (")
+    assert re.match(r"⚠ €59,255\.06 \(\d+ s old\)", old_title["title"]) and old_title["icon"] != fresh_title["icon"], old_title
     equal(browser.tell("axe")["violations"], [])
     simulator.faults("")
     equal(browser.tell("state current")["banner"], "")
@@ -79,7 +86,7 @@ def _():
     daemon.kill()
     browser.tell("state not reachable")
     # Opened while it is down.
-    equal(browser.tell("reload")["banner"], "The daemon can't be reached.")
+    equal(browser.tell("reload")["banner"], "The daemon can't be reached. Start it with 'systemctl start btc-priced'.")
     daemon = Daemon(place, simulator.urls, *arguments, sources=sources)
     browser.tell("state current")
     gateway.stop()

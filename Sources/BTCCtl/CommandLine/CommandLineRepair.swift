@@ -1,3 +1,5 @@
+import BTCPriceFeature
+
 /// Brings the command line into the form that the parser reads: options may come before the command.
 struct CommandLineRepair {
     /// The commands.
@@ -16,7 +18,7 @@ struct CommandLineRepair {
     /// Options with a separate value.
     private static let valued: Set<String> = [
         "--socket", "--format", "--bar", "--max-age", "--color", "--exec", "--above", "--below", "--change",
-        "--timeout", "--currency", "-c", "--since", "--until", "--step", "--span",
+        "--timeout", "--currency", "-c", "--since", "--until", "--step", "--span", "--max-step", "--write",
     ]
 
     /// The arguments with the command first.
@@ -38,11 +40,27 @@ struct CommandLineRepair {
             return
         }
         let word = given[index]
-        arguments = [word] + given[..<index] + given[(index + 1)...]
-        guard !Self.verbs.contains(word) else {
-            verb = word
+        var words = given[..<index] + given[(index + 1)...]
+        // `-1h` is an hour ago, and would be taken for options.
+        if ["at", "history"].contains(word) {
+            words = ArraySlice(words.map { $0.wholeMatch(of: /-\d+[smhdwy]/) == nil ? $0 : String($0.dropFirst()) })
+        }
+        arguments = [word] + words
+        guard Self.verbs.contains(word) else {
+            complain(of: word)
             return
         }
+        verb = word
+        if word == "help", let named = words.first(where: { !$0.hasPrefix("-") }), !Self.verbs.contains(named) {
+            complain(of: named)
+        }
+        if ["at", "convert"].contains(word), let negative = words.first(where: { $0.wholeMatch(of: /-[.\d].*/) != nil })
+        {
+            complaint = "'\(negative)' is not an amount: it is below zero."
+        }
+    }
+
+    private mutating func complain(of word: String) {
         complaint = "no command '\(word)'."
         if let meant = Self.meant(by: word) { complaint? += " Did you mean '\(meant)'?" }
     }
@@ -51,25 +69,6 @@ struct CommandLineRepair {
     static func meant(by word: String) -> String? {
         let lower = word.lowercased()
         if let verb = otherNames[lower] ?? verbs.first(where: { $0 == lower }) { return verb }
-        let nearest = verbs.map { ($0, distance($0, lower)) }.min { $0.1 < $1.1 }
-        guard let nearest, nearest.1 <= 2, nearest.1 * 2 < nearest.0.count else { return nil }
-        return nearest.0
-    }
-
-    /// The number of insertions, deletions, changes and swaps of neighbouring letters (Damerau-Levenshtein distance).
-    private static func distance(_ first: String, _ second: String) -> Int {
-        let (a, b) = (Array(first), Array(second))
-        var before: [Int] = []
-        var last = Array(0...b.count)
-        for i in a.indices {
-            var row = [i + 1]
-            for j in b.indices {
-                var best = min(last[j + 1] + 1, row[j] + 1, last[j] + (a[i] == b[j] ? 0 : 1))
-                if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] { best = min(best, before[j - 1] + 1) }
-                row.append(best)
-            }
-            (before, last) = (last, row)
-        }
-        return last[b.count]
+        return Suggestion.nearest(to: lower, among: verbs)
     }
 }

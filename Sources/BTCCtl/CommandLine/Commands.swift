@@ -106,7 +106,9 @@ struct WatchCommand: InvocationCommand {
     @OptionGroup var form: FormOptions
     @OptionGroup var barOption: BarOption
 
-    @Option(help: ArgumentHelp("Colours for up and down: auto, always or never.", valueName: "when"))
+    @Option(
+        help: ArgumentHelp("Colours for up and down: auto (the default), always or never.", valueName: "when"),
+        completion: choices(ColorChoice.self), transform: { try choice($0) })
     var color = ColorChoice.auto
 
     @Option(help: ArgumentHelp("Run this at each change, or when a condition begins to hold.", valueName: "command"))
@@ -203,17 +205,8 @@ struct ConvertCommand: InvocationCommand {
 
     func invocation() throws -> Invocation {
         guard !(raw && output.json) else { throw ValidationError("only one of --json and --raw can be printed") }
-        var texts = Self.joined(amounts)
-        var currency = currencyOption.currency
-        if let last = texts.last, texts.count > 1, let named = Currency(rawValue: last.uppercased()) {
-            guard currency ?? named.rawValue == named.rawValue else {
-                throw ValidationError("--currency \(currency ?? "") and '\(last)' exclude each other")
-            }
-            currency = named.rawValue
-            texts.removeLast()
-        }
+        let (amounts, currency) = try Self.read(amounts, in: currencyOption.currency)
         let unit = Connecting.currency(currency).flatMap(Currency.init(rawValue:)) ?? .usd
-        let amounts = try texts.map { try Self.amount($0, unit) }
         return .convert(
             ConvertOptions(
                 asking: AskingOptions(socket: socketOption.socket, policy: policies.policy, currency: currency),
@@ -221,11 +214,31 @@ struct ConvertCommand: InvocationCommand {
                 form: raw ? .raw : output.json ? .json : .text))
     }
 
+    /// Reads amounts, and the currency that they are converted to: a code alone is the last word.
+    static func read(_ words: [String], in named: String?) throws -> ([Amount], String?) {
+        // One unit alone is one of it.
+        if words.count == 1, let unit = Amount.Unit(name: words[0].lowercased()) { return ([Amount(1, unit)], named) }
+        var (texts, currency) = (joined(words), named)
+        if let last = texts.last, texts.count > 1, let code = Currency(rawValue: last.uppercased()) {
+            guard named ?? code.rawValue == code.rawValue else {
+                throw ValidationError("--currency \(named ?? "") and '\(last)' exclude each other")
+            }
+            currency = code.rawValue
+            texts.removeLast()
+        }
+        let unit = Connecting.currency(currency).flatMap(Currency.init(rawValue:)) ?? .usd
+        return (try texts.map { try amount($0, unit) }, currency)
+    }
+
     /// Joins a number and its unit if they are two words: `0.05 btc`.
     private static func joined(_ words: [String]) -> [String] {
         var texts: [String] = []
         for word in words {
-            if let last = texts.last, Amount(last) == nil, Amount(last + word) != nil {
+            // A number and a unit, even if the two are not an amount: the error names both.
+            if let last = texts.last, Amount(last) == nil,
+                last.last.map({ $0.isNumber || "kKmM".contains($0) }) == true,
+                Amount.Unit(name: word.lowercased()) != nil
+            {
                 texts[texts.count - 1] = last + word
             } else {
                 texts.append(word)
@@ -236,13 +249,9 @@ struct ConvertCommand: InvocationCommand {
 
     /// Reads an amount.
     /// - Parameter currency: That of a number with k or M and no unit.
-    static func amount(_ text: String, _ currency: Currency) throws -> Amount {
+    private static func amount(_ text: String, _ currency: Currency) throws -> Amount {
         let unit = text.last.map { "kKmM".contains($0) } == true ? Amount.Unit.money(currency) : nil
-        guard let amount = Amount(text, unit: unit) else {
-            throw ValidationError(
-                "'\(text)' is no amount: a number of at most \(Amount.mostDigits) digits and a unit, such as 0.05btc, 100000sat, 250usd"
-            )
-        }
-        return amount
+        if let amount = Amount(text, unit: unit) { return amount }
+        throw ValidationError("'\(text)' is not an amount: \(Amount.mistake(in: text))")
     }
 }

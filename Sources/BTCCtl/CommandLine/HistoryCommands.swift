@@ -23,13 +23,15 @@ struct HistoryCommand: InvocationCommand {
     @OptionGroup var socketOption: SocketOption
     @OptionGroup var currencyOption: CurrencyOption
 
-    @Option(help: ArgumentHelp("The start: 24h or 7d ago, 2026-08-25, 2026-08-25T14:30.", valueName: "time"))
+    @Option(help: ArgumentHelp("The start: 24h or 7d ago, yesterday, 2026-08-25, 2026-08-25T14:30.", valueName: "time"))
     var since = "24h"
 
     @Option(help: ArgumentHelp("The end, in the same forms.", valueName: "time"))
     var until = "now"
 
-    @Option(help: ArgumentHelp("The length of a candle: 1s, 1m, 1h, 1d or auto.", valueName: "step"))
+    @Option(
+        help: ArgumentHelp("The length of a candle: 1s, 1m, 1h, 1d or auto (the default).", valueName: "step"),
+        completion: choices(StepChoice.self), transform: { try choice($0) })
     var step = StepChoice.auto
 
     @Flag(help: "Print comma-separated values with a header.")
@@ -45,7 +47,11 @@ struct HistoryCommand: InvocationCommand {
         let now = ObservationTime.now().wall
         let from = try moment(since, "--since", times, now: now)
         let to = try moment(until, "--until", times, now: now)
-        guard from < to else { throw ValidationError("--since must be before --until") }
+        guard from < to else {
+            throw ValidationError(
+                until == "now" ? "--since: '\(since)' is in the future" : "--since: '\(since)' is not before '\(until)'"
+            )
+        }
         return .history(
             HistoryOptions(
                 socket: socketOption.socket, currency: currencyOption.currency, from: from, to: to,
@@ -65,12 +71,25 @@ struct HistoryCommand: InvocationCommand {
 }
 
 /// The value of `--step`.
-enum StepChoice: String, ExpressibleByArgument, CaseIterable {
+enum StepChoice: String, CaseIterable {
     case auto
     case second = "1s"
     case minute = "1m"
     case hour = "1h"
     case day = "1d"
+
+    init(_ step: Candle.Step) {
+        self =
+            switch step {
+            case .second: .second
+            case .minute: .minute
+            case .hour: .hour
+            case .day: .day
+            }
+    }
+
+    /// Those that are a length.
+    static let steps: [StepChoice] = [.second, .minute, .hour, .day]
 
     /// `nil` if it depends on the span.
     var step: Candle.Step? {
@@ -91,20 +110,34 @@ struct AtCommand: InvocationCommand {
             Examples:
               btcctl at 2026-08-25T14:30
               btcctl at 2026-08-25T14:30 0.05btc     what 0.05 bitcoin were worth then
-              btcctl at 7d --raw                     the price a week ago, for scripts
+              btcctl at 2025-03-01T12:00 --fetch     asks an exchange for the minute
+              btcctl at 7d --raw --max-step 1m       the price a week ago, for scripts
 
             The price is that of the shortest candle that is known: of a second in the last hour, else of a minute, an hour or a day; its \
-            first or its last price, whichever is nearer to the moment.
+            first or its last price, whichever is nearer to the moment. If it is of an hour or a day, it is printed as 'about', with the \
+            lowest and the highest price of that time; with --raw, standard error says so.
+
+            --fetch tells an exchange which moment you are interested in. The minute is kept.
 
             Exit status: 0 with a price, 1 if nothing is known of that moment, 64 for a wrong command line, 69 if the daemon can't be \
-            reached, 74 if standard output can't be written.
+            reached, 74 if standard output can't be written, 75 if less is known than --max-step asks for.
             """)
 
-    @Argument(help: "The moment: 2026-08-25T14:30, 2026-08-25, 7d.")
+    @Argument(help: "The moment: 2026-08-25T14:30, 2026-08-25, 14:30, yesterday, 7d, @1795400000.")
     var time: String
 
-    @Argument(help: "An amount: 0.05btc, 100000sat, 250usd.")
+    @Argument(help: "Amounts: 0.05btc, 100000sat, 250usd.")
     var amount: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Fail with status 75 if only a longer candle is known: 1s, 1m, 1h or 1d.", valueName: "step"),
+        completion: .list(StepChoice.steps.map(\.rawValue)),
+        transform: { try choice($0, among: StepChoice.steps) })
+    var maxStep: StepChoice?
+
+    @Flag(help: "Request the minute from an exchange if it is not known.")
+    var fetch = false
 
     @OptionGroup var socketOption: SocketOption
     @OptionGroup var currencyOption: CurrencyOption
@@ -116,22 +149,21 @@ struct AtCommand: InvocationCommand {
 
     func invocation() throws -> Invocation {
         guard !(raw && output.json) else { throw ValidationError("only one of --json and --raw can be printed") }
-        var amounts: [Amount] = []
-        if !amount.isEmpty {
-            let unit = Connecting.currency(currencyOption.currency).flatMap(Currency.init(rawValue:)) ?? .usd
-            amounts = [try ConvertCommand.amount(amount.joined(), unit)]
-        }
-        var currency = currencyOption.currency
-        if case .money(let unit)? = amounts.first?.unit {
+        var (amounts, currency) = try ConvertCommand.read(amount, in: currencyOption.currency)
+        for case .money(let unit) in amounts.map(\.unit) {
             guard currency ?? unit.rawValue == unit.rawValue else {
-                throw ValidationError("--currency \(currency ?? "") and '\(amount.joined())' exclude each other")
+                throw ValidationError(
+                    "the price is wanted in \(currency ?? "") and in \(unit.rawValue): name one currency")
             }
             currency = unit.rawValue
         }
+        let now = ObservationTime.now().wall
+        let time = try moment(self.time, "the moment", times, now: now)
+        guard time <= now else { throw ValidationError("the moment '\(self.time)' is in the future") }
         return .at(
             AtOptions(
-                socket: socketOption.socket, currency: currency,
-                time: try moment(time, "the moment", times, now: ObservationTime.now().wall), amount: amounts.first,
+                socket: socketOption.socket, currency: currency, time: time, amounts: amounts,
+                maxStep: maxStep?.step, fetch: fetch,
                 form: raw ? .raw : output.json ? .json : .text, timestamps: times.timestamps))
     }
 }
@@ -155,7 +187,9 @@ struct ChartCommand: InvocationCommand {
     @OptionGroup var socketOption: SocketOption
     @OptionGroup var currencyOption: CurrencyOption
 
-    @Option(help: ArgumentHelp("What is shown: 1h, 24h, 7d, 30d, 1y or all.", valueName: "span"))
+    @Option(
+        help: ArgumentHelp("What is shown: 1h, 24h (the default), 7d, 30d, 1y or all.", valueName: "span"),
+        completion: choices(ChartSpan.self), transform: { try choice($0) })
     var span = ChartSpan.day
 
     @Flag(help: "Draw candles: the first, highest, lowest and last price of each column.")
@@ -167,7 +201,9 @@ struct ChartCommand: InvocationCommand {
     @Flag(help: "Use ASCII characters only.")
     var ascii = false
 
-    @Option(help: ArgumentHelp("Colours for up and down: auto, always or never.", valueName: "when"))
+    @Option(
+        help: ArgumentHelp("Colours for up and down: auto (the default), always or never.", valueName: "when"),
+        completion: choices(ColorChoice.self), transform: { try choice($0) })
     var color = ColorChoice.auto
 
     @Flag(help: "Print times in UTC, not in the local time zone.")
@@ -180,8 +216,6 @@ struct ChartCommand: InvocationCommand {
                 watch: watch, isASCII: ascii, color: color, timestamps: ReaderTimestampFormatter(isUTC: utc)))
     }
 }
-
-extension ChartSpan: ExpressibleByArgument {}
 
 /// Reads a point in time.
 private func moment(_ text: String, _ option: String, _ times: TimeOptions, now: Timestamp) throws -> Timestamp {

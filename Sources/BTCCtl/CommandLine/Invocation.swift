@@ -97,7 +97,11 @@ struct AtOptions: Equatable {
     var currency: String?
     var time: Timestamp
     /// To be converted.
-    var amount: Amount?
+    var amounts: [Amount] = []
+    /// The longest candle that is precise enough; `nil` for any.
+    var maxStep: Candle.Step?
+    /// Whether the minute is requested from an exchange if it is not known.
+    var fetch = false
     var form = ConvertOptions.Form.text
     var timestamps = ReaderTimestampFormatter()
 }

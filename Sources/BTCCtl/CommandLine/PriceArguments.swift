@@ -99,15 +99,25 @@ struct FormOptions: ParsableArguments {
     }
 }
 
-extension Bar: ExpressibleByArgument {}
+/// Reads one of several words.
+func choice<Choice: CaseIterable & RawRepresentable<String>>(
+    _ text: String, among choices: [Choice] = Array(Choice.allCases)
+) throws -> Choice {
+    if let choice = choices.first(where: { $0.rawValue == text }) { return choice }
+    let words = choices.map(\.rawValue)
+    throw ValidationError("it is \(words.dropLast().joined(separator: ", ")) or \(words.last ?? "")")
+}
 
-extension ColorChoice: ExpressibleByArgument {}
+/// What a shell completes to one of several words.
+func choices<Choice: CaseIterable & RawRepresentable<String>>(_: Choice.Type) -> CompletionKind {
+    .list(Choice.allCases.map(\.rawValue))
+}
 
 struct BarOption: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Print the format of this status bar. On any failure, the line is still valid and the exit status 0.",
-            valueName: "name"))
+            "Print the format of this status bar: waybar, i3blocks or polybar. On any failure, the line is still valid and the exit status 0.",
+            valueName: "name"), completion: choices(Bar.self), transform: { try choice($0) })
     var bar: Bar?
 }
 

@@ -10,7 +10,12 @@ struct Asking {
 
     private let options: ReportOptions
     private var screen = Screen()
+    /// Whether it is redrawn in place.
     private let isTerminal: Bool
+    /// The columns of the terminal; any number on a pipe.
+    private var width: Int { isatty(STDOUT_FILENO) == 1 ? Screen.size.width : .max }
+    /// What was shown last, and since when there is nothing newer.
+    private var last: (lines: [String], lost: ContinuousClock.Instant?) = ([], nil)
 
     /// Runs the command and returns the exit status.
     // Not inlined, so that `current` does not pay for the run-time setup of these types.
@@ -31,7 +36,8 @@ struct Asking {
         var lost: Complaint?
         while true {
             do throws(Complaint) {
-                show(try answer())
+                last = (try answer(), nil)
+                show(last.lines.map { StyledLine($0) })
                 lost = nil
             } catch {
                 if isFirst {
@@ -39,7 +45,13 @@ struct Asking {
                     return error.status
                 }
                 // The same error is reported only once.
-                if isTerminal { show([error.message]) } else if error != lost { Output.tell(error, json: options.json) }
+                if isTerminal {
+                    let since = last.lost ?? .now
+                    last.lost = since
+                    show(Self.lost(last.lines.map { StyledLine($0) }, for: since.duration(to: .now)))
+                } else if error != lost {
+                    Output.tell(error, json: options.json)
+                }
                 lost = error
             }
             guard options.watch else { return ExitStatus.success }
@@ -50,13 +62,20 @@ struct Asking {
         }
     }
 
+    /// The last picture, dimmed, below a line that says since when there is none.
+    static func lost(_ lines: [StyledLine], for time: Duration) -> [StyledLine] {
+        let note = "btc-priced has not responded for \(Table.text(time)); waiting for it."
+        return [StyledLine([.init(text: note, style: .alarm)])]
+            + lines.map { line in StyledLine(line.parts.map { .init(text: $0.text, style: .faint) }) }
+    }
+
     private func answer() throws(Complaint) -> [String] {
         try Connecting.withDaemon(socket: options.socket) { connection throws(ClientError) in
             switch options.question {
             case .status:
                 let status = try connection.getStatus()
                 if options.json { return [Output.json("status", .object(status.json))] }
-                return StatusText(timestamps: options.timestamps).lines(status, at: .now())
+                return StatusText(timestamps: options.timestamps).lines(status, at: .now(), width: width)
             case .currencies:
                 let currencies = try connection.listCurrencies()
                 if options.json { return [Output.json("currencies", .array(currencies.map { .object($0.json) }))] }
@@ -65,16 +84,21 @@ struct Asking {
                 let reports = try connection.listSources(Connecting.currency(currency))
                 if options.json { return [Output.json("sources", .array(reports.map { .object($0.json) }))] }
                 return SourcesText(timestamps: options.timestamps).lines(
-                    reports, isVerbose: isVerbose, at: .now(), width: isTerminal ? Screen.size.width : 80)
+                    reports, isVerbose: isVerbose, at: .now(), width: min(width, 80))
             }
         }
     }
 
-    private mutating func show(_ lines: [String]) {
+    private mutating func show(_ lines: [StyledLine]) {
         if isTerminal {
-            Output.write(screen.draw(lines.map { StyledLine($0) }, in: Screen.size), to: STDOUT_FILENO)
+            let isColored = ColorChoice.auto.isWanted(isTerminal: true, environment: Connecting.environment)
+            Output.write(screen.draw(lines, in: Screen.size, isColored: isColored), to: STDOUT_FILENO)
         } else {
-            Output.line(lines.joined(separator: "\n") + (options.watch && !options.json ? "\n" : ""))
+            let isUnicode = WatchView.isUnicode(environment: Connecting.environment)
+            let texts = lines.map {
+                (options.json ? $0 : $0.cut(to: width, isUnicode: isUnicode)).text(isColored: false)
+            }
+            Output.line(texts.joined(separator: "\n") + (options.watch && !options.json ? "\n" : ""))
         }
     }
 }
@@ -116,6 +140,6 @@ enum Changing {
         let kept = result.kept.map { kept in
             "Kept: \(kept.source), cooldown until \(timestamps.string(from: kept.until)), as the exchange asked: \(kept.reason)."
         }
-        return retried.isEmpty && kept.isEmpty ? ["There is no cooldown to forget."] : retried + kept
+        return retried.isEmpty && kept.isEmpty ? ["No source is in a cooldown."] : retried + kept
     }
 }

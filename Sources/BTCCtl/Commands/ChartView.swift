@@ -17,6 +17,8 @@ struct ChartView {
     private var currency = Currency.usd.rawValue
     /// The minute in which ``candles`` were requested, Unix seconds.
     private var minute: Int64?
+    /// What was drawn last, and since when there is nothing newer.
+    private var last: (lines: [StyledLine], lost: ContinuousClock.Instant?) = ([], nil)
 
     // Not inlined, so that `current` does not pay for the run-time setup of these types.
     @inline(never)
@@ -41,6 +43,7 @@ struct ChartView {
                 let state = try update()
                 let size = self.size(isRedrawn: isRedrawn)
                 guard let lines = lines(state, size) else { throw .nothingKnown }
+                last = (lines, nil)
                 if isRedrawn {
                     Output.write(screen.draw(lines, in: Screen.size, isColored: isColored), to: STDOUT_FILENO)
                 } else {
@@ -52,7 +55,9 @@ struct ChartView {
                     return error.status
                 }
                 if isRedrawn {
-                    let lines = [StyledLine([.init(text: error.message, style: .alarm)])]
+                    let since = last.lost ?? .now
+                    last.lost = since
+                    let lines = Asking.lost(last.lines, for: since.duration(to: .now))
                     Output.write(screen.draw(lines, in: Screen.size, isColored: isColored), to: STDOUT_FILENO)
                 }
             }

@@ -22,7 +22,7 @@ enum ExitStatus {
     static let unreachable: Int32 = 69
     /// EX_IOERR: standard output or a file can't be written.
     static let outputFailed: Int32 = 74
-    /// EX_TEMPFAIL: the price is older than wanted, did not come in time, or the daemon is busy.
+    /// EX_TEMPFAIL: the price is older than wanted or less precise, did not come in time, or the daemon is busy.
     static let tooOld: Int32 = 75
     /// EX_NOPERM: not allowed for this user.
     static let notPermitted: Int32 = 77
@@ -30,7 +30,7 @@ enum ExitStatus {
 
 /// An error that ends a command: a word for programs, a line for people and an exit status for scripts.
 struct Complaint: Error, Equatable {
-    /// `unreachable`, `noPrice`, `tooOld`, `timedOut`, `busy`, `permissionDenied`, `usage`, `internal`
+    /// `unreachable`, `noPrice`, `tooOld`, `tooCoarse`, `timedOut`, `busy`, `permissionDenied`, `usage`, `internal`
     let word: String
     let message: String
     let status: Int32
@@ -65,8 +65,20 @@ struct Complaint: Error, Equatable {
             status: ExitStatus.noPrice)
     }
 
-    static let nothingKnown = Complaint(
-        word: "noPrice", message: "Nothing is known of the price at that time.", status: ExitStatus.noPrice)
+    static let nothingKnown = nothingKnown("Nothing is known of the price at that time.")
+
+    static func nothingKnown(_ message: String) -> Complaint {
+        Complaint(word: "noPrice", message: message, status: ExitStatus.noPrice)
+    }
+
+    /// - Parameter range: What is known.
+    static func tooCoarse(_ range: String, canFetch: Bool) -> Complaint {
+        Complaint(
+            word: "tooCoarse",
+            message: "Less is known than --max-step asks for, only the \(range)."
+                + (canFetch ? " With --fetch, an exchange is asked for the minute." : ""),
+            status: ExitStatus.tooOld)
+    }
 
     static let noHistory = Complaint(
         word: "noPrice", message: "No history is kept: history.enabled is false. See btc-priced.toml(5).",

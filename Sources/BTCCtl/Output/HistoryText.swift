@@ -41,6 +41,21 @@ struct HistoryText {
         return JSON.object(object).text
     }
 
+    /// `Aug 25, 14:30 - $68,901.23`; `Jun 1, 12:00 - about $71,573.67 (day: $71,561.40 to $72,666.78)` if no minute is known.
+    func line(_ known: PriceAt, at time: Timestamp) -> String {
+        let price = MoneyFormatter().string(from: known.price, currency: currency)
+        return PriceTexts.line(
+            timestamps.string(from: time), known.isCoarse ? "about \(price) (\(range(of: known.candle)))" : price)
+    }
+
+    /// `day: $71,561.40 to $72,666.78`
+    func range(of candle: Candle) -> String {
+        let money = MoneyFormatter()
+        let (low, high) = (candle.low, candle.high)
+        return
+            "\(step): \(money.string(from: low, currency: currency)) to \(money.string(from: high, currency: currency))"
+    }
+
     /// `Minute: open $68,901.23, high $68,950.00, low $68,890.10, close $68,900.00, own prices, 59 of 60 ticks`
     func description(of candle: Candle) -> String {
         let money = MoneyFormatter()

@@ -13,20 +13,27 @@ struct StatusText {
             : "Not from the exchanges' own addresses (a simulator, a mirror or a proxy): \(sources.joined(separator: ", "))."
     }
 
-    func lines(_ status: StatusMessage, at now: ObservationTime) -> [String] {
+    /// - Parameter width: The columns that a line may take; longer ones are wrapped.
+    func lines(_ status: StatusMessage, at now: ObservationTime, width: Int = .max) -> [String] {
         [Self.elsewhere(status.elsewhere)].compactMap(\.self)
             + [
                 ("Price", price(status.price.state)),
                 ("State", state(status)),
                 ("Source", source(status.price.state, at: now)),
                 ("Ticks", ticks(status)),
-                ("Judged", validated(status.ticks.validated)),
+                ("Compared", validated(status.ticks.validated)),
                 ("USDT", tether(status.pegRate, at: now)),
                 ("Store", store(status.store, at: now)),
                 ("Clients", clients(status.clients)),
                 ("Limits hit", limits(status.clients.limits)),
                 ("Daemon", daemon(status)),
-            ].map { name, text in "\(Table.padded(name, 11)): \(text)" }
+            ].flatMap { name, text in
+                let head = "\(Table.padded(name, 11)): "
+                guard width < head.count + text.count else { return [head + text] }
+                let words = text.split(separator: " ").map(String.init)
+                let lines = WatchView.wrapped(words, width: max(20, width - head.count))
+                return lines.enumerated().map { ($0 == 0 ? head : Table.padded("", head.count)) + $1 }
+            }
     }
 
     private func price(_ state: PriceState) -> String {
@@ -40,10 +47,18 @@ struct StatusText {
     private func state(_ status: StatusMessage) -> String {
         let state = status.price.state
         var text = "\(state.freshness.rawValue) since \(timestamps.string(from: status.since))"
-        if let confirmation = state.confirmation { text += ", \(confirmation.rawValue)" }
+        if state.freshness == .fresh, let confirmation = state.confirmation { text += "; \(words(for: confirmation))" }
         if let failure = state.failure { text += ": \(failure)" }
         if let warning = state.warning { text += "; \(warning)" }
         return text
+    }
+
+    private func words(for confirmation: Confirmation) -> String {
+        switch confirmation {
+        case .single: "no second exchange was needed"
+        case .confirmed: "a second exchange agrees"
+        case .unconfirmed: "no second exchange confirms it"
+        }
     }
 
     private func source(_ state: PriceState, at now: ObservationTime) -> String {
@@ -63,7 +78,8 @@ struct StatusText {
     }
 
     private func validated(_ validated: ValidatedTicks) -> String {
-        "\(validated.confirmed) confirmed, \(validated.unconfirmed) unconfirmed, \(validated.withheld) withheld"
+        "\(count(validated.confirmed, "tick")) confirmed by a second exchange, \(validated.unconfirmed) unconfirmed, "
+            + "\(validated.withheld) not shown"
     }
 
     private func tether(_ rate: PegRate?, at now: ObservationTime) -> String {

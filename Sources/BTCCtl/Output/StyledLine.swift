@@ -23,6 +23,7 @@ struct StyledLine: Equatable {
     /// A style: a parameter of SGR (ECMA-48, 8.3.117).
     enum Style: Int {
         case plain = 0
+        case faint = 2
         case bad = 31
         case good = 32
         case alarm = 33
@@ -57,6 +58,15 @@ struct StyledLine: Equatable {
             kept.append(Part(text: text, style: part.style))
         }
         return StyledLine(kept)
+    }
+
+    /// The line, shortened to so many columns with an ellipsis if it is longer.
+    func cut(to columns: Int, isUnicode: Bool) -> StyledLine {
+        guard width > columns else { return self }
+        let ellipsis = isUnicode ? "…" : "..."
+        var kept = prefix(max(0, columns - ellipsis.count))
+        kept.parts.append(Part(text: ellipsis, style: kept.parts.last?.style ?? .plain))
+        return kept
     }
 
     /// The line as text, with SGR sequences if it is coloured.

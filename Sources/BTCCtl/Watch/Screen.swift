@@ -12,10 +12,13 @@ struct Screen {
         isatty(STDOUT_FILENO) == 1 && environment("TERM") != "dumb"
     }
 
+    /// Whether an ellipsis is a character.
+    private let isUnicode = WatchView.isUnicode(environment: Connecting.environment)
+
     /// Returns the text that replaces the previous lines by `lines`. Lines are cut at the width, and lines below the height are
     /// omitted, because wrapped or scrolled text can't be redrawn.
     mutating func draw(_ lines: [StyledLine], in size: (width: Int, height: Int), isColored: Bool = false) -> String {
-        let lines = lines.prefix(max(1, size.height)).map { $0.prefix(max(1, size.width - 1)) }
+        let lines = lines.prefix(max(1, size.height)).map { $0.cut(to: max(1, size.width - 1), isUnicode: isUnicode) }
         // Move to the start of the first line (ECMA-48, CUU), write each line and clear to the end of its row (EL), then clear what is
         // below (ED). ED comes last: if the screen is cleared from its first position, some terminals keep all of it in their history.
         // If the terminal has become narrower, the previous lines have wrapped.

@@ -9,6 +9,10 @@ struct Watch {
     private static let longestSilence: Duration = .seconds(5)
 
     private static let shortestPause: Duration = .milliseconds(50)
+    /// Streams are open by then, if there are any.
+    private static let streamPatience: Duration = .seconds(5)
+    /// How much of the past is shown at the start, seconds.
+    private static let past: Int64 = 600
 
     private let socket: String?
     /// `nil` for the daemon's first one.
@@ -26,6 +30,8 @@ struct Watch {
     private var pause = Self.shortestPause
     /// A descriptor that is readable after a signal.
     private var signals: Int32 = -1
+    /// When it is to be looked whether a stream is open; `nil` if that need not be known.
+    private var lookAt: ContinuousClock.Instant?
 
     /// Runs the command and returns the exit status.
     // Not inlined, so that `current` does not pay for the run-time setup of these types.
@@ -41,6 +47,9 @@ struct Watch {
             options.currencies.isEmpty ? Connecting.currency(nil).map { [$0] } : options.currencies
         updates = options.updates
         output = options.output
+        if updates == .changes, output.form == .text || output.form == .raw {
+            lookAt = clock.now.advanced(by: Self.streamPatience)
+        }
         let isTerminal = Screen.isPossible(environment: Connecting.environment)
         let isColored = options.color.isWanted(isTerminal: isTerminal, environment: Connecting.environment)
         if let command = options.command {
@@ -82,6 +91,7 @@ struct Watch {
             if reached == nil, sink.tellsOfSimulator, let note = try Self.noteOnSources(&connection) {
                 sink.tell(note)
             }
+            if reached == nil, sink.wantsPast { sink.begin(with: try past(&connection)) }
             try connection.watch(currencies, updates: updates)
             var heard: ContinuousClock.Instant?
             let begun = clock.now
@@ -103,6 +113,7 @@ struct Watch {
                         return
                     }
                     show(message)
+                    lookForStreams(connection.path)
                 } catch {
                     Signals.drain(signals)
                     endIfAsked()
@@ -120,6 +131,39 @@ struct Watch {
                 }
             }
         }
+    }
+
+    /// Says once if no stream is open: then there are no changes between the ticks.
+    private mutating func lookForStreams(_ path: String) {
+        guard let due = lookAt, clock.now >= due else { return }
+        lookAt = nil
+        do throws(ClientError) {
+            var connection = try PriceConnection(path: path, timeout: .seconds(1))
+            let sources = try connection.listSources(currencies?.first)
+            if !sources.contains(where: { $0.way == .stream }) {
+                sink.tell("No stream is open: this shows the ticks. 'btcctl sources -v' says how each price comes.")
+            }
+        } catch {
+            // It is a note only.
+        }
+    }
+
+    /// The prices of the last minutes, second by second; none if no history is kept.
+    private func past(_ connection: inout PriceConnection) throws(ClientError) -> [Candle] {
+        let now = ObservationTime.now().wall
+        let from = Timestamp(milliseconds: now.milliseconds - Self.past * 1000)
+        var seen: [Candle] = []
+        do throws(ClientError) {
+            try connection.history(
+                HistoryQuery(currency: currencies?.first, from: from, to: now, step: .second, more: true)
+            ) { candles, _, _ in seen += candles }
+        } catch {
+            switch error {
+            case .refused, .unintelligible: break
+            case .unreachable, .timedOut, .closed, .interrupted: throw error
+            }
+        }
+        return seen
     }
 
     /// The note on sources that are not requested at the exchanges' own addresses; `nil` if there are none, or if the daemon's status

@@ -17,7 +17,11 @@ protocol WatchSink {
     var prints: Bool { get }
     /// Whether to note that sources are not requested at the exchanges' own addresses.
     var tellsOfSimulator: Bool { get }
-    /// Shows a note before the first state.
+    /// Whether it shows the prices of the last minutes.
+    var wantsPast: Bool { get }
+    /// Takes in the prices of the last minutes, before the first state.
+    mutating func begin(with candles: [Candle])
+    /// Shows a note.
     mutating func tell(_ note: String)
     /// Shows a state.
     mutating func show(_ message: StateMessage)
@@ -38,6 +42,8 @@ extension WatchSink {
     var patience: Duration { .seconds(5) }
     var prints: Bool { true }
     var tellsOfSimulator: Bool { false }
+    var wantsPast: Bool { false }
+    mutating func begin(with candles: [Candle]) {}
     mutating func tell(_ note: String) { Output.complain(note) }
     /// The note shown while the daemon is gone.
     static var lostDaemon: String { "Reason: btc-priced can't be reached; waiting for it." }
@@ -148,7 +154,7 @@ struct TerminalSink: WatchSink {
     /// The last state of each currency, if there are several.
     private var states: [String: StateMessage] = [:]
     private var isLost = false
-    private var note: String?
+    private var notes: [String] = []
 
     /// The age is updated even without a new state.
     var refreshPeriod: Duration? { .seconds(1) }
@@ -171,7 +177,15 @@ struct TerminalSink: WatchSink {
         refresh()
     }
 
-    mutating func tell(_ note: String) { self.note = note }
+    mutating func tell(_ note: String) {
+        notes.append(note)
+        refresh()
+    }
+
+    /// A table has no room for them.
+    var wantsPast: Bool { currencies.count <= 1 }
+
+    mutating func begin(with candles: [Candle]) { view.see(candles) }
 
     mutating func lost(_ complaint: Complaint) {
         isLost = true
@@ -186,13 +200,9 @@ struct TerminalSink: WatchSink {
         let size = Screen.size
         var lines =
             currencies.count > 1 ? table(at: now) : view.lines(last.state, model, at: now, width: size.width)
-        if let note {
-            let words = WatchView.wrapped(note.split(separator: " ").map(String.init), width: size.width)
-            // The price comes first if there is no room for both.
-            if words.count + lines.count <= size.height {
-                lines.insert(contentsOf: words.map { StyledLine($0) }, at: 0)
-            }
-        }
+        let words = notes.flatMap { WatchView.wrapped($0.split(separator: " ").map(String.init), width: size.width) }
+        // The price comes first if there is no room for both.
+        if words.count + lines.count <= size.height { lines.insert(contentsOf: words.map { StyledLine($0) }, at: 0) }
         Output.write(screen.draw(lines, in: size, isColored: isColored), to: STDOUT_FILENO)
     }
 

@@ -30,6 +30,11 @@ struct WatchView {
         if seen.count > Self.mostSeen { seen.removeFirst(seen.count - Self.mostSeen) }
     }
 
+    /// Adds the prices of the last minutes before all.
+    mutating func see(_ candles: [Candle]) {
+        seen = Array((candles.map { Double($0.close.description) } + seen).suffix(Self.mostSeen))
+    }
+
     /// The lines for this width in columns.
     func lines(
         _ state: PriceState, _ model: PriceViewModel, at now: ObservationTime, width: Int

@@ -114,14 +114,19 @@ package struct PriceConnection: ~Copyable {
     }
 
     /// Requests the price at a moment of the past.
-    /// - Parameter currency: ISO 4217; `nil` for the daemon's first currency.
-    /// - Returns: The price, `nil` if nothing is known; and its currency.
+    /// - Parameters:
+    ///   - currency: ISO 4217; `nil` for the daemon's first currency.
+    ///   - fetch: Whether the daemon requests the minute from an exchange if it does not know it.
+    /// - Returns: The price, `nil` if nothing is known; its currency; and why the minute could not be requested.
     package mutating func price(
-        at time: Timestamp, in currency: String? = nil
-    ) throws(ClientError) -> (known: PriceAt?, currency: String) {
-        let reply = try call(HistoryCall.getPriceAt(time, currency).call)
+        at time: Timestamp, in currency: String? = nil, fetch: Bool = false
+    ) throws(ClientError) -> (known: PriceAt?, currency: String, notFetched: String?) {
+        let reply = try call(HistoryCall.getPriceAt(time, currency, fetch: fetch).call)
         return try read { () throws(JSONFieldError) in
-            (try PriceAt(json: reply), try reply.required("currency", \.stringValue))
+            (
+                try PriceAt(json: reply), try reply.required("currency", \.stringValue),
+                try reply.optional("notFetched", \.stringValue)
+            )
         }
     }
 

@@ -56,6 +56,9 @@ package struct PriceAt: Sendable, Hashable {
     package let candle: Candle
     package let step: Candle.Step
 
+    /// Whether not even its minute is known.
+    package var isCoarse: Bool { step > .minute }
+
     /// - Parameter second: The moment, Unix seconds.
     package init(_ candle: Candle, _ step: Candle.Step, at second: Int64) {
         price = second - candle.start < step.seconds - step.seconds / 2 ? candle.open : candle.close

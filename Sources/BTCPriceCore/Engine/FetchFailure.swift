@@ -23,10 +23,25 @@ package struct FetchFailure: Error, Sendable, Hashable, CustomStringConvertible 
     /// A fetch that the caller gave up.
     package static let cancelled = FetchFailure()
 
-    /// One line: `binance: no answer within 800 ms; coinbase: not reached: connection refused`.
+    /// One line: `binance: no answer within 800 ms; coinbase: not reached: connection refused`; the common cause, if all have failed
+    /// alike.
     package var description: String {
         if isCancelled { return "cancelled" }
+        if let commonCause { return "No exchange can be reached (\(commonCause)): is the network up?" }
         let reasons = failures.map { "\($0.source): \($0.error)" } + skipped.map(\.description)
         return reasons.isEmpty ? "there is no source that can be asked" : reasons.joined(separator: "; ")
+    }
+
+    /// Why none of several sources could be reached; `nil` if they have failed in other ways, or each in its own.
+    private var commonCause: String? {
+        let causes = Set(
+            failures.map { failure -> String? in
+                switch failure.error {
+                case .unresolved: "names cannot be resolved"
+                case .unreachable(let reason): reason
+                default: nil
+                }
+            })
+        return failures.count > 1 && causes.count == 1 ? causes.first ?? nil : nil
     }
 }

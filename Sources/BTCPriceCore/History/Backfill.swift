@@ -23,8 +23,9 @@ package actor Backfill<C: Clock> where C.Duration == Duration {
     static var pause: Duration { .seconds(1) }
     /// The longest wait for a response.
     static var timeout: Duration { .seconds(10) }
-    /// The longest wait for a venue's limit.
+    /// The longest wait for a venue's limit; shorter if a client waits.
     static var longestWait: Duration { .seconds(60) }
+    static var shortestWait: Duration { .seconds(3) }
 
     private var lanes: [Lane]
     private var plans: [Currency: BackfillPlan] = [:]
@@ -95,6 +96,32 @@ package actor Backfill<C: Clock> where C.Duration == Duration {
         }
     }
 
+    /// Requests the minute of a moment, because a client wants it, and keeps it.
+    /// - Returns: Why that was not possible, in one line; `nil` if it is kept.
+    package func fetch(_ currency: Currency, at second: Int64) async -> String? {
+        guard !lanes.isEmpty else { return "history.backfill is false" }
+        let loaders = lanes.first { $0.currency == currency }?.loaders ?? []
+        guard !loaders.isEmpty else { return "no configured exchange has candles in \(currency)" }
+        let start = Candle.Step.minute.start(of: second)
+        guard start + Candle.Step.minute.seconds <= now().wall.milliseconds / 1000 else {
+            return "its minute is not over"
+        }
+        let range = start..<start + Candle.Step.minute.seconds
+        for (index, loader) in loaders.enumerated() {
+            let request = BackfillPlan.Request(loader: index, step: .minute, range: range)
+            guard await isGranted(loader.market, within: Self.shortestWait),
+                let candles = await load(loader, request), let candle = candles.first(where: { $0.start == start })
+            else { continue }
+            do throws(HistoryError) {
+                try await archive.insert(candle, of: currency)
+                return nil
+            } catch {
+                return error.description
+            }
+        }
+        return "no exchange has it: \(loaders.map(\.market.venue).joined(separator: ", "))"
+    }
+
     /// Requests what is missing.
     /// - Returns: Whether that was possible: nobody has failed, and all prices are current.
     func fill() async throws(HistoryError) -> Bool {
@@ -155,8 +182,8 @@ package actor Backfill<C: Clock> where C.Duration == Duration {
     }
 
     /// Waits until the venue's limits allow a request.
-    private func isGranted(_ market: Market) async -> Bool {
-        let deadline = clock.now.advanced(by: Self.longestWait)
+    private func isGranted(_ market: Market, within longest: Duration = longestWait) async -> Bool {
+        let deadline = clock.now.advanced(by: longest)
         while !Task.isCancelled, clock.now < deadline {
             guard let isGranted = await engine.sources.grant(market) else { return false }
             if isGranted { return true }

@@ -1,7 +1,7 @@
 /// What the price did in a span of time, of the ticks that had a valid price.
 package struct Candle: Sendable, Hashable {
     /// How long a candle lasts.
-    package enum Step: String, Sendable, Hashable, CaseIterable {
+    package enum Step: String, Sendable, Hashable, CaseIterable, Comparable {
         case second
         case minute
         case hour
@@ -16,6 +16,8 @@ package struct Candle: Sendable, Hashable {
             case .day: 86_400
             }
         }
+
+        package static func < (left: Step, right: Step) -> Bool { left.seconds < right.seconds }
 
         /// The start of the candle that a moment is in, Unix seconds.
         package func start(of second: Int64) -> Int64 {

@@ -42,6 +42,9 @@ package protocol CandleArchive: CandleStore {
 
     /// Keeps an exchange's candles, for spans that have none.
     func backfill(_ candles: [Candle], of currency: Currency, _ step: Candle.Step) async throws(HistoryError)
+
+    /// Keeps one minute of an exchange, if it is not known. No longer candle is made of it.
+    func insert(_ minute: Candle, of currency: Currency) async throws(HistoryError)
 }
 
 /// Why the history can't be read or written.

@@ -60,9 +60,14 @@ package struct Amount: Sendable, Hashable {
             rest.removeFirst()
             named = .money(sign)
         }
-        let end = rest.firstIndex { !($0.isASCII && ($0.isNumber || $0 == "." || $0 == ",")) } ?? rest.endIndex
-        let number = rest[..<end]
-        var name = rest[end...]
+        let number: Substring
+        var name: Substring
+        (number, name) = Self.parts(rest)
+        // `50€`
+        if sign == nil, let trailing = Currency.allCases.first(where: { $0.symbol == String(name) }) {
+            named = .money(trailing)
+            name = ""
+        }
         var thousands = 0
         if let letter = name.first, let count = ["k": 1, "m": 2][letter] {
             name.removeFirst()
@@ -83,6 +88,30 @@ package struct Amount: Sendable, Hashable {
         for _ in 0..<thousands { value = value * 1000 }
         self.value = value
         self.unit = unit
+    }
+
+    /// The number at the beginning of a text, and what follows it.
+    private static func parts(_ text: Substring) -> (number: Substring, name: Substring) {
+        let end = text.firstIndex { !($0.isASCII && ($0.isNumber || $0 == "." || $0 == ",")) } ?? text.endIndex
+        return (text[..<end], text[end...])
+    }
+
+    /// Why a text is not an amount, and what to write instead.
+    package static func mistake(in text: some StringProtocol) -> String {
+        let lower = text.lowercased().filter { $0 != " " }
+        if lower.hasPrefix("-") { return "it is below zero" }
+        let (number, name) = parts(lower[...])
+        let units = (["btc", "sat"] + Currency.allCases.map { $0.rawValue.lowercased() }).joined(separator: ", ")
+        guard number.contains(where: \.isNumber) else { return "write a number and a unit, such as 0.05btc or 250usd" }
+        guard withoutCommas(number) != nil else {
+            return "write \(number.replacing(",", with: ".")), not \(number): commas only group digits by three"
+        }
+        if number.count(where: \.isNumber) > mostDigits { return "it has more than \(mostDigits) digits" }
+        if name.isEmpty { return "it has no unit (\(units))" }
+        if name.first == "m", ["btc", "sat", "sats"].contains(name.dropFirst()) {
+            return "m is a million and only for money; write the number in btc or sat"
+        }
+        return "'\(name)' is not a unit (\(units))"
     }
 
     /// `70000.5` for `70,000.5`; `nil` if a comma is not followed by a group of three digits.

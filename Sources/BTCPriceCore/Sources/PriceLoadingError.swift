@@ -4,8 +4,10 @@ package enum PriceLoadingError: Error, Sendable, Hashable {
     case cancelled
     /// No complete response within this time; `nil` if the budget ended before the source's own timeout.
     case timedOut(after: Duration?)
-    /// No connection, or a broken one: name resolution, refusal, reset, TLS.
+    /// No connection, or a broken one: refusal, reset, TLS.
     case unreachable(String)
+    /// Its name cannot be resolved. Counted as ``unreachable(_:)``.
+    case unresolved(String)
     /// The exchange responded that it is temporarily unavailable.
     case unavailable(String)
     /// Too many requests. `retryAfter` is the pause that the exchange requested, if it did.
@@ -30,7 +32,7 @@ package enum PriceLoadingError: Error, Sendable, Hashable {
         switch self {
         case .cancelled: "cancelled"
         case .timedOut: "timed-out"
-        case .unreachable: "unreachable"
+        case .unreachable, .unresolved: "unreachable"
         case .unavailable: "unavailable"
         case .rateLimited: "rate-limited"
         case .refused: "refused"
@@ -63,7 +65,7 @@ package enum PriceLoadingError: Error, Sendable, Hashable {
     package var category: Category {
         switch self {
         case .cancelled: .cancelled
-        case .timedOut, .unreachable, .unavailable: .transient
+        case .timedOut, .unreachable, .unresolved, .unavailable: .transient
         case .rateLimited: .rateLimited
         case .refused: .refused
         case .invalidData, .implausible: .invalidData
@@ -79,7 +81,7 @@ extension PriceLoadingError: CustomStringConvertible {
         case .cancelled: "cancelled"
         case .timedOut(let after?): "no answer within \(after.wholeMilliseconds) ms"
         case .timedOut(nil): "no answer in the time that was left"
-        case .unreachable(let what): "not reached: \(what)"
+        case .unreachable(let what), .unresolved(let what): "not reached: \(what)"
         case .unavailable(let what): "not available: \(what)"
         case .rateLimited(let what, nil): "rate limited: \(what)"
         case .rateLimited(let what, let pause?): "rate limited for \(pause.components.seconds) s: \(what)"

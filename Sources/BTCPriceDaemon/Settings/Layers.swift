@@ -1,4 +1,5 @@
 import BTCPriceCore
+import BTCPriceFeature
 import BTCPriceNetworking
 import Logging
 import Varlink
@@ -84,8 +85,18 @@ struct Layers {
                 "\(origin): \(name): there is no source '\(parts[1])'; there are \(sources.joined(separator: ", "))\(peer)"
             )
         }
-        return SettingsError(
-            "\(origin): unknown key \(name) (its value is \(value)); --print-config shows every key there is")
+        return SettingsError("\(origin): unknown key \(name) (its value is \(value)); \(advice(on: name, origin))")
+    }
+
+    private static func advice(on name: String, _ origin: Origin) -> String {
+        let known = SettingKey.all.map(\.name)
+        let parts = name.split(separator: ".", maxSplits: 1).map(String.init)
+        // In TOML, a key below a table's heading is the table's.
+        if case .file = origin, parts.count == 2, known.contains(parts[1]) {
+            return "move \(parts[1]) above [\(parts[0])], which is the beginning of a table"
+        }
+        return Suggestion.nearest(to: name, among: known).map { "did you mean \($0)?" }
+            ?? "--print-config shows every key there is"
     }
 }
 

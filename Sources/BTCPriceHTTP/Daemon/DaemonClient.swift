@@ -70,7 +70,8 @@ final class DaemonClient: Sendable {
         }
         moments = KeptReplies(for: .seconds(1)) { moment in
             await past.call { connection throws(ClientError) in
-                try connection.price(at: moment.time, in: moment.currency)
+                let reply = try connection.price(at: moment.time, in: moment.currency)
+                return (reply.known, reply.currency)
             }
         }
     }

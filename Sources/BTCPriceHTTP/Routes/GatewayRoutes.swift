@@ -30,22 +30,29 @@ struct GatewayRoutes: Sendable {
 
     private func addOurs(to router: Router<GatewayContext>) {
         addPrices(to: router, "/v1/price") { list, request in
+            try Problem.check(request, has: "currency", "max-age")
             let message = try Self.currency(request, in: list)
             let state = message.price.state
-            guard try isCurrent(state, request, at: list.time) else { throw Self.tooOld(message) }
-            return Representation(.object(PriceShapes.price(state)), oldest: state)
+            guard try isCurrent(state, request, at: list.time) else {
+                throw try tooOld(message, request, at: list.time)
+            }
+            return Representation(.object(PriceShapes.price(state, at: list.time)), oldest: state)
         }
         addPrices(to: router, "/v1/currencies") { list, request in
+            try Problem.check(request, has: "currency", "max-age")
             let currencies = try list.currencies.map {
                 JSON.object(
-                    PriceShapes.currency($0, isCurrent: try isCurrent($0.price.state, request, at: list.time)))
+                    PriceShapes.currency(
+                        $0, isCurrent: try isCurrent($0.price.state, request, at: list.time), at: list.time))
             }
             return Representation(.object(["currencies": .array(currencies)]))
         }
         router.get("/v1/status") { request, _ in
-            Representation(.object(PriceShapes.status(try await daemon.status()))).response(to: request)
+            try Problem.check(request)
+            return Representation(.object(PriceShapes.status(try await daemon.status()))).response(to: request)
         }
         router.get("/v1/sources") { request, _ in
+            try Problem.check(request, has: "currency")
             let code = try Self.code(request)
             // Only of a currency that is kept: each is a call of its own.
             _ = try Self.currency(request, in: try await daemon.prices(wakes: false))
@@ -53,6 +60,7 @@ struct GatewayRoutes: Sendable {
             return Representation(.object(["sources": .array(sources)])).response(to: request)
         }
         router.get("/v1/watch") { request, context in
+            try Problem.check(request, has: "currency", "updates")
             guard hasRoomForStream() else {
                 throw Problem.unavailable("There are too many event streams.", retryAfter: 10)
             }
@@ -90,6 +98,20 @@ struct GatewayRoutes: Sendable {
         addPrices(to: router, "/rates") { list, request in
             let states = try namedStates(list, request)
             return Representation(.object(["data": PriceShapes.rateList(states)]), oldest: Self.oldest(states))
+        }
+        // LNbits asks a price aggregator for it, and reads `rates.median`.
+        router.get("/rate/:currency") { request, context in
+            _ = try longestAge(request)
+            let code = (context.parameters.get("currency") ?? "").uppercased()
+            let list = try await daemon.prices(wakes: true)
+            guard let message = list.currencies.first(where: { $0.currency == code }) else {
+                throw Self.notKept(code, in: list)
+            }
+            let state = message.price.state
+            guard try isCurrent(state, request, at: list.time) else {
+                throw try tooOld(message, request, at: list.time)
+            }
+            return Representation(.object(PriceShapes.aggregate(state)), oldest: state).response(to: request)
         }
     }
 
@@ -153,10 +175,14 @@ struct GatewayRoutes: Sendable {
     static func currency(_ request: Request, in list: PriceList) throws -> CurrencyMessage {
         let code = try code(request)
         guard let message = list.currencies.first(where: { code == nil || $0.currency == code }) else {
-            let known = list.currencies.map(\.currency).joined(separator: ", ")
-            throw Problem(.notFound, "The price is not kept in \(code ?? ""), only in \(known).")
+            throw notKept(code ?? "", in: list)
         }
         return message
+    }
+
+    private static func notKept(_ code: String, in list: PriceList) -> Problem {
+        let known = list.currencies.map(\.currency).joined(separator: ", ")
+        return Problem(.notFound, "The price is not kept in \(code.prefix(8)), only in \(known).")
     }
 
     /// The states whose price is not too old.
@@ -183,10 +209,18 @@ struct GatewayRoutes: Sendable {
         states.min { ($0.quote?.timestamp.milliseconds ?? 0) < ($1.quote?.timestamp.milliseconds ?? 0) }
     }
 
-    private static func tooOld(_ message: CurrencyMessage) -> Problem {
-        let isHeld = message.price.state.quote != nil
+    private func tooOld(_ message: CurrencyMessage, _ request: Request, at now: ObservationTime) throws -> Problem {
+        let state = message.price.state
+        guard state.quote != nil else {
+            return .unavailable("There is no price in \(message.currency) yet.", retryAfter: 5)
+        }
+        let reason = PriceShapes.reason(of: state).map { ": \($0)" } ?? ""
+        guard let age = state.age(at: now)?.age.components.seconds else {
+            return .unavailable("The age of the price in \(message.currency) is not known\(reason).", retryAfter: 5)
+        }
+        let longest = try longestAge(request).components.seconds
         return .unavailable(
-            isHeld ? "The price in \(message.currency) is too old." : "There is no price in \(message.currency) yet.",
+            "The price in \(message.currency) is \(age) s old, more than max-age allows (\(longest) s)\(reason).",
             retryAfter: 5)
     }
 

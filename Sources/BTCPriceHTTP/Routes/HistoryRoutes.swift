@@ -14,6 +14,7 @@ struct HistoryRoutes: Sendable {
 
     func add(to router: Router<GatewayContext>) {
         router.get("/v1/history") { request, _ in
+            try Problem.check(request, has: "currency", "since", "until", "step", "format")
             let query = try Self.query(request)
             let known = try await daemon.history(query)
             let format = request.uri.queryParameters["format"] ?? (Self.wantsCSV(request) ? "csv" : "json")
@@ -27,10 +28,13 @@ struct HistoryRoutes: Sendable {
                 "currency": .string(known.currency), "step": .string(query.step.rawValue),
                 "candles": .array(known.candles.map { .object(PriceShapes.candle($0)) }),
                 "next": known.next.map { .string(HTTPDate.rfc3339($0.milliseconds)) } ?? .null,
+                "coarser": try await coarser(query, than: known).map { .string($0.rawValue) } ?? .null,
             ]
             return Representation(.object(body)).response(to: request, vary: "Accept")
         }
         router.get("/v1/at") { request, _ in
+            try Problem.check(request, has: "time", "currency", "max-step")
+            let maxStep = try Self.maxStep(request)
             guard let text = request.uri.queryParameters["time"] else {
                 throw Problem(.badRequest, "time is required, such as 2026-08-25T14:30:00Z.")
             }
@@ -38,15 +42,17 @@ struct HistoryRoutes: Sendable {
             let (known, currency) = try await daemon.price(
                 at: .init(time: time, currency: try GatewayRoutes.code(request)))
             guard let known else { throw Problem(.notFound, "Nothing is known of the price at that time.") }
+            if let maxStep, known.step > maxStep { throw Self.tooCoarse(known) }
             return Representation(
                 .object([
                     "currency": .string(currency), "time": .string(HTTPDate.rfc3339(time.milliseconds)),
                     "price": .string(known.price.description), "step": .string(known.step.rawValue),
-                    "candle": .object(PriceShapes.candle(known.candle)),
+                    "candle": .object(PriceShapes.candle(known.candle)), "approximate": .bool(known.isCoarse),
                 ])
             ).response(to: request)
         }
         router.get("/v1/day") { request, _ in
+            try Problem.check(request, has: "currency")
             let list = try await daemon.prices(wakes: false)
             let currency = try GatewayRoutes.currency(request, in: list).currency
             guard let day = try await daemon.day(of: currency) else {
@@ -68,6 +74,8 @@ struct HistoryRoutes: Sendable {
             try GatewayRoutes.code(request).map { _ in [try GatewayRoutes.currency(request, in: list).currency] }
             ?? list.currencies.map(\.currency)
         var prices: [Int64: JSONObject] = [:]
+        var longest = Candle.Step.second
+        let maxStep = try Self.maxStep(request)
         if let text = request.uri.queryParameters["timestamp"] {
             guard let second = Int64(text), (0...253_402_300_799).contains(second) else {
                 throw Problem(.badRequest, "timestamp is a number of seconds since 1970.")
@@ -76,9 +84,12 @@ struct HistoryRoutes: Sendable {
                 let (known, _) = try await daemon.price(
                     at: .init(time: Timestamp(milliseconds: second * 1000), currency: code))
                 guard let known else { continue }
+                if let maxStep, known.step > maxStep { throw Self.tooCoarse(known) }
+                longest = max(longest, known.step)
                 prices[second, default: ["time": .integer(second)]][code] = .number(known.price.description)
             }
         } else {
+            longest = .day
             let from = list.time.wall.milliseconds - Int64(Self.most) * Candle.Step.day.seconds * 1000
             for code in codes {
                 let known = try await daemon.history(
@@ -95,10 +106,43 @@ struct HistoryRoutes: Sendable {
         return [
             "prices": .array(prices.sorted { $0.key > $1.key }.map { .object($0.value) }),
             "exchangeRates": .object(PriceShapes.exchangeRates(list.currencies.map(\.price.state))),
+            "step": .string(longest.rawValue),
         ]
     }
 
+    /// The step in which more of a span is known; `nil` if nothing more is.
+    private func coarser(_ query: HistoryQuery, than known: DaemonClient.Candles) async throws -> Candle.Step? {
+        // A part of a long history says nothing of the rest.
+        guard let from = query.from, known.next == nil else { return nil }
+        let coverage = HistoryCoverage(from: from, to: min(query.to ?? .now, .now))
+        let count = Int64(known.candles.count)
+        guard coverage.isPoor(count, query.step) else { return nil }
+        for step in [Candle.Step.minute, .hour, .day] where step > query.step {
+            var longer = query
+            longer.step = step
+            let candles = try await daemon.history(longer).candles
+            if coverage.knowsMore(Int64(candles.count), step, than: count, query.step) { return step }
+        }
+        return nil
+    }
+
+    private static func tooCoarse(_ known: PriceAt) -> Problem {
+        Problem(
+            .notFound,
+            "Only the \(known.step) is known, from \(known.candle.low) to \(known.candle.high), which max-step does not allow."
+        )
+    }
+
     // MARK: - Parameters
+
+    private static let steps = ["1s": Candle.Step.second, "1m": .minute, "1h": .hour, "1d": .day]
+
+    /// The longest candle that is precise enough; `nil` for any.
+    private static func maxStep(_ request: Request) throws -> Candle.Step? {
+        guard let text = request.uri.queryParameters["max-step"] else { return nil }
+        guard let step = steps[String(text)] else { throw Problem(.badRequest, "max-step is 1s, 1m, 1h or 1d.") }
+        return step
+    }
 
     private static func query(_ request: Request) throws -> HistoryQuery {
         let parameters = request.uri.queryParameters
@@ -107,8 +151,7 @@ struct HistoryRoutes: Sendable {
         guard since < until ?? .now else { throw Problem(.badRequest, "since must be before until.") }
         var step = Candle.Step.hour
         if let text = parameters["step"] {
-            let names = ["1s": Candle.Step.second, "1m": .minute, "1h": .hour, "1d": .day]
-            guard let named = names[String(text)] else { throw Problem(.badRequest, "step is 1s, 1m, 1h or 1d.") }
+            guard let named = steps[String(text)] else { throw Problem(.badRequest, "step is 1s, 1m, 1h or 1d.") }
             step = named
         }
         return HistoryQuery(

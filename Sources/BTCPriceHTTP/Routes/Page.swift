@@ -6,8 +6,8 @@ import Hummingbird
 struct Page: Sendable {
     /// The SHA-256 of what is between the tags in index.html. Tests/System/230-http.py compares them with the page.
     private static let digests = (
-        script: "+V8Szdzv0wBDfG3SlCJI4qQscvLXpBZSn1PHz6FZO1k=",
-        style: "JuOyGSf4qgdphNZHbgpk0nJxlhpZfMQKG853CAHE/rw="
+        script: "24N0HGt+ckzZer7rdG7NsTuHok0zoGIkVW/hlU3rcNM=",
+        style: "rCNE5/5/qIWw/grkdVnwGSb7owpvBCzNrMdjXycf3hE="
     )
     private static let policy =
         "default-src 'none'; connect-src 'self'; img-src data:; script-src 'sha256-\(digests.script)'; "

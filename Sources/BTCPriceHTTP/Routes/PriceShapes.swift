@@ -6,9 +6,13 @@ import Varlink
 enum PriceShapes {
     // MARK: - Ours
 
-    /// A price with what must be known of it. Without one, only the currency and the state.
-    static func price(_ state: PriceState) -> JSONObject {
+    /// A price with what must be known of it. Without one, only the currency and the state. An old one has its age and the reason.
+    static func price(_ state: PriceState, at now: ObservationTime) -> JSONObject {
         var object: JSONObject = ["currency": .string(state.currency), "state": .string(state.freshness.rawValue)]
+        if let reason = reason(of: state) {
+            object["reason"] = .string(reason)
+            object["ageMs"] = state.age(at: now).map { .integer($0.age.wholeMilliseconds) }
+        }
         guard let quote = state.quote else { return object }
         object["price"] = .string(quote.value.description)
         object["time"] = .string(HTTPDate.rfc3339(quote.timestamp.milliseconds))
@@ -23,6 +27,12 @@ enum PriceShapes {
         if let warning = state.warning { object["warning"] = .string(warning) }
         if let day = state.day { object["day"] = .object(Self.day(day)) }
         return object
+    }
+
+    /// Why a price is not current; `nil` if it is. Not in the daemon's words, which may name addresses.
+    static func reason(of state: PriceState) -> String? {
+        if state.freshness == .fresh { return nil }
+        return state.failure == PriceState.pausedFailure ? "the updates are paused" : "the last update failed"
     }
 
     /// The last 24 hours.
@@ -55,10 +65,10 @@ enum PriceShapes {
     }
 
     /// A currency with its price, if that is not too old.
-    static func currency(_ message: CurrencyMessage, isCurrent: Bool) -> JSONObject {
+    static func currency(_ message: CurrencyMessage, isCurrent: Bool, at now: ObservationTime) -> JSONObject {
         var state = message.price.state
         if !isCurrent { state.quote = nil }
-        var object = price(state)
+        var object = price(state, at: now)
         object["intervalMs"] = .integer(message.interval)
         object["sources"] = .array(message.sources.map { .string($0) })
         return object
@@ -82,6 +92,7 @@ enum PriceShapes {
         if let rate = status.pegRate {
             object["tetherRate"] = .object(["value": .string(rate.value.description), "offPeg": .bool(rate.isOffPeg)])
         }
+        object["elsewhere"] = .array(status.elsewhere.map { .string($0) })
         return object
     }
 
@@ -90,6 +101,7 @@ enum PriceShapes {
         var object: JSONObject = [
             "name": .string(report.name), "order": .integer(report.order), "market": .string(report.market),
             "use": .string(report.use.rawValue), "requests": .integer(report.requests),
+            "elsewhere": .bool(report.isElsewhere),
         ]
         if let verdict = report.verdict { object["verdict"] = .string(verdict.rawValue) }
         if let price = report.lastPrice { object["lastPrice"] = .string(price.description) }
@@ -132,6 +144,14 @@ enum PriceShapes {
             }
         }
         return rates
+    }
+
+    /// What LNbits reads of a price aggregator: `{"rates":{"median":68901.23}}`
+    static func aggregate(_ state: PriceState) -> JSONObject {
+        [
+            "currency": .string(state.currency),
+            "rates": .object(["median": state.quote.map { .number($0.value.description) } ?? .null]),
+        ]
     }
 
     /// What rate providers of BTCPay Server read: `{"BTC":{"USD":68901.23}}`

@@ -1,3 +1,4 @@
+import BTCPriceFeature
 import HTTPTypes
 import Hummingbird
 import NIOCore
@@ -19,6 +20,14 @@ struct Problem: Error, Sendable, HTTPResponseError {
     /// Nothing to show at present.
     static func unavailable(_ detail: String, retryAfter: Int = 1) -> Problem {
         Problem(.serviceUnavailable, detail, headers: [.retryAfter: "\(retryAfter)"])
+    }
+
+    /// Refuses parameters that a path does not have: a typo must not be answered with something else.
+    static func check(_ request: Request, has names: String...) throws(Problem) {
+        for (name, _) in request.uri.queryParameters where !names.contains(String(name)) {
+            let meant = Suggestion.nearest(to: String(name), among: names).map { "; did you mean '\($0)'?" }
+            throw Problem(.badRequest, "There is no parameter '\(String(name).prefix(32))'\(meant ?? ".")")
+        }
     }
 
     var response: Response {

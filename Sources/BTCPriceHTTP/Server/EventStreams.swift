@@ -138,7 +138,7 @@ final class EventStreams {
             isGone = false
             sequence += 1
             let currency = message.state.currency
-            let text = JSON.object(PriceShapes.price(message.state)).text
+            let text = JSON.object(PriceShapes.price(message.state, at: .now())).text
             // Between the ticks only a fresh price follows another one.
             let before = newest.first { $0.currency == currency }
             let isFresh = message.state.freshness == .fresh

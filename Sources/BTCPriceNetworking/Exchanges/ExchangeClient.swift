@@ -88,7 +88,7 @@ package final class ExchangeClient: Sendable {
     private static func loadingError(_ error: HTTPError, isByProxy: Bool) -> PriceLoadingError {
         switch error {
         case .cancelled: .cancelled
-        case .unresolved(let text): .unreachable(text)
+        case .unresolved(let text): .unresolved(text)
         case .connectTimedOut: .unreachable("no connection in time")
         case .notConnected(let errno):
             .unreachable((isByProxy ? "the proxy: " : "") + (errno.map(errorText) ?? "no connection"))

@@ -168,6 +168,12 @@ package final class HistoryStore: CandleArchive {
         }
     }
 
+    package func insert(_ minute: Candle, of currency: Currency) async throws(HistoryError) {
+        try await onQueue(for: nil) { [self] () throws(SQLiteError) in
+            try database().backfill([minute], of: currency, .minute, at: now().wall.milliseconds / 1000)
+        }
+    }
+
     /// Writes what is held, and closes the file.
     package func close() {
         queue.sync { self.finish() }
@@ -228,10 +234,32 @@ package final class HistoryStore: CandleArchive {
             for step in [Candle.Step.minute, .hour, .day] {
                 let start = step.start(of: second)
                 let found = try candles(of: currency, step, in: start..<start + 1, limit: 1, newest, database)
-                if let candle = found.first { return (candle, step) }
+                guard let candle = found.first,
+                    try knows(second, candle, step, of: currency, newest, database)
+                else { continue }
+                return (candle, step)
             }
             return nil
         }
+    }
+
+    /// Whether a candle says something of a moment in it: not if the daemon has made it of prices that are all later, or all earlier. Runs
+    /// on the queue.
+    private func knows(
+        _ second: Int64, _ candle: Candle, _ step: Candle.Step, of currency: Currency, _ newest: [Candle],
+        _ database: HistoryDatabase
+    ) throws(SQLiteError) -> Bool {
+        guard step > .minute, [Candle.own, Candle.mixed].contains(candle.origin) else { return true }
+        let shorter: Candle.Step = step == .day ? .hour : .minute
+        let span = candle.start..<candle.start + step.seconds
+        let parts = try candles(of: currency, shorter, in: span, limit: .max, newest, database)
+        // Minutes are deleted after a time.
+        guard let first = parts.first, let last = parts.last else { return true }
+        guard second >= first.start, second < last.start + shorter.seconds else { return false }
+        for end in [first, last] where (end.start..<end.start + shorter.seconds).contains(second) {
+            return try knows(second, end, shorter, of: currency, newest, database)
+        }
+        return true
     }
 
     /// The minutes that are not on the disk yet. Runs on the queue, so that no commit comes in between.

@@ -20,9 +20,7 @@ class Broker:
         self.certificates, self.address, self.prefix = certificates, address, prefix
         self.folder = tempfile.mkdtemp(prefix="btc-priced-broker-")
         atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port(address)
         name = "leaf" if root else "root"
         text = documented(f"/etc/mosquitto/conf.d/btcpriced-{name}.conf")
         certificate, key = certificates(f"broker-{self.port}", [address])

@@ -47,6 +47,18 @@ with sync_playwright() as playwright:
             elif command == "state":
                 wait("#about", lambda text: text.startswith(rest), 20_000)
                 say(ok=True, banner=page.inner_text("#banner") if page.is_visible("#banner") else "", price=page.inner_text("#price"))
+            elif command == "title":
+                for _ in range(200):
+                    if page.title().startswith(rest):
+                        break
+                    page.wait_for_timeout(50)
+                say(ok=True, title=page.title(), icon=page.get_attribute("link[rel=icon]", "href"),
+                    elsewhere=page.inner_text("#elsewhere") if page.is_visible("#elsewhere") else "")
+            elif command == "sats":
+                page.click("#sat")
+                shown = page.inner_text("#price")
+                page.click("#sat")
+                say(ok=True, sats=shown, price=page.inner_text("#price"))
             elif command == "reload":
                 page.reload()
                 wait("#price", lambda text: text == "–", 10_000)
@@ -54,16 +66,16 @@ with sync_playwright() as playwright:
                 say(ok=True, banner=page.inner_text("#banner") if page.is_visible("#banner") else "")
             elif command == "keys":
                 # By the keyboard alone: to the second currency.
-                page.focus(".tiles li:nth-child(1) button")
+                page.focus("#currencies button:nth-child(1)")
                 page.keyboard.press("Tab")
                 page.keyboard.press("Enter")
                 say(ok=True, code=page.inner_text("#code"), price=page.inner_text("#price"),
-                    pressed=page.get_attribute(".tiles li:nth-child(2) button", "aria-pressed"))
+                    pressed=page.get_attribute("#currencies button:nth-child(2)", "aria-pressed"))
             elif command == "chart":
                 # A span, and then the form; what is below the chart, at rest and under the pointer.
-                span, form = rest.split()
-                page.click(f'#choices button:text-is("{span}")')
-                page.click(f'#choices button:text-is("{form}")')
+                span, form = rest.rsplit(" ", 1)
+                page.click(f'#spans button:text-is("{span}")')
+                page.click(f'#spans button:text-is("{form}")')
                 wait("#shown", lambda text: text.startswith(span), 10_000)
                 drawn = {name: page.locator(f"#plot {name}").count() for name in ("path", "rect", ".mark")}
                 resting = page.inner_text("#shown")

@@ -138,11 +138,22 @@ class Simulator:
         self.process.wait()
 
 
+def free_port(address="127.0.0.1"):
+    """A port where nobody listens, and that the kernel gives to nobody who asks for any (ip_local_port_range begins at 32768): a simulator
+    of another script must not be given it meanwhile."""
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        with socket.socket() as probe:
+            try:
+                probe.bind((address, port))
+                return port
+            except OSError:
+                pass
+
+
 def unused_url():
     """An address where nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{probe.getsockname()[1]}"
+    return f"http://127.0.0.1:{free_port()}"
 
 
 class Place:

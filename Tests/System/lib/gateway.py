@@ -5,12 +5,7 @@ import socket
 import subprocess
 import threading
 
-from btcpriced import BINARIES, json, spawn, wait_until
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
+from btcpriced import BINARIES, free_port, json, spawn, wait_until
 
 
 class Gateway:
