@@ -41,7 +41,7 @@ import Testing
         #expect(
             try FormatTemplate("{price} {value} {age} {source} {failure} {sats}").text(
                 state(nil, .none), model(state(nil, .none)), at: now) == "- - - - no <route> & no host -")
-        #expect(try FormatTemplate("").text(state("1"), model(state("1")), at: now).isEmpty)
+        #expect(throws: FormatTemplate.Mistake.self) { try FormatTemplate("") }
     }
 
     @Test(arguments: ["{", "}", "{price", "price}", "{nothing}", "{}", "{{}", "{ price}"])

@@ -120,6 +120,20 @@ import Testing
         #expect(far == 0)
     }
 
+    @Test(arguments: [false, true])
+    func `a lie is not shown because another one lied a moment ago`(isHeard: Bool) throws {
+        let rounds = rounds(Rounds.four)
+        rounds.prices = [.coinbase: "68801", .bitstamp: "68802", .kraken: "68803"]
+        #expect(rounds.tick(at: 10)?.quote?.source == "coinbase")
+        rounds.prices[.kraken] = "8200"
+        if isHeard { rounds.observe(.kraken, at: 10.5) }
+        // Only Bitstamp can be requested beside it. Its price agrees with the one that is shown.
+        rounds.prices = [.binance: "34329", .bitstamp: "68810", .kraken: "8200"]
+        rounds.isUnreachable = [.coinbase, .kraken]
+        let decision = try #require(rounds.tick(at: 11))
+        #expect(decision.quote?.source != "binance", "\(decision.text)")
+    }
+
     @Test func `two don't outvote one whose witness only its limit keeps back`() throws {
         let rounds = rounds(Rounds.four)
         // Binance is not requested.

@@ -123,6 +123,7 @@ struct WatchCommand: InvocationCommand {
                 "--above, --below, --change, --confirmed and --unconfirmed say when to run --exec; to wait for them: btcctl wait"
             )
         }
+        if exec?.allSatisfy(\.isWhitespace) == true { throw ValidationError("--exec has no command") }
         if exec != nil, output.form != .text {
             throw ValidationError("with --exec nothing is printed: it excludes --json, --raw, --format and --bar")
         }

@@ -1,5 +1,6 @@
 import BTCPriceAPI
 import BTCPriceCore
+import BTCPriceFeature
 import Glibc
 import Varlink
 
@@ -84,11 +85,11 @@ struct Wait {
                     if message.state.freshness == .fresh, let quote = message.state.quote,
                         !options.condition.trusts(message.state.confirmation)
                     {
-                        reason = "it is \(quote.value), and not confirmed"
+                        reason = "it is \(Self.text(quote)), and not confirmed"
                     } else if message.state.freshness == .fresh, let quote = message.state.quote {
                         let condition = conditions.take(quote.value)
                         if condition != nil || options.condition.count == 0 { return (message, condition) }
-                        reason = "it is \(quote.value)"
+                        reason = "it is \(Self.text(quote))"
                     } else {
                         reason = message.state.failure ?? "no tick yet"
                     }
@@ -113,8 +114,14 @@ struct Wait {
     }
 
     private mutating func tellOfDaemon() {
-        guard !hasToldOfDaemon, !options.output.isJSON else { return }
+        guard !options.output.isJSON else { return }
+        if !hasToldOfDaemon { Output.complain("btcctl: waiting: \(reason)") }
         hasToldOfDaemon = true
-        Output.complain("btcctl: waiting: \(reason)")
+        // It has been said whole.
+        reason = "btc-priced has not answered"
+    }
+
+    private static func text(_ quote: PriceQuote) -> String {
+        MoneyFormatter().string(from: quote.value, currency: quote.currency)
     }
 }

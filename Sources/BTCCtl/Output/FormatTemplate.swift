@@ -24,8 +24,9 @@ struct FormatTemplate: Equatable {
 
     let parts: [Part]
 
-    /// - Throws: ``Mistake`` for an unmatched brace or an unknown field.
+    /// - Throws: ``Mistake`` for an empty text, an unmatched brace or an unknown field.
     init(_ text: String) throws(Mistake) {
+        guard !text.isEmpty else { throw Mistake(message: "--format is empty; for the price alone: '{price}'") }
         var parts: [Part] = []
         var literal = ""
         var rest = Substring(text)

@@ -60,6 +60,8 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     private var isPaused = false
     /// The turn of the observer among the currencies after the first.
     private var observed = 0
+    /// When the observer last requested the sources that have a stream.
+    private var streamsChecked: C.Instant?
 
     /// - Parameters:
     ///   - plans: The currencies; at least one.
@@ -217,11 +219,15 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         }
     }
 
-    /// Requests the source whose turn it is, beside the ticks: one of the first currency, and one of another. Has no effect on a
-    /// currency that has no current price: then its ticks need what the limits allow, and request all sources themselves.
+    /// Requests the source whose turn it is, beside the ticks: one of the first currency, and one of another; and every 10 s all whose
+    /// streams are open. Has no effect on a currency that has no current price: then its ticks need what the limits allow, and
+    /// request all sources themselves.
     @discardableResult
     package func observe() async -> Bool {
-        for currency in currencies { await checkStreams(currency) }
+        if streamsChecked.map({ $0.duration(to: clock.now) >= .seconds(10) }) ?? true {
+            streamsChecked = clock.now
+            for currency in currencies { await checkStreams(currency) }
+        }
         await observe(lanes[0].currency)
         if lanes.count > 1 {
             observed = observed % (lanes.count - 1) + 1

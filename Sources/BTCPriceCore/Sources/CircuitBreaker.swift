@@ -61,8 +61,9 @@ struct CircuitBreaker: Sendable {
         guard left > .zero else { return }
         consecutiveFailures = kept.cooldown.consecutiveFailures
         category = kept.cooldown.reason.category
+        let isDated = kept.isOfThisBoot && kept.cooldown.since.boottime <= now.boottime
         cooldown = SourceCooldown(
-            reason: kept.cooldown.reason, since: kept.isOfThisBoot ? kept.cooldown.since : now,
+            reason: kept.cooldown.reason, since: isDated ? kept.cooldown.since : now,
             until: now.advanced(by: left), consecutiveFailures: consecutiveFailures)
     }
 }

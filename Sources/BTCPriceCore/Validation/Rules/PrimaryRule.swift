@@ -141,6 +141,12 @@ enum PrimaryRule {
             return .believed(.confirmed, level: vague.log)
         }
         let contradicting = ContradictionRule.counted(comparison.contradicting, book)
+        let heard = [price] + contradicting
+        // A third one that was shown a moment ago counts in whether two agree.
+        let shown = book.reference.flatMap { book.newest[$0.market] }.flatMap { shown in
+            let isThird = !heard.map(\.exchange).contains(shown.exchange)
+            return standing != .first && isThird && price.at - shown.at <= ConfirmationRule.sameMoment ? shown : nil
+        }
         switch contradicting.count {
         case 0:
             switch standing {
@@ -154,14 +160,9 @@ enum PrimaryRule {
         case 1:
             // One against one: after a gap the one nearer to the last price is shown, otherwise the one that has not moved is right.
             if standing == .first, let reference = book.reference {
-                let both = [price, contradicting[0]]
-                return .scattered(nearest: ScatterRule.nearest(to: reference.log, of: both, book))
+                return .scattered(nearest: ScatterRule.nearest(to: reference.log, of: heard, book))
             }
-            // A third one was shown a moment ago: no two agree.
-            let heard = [price, contradicting[0]]
-            if standing != .first, let shown = book.reference.flatMap({ book.newest[$0.market] }),
-                !heard.map(\.exchange).contains(shown.exchange), price.at - shown.at <= ConfirmationRule.sameMoment
-            {
+            if let shown, !ContradictionRule.hasPair(heard + [shown], book) {
                 return .scattered(nearest: ScatterRule.nearestToMedian(heard, book))
             }
             if standing != .first, ConfirmationRule.isAtLevel(price, book) { return calm }
@@ -170,8 +171,9 @@ enum PrimaryRule {
             }
             return .contradicted(contradicting)
         default:
-            if !ContradictionRule.hasPair(contradicting, book), rules.active.contains(.scatter) {
-                return .scattered(nearest: ScatterRule.nearestToMedian([price] + contradicting, book))
+            let others = contradicting + [shown].compactMap(\.self)
+            if !ContradictionRule.hasPair(others, book), rules.active.contains(.scatter) {
+                return .scattered(nearest: ScatterRule.nearestToMedian(heard, book))
             }
             return .contradicted(contradicting)
         }
