@@ -89,7 +89,8 @@ def _():
     wait_until(lambda: len(watch.lines) >= 4, what="four lines")
     equal({state["freshness"] for state in watch.states}, {"fresh"})
     equal({state["quote"]["source"] for state in watch.states}, {"coinbase"})
-    daemon.says("binance gave no price: no answer within 800 ms")
+    # A tick that began late on a busy machine has less left.
+    daemon.says("binance gave no price: no answer")
     daemon.stop()
 
 
@@ -112,7 +113,9 @@ def _():
     equal(watch.states[-1]["freshness"], "stale")
     # The first; after some of them the primary rests, and is asked last.
     failure = next(state["failure"] for state in watch.states if state["freshness"] == "stale")
-    equal(failure, "binance: no answer within 800 ms; coinbase: no answer in the time that was left")
+    left = "no answer in the time that was left"
+    # The second one if that tick began late on a busy machine.
+    assert failure in (f"binance: no answer within 800 ms; coinbase: {left}", f"binance: {left}; coinbase: {left}"), failure
     ticks = [state["tick"] for state in watch.states]
     equal(ticks, list(range(ticks[0], ticks[0] + len(ticks))), "still a line a tick")
     daemon.stop()
