@@ -162,6 +162,24 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         #expect(row.decide(without: try #require(row.rule)) != row.expected)
     }
 
+    @Test(arguments: [
+        (8.0, 10.0, 9.0, true), (10.0, 10.0, 10.0, true), (10.0, 10.2, 10.0, false), (10.0, 10.2, 10.1, true),
+        (10.0, 10.2, 9.9, false),
+    ])
+    func `a witness is from after the move began, or as new as the price`(
+        began: Double, price: Double, witness: Double, isOfNow: Bool
+    ) throws {
+        let rounds = Rounds()
+        for (market, at) in [(Market.coinbase, witness), (.binance, price)] {
+            rounds.prices[market] = "68000"
+            #expect(rounds.give(market, at: Rounds.time(at)) == nil)
+        }
+        let (seen, judged) = (rounds.book.newest[.coinbase], rounds.book.newest[.binance])
+        let found = ConfirmationRule.isOfNow(
+            try #require(seen), beside: try #require(judged), since: Rounds.time(began).boottime)
+        #expect(found == isOfNow)
+    }
+
     @Test func `each rule has a row`() {
         var tested = SelectionRules.Active.uncertainty
         for row in SelectorCase.all { tested.formUnion(row.rule ?? []) }

@@ -19,7 +19,7 @@ enum PrimaryRule {
                 let market = witness.market
                 if rules.active.contains(.staleFeed), !book.staleFeeds.isCurrent(witness) {
                     verdicts[market] = .unchanged
-                } else if !ConfirmationRule.isOfNow(witness, since: began) {
+                } else if !ConfirmationRule.isOfNow(witness, beside: price, since: began) {
                     verdicts[market] = .old
                 } else if let log = ConfirmationRule.agreement(of: price, with: witness, book) {
                     verdicts[market] = .agrees
