@@ -57,8 +57,8 @@ struct PriceCourse {
         let end = min(range.upperBound, now + 1)
         var candles: [Candle] = []
         var known = given[...]
-        // Years are sampled, so that a response does not take long.
-        let sample = min(3600, max(60, seconds / 24))
+        // Years are sampled, so that a response does not take long: a day by the hour, an hour every two minutes.
+        let sample = min(3600, max(60, seconds / 24 / 60 * 60))
         var minute = range.lowerBound - range.lowerBound % seconds
         while minute < end {
             let candle: Candle
@@ -87,7 +87,9 @@ struct PriceCourse {
     private func past(_ minute: Int64, each sample: Int64, endingAt first: Candle) -> Candle {
         let level = { (minute: Int64) in Self.course(minute / 60) / Self.course(first.start / 60) * Double(first.open) }
         let (open, close) = (Int64(level(minute).rounded()), Int64(level(min(minute + sample, first.start)).rounded()))
-        let spread = Int64(Self.noise(minute / 60, 99) * Double(open) * 0.0003)
+        // What the short swings may do between two samples, so that a day's range includes each of its minutes.
+        let unseen = sample > 60 ? Self.swings.filter { $0.minutes <= Double(sample / 30) }.map(\.part).reduce(0, +) : 0
+        let spread = Int64((Self.noise(minute / 60, 99) * 0.0003 + unseen) * Double(open))
         return Candle(
             start: minute, open: open, high: max(open, close) + spread, low: min(open, close) - spread, close: close)
     }

@@ -32,16 +32,19 @@ package struct FetchFailure: Error, Sendable, Hashable, CustomStringConvertible 
         return reasons.isEmpty ? "there is no source that can be asked" : reasons.joined(separator: "; ")
     }
 
-    /// Why none of several sources could be reached; `nil` if they have failed in other ways, or each in its own.
+    /// Why none of several sources could be reached, now or when its cooldown began; `nil` if they have failed in other ways, or each in
+    /// its own.
     private var commonCause: String? {
-        let causes = Set(
-            failures.map { failure -> String? in
-                switch failure.error {
-                case .unresolved: "names cannot be resolved"
-                case .unreachable(let reason): reason
-                default: nil
-                }
-            })
-        return failures.count > 1 && causes.count == 1 ? causes.first ?? nil : nil
+        let resting = skipped.compactMap { skipped -> PriceLoadingError? in
+            if case .cooldown(let cooldown) = skipped.reason { cooldown.reason } else { nil }
+        }
+        let causes = (failures.map(\.error) + resting).map { error -> String? in
+            switch error {
+            case .unresolved: "names cannot be resolved"
+            case .unreachable(let reason): reason
+            default: nil
+            }
+        }
+        return causes.count > 1 && Set(causes).count == 1 ? causes[0] : nil
     }
 }

@@ -1,0 +1,35 @@
+import Testing
+
+@testable import BTCPriceCore
+
+@Suite struct FetchFailureTests {
+    private static let refused = PriceLoadingError.unreachable("Connection refused")
+
+    private func failure(_ errors: [PriceLoadingError], resting: [PriceLoadingError] = []) -> String {
+        let present = ObservationTime(wall: Timestamp(milliseconds: 0), boottime: 0)
+        return FetchFailure(
+            failures: errors.map { SourceFailure(source: "a", error: $0) },
+            skipped: resting.map { error in
+                let cooldown = SourceCooldown(reason: error, since: present, until: present, consecutiveFailures: 3)
+                return Skipped(source: "b", reason: .cooldown(cooldown))
+            } + [Skipped(source: "c", reason: .limit)]
+        ).description
+    }
+
+    @Test func `sources that fail alike have one diagnosis, and a cooldown that began so counts`() {
+        let diagnosis = "No exchange can be reached (Connection refused): is the network up?"
+        #expect(failure([Self.refused, Self.refused]) == diagnosis)
+        #expect(failure([Self.refused], resting: [Self.refused]) == diagnosis)
+        #expect(failure([], resting: [Self.refused, Self.refused]) == diagnosis)
+        #expect(failure([.unresolved("x"), .unresolved("y")]).contains("names cannot be resolved"))
+    }
+
+    @Test func `one alone, and those that fail otherwise, are listed`() {
+        for text in [
+            failure([Self.refused]), failure([Self.refused, .unavailable("HTTP 502")]),
+            failure([Self.refused, .unreachable("no route")]), failure([Self.refused], resting: [.refused("key")]),
+        ] {
+            #expect(text.hasPrefix("a: not reached: Connection refused; "), "\(text)")
+        }
+    }
+}
