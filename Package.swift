@@ -142,7 +142,12 @@ let package = Package(
         .target(name: "BTCPriceFeature", dependencies: ["BTCPriceCore"], swiftSettings: ours),
 
         // Shared by the daemon and the client.
-        .target(name: "BTCPriceAPI", dependencies: ["BTCPriceCore", "CLinux", "Varlink"], swiftSettings: ours),
+        .target(
+            name: "BTCPriceAPI", dependencies: ["BTCPriceCore", "CLinux", "Varlink"],
+            resources: [
+                .embedInCode("Interface/io.btcpriced.Price.varlink"),
+                .embedInCode("Interface/io.btcpriced.History.varlink"),
+            ], swiftSettings: ours),
         .target(name: "Varlink", swiftSettings: ours),
         .target(name: "BTCPriceCore", swiftSettings: ours),
 

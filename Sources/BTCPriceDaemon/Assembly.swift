@@ -82,27 +82,20 @@ struct Assembly {
         let control = TickControl(
             tickers: tickers, activity: activity, idleAfter: settings.pauseWhenIdle, now: now,
             report: { reporter.report($0) })
-        let backfill = archive.flatMap { archive in
-            history.map {
-                Backfill(
-                    candidates.backfill(settings), engine: engine, history: $0, archive: archive, clock: loop.clock,
-                    now: now, report: { reporter.report($0) })
+        let past = archive.flatMap { archive in
+            history.map { history in
+                let backfill = Backfill(
+                    candidates.backfill(settings), engine: engine, history: history, archive: archive,
+                    clock: loop.clock, now: now, report: { reporter.report($0) })
+                let calls = HistoryCalls(
+                    history: history, store: archive, fetch: { await backfill.fetch($0, at: $1) }, now: now)
+                return (backfill: backfill, calls: calls)
             }
         }
         let answers = CallHandler(
             instance: instance, startedAt: now(), running: running, directories: settings.directories,
             engine: engine, control: control, store: store, persist: persist,
-            history: archive.flatMap { store in
-                history.map { history in
-                    HistoryCalls(
-                        history: history, store: store,
-                        fetch: {
-                            guard let backfill else { return "no history is kept" }
-                            return await backfill.fetch($0, at: $1)
-                        }, now: now)
-                }
-            },
-            now: now, logger: logger)
+            history: past?.calls, now: now, logger: logger)
         let server = try PriceServer(
             listener: listener, instance: instance, limits: settings.limits, now: now, activity: activity,
             administrators: Administrators(group: Product.group),
@@ -123,7 +116,7 @@ struct Assembly {
             restored: { currency, candles in history?.restore(candles, of: currency) })
         let reloading = Reloading(
             read: readAnew, running: running, client: client, credentials: credentials, instance: instance,
-            engine: engine, tickers: tickers, history: archive, backfill: backfill,
+            engine: engine, tickers: tickers, history: archive, backfill: past?.backfill,
             streams: streams, records: records, report: { reporter.report($1, ofStream: $0) }, control: control,
             server: server, level: level, clock: loop.clock, now: now, logger: logger)
         // Before READY=1: a SIGHUP right after it must not end the daemon.
@@ -158,7 +151,7 @@ struct Assembly {
                 manager: manager, server: server, heartbeat: heartbeat, isPaused: { await tickers.isPaused },
                 running: running, clock: loop.clock, now: now),
         ]
-        if let backfill { services.append(BackfillService(backfill: backfill)) }
+        if let backfill = past?.backfill { services.append(BackfillService(backfill: backfill)) }
         if let reload {
             services.append(
                 ReloadService(

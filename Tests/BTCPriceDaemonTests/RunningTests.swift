@@ -70,7 +70,9 @@ import Testing
             Layers(commandLine: DaemonCommandLine([]), environment: [:], file: (bare, "c.toml")), environment: [:],
             uid: 0)
         #expect(settings.entries.allSatisfy { $0.origin == .standard })
-        let lines = SettingKey.standardFile.split(separator: "\n").map { $0.hasPrefix("# ") ? "" : $0.dropFirst() }
+        let lines = SettingKey.standardFile.split(separator: "\n").map { line in
+            line.hasPrefix("# ") || line.hasPrefix("## ") ? "" : line.dropFirst()
+        }
         let set = try ConfigurationFile(text: lines.joined(separator: "\n"), path: "c.toml")
         let same = try Settings(
             Layers(commandLine: DaemonCommandLine([]), environment: [:], file: (set, "c.toml")), environment: [:],

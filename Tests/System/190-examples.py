@@ -208,14 +208,6 @@ def own_daemon(room, text):
     process.wait(timeout=20)
 
 
-def same_meaning(room, text):
-    """Two files that mean the same."""
-    settings = [room.run(f"btc-priced --config {room.file('one.toml', part)} --print-config")[1] for part in text.split("\n\n")]
-    lines = [next(line for line in shown.splitlines() if line.startswith("tick.interval-ms")) for shown in settings]
-    equal(re.sub(r"line \d+", "", lines[0]), re.sub(r"line \d+", "", lines[1]))
-    assert "5000" in lines[0], lines
-
-
 def whole_file(room, text):
     status, out, err = room.run(f"btc-priced --config {room.file('config.toml', text)} --check-config")
     equal((status, out), (0, "The configuration is good.\n"), err)
@@ -335,11 +327,6 @@ WHOLE = [
     ("btc-priced.8", "editor", IN_MACHINES),
     ("btc-priced.8", "[Unit]", elsewhere("Tests/System/200-package.py", "node.service")),
     ("btc-priced.8", "btc-priced --print-config", print_config), ("btc-priced.8", "btc-priced --sources", own_daemon),
-    ("btc-priced.toml.5", "tick.interval-ms", same_meaning), ("btc-priced.toml.5", "# /etc", whole_file),
-    ("btc-priced.toml.5", "BTC_PRICED_SOURCES", own_daemon), ("btc-priced.toml.5", "/etc/btc-priced/config.toml, line", diagnostic),
-    ("io.btcpriced.Price.7", "S=/run", elsewhere("Tests/System/200-package.py", "varlinkctl")),
-    ("io.btcpriced.Price.7", "S=unix:", pythons_varlink), ("io.btcpriced.Price.7", "S=UNIX", with_socat),
-    ("io.btcpriced.Price.7", "import json", age_in_python),
 ]
 
 room = None

@@ -5,7 +5,7 @@ enum Completions {
     }
 
     private static var flags: [(flag: String, summary: String, value: String?)] {
-        DaemonCommandLine.flags + SettingKey.all.map { ($0.flag, $0.summary, "VALUE") }
+        DaemonCommandLine.flags + SettingKey.all.map { ($0.flag, $0.purpose, "VALUE") }
     }
 
     static func script(for shell: Shell) -> String {

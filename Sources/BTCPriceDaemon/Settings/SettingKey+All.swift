@@ -1,0 +1,279 @@
+import BTCPriceCore
+import BTCPriceNetworking
+
+/// Every setting, in the order in which it is shown.
+extension SettingKey {
+    /// Settings under one heading.
+    struct Section {
+        let heading: String
+        let keys: [SettingKey]
+    }
+
+    static let all: [SettingKey] = sections.flatMap(\.keys)
+
+    static let sections = [
+        Section(heading: "Currencies", keys: currencies), Section(heading: "Sources", keys: sources),
+        Section(heading: "Ticks", keys: ticks), Section(heading: "Validation", keys: validation),
+        Section(heading: "Streams", keys: streams), Section(heading: "Directories and the socket", keys: directories),
+        Section(heading: "History", keys: history), Section(heading: "Clients", keys: clients),
+        Section(heading: "TLS and proxy", keys: connections), Section(heading: "Log", keys: log),
+    ]
+
+    private static let intervals =
+        Int(Timestamp.possibleIntervals.lowerBound)...Int(Timestamp.possibleIntervals.upperBound)
+
+    private static let currencies =
+        [
+            SettingKey(
+                name: "currencies", kind: .currencies, standard: .list([Currency.usd.rawValue]),
+                text: "The currencies of the price. The first one is meant if a client names none.")
+        ]
+        + Currency.allCases.filter { $0 != .usd }.map { currency in
+            SettingKey(
+                name: "currency.\(currency).sources", kind: .sources(currency),
+                standard: .list(Exchange.names(of: currency)),
+                text: """
+                    The sources of the price in this currency: exchanges with such a market, each once, tried in this order. For USD it \
+                    is "sources".
+                    """)
+        }
+        + Currency.allCases.map { currency in
+            SettingKey(
+                name: "currency.\(currency).interval-ms", kind: .integer(1000...3_600_000), standard: nil,
+                text: """
+                    From one tick of this currency to the next, in milliseconds. If it is not set: tick.interval-ms for the first \
+                    currency, 10000 for the others.
+                    """)
+        }
+
+    private static let sources =
+        [
+            SettingKey(
+                name: "sources", kind: .sources(.usd), standard: .list(Exchange.names(of: .usd)),
+                text: """
+                    The sources of the price in USD: exchanges and peers, each once. They are tried in this order. The first one is the \
+                    primary.
+                    """)
+        ]
+        + Exchange.all.map { exchange in
+            SettingKey(
+                name: "source.\(exchange.name).url", kind: .text(.exchangeURL), standard: .text(exchange.baseURL),
+                text: """
+                    The base address for requests: a mirror, a gateway or the simulator. http or https, a host, and optionally a port \
+                    and a path. Every local user can read it with 'btcctl sources'.
+                    """)
+        }
+        + Exchange.all.compactMap { exchange in
+            exchange.secondURL.map { address in
+                SettingKey(
+                    name: "source.\(exchange.name).second-url", kind: .text(.exchangeURL), standard: nil,
+                    text: """
+                        The address that is used once the first one has responded with status 451 (not available in this region). If it \
+                        is not set: \(address), unless source.\(exchange.name).url is set.
+                        """)
+            }
+        }
+        + Exchange.all.filter { !$0.streamURLs.isEmpty }.map { exchange in
+            SettingKey(
+                name: "source.\(exchange.name).stream-url", kind: .text(.streamURL), standard: nil,
+                text: """
+                    The address of the exchange's stream: ws or wss, a host, and optionally a port. If it is not set: the exchange's \
+                    own, unless the source's url is set.
+                    """)
+        }
+        + Exchange.all.map { exchange in
+            SettingKey(
+                name: "source.\(exchange.name).timeout-ms", kind: .integer(50...60_000), standard: .integer(800),
+                text: "The time after which a request has failed, in milliseconds.")
+        }
+        + Exchange.all.map { exchange in
+            SettingKey(
+                name: "source.\(exchange.name).hedge-ms", kind: .integer(10...60_000), standard: .integer(400),
+                text: "If there is no response after this time, the next source is requested too, in milliseconds.")
+        }
+        + [
+            SettingKey(
+                name: "fleet.fallback", kind: .flag, standard: .flag(false),
+                text: """
+                    If "sources" names peers only: whether the exchanges are requested, in their default order, once no peer has had a \
+                    price for 5 to 10 minutes. The time is drawn at random at each start and reload, and starts anew after a sleep or a \
+                    pause. As soon as a peer has a price again, the exchanges are left alone.
+                    """)
+        ]
+
+    private static let ticks = [
+        SettingKey(
+            name: "tick.interval-ms", kind: .integer(intervals), standard: .integer(1000),
+            text: "From one tick to the next, in milliseconds."),
+        SettingKey(
+            name: "tick.budget-ms", kind: .integer(100...60_000), standard: .integer(1000),
+            text: "The time in which all requests of a tick must finish, response bodies included, in milliseconds."),
+        SettingKey(
+            name: "tick.pause-when-idle", kind: .integer(0...86_400), standard: .integer(0),
+            text: """
+                The ticks pause after this many seconds without a client that wants a price. The next such client gets the last price \
+                as stale, and the ticks start again at once. 0 means never.
+                """),
+    ]
+
+    private static let validation = [
+        SettingKey(
+            name: "mode", kind: .choice(PriceMode.allCases.map(\.rawValue)),
+            standard: .text(PriceMode.primary.rawValue),
+            text: """
+                "primary": the price of the first source that has one. "median": all available sources are requested at every tick, and \
+                the price is their median.
+                """),
+        SettingKey(
+            name: "quorum", kind: .integer(1...16), standard: .integer(3),
+            text: """
+                With mode "median": how many exchanges or peers must agree. If fewer do, the tick has failed. It cannot be larger than \
+                the number of sources.
+                """),
+        SettingKey(
+            name: "currency.usdt", kind: .choice(PegPolicy.allCases.map(\.rawValue)),
+            standard: .text(PegPolicy.warn.rawValue),
+            text: """
+                What to do with a price in USDT. "warn": show it, with a warning while USDT is off its peg by 1 % or more. "convert": \
+                multiply it by the rate of USDT. "refuse": skip markets in USDT while USDT is off its peg.
+                """),
+        SettingKey(
+            name: "validation.observe-interval-ms", kind: .integer(1000...15_000), standard: .integer(3000),
+            text: """
+                From one request to a source that the ticks do not request to the next, in milliseconds. Up to half of it is added at \
+                random. A smaller value finds a wrong primary sooner, and sends more requests to the other sources.
+                """),
+    ]
+
+    private static let streams = [
+        SettingKey(
+            name: "streams", kind: .choice(StreamPolicy.allCases.map(\.rawValue)),
+            standard: .text(StreamPolicy.auto.rawValue),
+            text: """
+                When the exchanges' streams are open. "auto": while tick.interval-ms is below 1000, or while a client watches changes, \
+                and for 30 seconds after that. "always": as long as the ticks run. "never": not at all.
+                """),
+        SettingKey(
+            name: "watch.min-interval-ms", kind: .integer(10...60_000), standard: .integer(100),
+            text: """
+                The minimum time between two states that a client watching changes gets because the price has changed, in milliseconds.
+                """),
+    ]
+
+    private static let directories = [
+        SettingKey(
+            name: "state.directory", kind: .text(.path), standard: nil,
+            text: """
+                Keeps the last price over a reboot. If it is not set: $STATE_DIRECTORY; else /var/lib/btc-priced for root, and \
+                $XDG_STATE_HOME/btc-priced or ~/.local/state/btc-priced for other users.
+                """),
+        SettingKey(
+            name: "runtime.directory", kind: .text(.path), standard: nil,
+            text: """
+                Keeps the price of every tick over a restart; best on a tmpfs, and not the state directory. If it is not set: \
+                $RUNTIME_DIRECTORY; else /run/btc-priced for root, and $XDG_RUNTIME_DIR/btc-priced or /tmp/btc-priced-UID for other users.
+                """),
+        SettingKey(
+            name: "socket.path", kind: .text(.path), standard: nil,
+            text: """
+                The socket. If it is not set: io.btcpriced.Price in the runtime directory. Not used if systemd passes a socket, as \
+                btc-priced.socket does.
+                """),
+    ]
+
+    private static let history = [
+        SettingKey(
+            name: "history.enabled", kind: .flag, standard: .flag(true),
+            text: "Whether a history is kept, in the state directory. A change takes effect at the next start."),
+        SettingKey(
+            name: "history.keep-minutes", kind: .text(.span), standard: .text("1y"),
+            text: """
+                How long the candles of minutes are kept: "1d" to "100y", or "forever". Hours and days are kept for ever. A shorter \
+                time deletes a day of them each hour. A year of minutes takes about 30 MB for each currency.
+                """),
+        SettingKey(
+            name: "history.write-every-s", kind: .integer(1...3600), standard: .integer(60),
+            text: """
+                From one write to the next, in seconds. A kill loses at most so much and the present minute. A power cut may lose some \
+                hours; the file stays whole. The backfill fills both gaps. On an SD card, 300 writes less.
+                """),
+        SettingKey(
+            name: "history.backfill", kind: .flag, standard: .flag(true),
+            text: """
+                Whether gaps are filled with candles of the configured sources: the last 24 hours in minutes, 30 days in hours and two \
+                years in days. Exchanges then learn when the daemon was off.
+                """),
+    ]
+
+    private static let clients = [
+        SettingKey(
+            name: "clients.connections", kind: .integer(0...1_048_576), standard: .integer(0),
+            text: """
+                The most connections. The next one is closed. 0 means three quarters of the file descriptors that the daemon may have.
+                """),
+        SettingKey(
+            name: "clients.connections-per-user", kind: .integer(0...1_048_576), standard: .integer(0),
+            text: "The most connections of one user. 0 means three quarters of clients.connections."),
+        SettingKey(
+            name: "clients.message-bytes", kind: .integer(256...1_048_576), standard: .integer(8192),
+            text: """
+                The longest call, in bytes. A connection with a longer one is closed. Calls of this interface take less than 100.
+                """),
+        SettingKey(
+            name: "clients.queued-bytes", kind: .integer(4096...16_777_216), standard: .integer(16_384),
+            text: """
+                The replies that may wait for one client that does not read, in bytes. Above it, the client's next call waits.
+                """),
+        SettingKey(
+            name: "clients.pending-calls", kind: .integer(1...1_048_576), standard: .integer(4096),
+            text: """
+                The most calls that wait for a reply which is not available at once, for example for a request to an exchange. One user \
+                can have three quarters of them. The next call gets the error Busy. Pause, Resume and Retry of administrators are not \
+                limited.
+                """),
+        SettingKey(
+            name: "clients.idle-timeout-s", kind: .integer(0...86_400), standard: .integer(600),
+            text: """
+                A connection is closed after this many seconds without a call, unless it watches. 0 means never. It may take up to a \
+                quarter longer, as with the other timeouts.
+                """),
+        SettingKey(
+            name: "clients.message-timeout-s", kind: .integer(0...86_400), standard: .integer(30),
+            text: """
+                A connection is closed if one call takes this many seconds from its first byte to its last. 0 means never.
+                """),
+        SettingKey(
+            name: "clients.write-timeout-s", kind: .integer(0...86_400), standard: .integer(60),
+            text: "A connection is closed if its replies stay unread for this many seconds. 0 means never."),
+    ]
+
+    private static let connections = [
+        SettingKey(
+            name: "tls.ca-file", kind: .text(.path), standard: nil,
+            text: "A PEM file with certificates of authorities to trust, in addition to the system's."),
+        SettingKey(
+            name: "proxy.url", kind: .text(.proxyURL), standard: nil,
+            text: """
+                A proxy for all requests: http://host:port or socks5://host:port. A user name and a password are not supported.
+                """),
+    ]
+
+    private static let log = [
+        SettingKey(
+            name: "log.level", kind: .text(.logLevel), standard: .text("info"),
+            text: "The lowest level that is written: trace, debug, info, notice, warning, error or critical.")
+    ]
+}
+
+extension Exchange {
+    /// The exchanges with a market of a currency, in the default order. For USD it is that of ``all``. For other currencies, those with the
+    /// most currencies come first, and one that has no dollars but USDT goes after its equals.
+    static func names(of currency: Currency) -> [String] {
+        let known = all.filter { $0.markets[currency] != nil }
+        guard currency != .usd else { return known.map(\.name) }
+        let ordered = known.enumerated().map { place, exchange in
+            (-exchange.markets.count, exchange.markets[.usd]?.isInTether == true ? 1 : 0, place, exchange.name)
+        }
+        return ordered.sorted { $0 < $1 }.map(\.3)
+    }
+}
