@@ -1,5 +1,6 @@
 import ArgumentParser
 import BTCPriceAPI
+import BTCPriceFeature
 import Glibc
 
 /// The entry point of the client.
@@ -56,9 +57,14 @@ package enum BTCCtl {
             Output.line(BTCCtlCommand.fullMessage(for: error))
             return status
         }
-        // The parser's suggestion compares only letters and is often wrong.
         var message = BTCCtlCommand.message(for: error)
-        if let guess = message.firstRange(of: " Did you mean") { message = String(message[..<guess.lowerBound]) }
+        // The parser suggests words that are far from the given one, too.
+        if let guess = message.firstMatch(of: /'(--[^']*)'\. Did you mean '(--[^']*)'\?/),
+            Suggestion.nearest(to: String(guess.1), among: [String(guess.2)]) == nil,
+            let end = message.firstRange(of: " Did you mean")
+        {
+            message = String(message[..<end.lowerBound])
+        }
         if let option = arguments.first(where: { $0.hasPrefix("--") && message.contains("option '\($0)'") }),
             CommandLineRepair.verbs.contains(String(option.dropFirst(2)))
         {

@@ -7,7 +7,7 @@ package struct AmountFormatter: Sendable {
     /// The text of an amount. Money is rounded to its smallest coin, except amounts below that.
     package func string(from amount: Amount) -> String {
         switch amount.unit {
-        case .btc: "\(amount.value) BTC"
+        case .btc: "\(grouped(amount.value)) BTC"
         case .sat: "\(grouped(amount.value)) sat"
         case .money(let currency) where amount.value < currency.coin && amount.value > 0:
             "\(currency.symbol)\(amount.value)"

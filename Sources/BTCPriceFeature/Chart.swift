@@ -48,7 +48,7 @@ package struct Chart: Sendable {
     }
 
     /// The fewest columns and rows that a chart needs.
-    package static let least = (width: 24, height: 6)
+    package static let least = (width: 16, height: 6)
 
     private let candles: [Candle]
     private let axis: Axis
@@ -82,10 +82,12 @@ package struct Chart: Sendable {
         guard let low = candles.map(\.low).min(), let high = candles.map(\.high).max() else { return [] }
         let rows = size.height - 2
         let scale = Scale(low: low.chartValue, high: high.chartValue, rows: rows, currency: currency)
-        let columns = size.width - scale.width - 2
+        // Where the prices would leave less than this for the drawing, they are omitted, never cut.
+        let isLabelled = size.width - scale.width - 2 >= Self.least.width
+        let columns = isLabelled ? size.width - scale.width - 2 : size.width - 1
         var cells = form == .line ? lineCells(scale, columns, rows) : candleCells(scale, columns, rows)
         markExtremes(&cells, scale)
-        let labels = scale.labels
+        let labels = isLabelled ? scale.labels : [:]
         var lines = cells.enumerated().map { row, cells in
             let mark = labels[row] == nil ? (isASCII ? "|" : "│") : (isASCII ? "+" : "┤")
             return Self.parts(cells) + [Part(text: "\(mark)\(labels[row].map { " \($0)" } ?? "")", tone: .plain)]

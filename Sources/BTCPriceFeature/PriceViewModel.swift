@@ -42,9 +42,14 @@ package final class PriceViewModel {
     @ObservationIgnored private var value: Price?
     @ObservationIgnored private var age: Duration?
 
-    /// - Parameter timestampFormatter: Formats the time.
-    package init(timestampFormatter: any TimestampFormatter = ReaderTimestampFormatter()) {
-        render = RenderPriceAndTimestamp(priceFormatter: MoneyFormatter(), timestampFormatter: timestampFormatter)
+    /// - Parameters:
+    ///   - priceFormatter: Formats the price. The day's are always money.
+    ///   - timestampFormatter: Formats the time.
+    package init(
+        priceFormatter: any PriceFormatter = MoneyFormatter(),
+        timestampFormatter: any TimestampFormatter = ReaderTimestampFormatter()
+    ) {
+        render = RenderPriceAndTimestamp(priceFormatter: priceFormatter, timestampFormatter: timestampFormatter)
     }
 
     /// The line of the price: `Aug 25, 14:30 - $68,901.23`, or ``PriceTexts/placeholder``.

@@ -44,6 +44,19 @@ import Testing
         #expect(throws: FormatTemplate.Mistake.self) { try FormatTemplate("") }
     }
 
+    @Test func `in satoshis all forms but JSON are`() throws {
+        let message = StateMessage(instance: "x", state: state("68901.23"))
+        let forms: [(PriceOutput.Form, String)] = [
+            (.text, " - 1,451 sat per $1"), (.raw, "1451"), (.bar(.polybar), "1,451 sat per $1"),
+            (.format(try FormatTemplate("{price} {value}")), "1,451 sat per $1 68901.23"),
+            (.json, #""value":"68901.23","#),
+        ]
+        for (form, expected) in forms {
+            let line = PricePrinter(PriceOutput(form: form, isInSatoshis: true)).line(message, at: now)
+            #expect(line?.contains(expected) == true, "\(form): \(line ?? "")")
+        }
+    }
+
     @Test(arguments: ["{", "}", "{price", "price}", "{nothing}", "{}", "{{}", "{ price}"])
     func `what is no template says why`(text: String) {
         let mistake = #expect(throws: FormatTemplate.Mistake.self) { try FormatTemplate(text) }

@@ -74,6 +74,14 @@ import Testing
         }
     }
 
+    @Test(arguments: 1...40) func `a price at the axis is whole or omitted`(width: Int) {
+        let lines = text(Self.candles(.minute, 1440), .day, width: width, height: 20)
+        let labels = lines.compactMap { line in line.firstIndex(of: "┤").map { line[$0...].dropFirst(2) } }
+        #expect(labels.allSatisfy { $0.wholeMatch(of: /\d\d,\d\d\d/) != nil }, "\(labels)")
+        #expect(lines.allSatisfy { $0.count <= max(width, Chart.least.width) })
+        #expect(labels.isEmpty == (width < 24))
+    }
+
     @Test func `nothing known is no chart, and one price or one level is one`() {
         #expect(text([], .day, width: 80, height: 20).isEmpty)
         let one = Candle(start: Self.now - 60, 68_900)

@@ -61,10 +61,20 @@ import Testing
 
     @Test(arguments: [
         ("0.05btc", "0.05 BTC"), ("5000000sat", "5,000,000 sat"), ("999sat", "999 sat"), ("1000.5sat", "1,000.5 sat"),
+        ("21000000btc", "21,000,000 BTC"),
         ("3445.065usd", "$3,445.06"), ("0.01usd", "$0.01"), ("0.0006890123usd", "$0.0006890123"), ("0usd", "$0.00"),
     ])
     func `amounts are shown with their unit`(text: String, expected: String) {
         #expect(Amount(text).map(AmountFormatter().string(from:)) == expected)
+    }
+
+    @Test(arguments: [
+        ("68901.23", "USD", "1,451 sat per $1"), ("55020.1", "CHF", "1,818 sat per CHF 1"),
+        ("10345678", "JPY", "9.7 sat per ¥1"), ("1000000", "USD", "100 sat per $1"),
+        ("0.01", "USD", "10,000,000,000 sat per $1"), ("1", "SEK", "100,000,000 sat per SEK 1"),
+    ])
+    func `a price in satoshis is what one unit buys`(price: String, currency: String, expected: String) throws {
+        #expect(SatoshiFormatter().string(from: try #require(Price(price)), currency: currency) == expected)
     }
 
     @Test func `which way it went is that of the last change`() {

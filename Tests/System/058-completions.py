@@ -15,6 +15,10 @@ CASES = [
 ]
 
 
+# Some completions are made by the client itself.
+os.environ["PATH"] = f"{BINARIES}:{os.environ['PATH']}"
+
+
 def scripts(shell):
     """A folder with the scripts as the package has them."""
     folder = Path(tempfile.mkdtemp(prefix="btc-priced-completions-"))
@@ -33,37 +37,63 @@ def bash(folder, line):
     return subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout.split()
 
 
-def fish(folder, line):
-    script = f"source {folder}/{line.split()[0]}.fish; complete -C '{line}'"
-    done = subprocess.run(["fish", "-c", script], capture_output=True, text=True, check=True)
-    return [offer.split("\t")[0] for offer in done.stdout.splitlines()]
+def interactive(shell):
+    """A terminal with the shell, which has read the scripts."""
+    folder = scripts(shell)
+    if shell == "zsh":
+        terminal = Terminal("sh -c '. {rc}; exec zsh -f -i'", columns=250, rows=40)
+        terminal.run(f"PS1='> '; fpath=({folder} $fpath); autoload -Uz compinit; compinit -u -D; clear")
+        terminal.lacks("compinit")
+    else:
+        terminal = Terminal("sh -c '. {rc}; exec fish --no-config --private -i'", columns=250, rows=40, ready="#")
+        terminal.run(f"function fish_prompt; echo -n '> '; end; source {folder}/btcctl.fish; source {folder}/btc-priced.fish; clear")
+        terminal.lacks("fish_prompt")
+    return terminal
 
 
-@scenario("bash and fish complete verbs, options and values")
+def offers(terminal, line, wanted):
+    terminal.type("-l", line)
+    terminal.type("Tab")
+    terminal.type("Tab")
+    # fish cuts the beginnings of long words.
+    screen = terminal.shows(*(word[-10:] for word in wanted))
+    # A key, not a signal: that would end a completion which goes on, and leave the line there.
+    terminal.type("C-u")
+    terminal.run("clear")
+    terminal.lacks(wanted[0][-10:])
+    return screen
+
+
+@scenario("bash, zsh and fish complete verbs, options and values")
 def _():
-    for shell, complete in (("bash", bash), ("fish", fish)):
-        folder = scripts(shell)
-        for line, wanted in CASES:
-            offers = complete(folder, line)
-            assert set(wanted) <= set(offers), f"{shell}: {line}: {offers}"
-
-
-@scenario("zsh does, on a terminal")
-def _():
-    folder = scripts("zsh")
-    terminal = Terminal("sh -c '. {rc}; exec zsh -f -i'", columns=150, rows=40)
-    terminal.run(f"PS1='> '; fpath=({folder} $fpath); autoload -Uz compinit; compinit -u -D; clear")
-    terminal.lacks("compinit")
+    folder = scripts("bash")
     for line, wanted in CASES:
-        terminal.type("-l", line)
-        terminal.type("Tab")
-        terminal.type("Tab")
-        terminal.shows(*wanted)
-        # A key, not a signal: that would end a completion which goes on, and leave the line there.
-        terminal.type("C-u")
-        terminal.run("clear")
-        terminal.lacks(wanted[0])
-    terminal.close()
+        assert set(wanted) <= set(bash(folder, line)), f"{line}: {bash(folder, line)}"
+    for shell in ("zsh", "fish"):
+        terminal = interactive(shell)
+        for line, wanted in CASES:
+            offers(terminal, line, wanted)
+        terminal.close()
+
+
+@scenario("what is completed is what the daemon has now")
+def _():
+    place, simulator = Place(), Simulator("--seed", "1")
+    daemon = Daemon(place, simulator.urls, "--currencies", "USD,EUR", sources=("coinbase", "kraken"))
+    fresh(place)
+    cases = [
+        (f"btcctl current --socket {place.socket} --currency ", ["EUR", "USD"]), (f"btcctl watch --socket {place.socket} -c USD,", ["USD,EUR"]),
+        (f"btcctl retry --socket {place.socket} ", ["coinbase", "kraken"]),
+    ]
+    for line, wanted in cases:
+        equal(sorted(offer for offer in bash(scripts("bash"), line) if not offer.startswith("-")), wanted, line)
+    for shell in ("zsh", "fish"):
+        terminal = interactive(shell)
+        for line, wanted in cases:
+            screen = offers(terminal, line, wanted)
+            assert "CHF" not in screen, screen
+        terminal.close()
+    daemon.stop()
 
 
 main()

@@ -258,10 +258,14 @@ def _():
         equal(error(typo), f"btcctl: no command '{typo}'. Did you mean '{meant}'? See 'btcctl --help'.")
     text = error("current", "--watch")
     assert "--utc" not in text and "'btcctl watch'" in text and text.endswith("See 'btcctl current --help'."), text
+    for typo, meant in (("--jsno", "--json"), ("--rwa", "--raw")):
+        equal(error("current", typo), f"btcctl: Unknown option '{typo}'. Did you mean '{meant}'? See 'btcctl current --help'.")
     screen("A mistake", "btcctl curent", btcctl(None, "curent").err)
     result = Result(subprocess.run([BINARIES / "btcctl", "--socket", place.socket, "--raw", "current"],
                                    capture_output=True, text=True))
     equal((result.out, result.err), ("68901.23\n", ""))
+    equal(btcctl(place, "current", "--sats").out.split(" - ")[1], "1,451 sat per $1\n")
+    equal(btcctl(place, "current", "--sats", "--raw").out, "1451\n")
     help_text = btcctl(None, "current", "--help").out
     assert help_text.index("btcctl current --raw") < help_text.index("USAGE"), help_text
     daemon.stop()

@@ -94,7 +94,7 @@ struct WatchCommand: InvocationCommand {
         name: [.customShort("c"), .long],
         help: ArgumentHelp(
             "The currencies, separated by commas. Without them: $BTCCTL_CURRENCY, the daemon's first.",
-            valueName: "codes"), completion: .list(Currency.allCases.map(\.rawValue)),
+            valueName: "codes"), completion: Completions.currencyList,
         transform: {
             try $0.split(separator: ",", omittingEmptySubsequences: false).map { try currencyCode(String($0)) }
         })

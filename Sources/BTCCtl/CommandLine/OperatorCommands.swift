@@ -154,7 +154,7 @@ struct RetryCommand: InvocationCommand {
             \(changeStatus)
             """)
 
-    @Argument(help: "The source; without one, all of them.")
+    @Argument(help: "The source; without one, all of them.", completion: Completions.source)
     var source: String?
 
     @OptionGroup var socketOption: SocketOption

@@ -16,8 +16,8 @@ struct CurrencyOption: ParsableArguments {
     @Option(
         name: .shortAndLong,
         help: ArgumentHelp(
-            "The currency: USD, EUR, GBP, CHF, CAD, AUD or JPY. Without it: $BTCCTL_CURRENCY, the daemon's first.",
-            valueName: "code"), completion: .list(Currency.allCases.map(\.rawValue)), transform: currencyCode)
+            "The currency, such as EUR. Without it: $BTCCTL_CURRENCY, the daemon's first.",
+            valueName: "code"), completion: Completions.currency, transform: currencyCode)
     var currency: String?
 }
 
@@ -73,8 +73,12 @@ struct FormOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Print this text with values filled in: '{price} {time} {age} {source}' and others.", valueName: "text"),
+        completion: Completions.template,
         transform: FormOptions.template)
     var format: FormatTemplate?
+
+    @Flag(help: "Show the satoshis that one unit of the currency buys. With --json, this changes nothing.")
+    var sats = false
 
     @OptionGroup var times: TimeOptions
 
@@ -87,7 +91,7 @@ struct FormOptions: ParsableArguments {
         guard chosen.count <= 1 else {
             throw ValidationError("only one of --json, --raw, --format and --bar can be printed")
         }
-        return PriceOutput(form: chosen.first ?? .text, timestamps: times.timestamps)
+        return PriceOutput(form: chosen.first ?? .text, timestamps: times.timestamps, isInSatoshis: sats)
     }
 
     private static func template(_ text: String) throws -> FormatTemplate {

@@ -88,7 +88,7 @@ struct FormatTemplate: Equatable {
             case .uncertainty: state.uncertainty?.plusMinus.description
             case .direction: model.direction.rawValue
             case .symbol: Currency(rawValue: state.currency).map { String($0.symbol.filter { $0 != " " }) }
-            case .sats: quote.map { Amount(1, .money(.usd)).converted(at: $0.value).sat.description }
+            case .sats: quote.map { SatoshiFormatter.number($0.value).description }
             case .tick: "\(state.tick)"
             case .change24h: state.day.map { PriceTexts.percent($0.changePercent) }
             case .high24h: state.day.map { MoneyFormatter().string(from: $0.high, currency: state.currency) }

@@ -20,7 +20,16 @@ struct PriceOutput: Equatable {
     /// How times are printed.
     var timestamps = ReaderTimestampFormatter()
 
+    /// Whether the price is shown as the satoshis that one unit of its currency buys.
+    var isInSatoshis = false
+
     var isJSON: Bool { form == .json }
+
+    /// A model that shows prices and times as they are printed.
+    func model() -> PriceViewModel {
+        let prices: any PriceFormatter = isInSatoshis ? SatoshiFormatter() : MoneyFormatter()
+        return PriceViewModel(priceFormatter: prices, timestampFormatter: timestamps)
+    }
 
     /// The status bar, if the output is for one.
     var bar: Bar? {

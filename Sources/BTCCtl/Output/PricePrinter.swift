@@ -11,7 +11,7 @@ struct PricePrinter {
 
     init(_ output: PriceOutput) {
         self.output = output
-        model = PriceViewModel(timestampFormatter: output.timestamps)
+        model = output.model()
     }
 
     /// The text for standard output; `nil` if there is nothing to print.
@@ -20,7 +20,9 @@ struct PricePrinter {
         switch output.form {
         case .text: return model.line
         case .json: return Output.json(message, at: now, condition: condition)
-        case .raw: return message.state.quote?.value.description
+        case .raw:
+            let value = message.state.quote?.value
+            return (output.isInSatoshis ? value.map(SatoshiFormatter.number) : value)?.description
         case .format(let template): return template.text(message.state, model, at: now)
         case .bar(let bar): return bar.line(Bar.Content(message.state, model))
         }

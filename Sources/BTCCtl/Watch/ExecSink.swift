@@ -76,7 +76,7 @@ struct ExecSink: WatchSink {
 
     init(_ command: String, _ condition: PriceCondition, _ output: PriceOutput) {
         self.command = command
-        model = PriceViewModel(timestampFormatter: output.timestamps)
+        model = output.model()
         self.condition = condition
         conditions = condition.count > 0 ? ConditionWatch(condition) : nil
         Signals.catchChildren()

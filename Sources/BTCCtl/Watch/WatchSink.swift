@@ -145,7 +145,7 @@ struct BarSink: WatchSink {
 struct TerminalSink: WatchSink {
     private let model: PriceViewModel
     private let isColored: Bool
-    private let timestamps: ReaderTimestampFormatter
+    private let output: PriceOutput
     /// If there are several, a table is shown.
     private let currencies: [String]
     private var view: WatchView
@@ -161,8 +161,8 @@ struct TerminalSink: WatchSink {
     var tellsOfSimulator: Bool { true }
 
     init(_ output: PriceOutput, isColored: Bool, currencies: [String] = []) {
-        model = PriceViewModel(timestampFormatter: output.timestamps)
-        timestamps = output.timestamps
+        model = output.model()
+        self.output = output
         self.currencies = currencies
         self.isColored = isColored
         view = WatchView(isUnicode: WatchView.isUnicode(environment: Connecting.environment))
@@ -211,7 +211,7 @@ struct TerminalSink: WatchSink {
         var notes: [String] = []
         let rows = currencies.compactMap { currency -> [String]? in
             guard let state = states[currency]?.state else { return nil }
-            let model = PriceViewModel(timestampFormatter: timestamps)
+            let model = output.model()
             model.show(state, at: now)
             if isLost { model.updatesFailed(Self.lostDaemon) }
             notes += (model.notes + [model.reason].compactMap(\.self)).map { "\(currency): \($0)" }

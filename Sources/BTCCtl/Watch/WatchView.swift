@@ -81,7 +81,8 @@ struct WatchView {
 
     /// The last prices, scaled between their minimum and maximum, with a gap for a tick without a price.
     private func sparkline(width: Int) -> String? {
-        let shown = seen.suffix(max(1, width - 1))
+        // The last line has room for the ^C that a terminal echoes.
+        let shown = seen.suffix(max(1, width - 3))
         let values = shown.compactMap(\.self)
         guard isUnicode, values.count > 1, let low = values.min(), let high = values.max() else { return nil }
         return String(

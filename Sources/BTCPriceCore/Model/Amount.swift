@@ -42,7 +42,7 @@ package struct Amount: Sendable, Hashable {
     package static let mostDigits = Price.mostDigits
 
     /// The satoshis in a bitcoin.
-    private static let satoshis: Price = 100_000_000
+    package static let satoshis: Price = 100_000_000
     /// A satoshi in bitcoin.
     private static let satoshi = Price(1, scale: 8)
 
