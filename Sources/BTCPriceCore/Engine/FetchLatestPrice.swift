@@ -1,9 +1,5 @@
-/// Requests one source, and has its response recorded. A source with a stream that proves its price needs no request.
+/// Requests one source. A source with a stream that proves its price needs no request.
 package struct FetchLatestPrice: Sendable {
-    /// Records a response. Returns why it is no valid price; `nil` if it is one.
-    package typealias Record =
-        @Sendable (_ prices: [LoadedPrice], _ source: FetchLatestPrice) async -> PriceLoadingError?
-
     private let loader: any PriceLoader
     /// Its stream, if it has one.
     let stream: (any PriceStream)?
@@ -41,9 +37,9 @@ package struct FetchLatestPrice: Sendable {
             venue: loader.venue, market: loader.market, companions: loader.companions, address: address)
     }
 
-    /// - Parameter record: Records the response.
-    /// - Throws: ``PriceLoadingError/cancelled`` if the task is cancelled, else why the source gave no valid price.
-    package func execute(_ record: Record) async throws(PriceLoadingError) {
+    /// - Returns: The price of the market, and others that came along.
+    /// - Throws: ``PriceLoadingError/cancelled`` if the task is cancelled, else why the source gave no price.
+    package func load() async throws(PriceLoadingError) -> [LoadedPrice] {
         let requested = stream.map { _ in now().boottime }
         let loaded: [LoadedPrice]
         do {
@@ -56,6 +52,6 @@ package struct FetchLatestPrice: Sendable {
         if let stream, let requested, let price = loaded.first(where: { $0.market == market }) {
             stream.compare(price, requested: requested)
         }
-        if let error = await record(loaded, self) { throw error }
+        return loaded
     }
 }

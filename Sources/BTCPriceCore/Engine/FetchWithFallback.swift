@@ -35,6 +35,9 @@ package struct FetchCandidate: Sendable {
 /// ``Sources`` decides which sources may be requested, ``PollPlan`` when and for how long. This runs both on a clock and on real
 /// loaders, and reports to ``Sources`` how each request ended.
 package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration {
+    package typealias Record =
+        @Sendable (_ prices: [LoadedPrice], _ source: FetchLatestPrice) async -> PriceLoadingError?
+
     /// The sources that are requested, shared by all requesters.
     package let sources: Sources
     let candidates: [FetchCandidate]
@@ -73,11 +76,11 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
     ///   - markets: The sources in question; `nil` for all.
     ///   - quorum: If all of them are wanted, the number that is enough without those in a cooldown; `nil` if one is.
     ///   - byStream: Whether the price of a stream saves the request.
-    ///   - record: Records the responses.
+    ///   - record: Records a response. Returns why it is not a valid price; `nil` if it is one.
     /// - Throws: ``FetchFailure`` if no source gave a price, or if the task was cancelled.
     package func execute(
         _ requester: Requester, deadline: C.Instant, among markets: [Market]? = nil, quorum: Int? = nil,
-        byStream: Bool = true, record: @escaping FetchLatestPrice.Record
+        byStream: Bool = true, record: @escaping Record
     ) async throws(FetchFailure) -> PollResult {
         let streamed = streams.isEmpty ? [] : places { $0.stream?.current != nil }
         let byStream = byStream && requester != .observer
@@ -91,9 +94,9 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
         guard !plan.order.isEmpty else { throw FetchFailure(failures: [], skipped: plan.skipped) }
         var run = Run(
             fetch: self, requester: requester, plan: plan, deadline: deadline, wantsAll: quorum != nil,
-            byStream: byStream)
+            byStream: byStream, record: record)
         let outcome = await withTaskGroup(of: Event.self) { group in
-            await run.result(of: &group, record)
+            await run.result(of: &group)
         }
         let failures = run.close(outcome)
         switch outcome {
@@ -115,9 +118,7 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
 
     /// What a fetch waits for.
     private enum Event: Sendable {
-        case finished(Int, PriceLoadingError?)
-        /// The price of its stream is not valid.
-        case refused(Int)
+        case loaded(Int, Result<[LoadedPrice], PriceLoadingError>)
         case woke
     }
 
@@ -125,6 +126,7 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
     private struct Run {
         let fetch: FetchWithFallback
         let requester: Requester
+        let record: Record
         let order: [Int]
         var plan: PollPlan
         var skipped: [Skipped]
@@ -132,19 +134,20 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
         /// When each source was requested, and the cooldown that its failure started.
         var requested: [Int: Duration] = [:]
         var cooldowns: [Int: SourceCooldown] = [:]
-        /// The sources whose streams save the request.
-        var byStream: Set<Int>
+        /// Whether a stream saves the request.
+        let byStream: Bool
 
         init(
             fetch: FetchWithFallback, requester: Requester, plan: SourceRegistry.Plan, deadline: C.Instant,
-            wantsAll: Bool, byStream: Bool
+            wantsAll: Bool, byStream: Bool, record: @escaping Record
         ) {
             self.fetch = fetch
             self.requester = requester
+            self.record = record
             order = plan.order
             began = fetch.clock.now
             skipped = plan.skipped
-            self.byStream = byStream ? Set(plan.order.indices) : []
+            self.byStream = byStream
             self.plan = PollPlan(
                 patience: plan.order.map { fetch.candidate($0).patience }, deadline: began.duration(to: deadline),
                 wantsAll: wantsAll)
@@ -153,15 +156,13 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
         /// Since it began.
         var now: Duration { began.duration(to: fetch.clock.now) }
 
-        mutating func result(
-            of group: inout TaskGroup<Event>, _ record: @escaping FetchLatestPrice.Record
-        ) async -> PollPlan.Result {
+        mutating func result(of group: inout TaskGroup<Event>) async -> PollPlan.Result {
             let clock = fetch.clock
             var actions = Task.isCancelled ? plan.cancelled() : plan.start(now: now)
             while true {
                 while !actions.isEmpty {
                     switch actions.removeFirst() {
-                    case .request(let place): actions += request(place, in: &group, record)
+                    case .request(let place): actions += await request(place, in: &group)
                     case .wake(let time):
                         let instant = began.advanced(by: time)
                         group.addTask {
@@ -179,28 +180,20 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
                 switch event {
                 case _ where Task.isCancelled: actions = plan.cancelled()
                 case .woke: actions = plan.timerFired(now: now)
-                case .finished(let place, let error): actions = finished(place, error)
-                case .refused(let place):
-                    byStream.remove(place)
-                    actions = request(place, in: &group, record)
+                case .loaded(let place, let result): actions = await loaded(place, result)
                 }
             }
         }
 
         private mutating func request(
-            _ place: Int, in group: inout TaskGroup<Event>, _ record: @escaping FetchLatestPrice.Record
-        ) -> [PollPlan.Action] {
+            _ place: Int, in group: inout TaskGroup<Event>
+        ) async -> [PollPlan.Action] {
             let source = fetch.candidate(order[place]).fetch
-            if byStream.contains(place), !fetch.sources.isDisbelieved(source.market),
-                let price = source.stream?.current
+            if byStream, !fetch.sources.isDisbelieved(source.market), let price = source.stream?.current,
+                await record([price], source) == nil
             {
-                let (sources, index) = (fetch.sources, order[place])
-                group.addTask {
-                    guard await record([price], source) == nil else { return .refused(place) }
-                    sources.streamed(index)
-                    return .finished(place, nil)
-                }
-                return []
+                fetch.sources.streamed(order[place])
+                return plan.answered(place, now: now)
             }
             // Another requester may have used up the limit since the plan was made.
             if source.needsRequest {
@@ -213,17 +206,23 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
             requested[place] = now
             group.addTask {
                 do throws(PriceLoadingError) {
-                    try await source.execute(record)
-                    return .finished(place, nil)
+                    return .loaded(place, .success(try await source.load()))
                 } catch {
-                    return .finished(place, error)
+                    return .loaded(place, .failure(error))
                 }
             }
             return []
         }
 
-        private mutating func finished(_ place: Int, _ error: PriceLoadingError?) -> [PollPlan.Action] {
+        private mutating func loaded(
+            _ place: Int, _ result: Result<[LoadedPrice], PriceLoadingError>
+        ) async -> [PollPlan.Action] {
             let now = now
+            let error: PriceLoadingError? =
+                switch result {
+                case .success(let prices): await record(prices, fetch.candidate(order[place]).fetch)
+                case .failure(let error): error
+                }
             if let error {
                 ended(place, .failure(error))
                 return plan.failed(place, error, now: now)

@@ -6,7 +6,7 @@ package final class PriceHistory: Sendable {
     /// A clock that is set back by less than this is waited for: the present minute then lasts longer. Seconds.
     static let tolerance: Int64 = 300
 
-    fileprivate struct Lane {
+    fileprivate struct CurrencyHistory {
         var builder = CandleBuilder()
         var day = DayWindow()
         var recent = RecentPrices()
@@ -14,7 +14,7 @@ package final class PriceHistory: Sendable {
     }
 
     private struct State {
-        var lanes: [Currency: Lane] = [:]
+        var currencies: [Currency: CurrencyHistory] = [:]
         /// The time of the last state, Unix seconds.
         var last: Int64?
         /// Minutes up to this second were made before the clock was set back.
@@ -36,11 +36,11 @@ package final class PriceHistory: Sendable {
         ///   - rewritten: What ``rewritten`` was when they began.
         mutating func close(but minute: Int64?, rewritten: Int64) -> [KeptCandle] {
             Currency.allCases.compactMap { currency in
-                guard let open = lanes[currency]?.builder.minute, open != minute,
-                    let candle = lanes[currency]?.builder.close()
+                guard let open = currencies[currency]?.builder.minute, open != minute,
+                    let candle = currencies[currency]?.builder.close()
                 else { return nil }
-                let isFirst = lanes[currency]?.hasKept == false
-                lanes[currency]?.hasKept = true
+                let isFirst = currencies[currency]?.hasKept == false
+                currencies[currency]?.hasKept = true
                 return KeptCandle(
                     currency, candle, candle.start <= rewritten ? .replaces : isFirst ? .continues : .keepsOwn)
             }
@@ -68,19 +68,19 @@ package final class PriceHistory: Sendable {
             let second = state.second(at: wall)
             let closed = state.close(but: Candle.Step.minute.start(of: second), rewritten: rewritten)
             if !closed.isEmpty { store.keep(closed) }
-            return state.lanes[currency, default: Lane()].add(price, isTick: isTick, at: second)
+            return state.currencies[currency, default: CurrencyHistory()].add(price, isTick: isTick, at: second)
         }
     }
 
     /// Fills gaps of the last day.
     /// - Parameter candles: Candles of minutes, from the oldest to the newest.
     package func restore(_ candles: [Candle], of currency: Currency) {
-        state.withLock { $0.lanes[currency, default: Lane()].day.restore(candles) }
+        state.withLock { $0.currencies[currency, default: CurrencyHistory()].day.restore(candles) }
     }
 
     /// The day before a moment; `nil` if nothing is known of it.
     package func day(of currency: Currency, at wall: Timestamp) -> PriceDay? {
-        state.withLock { $0.lanes[currency]?.day.day(at: wall.milliseconds / 1000) }
+        state.withLock { $0.currencies[currency]?.day.day(at: wall.milliseconds / 1000) }
     }
 
     /// The prices of the last hour, as candles of a second.
@@ -88,12 +88,12 @@ package final class PriceHistory: Sendable {
     ///   - range: Unix seconds.
     ///   - limit: At most so many, the oldest.
     package func seconds(of currency: Currency, in range: Range<Int64>, limit: Int = .max) -> [Candle] {
-        state.withLock { $0.lanes[currency]?.recent.candles(in: range, limit: limit) ?? [] }
+        state.withLock { $0.currencies[currency]?.recent.candles(in: range, limit: limit) ?? [] }
     }
 
     /// The candle of the present minute, as far as it is known.
     package func presentMinute(of currency: Currency) -> Candle? {
-        state.withLock { $0.lanes[currency]?.builder.current }
+        state.withLock { $0.currencies[currency]?.builder.current }
     }
 
     /// Gives what is known of the present minute to the store: the daemon ends.
@@ -102,7 +102,7 @@ package final class PriceHistory: Sendable {
     }
 }
 
-extension PriceHistory.Lane {
+extension PriceHistory.CurrencyHistory {
     /// Takes in a price; `nil` if there is no valid one.
     fileprivate mutating func add(_ price: Price?, isTick: Bool, at second: Int64) -> PriceDay? {
         builder.add(price, isTick: isTick, at: second)

@@ -1,0 +1,71 @@
+/// What the engine keeps of one currency. A class, because it is large and is changed in place. It belongs to the engine's actor.
+final class TrackedCurrency<C: Clock> where C.Duration == Duration {
+    /// A round in progress, and its callers.
+    struct SharedRound {
+        typealias Waiter = CheckedContinuation<Result<PriceState, FetchFailure>, Never>
+
+        let id: Int
+        let requester: Requester
+        let task: Task<Void, Never>
+        var waiters: [Int: Waiter] = [:]
+        /// The waiter that is the tick, if it is among them.
+        var tick: Int?
+    }
+
+    let currency: Currency
+    var fetch: FetchWithFallback<C>
+    var tracker: PriceTracker
+    var shared: SharedRound?
+    /// Whether the configuration still has it. If not, a round that was under way has no effect.
+    var isKept = true
+    var skippedTicks: Int64 = 0
+    /// When the last tick ended, `CLOCK_BOOTTIME` in milliseconds.
+    var lastTick: Int64?
+    var durations = DurationHistogram()
+    /// When the freshness became what it is, `CLOCK_BOOTTIME` in milliseconds.
+    var since: Int64
+    var published = Freshness.none
+    /// When a state was published last.
+    var lastPublication: C.Instant?
+    /// Waits to publish what the streams have brought since.
+    var change: Task<Void, Never>?
+    /// When the streams last had another market requested.
+    var lastRequest: C.Instant?
+
+    init(_ plan: CurrencyPlan<C>, since: Int64) {
+        currency = plan.currency
+        fetch = plan.fetch
+        tracker = plan.tracker
+        self.since = since
+    }
+
+    /// The present state, and the counts since the start.
+    func record(at present: ObservationTime) -> TickRecord {
+        let state = tracker.state.aged(at: present.boottime)
+        // One that has grown too old since it was published became stale when its time was over.
+        let isAged = state.freshness != tracker.state.freshness
+        return TickRecord(
+            state: state, since: present.wallTime(of: isAged ? tracker.state.freshUntil ?? since : since),
+            failed: tracker.failedInAll, skipped: skippedTicks, lastTick: lastTick.map(present.wallTime),
+            durations: durations, validated: tracker.validated, pegRate: tracker.pegRate,
+            lastPrices: tracker.lastPrices, verdicts: tracker.verdicts, ways: tracker.ways,
+            streamed: Dictionary(
+                fetch.streams.compactMap { source in source.stream?.current.map { (source.market, $0) } },
+                uniquingKeysWith: { first, _ in first }))
+    }
+
+    /// The sources beside the one that is shown; `nil` if there is no current price.
+    var others: [Market]? {
+        guard tracker.state.freshness == .fresh, let quote = tracker.state.quote else { return nil }
+        return fetch.markets.filter { $0.venue != quote.supplier }
+    }
+
+    /// The currency is not kept any more.
+    func giveUp() {
+        isKept = false
+        change?.cancel()
+        guard let shared = shared.take() else { return }
+        shared.task.cancel()
+        for waiter in shared.waiters.values { waiter.resume(returning: .failure(.cancelled)) }
+    }
+}
