@@ -3,7 +3,6 @@ import BTCPriceAPI
 import EventLoopTasks
 import FoundationEssentials
 import Glibc
-import Hummingbird
 import Logging
 import NIOCore
 import NIOHTTP1
@@ -49,21 +48,13 @@ package struct HTTPGateway {
             Parts(
                 table: ConnectionTable(limits: limits),
                 streams: EventStreams(atMost: limits.streams, socket: socket, on: eventLoop)), eventLoop: eventLoop)
-        let responder = GatewayRoutes(
+        let routes = GatewayRoutes(
             daemon: DaemonClient(socket: socket), policy: policy, maxAge: command.maxAge,
-            hasRoomForStream: { parts.value.streams.hasRoom }
-        ).responder()
+            hasRoomForStream: { parts.value.streams.hasRoom })
         let shared = NIOLoopBound(
             HTTPConnection.Environment(
                 limits: limits, table: parts.value.table, streams: parts.value.streams, executor: executor,
-                logger: logger, clock: HTTPDate(),
-                respond: { request, context in
-                    do {
-                        return try await responder.respond(to: request, context: context)
-                    } catch {
-                        return Problem(.internalServerError, "The request failed.").response
-                    }
-                }), eventLoop: eventLoop)
+                clock: HTTPDate(), respond: { await routes.response(to: $0) }), eventLoop: eventLoop)
         let channels = try await listen(bootstrap(shared, on: eventLoop), on: eventLoop)
         let manager = ServiceManager()
         let places = channels.compactMap { $0.localAddress?.place }.joined(separator: ", ")

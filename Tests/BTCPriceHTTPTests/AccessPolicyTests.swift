@@ -1,4 +1,4 @@
-import HTTPTypes
+import NIOHTTP1
 import Testing
 
 @testable import BTCPriceHTTP
@@ -12,7 +12,9 @@ import Testing
         at arrival: AccessPolicy.Arrival? = nil
     ) -> Int? {
         policy.refusal(
-            of: .init(method: method, host: host, origin: origin, fetchSite: site), arrival ?? tcp)?.status.code
+            of: .init(method: method, host: host, origin: origin, fetchSite: site), arrival ?? tcp
+        )
+        .map { Int($0.status.code) }
     }
 
     @Test(arguments: [

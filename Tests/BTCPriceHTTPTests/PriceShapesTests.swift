@@ -1,7 +1,7 @@
 import BTCPriceAPI
 import BTCPriceCore
-import HTTPTypes
-import Hummingbird
+import NIOCore
+import NIOHTTP1
 import Testing
 import Varlink
 
@@ -77,21 +77,18 @@ import Varlink
 }
 
 @Suite struct RepresentationTests {
-    private func response(_ known: String?) -> Response {
-        var fields = HTTPFields()
-        fields[.ifNoneMatch] = known
-        let request = Request(
-            head: HTTPRequest(method: .get, scheme: "http", authority: nil, path: "/", headerFields: fields),
-            body: .init(buffer: .init()))
-        return Representation(.object(["a": .integer(1)])).response(to: request)
+    private func response(_ known: String?) -> GatewayResponse {
+        let headers = HTTPHeaders(known.map { [("if-none-match", $0)] } ?? [])
+        let head = HTTPRequestHead(version: .http1_1, method: .GET, uri: "/", headers: headers)
+        return Representation(.object(["a": .integer(1)])).response(to: GatewayRequest(head, .init()))
     }
 
     @Test func `a client that has the body is told so`() {
-        let tag = response(nil).headers[.eTag] ?? ""
+        let tag = response(nil).headers.first(name: "etag") ?? ""
         #expect(response(nil).status == .ok)
         for known in [tag, "W/\(tag)", "\"x\", \(tag)", "*"] {
             #expect(response(known).status == .notModified)
-            #expect(response(known).body.contentLength == 0)
+            #expect(response(known).body.readableBytes == 0)
         }
         #expect(response("\"x\"").status == .ok)
     }

@@ -58,7 +58,6 @@ def _():
     names = symbols("btc-price-http")
     equal(re.findall(r" [TtDdRrBb] ((?:u_|ucnv_|ucol_|uloc_|unorm2?_|udat_|icudt)\w*)", names), [], "symbols of ICU")
     assert not re.search(r" \$s10Foundation[A-Z0-9]", names), "full Foundation"
-    assert "HummingbirdTesting" not in names
     linked = output("ldd", BINARIES / "btc-price-http")
     assert "libsystemd.so" in linked, linked
     for library in ("libFoundation", "libswift", "libicu"):

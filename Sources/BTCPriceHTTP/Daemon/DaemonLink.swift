@@ -1,7 +1,7 @@
 import BTCPriceAPI
 import BTCPriceCore
 import Dispatch
-import HTTPTypes
+import NIOHTTP1
 import Varlink
 
 /// A kept connection to the daemon, on a thread of its own, since it blocks.

@@ -19,7 +19,9 @@ final class PriceList: Sendable {
     }
 
     /// The body of a target, made once.
-    func body(of target: String, _ make: () throws -> Representation) rethrows -> Representation {
+    func body(
+        of target: String, _ make: () throws(Problem) -> Representation
+    ) throws(Problem) -> Representation {
         if let known = bodies.withLock({ $0[target] }) { return known }
         let made = try make()
         bodies.withLock { if $0.count < Self.mostBodies { $0[target] = made } }

@@ -1,9 +1,8 @@
 import BTCPriceAPI
 import BTCPriceCore
 import BTCPriceFeature
-import HTTPTypes
-import Hummingbird
 import NIOCore
+import NIOHTTP1
 import Varlink
 
 /// What the gateway serves, by path.
@@ -15,110 +14,141 @@ struct GatewayRoutes: Sendable {
     /// Whether there may be one more event stream. Called on the event loop.
     let hasRoomForStream: @Sendable () -> Bool
 
-    func responder() -> some HTTPResponder<GatewayContext> {
-        let router = Router(context: GatewayContext.self, options: .autoGenerateHeadEndpoints)
-        router.add(middleware: AccessMiddleware(policy: policy))
-        addOurs(to: router)
-        HistoryRoutes(daemon: daemon).add(to: router)
-        addOthers(to: router)
-        addMonitoring(to: router)
-        addPage(to: router)
-        return router.buildResponder()
+    private let page = Page()
+    private let openAPI = Representation(
+        String(decoding: PackageResources.openapi_json, as: UTF8.self), contentType: "application/json",
+        cacheControl: "max-age=3600")
+
+    /// The response to a request, whatever it is.
+    func response(to request: GatewayRequest) async -> GatewayResponse {
+        var response: GatewayResponse
+        if let refusal = policy.refusal(of: request) {
+            response = refusal.response
+        } else {
+            do throws(Problem) {
+                response = try await route(request)
+            } catch {
+                response = error.response
+            }
+        }
+        policy.mark(&response, to: request)
+        return response
+    }
+
+    private func route(_ request: GatewayRequest) async throws(Problem) -> GatewayResponse {
+        let history = HistoryRoutes(daemon: daemon)
+        switch request.path.joined(separator: "/") {
+        case "": return page.response(to: request)
+        case "openapi.json": return openAPI.response(to: request)
+        case "v1/price": return try await prices(request, price)
+        case "v1/currencies": return try await prices(request, currencies)
+        case "v1/status": return try await status(request)
+        case "v1/sources": return try await sources(request)
+        case "v1/watch": return try watch(request)
+        case "v1/history": return try await history.history(request)
+        case "v1/at": return try await history.price(request)
+        case "v1/day": return try await history.day(request)
+        // Shapes that other programs read: mempool's, and
+        case "api/v1/prices": return try await prices(request, mempoolPrices)
+        case "api/v1/historical-price": return try await history.historicalPrices(request)
+        case "exrates/BTC": return try await prices(request, rates)
+        // BTCPay Server's, which wraps the list in one of them;
+        case "api/rates": return try await prices(request, rateList)
+        case "rates": return try await prices(request, wrappedRateList)
+        // LNbits asks a price aggregator for it, and reads `rates.median`.
+        case _ where request.path.count == 2 && request.path[0] == "rate":
+            return try await aggregate(request, request.path[1].uppercased())
+        case "metrics": return try await metrics(request)
+        case "healthz": return try await health(request)
+        default: throw Problem(.notFound, "There is nothing here; see /openapi.json.")
+        }
     }
 
     // MARK: - Ours
 
-    private func addOurs(to router: Router<GatewayContext>) {
-        addPrices(to: router, "/v1/price") { list, request in
-            try Problem.check(request, has: "currency", "max-age")
-            let message = try Self.currency(request, in: list)
-            let state = message.price.state
-            guard try isCurrent(state, request, at: list.time) else {
-                throw try tooOld(message, request, at: list.time)
-            }
-            return Representation(.object(PriceShapes.price(state, at: list.time)), oldest: state)
+    private func price(_ list: PriceList, _ request: GatewayRequest) throws(Problem) -> Representation {
+        try Problem.check(request, has: "currency", "max-age")
+        let message = try Self.currency(request, in: list)
+        let state = message.price.state
+        guard try isCurrent(state, request, at: list.time) else { throw try tooOld(message, request, at: list.time) }
+        return Representation(.object(PriceShapes.price(state, at: list.time)), oldest: state)
+    }
+
+    private func currencies(_ list: PriceList, _ request: GatewayRequest) throws(Problem) -> Representation {
+        try Problem.check(request, has: "currency", "max-age")
+        let currencies = try list.currencies.map { (message) throws(Problem) in
+            let isCurrent = try isCurrent(message.price.state, request, at: list.time)
+            return JSON.object(PriceShapes.currency(message, isCurrent: isCurrent, at: list.time))
         }
-        addPrices(to: router, "/v1/currencies") { list, request in
-            try Problem.check(request, has: "currency", "max-age")
-            let currencies = try list.currencies.map {
-                JSON.object(
-                    PriceShapes.currency(
-                        $0, isCurrent: try isCurrent($0.price.state, request, at: list.time), at: list.time))
-            }
-            return Representation(.object(["currencies": .array(currencies)]))
+        return Representation(.object(["currencies": .array(currencies)]))
+    }
+
+    private func status(_ request: GatewayRequest) async throws(Problem) -> GatewayResponse {
+        try Problem.check(request)
+        return Representation(.object(PriceShapes.status(try await daemon.status()))).response(to: request)
+    }
+
+    private func sources(_ request: GatewayRequest) async throws(Problem) -> GatewayResponse {
+        try Problem.check(request, has: "currency")
+        let code = try Self.code(request)
+        // Only of a currency that is kept: each is a call of its own.
+        _ = try Self.currency(request, in: try await daemon.prices(wakes: false))
+        let sources = try await daemon.sources(of: code).map { JSON.object(PriceShapes.source($0)) }
+        return Representation(.object(["sources": .array(sources)])).response(to: request)
+    }
+
+    private func watch(_ request: GatewayRequest) throws(Problem) -> GatewayResponse {
+        try Problem.check(request, has: "currency", "updates")
+        guard hasRoomForStream() else {
+            throw Problem.unavailable("There are too many event streams.", retryAfter: 10)
         }
-        router.get("/v1/status") { request, _ in
-            try Problem.check(request)
-            return Representation(.object(PriceShapes.status(try await daemon.status()))).response(to: request)
+        let codes = try request["currency"].map { (text) throws(Problem) in try Self.codes(text, "currency") }
+        guard let updates = WatchUpdates(rawValue: request["updates"] ?? WatchUpdates.ticks.rawValue) else {
+            throw Problem(.badRequest, "updates is ticks or changes.")
         }
-        router.get("/v1/sources") { request, _ in
-            try Problem.check(request, has: "currency")
-            let code = try Self.code(request)
-            // Only of a currency that is kept: each is a call of its own.
-            _ = try Self.currency(request, in: try await daemon.prices(wakes: false))
-            let sources = try await daemon.sources(of: code).map { JSON.object(PriceShapes.source($0)) }
-            return Representation(.object(["sources": .array(sources)])).response(to: request)
-        }
-        router.get("/v1/watch") { request, context in
-            try Problem.check(request, has: "currency", "updates")
-            guard hasRoomForStream() else {
-                throw Problem.unavailable("There are too many event streams.", retryAfter: 10)
-            }
-            let codes = try request.uri.queryParameters["currency"].map { try Self.codes(String($0), "currency") }
-            var updates = WatchUpdates.ticks
-            if let word = request.uri.queryParameters["updates"] {
-                guard let named = WatchUpdates(rawValue: String(word)) else {
-                    throw Problem(.badRequest, "updates is ticks or changes.")
-                }
-                updates = named
-            }
-            context.stream.value = EventStreams.Wish(
-                currencies: codes.map(Set.init), updates: updates, lastEventID: request.headers[.lastEventID])
-            return Response(
-                status: .ok, headers: [.contentType: "text/event-stream", .cacheControl: "no-store"])
-        }
+        return GatewayResponse(
+            headers: ["content-type": "text/event-stream", "cache-control": "no-store"],
+            stream: EventStreams.Wish(
+                currencies: codes.map(Set.init), updates: updates, lastEventID: request.header("last-event-id")))
     }
 
     // MARK: - Shapes that other programs read
 
-    private func addOthers(to router: Router<GatewayContext>) {
-        addPrices(to: router, "/api/v1/prices") { list, request in
-            let states = try currentStates(list, request)
-            return Representation(.object(PriceShapes.mempoolPrices(states)), oldest: Self.oldest(states))
+    private func mempoolPrices(_ list: PriceList, _ request: GatewayRequest) throws(Problem) -> Representation {
+        let states = try currentStates(list, request)
+        return Representation(.object(PriceShapes.mempoolPrices(states)), oldest: Self.oldest(states))
+    }
+
+    private func rates(_ list: PriceList, _ request: GatewayRequest) throws(Problem) -> Representation {
+        let states = try currentStates(list, request)
+        return Representation(.object(PriceShapes.rates(states)), oldest: Self.oldest(states))
+    }
+
+    private func rateList(_ list: PriceList, _ request: GatewayRequest) throws(Problem) -> Representation {
+        let states = try namedStates(list, request)
+        return Representation(PriceShapes.rateList(states), oldest: Self.oldest(states))
+    }
+
+    private func wrappedRateList(_ list: PriceList, _ request: GatewayRequest) throws(Problem) -> Representation {
+        let states = try namedStates(list, request)
+        return Representation(.object(["data": PriceShapes.rateList(states)]), oldest: Self.oldest(states))
+    }
+
+    private func aggregate(_ request: GatewayRequest, _ code: String) async throws(Problem) -> GatewayResponse {
+        _ = try longestAge(request)
+        let list = try await daemon.prices(wakes: true)
+        guard let message = list.currencies.first(where: { $0.currency == code }) else {
+            throw Self.notKept(code, in: list)
         }
-        addPrices(to: router, "/exrates/BTC") { list, request in
-            let states = try currentStates(list, request)
-            return Representation(.object(PriceShapes.rates(states)), oldest: Self.oldest(states))
-        }
-        // BTCPay Server has both, and wraps the list in one of them.
-        addPrices(to: router, "/api/rates") { list, request in
-            let states = try namedStates(list, request)
-            return Representation(PriceShapes.rateList(states), oldest: Self.oldest(states))
-        }
-        addPrices(to: router, "/rates") { list, request in
-            let states = try namedStates(list, request)
-            return Representation(.object(["data": PriceShapes.rateList(states)]), oldest: Self.oldest(states))
-        }
-        // LNbits asks a price aggregator for it, and reads `rates.median`.
-        router.get("/rate/:currency") { request, context in
-            _ = try longestAge(request)
-            let code = (context.parameters.get("currency") ?? "").uppercased()
-            let list = try await daemon.prices(wakes: true)
-            guard let message = list.currencies.first(where: { $0.currency == code }) else {
-                throw Self.notKept(code, in: list)
-            }
-            let state = message.price.state
-            guard try isCurrent(state, request, at: list.time) else {
-                throw try tooOld(message, request, at: list.time)
-            }
-            return Representation(.object(PriceShapes.aggregate(state)), oldest: state).response(to: request)
-        }
+        let state = message.price.state
+        guard try isCurrent(state, request, at: list.time) else { throw try tooOld(message, request, at: list.time) }
+        return Representation(.object(PriceShapes.aggregate(state)), oldest: state).response(to: request)
     }
 
     /// The states of the pairs that a request names, such as `BTC_USD,BTC_EUR`; without any, all.
-    private func namedStates(_ list: PriceList, _ request: Request) throws -> [PriceState] {
+    private func namedStates(_ list: PriceList, _ request: GatewayRequest) throws(Problem) -> [PriceState] {
         let states = try currentStates(list, request)
-        guard let pairs = request.uri.queryParameters["currencyPairs"], !pairs.isEmpty else { return states }
+        guard let pairs = request["currencyPairs"], !pairs.isEmpty else { return states }
         return pairs.uppercased().split(separator: ",").compactMap { pair in
             states.first { "BTC_\($0.currency)" == pair }
         }
@@ -126,53 +156,37 @@ struct GatewayRoutes: Sendable {
 
     // MARK: - Monitoring
 
-    private func addMonitoring(to router: Router<GatewayContext>) {
-        router.get("/metrics") { request, _ in
-            let accept = request.headers[.accept] ?? ""
-            let format: MetricsText.Format =
-                accept.contains("application/openmetrics-text") ? .openMetrics : .prometheus
-            let text = MetricsText.text(try await daemon.metrics(), as: format)
-            return Representation(text, contentType: format.contentType, cacheControl: "no-store").response(
-                to: request, vary: "Accept")
-        }
-        router.get("/healthz") { request, _ in
-            let message = try Self.currency(request, in: try await daemon.prices(wakes: false))
-            let freshness = message.price.state.freshness
-            guard freshness == .fresh else {
-                throw Problem.unavailable("The price in \(message.currency) is \(freshness.rawValue).")
-            }
-            return Representation(.object(["state": .string("fresh")]), cacheControl: "no-store").response(to: request)
-        }
+    private func metrics(_ request: GatewayRequest) async throws(Problem) -> GatewayResponse {
+        let isOpenMetrics = request.header("accept")?.contains("application/openmetrics-text") == true
+        let format: MetricsText.Format = isOpenMetrics ? .openMetrics : .prometheus
+        let text = MetricsText.text(try await daemon.metrics(), as: format)
+        return Representation(text, contentType: format.contentType, cacheControl: "no-store").response(
+            to: request, vary: "Accept")
     }
 
-    // MARK: - The page
-
-    private func addPage(to router: Router<GatewayContext>) {
-        let page = Page()
-        router.get("/") { request, _ in page.response(to: request) }
-        let openAPI = Representation(
-            String(decoding: PackageResources.openapi_json, as: UTF8.self), contentType: "application/json",
-            cacheControl: "max-age=3600")
-        router.get("/openapi.json") { request, _ in openAPI.response(to: request) }
+    private func health(_ request: GatewayRequest) async throws(Problem) -> GatewayResponse {
+        let message = try Self.currency(request, in: try await daemon.prices(wakes: false))
+        let freshness = message.price.state.freshness
+        guard freshness == .fresh else {
+            throw Problem.unavailable("The price in \(message.currency) is \(freshness.rawValue).")
+        }
+        return Representation(.object(["state": .string("fresh")]), cacheControl: "no-store").response(to: request)
     }
 
     // MARK: - Prices
 
-    /// Adds a path whose body is made of the prices. It is the same for all requests with the same target until there are newer ones.
-    private func addPrices(
-        to router: Router<GatewayContext>, _ path: RouterPath,
-        _ body: @escaping @Sendable (PriceList, Request) throws -> Representation
-    ) {
-        router.get(path) { request, _ in
-            // A request that is wrong resumes nothing.
-            _ = try (Self.code(request), longestAge(request))
-            let list = try await daemon.prices(wakes: true)
-            return try list.body(of: request.uri.string) { try body(list, request) }.response(to: request)
-        }
+    /// A response whose body is made of the prices. It is the same for all requests with the same target until there are newer ones.
+    private func prices(
+        _ request: GatewayRequest, _ body: (PriceList, GatewayRequest) throws(Problem) -> Representation
+    ) async throws(Problem) -> GatewayResponse {
+        // A request that is wrong resumes nothing.
+        _ = try (Self.code(request), longestAge(request))
+        let list = try await daemon.prices(wakes: true)
+        return try list.body(of: request.target) { () throws(Problem) in try body(list, request) }.response(to: request)
     }
 
     /// The currency that a request names, else the first one.
-    static func currency(_ request: Request, in list: PriceList) throws -> CurrencyMessage {
+    static func currency(_ request: GatewayRequest, in list: PriceList) throws(Problem) -> CurrencyMessage {
         let code = try code(request)
         guard let message = list.currencies.first(where: { code == nil || $0.currency == code }) else {
             throw notKept(code ?? "", in: list)
@@ -186,19 +200,25 @@ struct GatewayRoutes: Sendable {
     }
 
     /// The states whose price is not too old.
-    private func currentStates(_ list: PriceList, _ request: Request) throws -> [PriceState] {
-        let states = try list.currencies.map(\.price.state).filter { try isCurrent($0, request, at: list.time) }
+    private func currentStates(_ list: PriceList, _ request: GatewayRequest) throws(Problem) -> [PriceState] {
+        let longest = try longestAge(request)
+        let states = list.currencies.map(\.price.state).filter { Self.isCurrent($0, longest, at: list.time) }
         guard !states.isEmpty else { throw Problem.unavailable("No price is new enough.", retryAfter: 5) }
         return states
     }
 
-    private func isCurrent(_ state: PriceState, _ request: Request, at now: ObservationTime) throws -> Bool {
-        let longest = try longestAge(request)
-        return state.age(at: now).map { $0.age <= longest } ?? false
+    private func isCurrent(_ state: PriceState, _ request: GatewayRequest, at now: ObservationTime) throws(Problem)
+        -> Bool
+    {
+        Self.isCurrent(state, try longestAge(request), at: now)
     }
 
-    private func longestAge(_ request: Request) throws -> Duration {
-        guard let text = request.uri.queryParameters["max-age"] else { return .seconds(maxAge) }
+    private static func isCurrent(_ state: PriceState, _ longest: Duration, at now: ObservationTime) -> Bool {
+        state.age(at: now).map { $0.age <= longest } ?? false
+    }
+
+    private func longestAge(_ request: GatewayRequest) throws(Problem) -> Duration {
+        guard let text = request["max-age"] else { return .seconds(maxAge) }
         guard let seconds = Int64(text), (1...31_536_000).contains(seconds) else {
             throw Problem(.badRequest, "max-age is a number of seconds from 1 to 31536000.")
         }
@@ -209,7 +229,9 @@ struct GatewayRoutes: Sendable {
         states.min { ($0.quote?.timestamp.milliseconds ?? 0) < ($1.quote?.timestamp.milliseconds ?? 0) }
     }
 
-    private func tooOld(_ message: CurrencyMessage, _ request: Request, at now: ObservationTime) throws -> Problem {
+    private func tooOld(_ message: CurrencyMessage, _ request: GatewayRequest, at now: ObservationTime) throws(Problem)
+        -> Problem
+    {
         let state = message.price.state
         guard state.quote != nil else {
             return .unavailable("There is no price in \(message.currency) yet.", retryAfter: 5)
@@ -226,15 +248,14 @@ struct GatewayRoutes: Sendable {
 
     // MARK: - Parameters
 
-    static func code(_ request: Request) throws -> String? {
-        try request.uri.queryParameters["currency"].map { text in
-            let codes = try codes(String(text), "currency")
-            guard codes.count == 1 else { throw Problem(.badRequest, "currency is one code, such as USD.") }
-            return codes[0]
-        }
+    static func code(_ request: GatewayRequest) throws(Problem) -> String? {
+        guard let text = request["currency"] else { return nil }
+        let codes = try codes(text, "currency")
+        guard codes.count == 1 else { throw Problem(.badRequest, "currency is one code, such as USD.") }
+        return codes[0]
     }
 
-    private static func codes(_ text: String, _ name: String) throws -> [String] {
+    private static func codes(_ text: String, _ name: String) throws(Problem) -> [String] {
         let codes = text.uppercased().split(separator: ",", omittingEmptySubsequences: false).map(String.init)
         guard codes.count <= 32, codes.allSatisfy({ $0.wholeMatch(of: /[A-Z]{3}/) != nil }) else {
             throw Problem(.badRequest, "\(name) is a code of three letters, such as USD.")

@@ -1,8 +1,7 @@
 import BTCPriceAPI
 import BTCPriceCore
 import BTCPriceFeature
-import HTTPTypes
-import Hummingbird
+import NIOHTTP1
 import Varlink
 
 /// What the gateway serves of the past, by path.
@@ -12,71 +11,68 @@ struct HistoryRoutes: Sendable {
 
     let daemon: DaemonClient
 
-    func add(to router: Router<GatewayContext>) {
-        router.get("/v1/history") { request, _ in
-            try Problem.check(request, has: "currency", "since", "until", "step", "format")
-            let query = try Self.query(request)
-            let known = try await daemon.history(query)
-            let format = request.uri.queryParameters["format"] ?? (Self.wantsCSV(request) ? "csv" : "json")
-            if format == "csv" {
-                return Representation(
-                    PriceShapes.csv(known.candles), contentType: "text/csv; charset=utf-8; header=present"
-                ).response(to: request, vary: "Accept")
-            }
-            guard format == "json" else { throw Problem(.badRequest, "format is json or csv.") }
-            let body: JSONObject = [
-                "currency": .string(known.currency), "step": .string(query.step.rawValue),
-                "candles": .array(known.candles.map { .object(PriceShapes.candle($0)) }),
-                "next": known.next.map { .string(HTTPDate.rfc3339($0.milliseconds)) } ?? .null,
-                "coarser": try await coarser(query, than: known).map { .string($0.rawValue) } ?? .null,
-            ]
-            return Representation(.object(body)).response(to: request, vary: "Accept")
-        }
-        router.get("/v1/at") { request, _ in
-            try Problem.check(request, has: "time", "currency", "max-step")
-            let maxStep = try Self.maxStep(request)
-            guard let text = request.uri.queryParameters["time"] else {
-                throw Problem(.badRequest, "time is required, such as 2026-08-25T14:30:00Z.")
-            }
-            let time = try Self.time(String(text), "time")
-            let (known, currency) = try await daemon.price(
-                at: .init(time: time, currency: try GatewayRoutes.code(request)))
-            guard let known else { throw Problem(.notFound, "Nothing is known of the price at that time.") }
-            if let maxStep, known.step > maxStep { throw Self.tooCoarse(known) }
+    func history(_ request: GatewayRequest) async throws(Problem) -> GatewayResponse {
+        try Problem.check(request, has: "currency", "since", "until", "step", "format")
+        let query = try Self.query(request)
+        let known = try await daemon.history(query)
+        let format = request["format"] ?? (Self.wantsCSV(request) ? "csv" : "json")
+        if format == "csv" {
             return Representation(
-                .object([
-                    "currency": .string(currency), "time": .string(HTTPDate.rfc3339(time.milliseconds)),
-                    "price": .string(known.price.description), "step": .string(known.step.rawValue),
-                    "candle": .object(PriceShapes.candle(known.candle)), "approximate": .bool(known.isCoarse),
-                ])
-            ).response(to: request)
+                PriceShapes.csv(known.candles), contentType: "text/csv; charset=utf-8; header=present"
+            ).response(to: request, vary: "Accept")
         }
-        router.get("/v1/day") { request, _ in
-            try Problem.check(request, has: "currency")
-            let list = try await daemon.prices(wakes: false)
-            let currency = try GatewayRoutes.currency(request, in: list).currency
-            guard let day = try await daemon.day(of: currency) else {
-                throw Problem(.notFound, "Nothing is known of the last 24 hours.")
-            }
-            var body: JSONObject = ["currency": .string(currency)]
-            for member in PriceShapes.day(day).members { body[member.name] = member.value }
-            return Representation(.object(body)).response(to: request)
+        guard format == "json" else { throw Problem(.badRequest, "format is json or csv.") }
+        let body: JSONObject = [
+            "currency": .string(known.currency), "step": .string(query.step.rawValue),
+            "candles": .array(known.candles.map { .object(PriceShapes.candle($0)) }),
+            "next": known.next.map { .string(HTTPDate.rfc3339($0.milliseconds)) } ?? .null,
+            "coarser": try await coarser(query, than: known).map { .string($0.rawValue) } ?? .null,
+        ]
+        return Representation(.object(body)).response(to: request, vary: "Accept")
+    }
+
+    func price(_ request: GatewayRequest) async throws(Problem) -> GatewayResponse {
+        try Problem.check(request, has: "time", "currency", "max-step")
+        let maxStep = try Self.maxStep(request)
+        guard let text = request["time"] else {
+            throw Problem(.badRequest, "time is required, such as 2026-08-25T14:30:00Z.")
         }
-        router.get("/api/v1/historical-price") { request, _ in
-            Representation(.object(try await historicalPrices(request))).response(to: request)
+        let time = try Self.time(text, "time")
+        let (known, currency) = try await daemon.price(
+            at: .init(time: time, currency: try GatewayRoutes.code(request)))
+        guard let known else { throw Problem(.notFound, "Nothing is known of the price at that time.") }
+        if let maxStep, known.step > maxStep { throw Self.tooCoarse(known) }
+        return Representation(
+            .object([
+                "currency": .string(currency), "time": .string(HTTPDate.rfc3339(time.milliseconds)),
+                "price": .string(known.price.description), "step": .string(known.step.rawValue),
+                "candle": .object(PriceShapes.candle(known.candle)), "approximate": .bool(known.isCoarse),
+            ])
+        ).response(to: request)
+    }
+
+    func day(_ request: GatewayRequest) async throws(Problem) -> GatewayResponse {
+        try Problem.check(request, has: "currency")
+        let list = try await daemon.prices(wakes: false)
+        let currency = try GatewayRoutes.currency(request, in: list).currency
+        guard let day = try await daemon.day(of: currency) else {
+            throw Problem(.notFound, "Nothing is known of the last 24 hours.")
         }
+        var body: JSONObject = ["currency": .string(currency)]
+        for member in PriceShapes.day(day).members { body[member.name] = member.value }
+        return Representation(.object(body)).response(to: request)
     }
 
     /// mempool's `/api/v1/historical-price`: the prices at a time, or one for each day.
-    private func historicalPrices(_ request: Request) async throws -> JSONObject {
+    func historicalPrices(_ request: GatewayRequest) async throws(Problem) -> GatewayResponse {
         let list = try await daemon.prices(wakes: false)
         let codes =
-            try GatewayRoutes.code(request).map { _ in [try GatewayRoutes.currency(request, in: list).currency] }
-            ?? list.currencies.map(\.currency)
+            try GatewayRoutes.code(request) == nil
+            ? list.currencies.map(\.currency) : [try GatewayRoutes.currency(request, in: list).currency]
         var prices: [Int64: JSONObject] = [:]
         var longest = Candle.Step.second
         let maxStep = try Self.maxStep(request)
-        if let text = request.uri.queryParameters["timestamp"] {
+        if let text = request["timestamp"] {
             guard let second = Int64(text), (0...253_402_300_799).contains(second) else {
                 throw Problem(.badRequest, "timestamp is a number of seconds since 1970.")
             }
@@ -103,15 +99,17 @@ struct HistoryRoutes: Sendable {
                 }
             }
         }
-        return [
+        let body: JSONObject = [
             "prices": .array(prices.sorted { $0.key > $1.key }.map { .object($0.value) }),
             "exchangeRates": .object(PriceShapes.exchangeRates(list.currencies.map(\.price.state))),
             "step": .string(longest.rawValue),
         ]
+        return Representation(.object(body)).response(to: request)
     }
 
     /// The step in which more of a span is known; `nil` if nothing more is.
-    private func coarser(_ query: HistoryQuery, than known: DaemonClient.Candles) async throws -> Candle.Step? {
+    private func coarser(_ query: HistoryQuery, than known: DaemonClient.Candles) async throws(Problem) -> Candle.Step?
+    {
         // A part of a long history says nothing of the rest.
         guard let from = query.from, known.next == nil else { return nil }
         let coverage = HistoryCoverage(from: from, to: min(query.to ?? .now, .now))
@@ -138,32 +136,31 @@ struct HistoryRoutes: Sendable {
     private static let steps = ["1s": Candle.Step.second, "1m": .minute, "1h": .hour, "1d": .day]
 
     /// The longest candle that is precise enough; `nil` for any.
-    private static func maxStep(_ request: Request) throws -> Candle.Step? {
-        guard let text = request.uri.queryParameters["max-step"] else { return nil }
-        guard let step = steps[String(text)] else { throw Problem(.badRequest, "max-step is 1s, 1m, 1h or 1d.") }
+    private static func maxStep(_ request: GatewayRequest) throws(Problem) -> Candle.Step? {
+        guard let text = request["max-step"] else { return nil }
+        guard let step = steps[text] else { throw Problem(.badRequest, "max-step is 1s, 1m, 1h or 1d.") }
         return step
     }
 
-    private static func query(_ request: Request) throws -> HistoryQuery {
-        let parameters = request.uri.queryParameters
-        let until = try parameters["until"].map { try time(String($0), "until") }
-        let since = try time(parameters["since"].map(String.init) ?? "24h", "since")
+    private static func query(_ request: GatewayRequest) throws(Problem) -> HistoryQuery {
+        let until = try request["until"].map { (text) throws(Problem) in try time(text, "until") }
+        let since = try time(request["since"] ?? "24h", "since")
         guard since < until ?? .now else { throw Problem(.badRequest, "since must be before until.") }
         var step = Candle.Step.hour
-        if let text = parameters["step"] {
-            guard let named = steps[String(text)] else { throw Problem(.badRequest, "step is 1s, 1m, 1h or 1d.") }
+        if let text = request["step"] {
+            guard let named = steps[text] else { throw Problem(.badRequest, "step is 1s, 1m, 1h or 1d.") }
             step = named
         }
         return HistoryQuery(
             currency: try GatewayRoutes.code(request), from: since, to: until, step: step, limit: most, more: true)
     }
 
-    private static func wantsCSV(_ request: Request) -> Bool {
-        (request.headers[.accept] ?? "").split(separator: ",").first.map { $0.contains("text/csv") } ?? false
+    private static func wantsCSV(_ request: GatewayRequest) -> Bool {
+        (request.header("accept") ?? "").split(separator: ",").first.map { $0.contains("text/csv") } ?? false
     }
 
     /// A time, UTC if it names no zone. In whole seconds, so that requests within one share a call.
-    private static func time(_ text: String, _ name: String) throws -> Timestamp {
+    private static func time(_ text: String, _ name: String) throws(Problem) -> Timestamp {
         do throws(ReaderTime.Mistake) {
             let read = try ReaderTime.read(text, isUTC: true, now: .now)
             return Timestamp(milliseconds: read.milliseconds / 1000 * 1000)

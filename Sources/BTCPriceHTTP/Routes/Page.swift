@@ -1,5 +1,4 @@
-import HTTPTypes
-import Hummingbird
+import NIOHTTP1
 
 /// The page: one HTML file. Its policy allows nothing but the style and the script that are in it, by their digests, and requests to
 /// the gateway itself (W3C, Content Security Policy Level 3).
@@ -17,10 +16,10 @@ struct Page: Sendable {
         String(decoding: PackageResources.index_html, as: UTF8.self), contentType: "text/html; charset=utf-8",
         cacheControl: "no-cache")
 
-    func response(to request: Request) -> Response {
+    func response(to request: GatewayRequest) -> GatewayResponse {
         var response = representation.response(to: request)
-        response.headers[.contentSecurityPolicy] = Self.policy
-        response.headers[.referrerPolicy] = "no-referrer"
+        response.headers.add(name: "content-security-policy", value: Self.policy)
+        response.headers.add(name: "referrer-policy", value: "no-referrer")
         return response
     }
 }

@@ -1,7 +1,6 @@
 import BTCPriceCore
-import HTTPTypes
-import Hummingbird
 import NIOCore
+import NIOHTTP1
 import Varlink
 
 /// A body with what caches and readers must know of it.
@@ -9,7 +8,7 @@ struct Representation: Sendable {
     private let body: ByteBuffer
     private let etag: String
     /// The headers that are the same in every response.
-    private let fields: HTTPFields
+    private let fields: HTTPHeaders
     /// The state of the oldest price in it.
     private let oldest: PriceState?
 
@@ -19,9 +18,9 @@ struct Representation: Sendable {
         // 64 bits of FNV-1a, so that two bodies do not share it by chance.
         let hash = text.utf8.reduce(UInt64(0xcbf2_9ce4_8422_2325)) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
         etag = "\"\(String(hash, radix: 16))\""
-        var fields: HTTPFields = [.contentType: contentType, .cacheControl: cacheControl, .eTag: etag]
+        var fields = HTTPHeaders([("content-type", contentType), ("cache-control", cacheControl), ("etag", etag)])
         if let quote = oldest?.quote {
-            fields[.lastModified] = HTTPDate.text(Int(quote.timestamp.milliseconds / 1000))
+            fields.add(name: "last-modified", value: HTTPDate.text(Int(quote.timestamp.milliseconds / 1000)))
         }
         self.fields = fields
         self.oldest = oldest
@@ -33,15 +32,15 @@ struct Representation: Sendable {
 
     /// The response, or 304 if the client has it already (RFC 9110, section 13.1.2).
     /// - Parameter vary: The header of the request that it depends on.
-    func response(to request: Request, vary: String? = nil) -> Response {
+    func response(to request: GatewayRequest, vary: String? = nil) -> GatewayResponse {
         var fields = self.fields
-        fields[.vary] = vary
-        if let age = oldest?.age(at: .now())?.age { fields[.age] = "\(age.components.seconds)" }
-        if let known = request.headers[.ifNoneMatch], known.split(separator: ",").contains(where: matches) {
-            fields[.contentType] = nil
-            return Response(status: .notModified, headers: fields)
+        if let vary { fields.add(name: "vary", value: vary) }
+        if let age = oldest?.age(at: .now())?.age { fields.add(name: "age", value: "\(age.components.seconds)") }
+        if let known = request.header("if-none-match"), known.split(separator: ",").contains(where: matches) {
+            fields.remove(name: "content-type")
+            return GatewayResponse(status: .notModified, headers: fields)
         }
-        return Response(status: .ok, headers: fields, body: ResponseBody(byteBuffer: body))
+        return GatewayResponse(headers: fields, body: body)
     }
 
     private func matches(_ text: Substring) -> Bool {

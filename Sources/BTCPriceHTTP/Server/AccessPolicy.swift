@@ -1,4 +1,4 @@
-import HTTPTypes
+import NIOHTTP1
 
 /// Which requests are answered: a web page of another site must not read this machine's gateway through the user's browser.
 struct AccessPolicy: Sendable {
@@ -24,7 +24,7 @@ struct AccessPolicy: Sendable {
     let origins: Set<String>
 
     static let methodNotAllowed = Problem(
-        .methodNotAllowed, "Only GET and HEAD are possible.", headers: [.allow: "GET, HEAD"])
+        .methodNotAllowed, "Only GET and HEAD are possible.", headers: ["allow": "GET, HEAD"])
 
     /// - Returns: Why the request is refused; `nil` if it is not.
     func refusal(of request: Credentials, _ arrival: Arrival) -> Problem? {
@@ -47,6 +47,26 @@ struct AccessPolicy: Sendable {
             return Problem(.forbidden, "Pages of another site may not read the price; see --origins.")
         }
         return nil
+    }
+
+    func refusal(of request: GatewayRequest) -> Problem? {
+        let credentials = Credentials(
+            method: request.method.rawValue, host: request.authority, origin: request.header("origin"),
+            fetchSite: request.header("sec-fetch-site"))
+        return refusal(of: credentials, request.arrival)
+    }
+
+    /// Adds what a browser must know of every response.
+    func mark(_ response: inout GatewayResponse, to request: GatewayRequest) {
+        guard !origins.isEmpty else {
+            return response.headers.add(name: "cross-origin-resource-policy", value: "same-origin")
+        }
+        let vary = response.headers.first(name: "vary").map { "\($0), Origin" }
+        response.headers.replaceOrAdd(name: "vary", value: vary ?? "Origin")
+        let allowed = allowedOrigin(request.header("origin"))
+        if let allowed { response.headers.add(name: "access-control-allow-origin", value: allowed) }
+        response.headers.add(
+            name: "cross-origin-resource-policy", value: allowed == nil ? "same-origin" : "cross-origin")
     }
 
     /// The value of Access-Control-Allow-Origin; `nil` for none.

@@ -1,6 +1,3 @@
-import HTTPTypes
-import Hummingbird
-import Logging
 import NIOCore
 import NIOHTTP1
 
@@ -16,9 +13,8 @@ final class HTTPConnection: ChannelInboundHandler {
         let table: ConnectionTable
         let streams: EventStreams
         let executor: any TaskExecutor
-        let logger: Logger
         let clock: HTTPDate
-        let respond: @Sendable (Request, GatewayContext) async -> Response
+        let respond: @Sendable (GatewayRequest) async -> GatewayResponse
     }
 
     private enum Phase {
@@ -107,7 +103,7 @@ final class HTTPConnection: ChannelInboundHandler {
         switch unwrapInboundIn(data) {
         case .head(let head):
             if let problem = Self.problem(of: head) {
-                return answer(head, StreamTicket(), closes: true) { problem.response }
+                return answer(head, closes: true) { problem.response }
             }
             phase = .head(head)
         case .body:
@@ -156,64 +152,45 @@ final class HTTPConnection: ChannelInboundHandler {
     }
 
     private func answer(_ head: HTTPRequestHead) {
-        let ticket = StreamTicket()
-        guard let request = Self.request(head) else {
-            return answer(head, ticket, closes: true) { Problem(.badRequest, "The method is malformed.").response }
-        }
-        let source = GatewayContext.Source(logger: environment.logger, arrival: arrival, stream: ticket)
-        let respond = environment.respond
+        let (request, respond) = (GatewayRequest(head, arrival), environment.respond)
         // Behind a wish for another protocol, the decoder reads nothing more.
         let closes = !head.isKeepAlive || head.headers.contains(name: "upgrade")
-        answer(head, ticket, closes: closes) { await respond(request, GatewayContext(source: source)) }
-    }
-
-    private static func request(_ head: HTTPRequestHead) -> Request? {
-        guard let method = HTTPRequest.Method(head.method.rawValue) else { return nil }
-        var fields = HTTPFields()
-        for (name, value) in head.headers {
-            if let name = HTTPField.Name(name) { fields.append(HTTPField(name: name, value: value)) }
-        }
-        return Request(
-            head: HTTPRequest(
-                method: method, scheme: "http", authority: head.headers.first(name: "host"), path: head.uri,
-                headerFields: fields),
-            body: RequestBody(buffer: ByteBuffer()))
+        answer(head, closes: closes) { await respond(request) }
     }
 
     /// Has a response made, and sends it.
     private func answer(
-        _ head: HTTPRequestHead, _ ticket: StreamTicket, closes: Bool,
-        _ response: @escaping @Sendable () async -> Response
+        _ head: HTTPRequestHead, closes: Bool, _ response: @escaping @Sendable () async -> GatewayResponse
     ) {
         guard let context else { return }
         phase = .responding
         idleSince = nil
         deadline = nil
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        let hasBody = head.method != .HEAD
         Task(executorPreference: environment.executor) {
             let response = await response()
-            if ticket.value != nil, response.status == .ok, hasBody {
-                return bound.value.stream(response, to: head, ticket)
+            if head.method != .HEAD, let wish = response.stream {
+                bound.value.stream(response, to: head, wish)
+            } else {
+                bound.value.send(response, to: head, closes: closes)
             }
-            let collector = BodyCollector()
-            // All bodies are in memory: this does not wait, and can't fail.
-            if hasBody { try? await response.body.write(collector) }
-            bound.value.send(response, collector.bytes, to: head, closes: closes)
         }
     }
 
-    private func send(_ response: Response, _ body: ByteBuffer, to head: HTTPRequestHead, closes: Bool) {
+    private func send(_ response: GatewayResponse, to head: HTTPRequestHead, closes: Bool) {
         guard let context, case .responding = phase else { return }
         let closes = closes || isEnding
         var headers = self.headers(of: response)
+        headers.add(name: "content-length", value: "\(response.body.readableBytes)")
         if closes {
             headers.add(name: "connection", value: "close")
         } else if head.version.minor == 0 {
             headers.add(name: "connection", value: "keep-alive")
         }
         context.write(wrapOutboundOut(.head(self.head(response, headers, head.version))), promise: nil)
-        if body.readableBytes > 0 { context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: nil) }
+        if head.method != .HEAD, response.body.readableBytes > 0 {
+            context.write(wrapOutboundOut(.body(.byteBuffer(response.body))), promise: nil)
+        }
         unsent += 1
         // The next request may follow within the last write.
         if closes {
@@ -251,29 +228,27 @@ final class HTTPConnection: ChannelInboundHandler {
         if isEnding { close() }
     }
 
-    private func headers(of response: Response) -> HTTPHeaders {
-        var headers = HTTPHeaders()
-        headers.reserveCapacity(response.headers.count + 4)
-        for field in response.headers { headers.add(name: field.name.rawName, value: field.value) }
+    private func headers(of response: GatewayResponse) -> HTTPHeaders {
+        var headers = response.headers
         headers.add(name: "date", value: environment.clock.now)
         headers.add(name: "x-content-type-options", value: "nosniff")
         return headers
     }
 
-    private func head(_ response: Response, _ headers: HTTPHeaders, _ version: HTTPVersion) -> HTTPResponseHead {
-        HTTPResponseHead(version: version, status: .init(statusCode: response.status.code), headers: headers)
+    private func head(
+        _ response: GatewayResponse, _ headers: HTTPHeaders, _ version: HTTPVersion
+    ) -> HTTPResponseHead {
+        HTTPResponseHead(version: version, status: response.status, headers: headers)
     }
 
     // MARK: - Event streams
 
-    private func stream(_ response: Response, to head: HTTPRequestHead, _ ticket: StreamTicket) {
-        guard let context, case .responding = phase, let wish = ticket.value else { return }
+    private func stream(_ response: GatewayResponse, to head: HTTPRequestHead, _ wish: EventStreams.Wish) {
+        guard let context, case .responding = phase else { return }
         if isEnding { return close() }
         phase = .streaming
         deadline = nil
-        var headers = self.headers(of: response)
-        // It has no end.
-        headers.remove(name: "content-length")
+        let headers = self.headers(of: response)
         context.writeAndFlush(wrapOutboundOut(.head(self.head(response, headers, head.version))), promise: nil)
         environment.streams.enter(self, wish)
     }
@@ -337,16 +312,4 @@ final class ArrivalHandler: ChannelInboundHandler {
         connection.bytesArrived()
         context.fireChannelRead(data)
     }
-}
-
-/// Collects the body of a response.
-private final class BodyCollector: ResponseBodyWriter {
-    private(set) var bytes = ByteBuffer()
-
-    func write(_ buffer: ByteBuffer) async throws {
-        var buffer = buffer
-        if bytes.readableBytes == 0 { bytes = buffer } else { bytes.writeBuffer(&buffer) }
-    }
-
-    consuming func finish(_ trailingHeaders: HTTPFields?) async throws {}
 }
