@@ -28,7 +28,8 @@ struct GatewayCommand: ParsableCommand {
         transform: { text in
             guard let address = ListenAddress(text) else {
                 throw ValidationError(
-                    "'\(text)' is no address: 127.0.0.1:8340, [::1]:8340 or unix:/run/btc-price-http/http.sock")
+                    "'\(text)' is not a valid address: 127.0.0.1:8340, [::1]:8340 or unix:/run/btc-price-http/http.sock"
+                )
             }
             return address
         })
@@ -47,14 +48,14 @@ struct GatewayCommand: ParsableCommand {
         transform: { text in
             let origins = text.lowercased().split(separator: ",").map(String.init)
             for origin in origins where origin.wholeMatch(of: /https?:\/\/[^\/?#@]+/) == nil {
-                throw ValidationError("'\(origin)' is no origin: https://shop.example, without a path")
+                throw ValidationError("'\(origin)' is not a valid origin: https://shop.example, without a path")
             }
             return origins
         })
     var origins: [String] = []
 
     @Option(
-        help: ArgumentHelp("Above this age a price is none, unless a request says otherwise.", valueName: "seconds"))
+        help: ArgumentHelp("Treat an older price as missing, unless the request sets max-age.", valueName: "seconds"))
     var maxAge: Int64 = 120
 
     @Option(help: ArgumentHelp("The most open connections.", valueName: "number"))

@@ -5,6 +5,7 @@ import base64
 import datetime
 import hashlib
 import os
+import resource
 import sqlite3
 import sys
 
@@ -666,6 +667,36 @@ def send_quietly(port, data):
     except OSError:
         pass
     client.close()
+
+
+@scenario("2,000 clients that read no response cost at most 64 MiB, and a new one finds room", beside=True)
+def _():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 8192)), hard))
+    simulator, place = Simulator("--seed", "3"), Place()
+    daemon = Daemon(place, simulator.urls, sources=("coinbase", "bitstamp"), backfill=True)
+    fresh(place)
+    gateway = Gateway(place.socket)
+    path = "/v1/history?since=23h&step=1m"
+    whole = wait_until(lambda: (r := gateway.get(path)).status == 200 and len(r.json["candles"]) > 1300 and r, seconds=90, every=1, what="a history")
+    deaf = []
+    for number in range(2100):
+        client = socket.socket()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect(("127.0.0.1", gateway.port))
+        # One of four asks for something of its own.
+        asked = f"{path}&until={number}m" if number % 4 == 0 else path
+        client.sendall(f"GET {asked} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * 4)
+        deaf.append(client)
+    equal(gateway.get("/v1/price").status, 200)
+    status = (Path("/proc") / str(gateway.process.pid) / "status").read_text()
+    own = int(re.search(r"RssAnon:\s+(\d+)", status)[1])
+    assert own < 64 * 1024, f"{own} KiB"
+    for client in deaf:
+        client.close()
+    gateway.stop()
+    daemon.stop()
+    return f"{len(whole.body)} bytes each, {own} KiB of memory"
 
 
 @scenario("the daemon restarted under load: no wrong price, and no error but 503")

@@ -11,6 +11,7 @@ final class DaemonClient: Sendable {
         let candles: [Candle]
         /// The start of the next candle, if these are not all.
         let next: Timestamp?
+        let bodies = KeptBodies()
     }
 
     /// A price of the past.
@@ -18,6 +19,9 @@ final class DaemonClient: Sendable {
         let time: Timestamp
         let currency: String?
     }
+
+    /// The most calls for the past: questions differ in what clients make up.
+    private static let pastRate = CallRate(burst: 100, perSecond: 20)
 
     private let pricesThatWake: KeptReplies<Bool, PriceList>
     private let prices: KeptReplies<Bool, PriceList>
@@ -58,7 +62,7 @@ final class DaemonClient: Sendable {
         }
         // Another connection: a disk that takes seconds must not delay a price.
         let past = DaemonLink(timeout: .seconds(10), socket: socket)
-        histories = KeptReplies(for: .seconds(1)) { query in
+        histories = KeptReplies(for: .seconds(1), rate: Self.pastRate) { query in
             await past.call { connection throws(ClientError) in
                 var (all, currency, next) = ([Candle](), "", Timestamp?.none)
                 try connection.history(query) { candles, named, following in
@@ -68,7 +72,7 @@ final class DaemonClient: Sendable {
                 return Candles(currency: currency, candles: all, next: next)
             }
         }
-        moments = KeptReplies(for: .seconds(1)) { moment in
+        moments = KeptReplies(for: .seconds(1), rate: Self.pastRate) { moment in
             await past.call { connection throws(ClientError) in
                 let reply = try connection.price(at: moment.time, in: moment.currency)
                 return (reply.known, reply.currency)

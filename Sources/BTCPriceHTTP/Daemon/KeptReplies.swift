@@ -12,24 +12,27 @@ final class KeptReplies<Question: Sendable & Hashable, Reply: Sendable>: Sendabl
     private struct State {
         var known: [Question: (outcome: Outcome, at: Int64)] = [:]
         var running: [Question: Task<Outcome, Never>] = [:]
+        var rate: CallRate?
     }
 
     private let time: Int64
     private let limit: Int
     private let call: @Sendable (Question) async -> Result<Reply, Problem>
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
     /// - Parameters:
     ///   - time: How long a reply is kept.
     ///   - limit: Questions differ in what clients make up; so many replies are kept.
+    ///   - rate: The most calls; `nil` if the questions are few.
     ///   - call: Calls the daemon.
     init(
-        for time: Duration = .milliseconds(250), limit: Int = 16,
+        for time: Duration = .milliseconds(250), limit: Int = 16, rate: CallRate? = nil,
         call: @escaping @Sendable (Question) async -> Result<Reply, Problem>
     ) {
         self.time = time.wholeMilliseconds
         self.limit = limit
         self.call = call
+        state = Mutex(State(rate: rate))
     }
 
     func reply(to question: Question) async throws(Problem) -> Reply {
@@ -40,6 +43,9 @@ final class KeptReplies<Question: Sendable & Hashable, Reply: Sendable>: Sendabl
             // Clients that are gone leave theirs behind.
             guard state.running.count < mostRunning else {
                 return (.failure(.unavailable("Too many requests wait for the daemon.", retryAfter: 10)), nil)
+            }
+            guard state.rate?.take(at: present) != false else {
+                return (.failure(.unavailable("Too many different requests for the past.", retryAfter: 1)), nil)
             }
             let task = Task { await run(question) }
             state.running[question] = task

@@ -99,16 +99,14 @@ struct GatewayRoutes: Sendable {
 
     private func watch(_ request: GatewayRequest) throws(Problem) -> GatewayResponse {
         try Problem.check(request, has: "currency", "updates")
-        guard hasRoomForStream() else {
-            throw Problem.unavailable("There are too many event streams.", retryAfter: 10)
-        }
+        guard hasRoomForStream() else { throw EventStreams.full }
         let codes = try request["currency"].map { (text) throws(Problem) in try Self.codes(text, "currency") }
         guard let updates = WatchUpdates(rawValue: request["updates"] ?? WatchUpdates.ticks.rawValue) else {
             throw Problem(.badRequest, "updates is ticks or changes.")
         }
         return GatewayResponse(
             headers: ["content-type": "text/event-stream", "cache-control": "no-store"],
-            stream: EventStreams.Wish(
+            stream: EventStreams.Subscription(
                 currencies: codes.map(Set.init), updates: updates, lastEventID: request.header("last-event-id")))
     }
 
@@ -182,7 +180,8 @@ struct GatewayRoutes: Sendable {
         // A request that is wrong resumes nothing.
         _ = try (Self.code(request), longestAge(request))
         let list = try await daemon.prices(wakes: true)
-        return try list.body(of: request.target) { () throws(Problem) in try body(list, request) }.response(to: request)
+        return try list.bodies.body(of: request.target) { () throws(Problem) in try body(list, request) }.response(
+            to: request)
     }
 
     /// The currency that a request names, else the first one.

@@ -16,19 +16,21 @@ struct HistoryRoutes: Sendable {
         let query = try Self.query(request)
         let known = try await daemon.history(query)
         let format = request["format"] ?? (Self.wantsCSV(request) ? "csv" : "json")
-        if format == "csv" {
+        guard ["json", "csv"].contains(format) else { throw Problem(.badRequest, "format is json or csv.") }
+        let coarser = format == "csv" ? nil : try await coarser(query, than: known)
+        return known.bodies.body(of: "\(format) \(request.target)") {
+            if format == "csv" {
+                return Representation(
+                    PriceShapes.csv(known.candles), contentType: "text/csv; charset=utf-8; header=present")
+            }
             return Representation(
-                PriceShapes.csv(known.candles), contentType: "text/csv; charset=utf-8; header=present"
-            ).response(to: request, vary: "Accept")
-        }
-        guard format == "json" else { throw Problem(.badRequest, "format is json or csv.") }
-        let body: JSONObject = [
-            "currency": .string(known.currency), "step": .string(query.step.rawValue),
-            "candles": .array(known.candles.map { .object(PriceShapes.candle($0)) }),
-            "next": known.next.map { .string(HTTPDate.rfc3339($0.milliseconds)) } ?? .null,
-            "coarser": try await coarser(query, than: known).map { .string($0.rawValue) } ?? .null,
-        ]
-        return Representation(.object(body)).response(to: request, vary: "Accept")
+                .object([
+                    "currency": .string(known.currency), "step": .string(query.step.rawValue),
+                    "candles": .array(known.candles.map { .object(PriceShapes.candle($0)) }),
+                    "next": known.next.map { .string(HTTPDate.rfc3339($0.milliseconds)) } ?? .null,
+                    "coarser": coarser.map { .string($0.rawValue) } ?? .null,
+                ]))
+        }.response(to: request, vary: "Accept")
     }
 
     func price(_ request: GatewayRequest) async throws(Problem) -> GatewayResponse {
@@ -40,7 +42,7 @@ struct HistoryRoutes: Sendable {
         let time = try Self.time(text, "time")
         let (known, currency) = try await daemon.price(
             at: .init(time: time, currency: try GatewayRoutes.code(request)))
-        guard let known else { throw Problem(.notFound, "Nothing is known of the price at that time.") }
+        guard let known else { throw Problem(.notFound, "No price is recorded for that time.") }
         if let maxStep, known.step > maxStep { throw Self.tooCoarse(known) }
         return Representation(
             .object([

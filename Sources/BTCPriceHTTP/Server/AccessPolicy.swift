@@ -35,7 +35,7 @@ struct AccessPolicy: Sendable {
             // A name that another site's DNS server points to this machine (DNS rebinding).
             guard let host = request.host.map(Self.name), isOwn(host, local) else {
                 return Problem(
-                    .misdirectedRequest, "This name is not among those that the gateway answers to; see --hosts.")
+                    .misdirectedRequest, "The gateway does not serve this host name; see --hosts.")
             }
         }
         if let origin = request.origin?.lowercased() {

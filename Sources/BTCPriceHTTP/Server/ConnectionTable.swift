@@ -12,6 +12,8 @@ final class ConnectionTable {
     private let limits: ServerLimits
     private var entries: [ObjectIdentifier: Entry] = [:]
     private var ofAddress: [String: Int] = [:]
+    /// Bytes of responses that are not sent yet.
+    private var queued = 0
 
     init(limits: ServerLimits) {
         self.limits = limits
@@ -39,10 +41,23 @@ final class ConnectionTable {
         ofAddress[address] = ofAddress[address].flatMap { $0 > 1 ? $0 - 1 : nil }
     }
 
+    /// A response waits to be sent. If too much waits, connections are closed whose clients do not read.
+    func queue(_ bytes: Int) {
+        queued += bytes
+        while queued > limits.queuedBytesInAll, makeRoom(where: { _ in true }, { $0.unsentBytes > 0 }) {}
+    }
+
+    /// A response was sent, or never will be.
+    func sent(_ bytes: Int) { queued -= bytes }
+
     /// Closes the connection that has been idle longest: one that has never had a response before those that clients keep.
-    private func makeRoom(where isChosen: (String?) -> Bool) -> Bool {
-        let oldest = entries.values.filter { isChosen($0.address) && $0.connection.idleSince != nil }
-            .min { $0.connection.isKept != $1.connection.isKept ? !$0.connection.isKept : $0.idleSince < $1.idleSince }
+    private func makeRoom(
+        where isChosen: (String?) -> Bool, _ holds: (HTTPConnection) -> Bool = { _ in true }
+    ) -> Bool {
+        let oldest = entries.values.filter {
+            isChosen($0.address) && $0.connection.idleSince != nil && holds($0.connection)
+        }
+        .min { $0.connection.isKept != $1.connection.isKept ? !$0.connection.isKept : $0.idleSince < $1.idleSince }
         guard let oldest else { return false }
         leave(oldest.connection)
         oldest.connection.close()

@@ -6,7 +6,7 @@ import Varlink
 /// The open event streams (HTML Living Standard, Server-sent events). All of them share the buffer of an event. On the event loop only.
 final class EventStreams {
     /// What a client wants to be sent.
-    struct Wish: Sendable, Hashable {
+    struct Subscription: Sendable, Hashable {
         /// ISO 4217; `nil` for all currencies.
         var currencies: Set<String>?
         /// Whether it wants the changes between the ticks, too.
@@ -61,27 +61,29 @@ final class EventStreams {
         watch = PriceWatch(socket: socket)
     }
 
+    static let full = Problem.unavailable("There are too many event streams.", retryAfter: 10)
+
     /// Whether there may be one more.
     var hasRoom: Bool { streams.count < most }
 
     private var lastID: String { "\(nonce)-\(sequence)" }
 
-    func enter(_ connection: HTTPConnection, _ wish: Wish) {
+    func enter(_ connection: HTTPConnection, _ subscription: Subscription) {
         end?.cancel()
         end = nil
         streams[ObjectIdentifier(connection)] = Stream(
-            connection: connection, currencies: wish.currencies, updates: wish.updates)
+            connection: connection, currencies: subscription.currencies, updates: subscription.updates)
         if beats == nil { start() }
-        followWishes()
+        followSubscriptions()
         _ = connection.send(ByteBuffer(string: "retry: 1000\n\n"))
         // A client that comes back and has missed nothing waits for the next event.
-        if wish.lastEventID != lastID { sendNewest(to: connection) }
+        if subscription.lastEventID != lastID { sendNewest(to: connection) }
         if isGone { _ = connection.send(Self.gone) }
     }
 
     func leave(_ connection: HTTPConnection) {
         guard streams.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
-        guard streams.isEmpty else { return followWishes() }
+        guard streams.isEmpty else { return followSubscriptions() }
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
         end = eventLoop.scheduleTask(in: Self.patience) { bound.value.stop() }
     }
@@ -124,7 +126,7 @@ final class EventStreams {
     }
 
     /// Begins the watch anew if the streams want something else.
-    private func followWishes() {
+    private func followSubscriptions() {
         let wanted: WatchUpdates = streams.values.contains { $0.updates == .changes } ? .changes : .ticks
         guard wanted != watched else { return }
         watched = wanted

@@ -7,5 +7,5 @@ struct GatewayResponse: Sendable {
     var headers = HTTPHeaders()
     var body = ByteBuffer()
     /// What an event stream sends. With it, the response has no end.
-    var stream: EventStreams.Wish?
+    var stream: EventStreams.Subscription?
 }

@@ -42,11 +42,12 @@ final class HTTPConnection: ChannelInboundHandler {
     /// When the connection is closed if nothing happens; `nil` for never.
     private var deadline: NIODeadline?
     private var timer: (scheduled: Scheduled<Void>, deadline: NIODeadline)?
-    /// Responses that are not sent as a whole yet.
+    /// Responses that are not sent as a whole yet, and the bytes of their bodies.
     private var unsent = 0
+    private(set) var unsentBytes = 0
     /// Whether bytes of a next request came while a response was made.
     private var hasMoreBytes = false
-    /// When it began to wait for a request; `nil` while a response is made or sent.
+    /// When it began to wait for the client: for a request, or for it to read a response; `nil` while a response is made.
     private(set) var idleSince: NIODeadline? = .now()
     /// Whether it has had a response.
     private(set) var isKept = false
@@ -169,8 +170,8 @@ final class HTTPConnection: ChannelInboundHandler {
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
         Task(executorPreference: environment.executor) {
             let response = await response()
-            if head.method != .HEAD, let wish = response.stream {
-                bound.value.stream(response, to: head, wish)
+            if head.method != .HEAD, let subscription = response.stream {
+                bound.value.stream(response, to: head, subscription)
             } else {
                 bound.value.send(response, to: head, closes: closes)
             }
@@ -191,30 +192,37 @@ final class HTTPConnection: ChannelInboundHandler {
         if head.method != .HEAD, response.body.readableBytes > 0 {
             context.write(wrapOutboundOut(.body(.byteBuffer(response.body))), promise: nil)
         }
+        let bytes = head.method == .HEAD ? 0 : response.body.readableBytes
         unsent += 1
+        unsentBytes += bytes
         // The next request may follow within the last write.
-        if closes {
-            phase = .closing
-            wait(environment.limits.writeTimeout)
-        } else {
-            phase = hasMoreBytes ? .reading : .idle
-            wait(hasMoreBytes ? environment.limits.requestTimeout : environment.limits.idleTimeout)
-        }
+        phase = closes ? .closing : hasMoreBytes ? .reading : .idle
         hasMoreBytes = false
+        // A client that does not read is idle, too.
+        idleSince = .now()
+        wait(environment.limits.writeTimeout)
+        environment.table.queue(bytes)
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        context.writeAndFlush(wrapOutboundOut(.end(nil))).whenComplete { _ in bound.value.sent() }
+        context.writeAndFlush(wrapOutboundOut(.end(nil))).whenComplete { _ in bound.value.sent(bytes) }
     }
 
     /// A response is sent as a whole, or never will be.
-    private func sent() {
+    private func sent(_ bytes: Int) {
         unsent -= 1
+        unsentBytes -= bytes
+        environment.table.sent(bytes)
         isKept = true
         guard unsent == 0 else { return }
         switch phase {
         case .closing: linger()
         case .idle, .reading:
             idleSince = .now()
-            if isEnding { close() }
+            if isEnding { return close() }
+            if case .idle = phase {
+                wait(environment.limits.idleTimeout)
+            } else {
+                wait(environment.limits.requestTimeout)
+            }
         case .head, .held, .responding, .streaming: break
         }
     }
@@ -243,14 +251,20 @@ final class HTTPConnection: ChannelInboundHandler {
 
     // MARK: - Event streams
 
-    private func stream(_ response: GatewayResponse, to head: HTTPRequestHead, _ wish: EventStreams.Wish) {
+    private func stream(
+        _ response: GatewayResponse, to head: HTTPRequestHead, _ subscription: EventStreams.Subscription
+    ) {
         guard let context, case .responding = phase else { return }
         if isEnding { return close() }
+        // Others may have come since the route found room.
+        guard environment.streams.hasRoom else {
+            return send(EventStreams.full.response, to: head, closes: !head.isKeepAlive)
+        }
         phase = .streaming
         deadline = nil
         let headers = self.headers(of: response)
         context.writeAndFlush(wrapOutboundOut(.head(self.head(response, headers, head.version))), promise: nil)
-        environment.streams.enter(self, wish)
+        environment.streams.enter(self, subscription)
     }
 
     /// Sends a part of the event stream.
