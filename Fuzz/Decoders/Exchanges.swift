@@ -1,12 +1,13 @@
 import BTCPriceAPI
 import BTCPriceFeature
+import NIOHTTP1
 import Varlink
 
 @testable import BTCPriceCore
 @testable import BTCPriceNetworking
 @testable import BTCPricePersistence
 
-/// The longest pause that an answer may ask for (``ExchangeResponse/pause``), thirty days.
+/// The longest pause that an answer may ask for (``HTTPResponse/pause``), thirty days.
 private let longestPause = Duration.seconds(2_592_000)
 
 /// The exchange's clock where the input tells none, as in the tests of answers: else it would be another one in every run.
@@ -14,20 +15,21 @@ private let standardDate = "Sun, 26 Jul 2026 07:13:20 GMT"
 
 /// An answer as an input tells it: a line `status|Retry-After|Date|Content-Encoding`, then the body. Text, so that a seed is read
 /// at a glance; what is missing at the end of the line was not sent.
-private func answer(_ input: [UInt8]) -> ExchangeResponse {
+private func answer(_ input: [UInt8]) -> HTTPResponse {
     let end = input.firstIndex(of: UInt8(ascii: "\n")) ?? input.endIndex
     let head = String(decoding: input[..<end], as: UTF8.self).split(separator: "|", omittingEmptySubsequences: false)
     func header(_ index: Int) -> String? { head.indices.contains(index) ? String(head[index]) : nil }
     // The HTTP parser lets nothing else through.
     let status = head.first.flatMap { Int($0) }.flatMap { (100...999).contains($0) ? $0 : nil } ?? 200
-    return ExchangeResponse(
-        status: status, retryAfter: header(1),
-        date: header(2).flatMap { VenueTime.milliseconds(fromHTTPDate: $0) == nil ? nil : $0 } ?? standardDate,
-        encoding: header(3), body: Array(input[end...].dropFirst()))
+    let date = header(2).flatMap { VenueTime.milliseconds(fromHTTPDate: $0) == nil ? nil : $0 } ?? standardDate
+    var headers = HTTPHeaders([("date", date)])
+    if let pause = header(1) { headers.add(name: "retry-after", value: pause) }
+    if let encoding = header(3) { headers.add(name: "content-encoding", value: encoding) }
+    return HTTPResponse(status: status, headers: headers, body: Array(input[end...].dropFirst()))
 }
 
 /// Reads an answer, and holds what comes out against what the rest of the daemon relies on.
-func exchange(_ input: [UInt8], _ read: (ExchangeResponse) throws(PriceLoadingError) -> [LoadedPrice]) {
+func exchange(_ input: [UInt8], _ read: (HTTPResponse) throws(PriceLoadingError) -> [LoadedPrice]) {
     let answer = answer(input)
     do throws(PriceLoadingError) {
         let loaded = try read(answer)

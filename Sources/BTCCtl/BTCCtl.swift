@@ -43,10 +43,10 @@ package enum BTCCtl {
         case .history(let options): History.run(options)
         case .at(let options): At.run(options)
         case .chart(let options): ChartView.run(options)
-        case .report(let options): Asking.run(options)
+        case .report(let options): Report.run(options)
         case .metrics(let options): Metrics.run(options)
         case .change(let change, let socket, let json, let timestamps):
-            Changing.run(change, socket: socket, json: json, timestamps: timestamps)
+            Control.run(change, socket: socket, json: json, timestamps: timestamps)
         }
     }
 

@@ -75,7 +75,7 @@ struct Assembly {
                 if case .ticked = event { heartbeat.beat(at: now().boottime) }
                 reporter.report(event)
             })
-        let sleep = Sleep(engine: engine, client: client, clock: loop.clock, logger: logger)
+        let sleep = SuspendMonitor(engine: engine, client: client, clock: loop.clock, logger: logger)
         let tickers = Tickers(settings.intervals, clock: loop.clock, target: sleep, executor: loop.executor)
         let activity = ClientActivity(at: now().boottime)
         let streams = StreamControl(engine: engine, activity: activity, settings: settings.streams, now: now)
@@ -132,18 +132,18 @@ struct Assembly {
 
         // Ended from the last to the first: no tick after the socket is closed, and the quote is saved after the last tick.
         var services: [any Service] = [
-            Part { await client.shutdown() },
-            Part {
+            CleanUp { await client.shutdown() },
+            CleanUp {
                 do { try store.flush() } catch { logger.tell(.saveFailed, "\(error)") }
             },
-            Part {
+            CleanUp {
                 history?.close()
                 await archive?.close(within: .seconds(3))
             },
-            Part { server.stop() },
+            CleanUp { server.stop() },
             SocketGuardService(listener: listener, clock: loop.clock),
             ObserverService(observer: observer),
-            Part {
+            CleanUp {
                 await tickers.stop()
                 await engine.stopFeeds()
             },
@@ -158,7 +158,7 @@ struct Assembly {
                     signals: reload, manager: manager, reloading: reloading,
                     status: { StatusLine.text(await engine.state) }))
         }
-        services.append(Part { manager.stopping() })
+        services.append(CleanUp { manager.stopping() })
         var groupLogger = logger
         groupLogger.logLevel = max(.warning, logger.logLevel)
         var group = ServiceGroupConfiguration(services: services, logger: groupLogger)

@@ -15,8 +15,8 @@ struct ConfiguredSources {
     private(set) var unusable: [SourceReport] = []
 
     /// - Parameters:
-    ///   - records: Keeps what a restart must not forget of the streams.
-    ///   - report: Reports what the stream of an exchange tells.
+    ///   - records: Stream state that survives a restart.
+    ///   - report: Receives stream events.
     /// - Throws: ``StartFailure`` if a credential can't be read.
     init(
         _ settings: Settings, client: ExchangeClient, credentials: Credentials, instance: String,

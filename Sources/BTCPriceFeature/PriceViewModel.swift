@@ -1,5 +1,4 @@
 package import BTCPriceCore
-import Observation
 
 /// The direction of the last price change.
 package enum PriceDirection: String, Sendable, Hashable {
@@ -11,9 +10,7 @@ package enum PriceDirection: String, Sendable, Hashable {
     case flat
 }
 
-/// What a reader sees of the price: its text, its time, and a banner while it is not current. Observable, and independent of
-/// terminals and sockets, so that any front end can use it.
-@Observable
+/// What a reader sees of the price: its text, its time, and a banner while it is not current. Independent of terminals and sockets.
 package final class PriceViewModel {
     /// `$68,901.23`, or ``PriceTexts/placeholder``.
     package private(set) var price = PriceTexts.placeholder
@@ -38,9 +35,9 @@ package final class PriceViewModel {
     /// Less says nothing of a day, milliseconds.
     private static let shortestDay: Int64 = 120_000
 
-    @ObservationIgnored private let render: RenderPriceAndTimestamp
-    @ObservationIgnored private var value: Price?
-    @ObservationIgnored private var age: Duration?
+    private let render: RenderPriceAndTimestamp
+    private var value: Price?
+    private var age: Duration?
 
     /// - Parameters:
     ///   - priceFormatter: Formats the price. The day's are always money.
@@ -71,7 +68,7 @@ package final class PriceViewModel {
         warning = state.quote == nil ? nil : state.warning.map { "Warning: \($0)." }
         if let value, let new = state.quote?.value, new != value { direction = new > value ? .up : .down }
         value = state.quote?.value ?? value
-        // While the ticks are paused, it stands still.
+        // While the ticks are paused, the day is not updated.
         let known =
             state.failure == PriceState.pausedFailure
             ? nil : state.day.flatMap { now.wall.milliseconds - $0.since.milliseconds < Self.shortestDay ? nil : $0 }

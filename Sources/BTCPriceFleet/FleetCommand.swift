@@ -22,7 +22,7 @@ struct BrokerOptions: ParsableArguments {
         help: ArgumentHelp("The broker: mqtts://host:port, or mqtt:// without encryption.", valueName: "url"),
         transform: { text in
             guard let address = BrokerAddress(text) else {
-                throw ValidationError("'\(text)' is no address of a broker: mqtts://broker.example:8883")
+                throw ValidationError("'\(text)' is not a valid address of a broker: mqtts://broker.example:8883")
             }
             return address
         })
@@ -76,7 +76,7 @@ struct PublishCommand: ParsableCommand {
     }
 
     static func nameRule(_ name: String) -> String {
-        "'\(name)' is no name of a publisher: lower-case letters, digits and hyphens, a letter first, at most 32 of them"
+        "'\(name)' is not a valid name of a publisher: lower-case letters, digits and hyphens, a letter first, at most 32 of them"
     }
 }
 

@@ -21,7 +21,7 @@ extension ClientError: CustomStringConvertible {
         case .unreachable(let path, let reason): "\(path): \(reason)"
         case .timedOut(let path): "\(path): no answer"
         case .closed(let path): "\(path): the connection was closed"
-        case .unintelligible(let path, let reason): "\(path): an answer that is not its interface's: \(reason)"
+        case .unintelligible(let path, let reason): "\(path): a response that does not match the interface: \(reason)"
         case .refused(let error, let reason?): "\(error): \(reason)"
         case .refused(let error, nil): error
         case .interrupted: "interrupted"

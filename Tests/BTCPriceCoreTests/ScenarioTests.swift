@@ -70,7 +70,7 @@ import Testing
         await world.clock.run(to: .milliseconds(1000))
         let state = await world.nextTick()
         #expect(state.freshness == .stale)
-        #expect(state.failure == "binance: no answer within 800 ms; coinbase: no answer in the time that was left")
+        #expect(state.failure == "binance: no response within 800 ms; coinbase: no response in the time that was left")
         // The next tick is due now, and begins.
         await world.primary.isAsked()
         #expect(world.primary.mostAtOnce == 1)

@@ -10,8 +10,6 @@ private func alive(_ whole: Int, _ second: Double) -> String { "\(whole).\(Int(s
 private struct SelectorCase: Sendable, CustomTestStringConvertible {
     /// What it shows.
     let testDescription: String
-    /// The rule without which the decision is another one.
-    var rule: SelectionRules.Active?
     var rules = SelectionRules()
     var markets = Rounds.four
     /// The prices of the round; a market without one does not respond.
@@ -24,9 +22,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
     var book = ObservationBook.ofToday
     let expected: String
 
-    func decide(without rule: SelectionRules.Active = []) -> String {
-        var rules = rules
-        rules.active.subtract(rule)
+    func decide() -> String {
         let rounds = Rounds(markets, rules: rules, book: book)
         before(rounds)
         rounds.prices = prices
@@ -39,30 +35,30 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
             testDescription: "within the level no other market is needed", prices: [.binance: "68910"],
             expected: "68910 binance single"),
         SelectorCase(
-            testDescription: "a jump that no market can confirm is withheld", rule: .jump, markets: [.binance],
+            testDescription: "a jump that no market can confirm is withheld", markets: [.binance],
             prices: [.binance: "65500"], expected: "withheld binance"),
         SelectorCase(
             testDescription: "a jump that another market has made too is confirmed",
             prices: [.binance: "65500", .coinbase: "65520"],
             expected: "65500 binance confirmed"),
         SelectorCase(
-            testDescription: "a price that has left the level is held against another market", rule: .confirmation,
+            testDescription: "a price that has left the level is held against another market",
             prices: [.binance: "68500", .coinbase: "68510"], expected: "68500 binance confirmed"),
         SelectorCase(
             testDescription: "a price that has left the level is shown if no other market responds",
             prices: [.binance: "68500"],
             expected: "68500 binance single"),
         SelectorCase(
-            testDescription: "two markets that agree outvote one", rule: .contradiction,
+            testDescription: "two markets that agree outvote one",
             prices: [.binance: "65500", .coinbase: "68850", .bitstamp: "68900"], expected: "68850 coinbase confirmed"),
         SelectorCase(
             testDescription: "the agreement is absolute: 0.9 % apart in a fall of 5 % is none",
             prices: [.binance: "65500", .coinbase: "66100", .bitstamp: "66110"], expected: "66100 coinbase confirmed"),
         SelectorCase(
-            testDescription: "if no two markets agree, the one nearest to the median is shown", rule: .scatter,
+            testDescription: "if no two markets agree, the one nearest to the median is shown",
             prices: [.binance: "63000", .coinbase: "66800", .bitstamp: "65000"], expected: "65000 bitstamp unconfirmed"),
         SelectorCase(
-            testDescription: "a witness that has not changed since before the move says nothing", rule: .staleFeed,
+            testDescription: "a witness that has not changed since before the move says nothing",
             prices: [.binance: "66800", .coinbase: "68905", .bitstamp: "68895"], at: 20,
             before: { rounds in
                 rounds.prices = [.coinbase: "68905", .bitstamp: "68895"]
@@ -80,7 +76,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
             }, expected: "withheld binance"),
         SelectorCase(
             testDescription: "a jump that no other market can judge is shown if another currency has jumped, too",
-            rule: .parallel, prices: [.binance: "66000"], at: 2,
+            prices: [.binance: "66000"], at: 2,
             before: { rounds in
                 rounds.prices = [.binance: "68900"]
                 rounds.other = OtherCurrency(currency: .eur, log: price("59000").logarithm, at: Rounds.time(1).boottime)
@@ -106,7 +102,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
             prices: [.binance: "25000", .coinbase: "22000", .kraken: "22010"], peg: "0.88",
             book: ObservationBook(currency: .usd), expected: "25000 binance confirmed"),
         SelectorCase(
-            testDescription: "off its peg a price in USDT is converted", rule: .peg,
+            testDescription: "off its peg a price in USDT is converted",
             rules: SelectionRules(peg: .convert),
             prices: [.binance: "68950"], at: 602, before: { $0.leavePeg() }, expected: "62055 binance single"),
         SelectorCase(
@@ -120,17 +116,17 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
             rules: SelectionRules(peg: .convert), prices: [.binance: "90000", .coinbase: "68900"],
             book: ObservationBook(currency: .usd), expected: "rejected binance"),
         SelectorCase(
-            testDescription: "a median leaves out what is far from it", rule: .outlier,
+            testDescription: "a median leaves out what is far from it",
             rules: SelectionRules(mode: .median, quorum: 2),
             prices: [.coinbase: "68910", .bitstamp: "68930", .kraken: "90000"], expected: "68920 median confirmed"),
         SelectorCase(
-            testDescription: "fewer than the quorum are no price", rule: .quorum,
+            testDescription: "fewer than the quorum are no price",
             rules: SelectionRules(mode: .median, quorum: 3), prices: [.coinbase: "68900", .bitstamp: "68910"],
             expected: "withheld median"),
         SelectorCase(
             testDescription:
                 "a source that can't be requested at every tick supports a median as long as its limits take",
-            rule: .pace, rules: SelectionRules(mode: .median, quorum: 3),
+            rules: SelectionRules(mode: .median, quorum: 3),
             prices: [.coinbase: "68900", .bitstamp: "68910"], at: 5,
             before: { rounds in
                 rounds.prices = [.kraken: "68920"]
@@ -156,12 +152,6 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         #expect(row.decide() == row.expected)
     }
 
-    /// A rule that changes no row of the table would not be needed.
-    @Test(arguments: SelectorCase.all.filter { $0.rule != nil })
-    private func `each rule switched off turns its row red`(_ row: SelectorCase) throws {
-        #expect(row.decide(without: try #require(row.rule)) != row.expected)
-    }
-
     @Test(arguments: [
         (8.0, 10.0, 9.0, true), (10.0, 10.0, 10.0, true), (10.0, 10.2, 10.0, false), (10.0, 10.2, 10.1, true),
         (10.0, 10.2, 9.9, false),
@@ -178,12 +168,6 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         let found = ConfirmationRule.isOfNow(
             try #require(seen), beside: try #require(judged), since: Rounds.time(began).boottime)
         #expect(found == isOfNow)
-    }
-
-    @Test func `each rule has a row`() {
-        var tested = SelectionRules.Active.uncertainty
-        for row in SelectorCase.all { tested.formUnion(row.rule ?? []) }
-        #expect(tested == .all)
     }
 
     @Test(arguments: [(0, 0.006), (1, 0.009), (60, 0.0292), (3600, 0.186), (864_000, 0.25), (-5, 0.006)])
@@ -405,18 +389,12 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         }
     }
 
-    @Test func `a rejected market and a suspect don't count, and switched off there is none`() throws {
+    @Test func `a rejected market and a suspect don't count`() throws {
         let rounds = Rounds()
         rounds.prices = [.binance: "65500", .coinbase: "68890", .bitstamp: "68900"]
         let decision = try decision(rounds, at: 1)
         #expect(decision.quote?.source == "coinbase")
         #expect(decision.uncertainty == nil, "of Bitstamp it is not known where it is")
-        var rules = SelectionRules()
-        rules.active.remove(.uncertainty)
-        let off = Rounds(rules: rules)
-        off.prices = [.binance: "68900", .coinbase: "68969"]
-        off.observe(.coinbase, at: 1)
-        #expect(try self.decision(off, at: 2).uncertainty == nil)
     }
 }
 

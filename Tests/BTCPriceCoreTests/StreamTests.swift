@@ -119,6 +119,28 @@ private final class ScriptedStream: PriceStream {
         #expect(setup.world.fallback.asks == 1)
     }
 
+    @Test func `a stream is checked by a request every 10 s, however often the observer looks`() async {
+        let setup = Setup()
+        let world = setup.world
+        await setup.open()
+        let answers = [world.primary, world.fallback].map { loader in
+            Task {
+                while !Task.isCancelled {
+                    await loader.isAsked()
+                    loader.answer("68901")
+                }
+            }
+        }
+        for second in 0...30 {
+            world.clock.advance(to: .seconds(second))
+            setup.stream.bring("\(68_900 + second % 3)", at: world.now())
+            await setup.tick()
+            await world.engine.observe()
+        }
+        for task in answers { task.cancel() }
+        #expect(world.primary.asks == 4)
+    }
+
     @Test func `a pause closes the stream, and the end of it opens it again`() async {
         let setup = Setup()
         await setup.open()

@@ -48,11 +48,11 @@ struct LineLogHandler: LogHandler {
 
     @Test func `transitions are told in the fixed words`() {
         let reporter = reporter(at: TimeBox())
-        reporter.report(.becameStale(failure: "binance: no answer within 800 ms", quote: nil))
+        reporter.report(.becameStale(failure: "binance: no response within 800 ms", quote: nil))
         reporter.report(.becameFresh(quote, failedTicks: 3))
         #expect(
             log.all == [
-                "warning: Failed to update value. No value is held yet: binance: no answer within 800 ms",
+                "warning: Failed to update value. No value is held yet: binance: no response within 800 ms",
                 "notice: The price is current again after 3 failed ticks: 68901.23 USD, from binance (BTC/USDT).",
             ])
         let second = LineLog()
@@ -77,9 +77,9 @@ struct LineLogHandler: LogHandler {
         // At once, after ten minutes, and after two hours more.
         #expect(
             log.all == [
-                "warning: binance gave no price: no answer within 800 ms",
-                "warning: binance gave no price: no answer within 800 ms (599 more in 10 min: unavailable 400, timed-out 199)",
-                "warning: binance gave no price: no answer within 800 ms (7199 more in 2 h: unavailable 4800, timed-out 2399)",
+                "warning: binance gave no price: no response within 800 ms",
+                "warning: binance gave no price: no response within 800 ms (599 more in 10 min: unavailable 400, timed-out 199)",
+                "warning: binance gave no price: no response within 800 ms (7199 more in 2 h: unavailable 4800, timed-out 2399)",
             ])
     }
 
@@ -140,10 +140,10 @@ struct LineLogHandler: LogHandler {
             tick: 1, freshness: .fresh, quote: quote, observedBoottime: 0, confirmation: .single, failure: nil)
         #expect(StatusLine.text(state) == "68901.23 USD from binance at 2024-08-25 14:30:00 UTC")
         state.freshness = .stale
-        state.failure = "binance: no answer within 800 ms"
+        state.failure = "binance: no response within 800 ms"
         #expect(
             StatusLine.text(state)
-                == "Stale, last value 68901.23 USD from binance at 2024-08-25 14:30:00 UTC: binance: no answer within 800 ms"
+                == "Stale, last value 68901.23 USD from binance at 2024-08-25 14:30:00 UTC: binance: no response within 800 ms"
         )
         #expect(StatusLine.text(.empty()) == "No price yet: the first tick is under way")
     }

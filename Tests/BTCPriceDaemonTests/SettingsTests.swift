@@ -115,7 +115,7 @@ import Testing
     @Test func `a file with a NUL is refused, whatever stands before it`() {
         #expect(
             complaint(file: "tick.interval-ms = 4000\n\0tick.interval-ms = 5\n")
-                == "c.toml: a NUL in it, so it is no text")
+                == "c.toml: it contains a NUL byte")
         #expect(complaint(file: "\0\0\0") != nil)
     }
 
@@ -212,7 +212,7 @@ import Testing
         )
         #expect(
             complaint(environment: ["BTC_PRICED_TYPO": "0"])
-                == "the environment: BTC_PRICED_TYPO is no setting of btc-priced")
+                == "the environment: BTC_PRICED_TYPO is not a setting of btc-priced")
         #expect(complaint(environment: ["BTC_PRICED_SOCKET": "/x"]) == nil, "that one is the client's")
     }
 

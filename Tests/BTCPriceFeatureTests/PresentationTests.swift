@@ -1,7 +1,5 @@
 import BTCPriceCore
 import Glibc
-import Observation
-import Synchronization
 import Testing
 
 @testable import BTCPriceFeature
@@ -148,25 +146,10 @@ import Testing
         model.show(unconfirmed, at: now)
         #expect(model.notes == ["Unconfirmed: no second source has confirmed this price."])
         var failed = state(.none)
-        failed.failure = "binance: no answer within 800 ms"
+        failed.failure = "binance: no response within 800 ms"
         model.show(failed, at: now)
-        #expect(model.reason == "Reason: binance: no answer within 800 ms")
+        #expect(model.reason == "Reason: binance: no response within 800 ms")
     }
-
-    @Test func `a front end is told of a change`() {
-        let model = PriceViewModel()
-        let told = Told()
-        withObservationTracking {
-            _ = model.price
-        } onChange: {
-            told.yes.store(true, ordering: .relaxed)
-        }
-        model.show(state(.fresh), at: now)
-        let isTold = told.yes.load(ordering: .relaxed)
-        #expect(isTold)
-    }
-
-    final class Told: Sendable { let yes = Atomic<Bool>(false) }
 
     @Test func `price and time are rendered together`() {
         struct Fixed: PriceFormatter, TimestampFormatter {

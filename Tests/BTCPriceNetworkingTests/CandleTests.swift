@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct CandleTests {
     private func read(_ source: CandleSource, _ body: String, status: Int = 200) throws(PriceLoadingError) -> [Candle] {
-        try source.read(ExchangeResponse(status: status, body: Array(body.utf8)), Market("x", "BTC/USD"))
+        try source.read(HTTPResponse(status: status, body: Array(body.utf8)), Market("x", "BTC/USD"))
     }
 
     private func candle(_ open: String, _ high: String, _ low: String, _ close: String) -> Candle {

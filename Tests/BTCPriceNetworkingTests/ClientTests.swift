@@ -76,8 +76,8 @@ import Testing
     @Test(arguments: [
         ("binance always status 451 body {\"code\":0,\"msg\":\"restricted\"}", "refused: HTTP 451, restricted"),
         ("binance always status 429 retry-after 30 body {}", "rate limited for 30 s: HTTP 429"),
-        ("binance always status 200 body <html>maintenance</html>", "invalid answer: a page of HTML instead of JSON"),
-        ("binance always status 200", "invalid answer: an empty body"),
+        ("binance always status 200 body <html>maintenance</html>", "invalid response: a page of HTML instead of JSON"),
+        ("binance always status 200", "invalid response: an empty body"),
         ("binance always reset", "not reached: "),
         ("binance always refuse", "not reached: "),
     ])

@@ -27,7 +27,7 @@ struct Case: Sendable, CustomTestStringConvertible {
 
     /// What the loader makes of it: `68901.23` with its mark, or the error's kind, with the seconds it is for where it tells them.
     var outcome: String {
-        let answer = ExchangeResponse(
+        let answer = HTTPResponse(
             status: status, retryAfter: retryAfter, date: Self.date, encoding: nil, body: body)
         do throws(PriceLoadingError) {
             let prices =
@@ -193,13 +193,13 @@ struct Case: Sendable, CustomTestStringConvertible {
     }
 
     @Test func `an error names the status and the exchange's own word, on one line`() {
-        let answer = ExchangeResponse(
+        let answer = HTTPResponse(
             status: 429, retryAfter: "17", date: Case.date, encoding: nil,
             body: Array("{\"code\":-1003,\"msg\":\"Too\\nmuch\\u001b[31m\"}".utf8))
         #expect(throws: PriceLoadingError.rateLimited("HTTP 429, Too much [31m", retryAfter: .seconds(17))) {
             try BinancePriceLoader.read(answer, .binance)
         }
-        let long = ExchangeResponse(
+        let long = HTTPResponse(
             status: 400, retryAfter: nil, date: Case.date, encoding: nil,
             body: Array("{\"code\":1,\"msg\":\"\(String(repeating: "x", count: 5000))\"}".utf8))
         #expect(throws: PriceLoadingError.refused("HTTP 400, \(String(repeating: "x", count: 157))...")) {
@@ -210,8 +210,8 @@ struct Case: Sendable, CustomTestStringConvertible {
     /// Names and shapes of the pairs other than the dollar's. Kraken's CHF body is one that a public project recorded; the others are
     /// shaped as the exchanges' documentation has them (Get Ticker Information; Symbol price ticker; Get product ticker; Ticker).
     @Test func `every currency is read from the name that its exchange has for it`() throws {
-        func answer(_ body: String) -> ExchangeResponse {
-            ExchangeResponse(status: 200, retryAfter: nil, date: Case.date, encoding: nil, body: Array(body.utf8))
+        func answer(_ body: String) -> HTTPResponse {
+            HTTPResponse(status: 200, retryAfter: nil, date: Case.date, encoding: nil, body: Array(body.utf8))
         }
         let tickers = ["XXBTZUSD", "XXBTZEUR", "XXBTZGBP", "XBTCHF", "XXBTZCAD", "XBTAUD", "XXBTZJPY", "USDTZUSD"]
             .enumerated().map { "\"\($1)\":{\"c\":[\"6890\($0).10000\",\"0.1\"]}" }.joined(separator: ",")
@@ -246,7 +246,7 @@ struct Case: Sendable, CustomTestStringConvertible {
     }
 
     @Test func `a body that came encoded is said to be, since none was asked for`() {
-        let answer = ExchangeResponse(
+        let answer = HTTPResponse(
             status: 200, retryAfter: nil, date: Case.date, encoding: "gzip", body: [0x1F, 0x8B, 8, 0])
         #expect(throws: PriceLoadingError.invalidData("a body encoded as gzip")) {
             try BinancePriceLoader.read(answer, .binance)

@@ -126,7 +126,7 @@ import Testing
         var outcomes: [String] = []
         for line in lines {
             let loaded = try CoinbasePriceLoader.read(
-                ExchangeResponse(
+                HTTPResponse(
                     status: 200, retryAfter: nil, date: Case.date, encoding: nil, body: Array(line.utf8)), .coinbase)
             do throws(PriceLoadingError) {
                 outcomes.append("\(try book.record(loaded, of: loaded[0].market, at: now).value)")

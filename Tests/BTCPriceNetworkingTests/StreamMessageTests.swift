@@ -25,7 +25,7 @@ import Testing
 
         /// What a text means, in one line.
         func meaning(of text: String) throws -> String {
-            let message = try #require(ExchangeResponse(status: 200, body: Array(text.utf8)).json, "no JSON: \(text)")
+            let message = try #require(HTTPResponse(status: 200, body: Array(text.utf8)).json, "no JSON: \(text)")
             do throws(PriceLoadingError) {
                 switch try source.read(message, source.named(markets)) {
                 case .trade(let trade):
@@ -276,14 +276,14 @@ import Testing
     @Test func `a price of Coinbase has the position that the response to a request has`() throws {
         let text =
             #"{"type":"ticker","product_id":"BTC-USD","price":"72000.01","time":"2026-10-07T20:08:00.349016Z","trade_id":8}"#
-        let json = try #require(ExchangeResponse(status: 200, body: Array(text.utf8)).json)
+        let json = try #require(HTTPResponse(status: 200, body: Array(text.utf8)).json)
         let source = StreamSource.coinbase
         guard case .trade(let trade) = try source.read(json, source.named([.coinbase])) else {
             Issue.record("no trade")
             return
         }
         let body = #"{"ask":"1","bid":"1","price":"72000.01","time":"2026-10-07T20:08:00.349016Z","trade_id":8}"#
-        let polled = try CoinbasePriceLoader.read(ExchangeResponse(status: 200, body: Array(body.utf8)), .coinbase)
+        let polled = try CoinbasePriceLoader.read(HTTPResponse(status: 200, body: Array(body.utf8)), .coinbase)
         #expect(polled.map(\.position) == [trade.position])
     }
 

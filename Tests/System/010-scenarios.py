@@ -90,7 +90,7 @@ def _():
     equal({state["freshness"] for state in watch.states}, {"fresh"})
     equal({state["quote"]["source"] for state in watch.states}, {"coinbase"})
     # A tick that began late on a busy machine has less left.
-    daemon.says("binance gave no price: no answer")
+    daemon.says("binance gave no price: no response")
     daemon.stop()
 
 
@@ -113,9 +113,9 @@ def _():
     equal(watch.states[-1]["freshness"], "stale")
     # The first; after some of them the primary rests, and is asked last.
     failure = next(state["failure"] for state in watch.states if state["freshness"] == "stale")
-    left = "no answer in the time that was left"
+    left = "no response in the time that was left"
     # The second one if that tick began late on a busy machine.
-    assert failure in (f"binance: no answer within 800 ms; coinbase: {left}", f"binance: {left}; coinbase: {left}"), failure
+    assert failure in (f"binance: no response within 800 ms; coinbase: {left}", f"binance: {left}; coinbase: {left}"), failure
     ticks = [state["tick"] for state in watch.states]
     equal(ticks, list(range(ticks[0], ticks[0] + len(ticks))), "still a line a tick")
     daemon.stop()
@@ -199,12 +199,12 @@ def _():
     os.unlink(f"{place.runtime}/last-quote.json")
     os.mkdir(f"{place.runtime}/last-quote.json")
     os.mkdir(f"{place.runtime}/last-quote.json/full")
-    wait_until(lambda: daemon.said("The last price can't be kept"), what="the log line")
+    wait_until(lambda: daemon.said("The last price cannot be saved"), what="the log line")
     after = wait_until(
         lambda: (lambda s: s if s["tick"] > before["tick"] + 3 else None)(btcctl(place, "current", "--json").json),
         what="three more ticks")
     equal(after["freshness"], "fresh")
-    equal(len([line for line in daemon.lines if "can't be kept" in line]), 1, "log lines")
+    equal(len([line for line in daemon.lines if "cannot be saved" in line]), 1, "log lines")
     # Meanwhile the state directory had every copy: a kill still loses nothing.
     newest = btcctl(place, "current", "--json").json
     daemon.kill()

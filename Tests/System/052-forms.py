@@ -211,7 +211,7 @@ def _():
     assert "The daemon is running but does not respond" in result.err, result
     equal(waiting.wait(timeout=10), 75)
     told = waiting.stderr.read()
-    assert told.startswith("btcctl: waiting: ") and told.count("no answer") == 1 and "btc-priced has not answered" in told, told
+    assert told.startswith("btcctl: waiting: ") and told.count("no answer") == 1 and "btc-priced has not responded" in told, told
     daemon.process.send_signal(signal.SIGCONT)
     daemon.stop()
     result = btcctl(None, "current", "--socket", "")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What people read: that a price is old, paused, unconfirmed or not there, and what is wrong with a command line. The screens are kept in
-docs/screens.md; UPDATE_GOLDEN=1 writes them anew, and the diff is to be read."""
+064-plain.golden; UPDATE_GOLDEN=1 writes them anew, and the diff is to be read."""
 
 import os
 import pty
@@ -9,7 +9,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 from btcpriced import *  # noqa: E402, F403
 
-PAGE = ROOT / "docs" / "screens.md"
+PAGE = Path(__file__).with_suffix(".golden")
 PRICE = "io.btcpriced.Price"
 
 
@@ -30,7 +30,7 @@ def screen(name, command, text):
         parts = [part for part in parts if not part.startswith(f"## {name}\n")]
         PAGE.write_text("".join(part.rstrip("\n") + "\n\n" for part in parts + [section]).rstrip("\n") + "\n")
     else:
-        assert section in page, f"docs/screens.md has otherwise:\n{section}"
+        assert section in page, f"{PAGE.name} has otherwise:\n{section}"
 
 
 class Answering:
@@ -93,15 +93,15 @@ def _():
     year = time.gmtime(two_years / 1000).tm_year
     stamp = time.strftime("%b ", time.gmtime(two_years / 1000)) + str(time.gmtime(two_years / 1000).tm_mday)
     clock = time.strftime("%H:%M", time.gmtime(two_years / 1000))
-    Answering(place, state(timestamp=two_years, freshness="stale", failure="binance: no answer within 800 ms"))
+    Answering(place, state(timestamp=two_years, freshness="stale", failure="binance: no response within 800 ms"))
     result = btcctl(place, "current")
     equal(result.out, f"{stamp} {year}, {clock} - $69,691.06\n")
     equal(result.err, "Failed to update value. Displaying last updated value from "
                       f"{stamp} {year}, {clock} (730 days ago)\n")
     text = on_terminal(place, "current")
     screen("Old", "btcctl current", text)
-    assert text.splitlines()[1] == "Reason: binance: no answer within 800 ms" or \
-        "Reason: binance: no answer within 800 ms\n" in text, text
+    assert text.splitlines()[1] == "Reason: binance: no response within 800 ms" or \
+        "Reason: binance: no response within 800 ms\n" in text, text
     for arguments in (["convert", "0.05btc"], ["current", "--bar", "waybar"], ["current", "--bar", "i3blocks"]):
         result = btcctl(place, *arguments)
         assert f"{year}, {clock}" in result.out + result.err, (arguments, result)

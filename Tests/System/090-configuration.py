@@ -148,7 +148,7 @@ def _():
     daemon = Daemon(place, simulator.urls)
     fresh(place)
     daemon.says("cannot lock")
-    wait_until(lambda: daemon.said("The last price can't be kept"), what="the word that it can't be kept")
+    wait_until(lambda: daemon.said("The last price cannot be saved"), what="the line in the log")
     daemon.stop()
     os.unlink(place.state)
 

@@ -89,7 +89,7 @@ def normal(text):
     text = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:<port>", text)
     text = re.sub(r"until \d{13}", "until <milliseconds>", text)
     # The first tick of a daemon on a busy machine may begin so late that less than the source's timeout is left of it.
-    text = text.replace("no answer in the time that was left", "no answer within 800 ms")
+    text = text.replace("no response in the time that was left", "no response within 800 ms")
     # What is told as a date is known to the second only.
     return re.sub(r"rate limited for (59|60|61) s", "rate limited for about 60 s", text)
 

@@ -103,7 +103,7 @@ def _():
                       seconds=40, every=0.2, what="three markets")
     assert 0 < Decimal(sure["plusMinus"]) < 700, sure
     text = btcctl(place, "status").out
-    assert re.search(r"(?m)^Price +: \$[\d,]+\.\d\d ± [\d,]+\.\d\d \(\d markets\)$", text), text
+    assert re.search(r"(?m)^Price +: \$[\d,]+\.\d\d (±|\+/-) [\d,]+\.\d\d \(\d markets\)$", text), text
     assert re.fullmatch(r"[\d.]+\n", btcctl(place, "current", "--format", "{uncertainty}").out)
     equal({s["verdict"] for s in btcctl(place, "sources", "--json").json["sources"] if s["use"] == "current"}, {"used"})
     daemon.stop()
@@ -126,7 +126,7 @@ def _():
     first = of(states, "freshness").index("stale")
     equal(of(states, "freshness")[first:first + 3], ["stale", "stale", "fresh"])
     equal(states[first + 2]["confirmation"], "unconfirmed")
-    assert states[first]["failure"].endswith("shown after 3 ticks that say the same, this is number 1"), states[first]["failure"]
+    assert states[first]["failure"].endswith("it will be shown after 3 ticks in agreement (1 of 3)"), states[first]["failure"]
     daemon.stop()
 
 

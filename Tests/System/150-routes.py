@@ -361,7 +361,7 @@ def _():
         daemon = Daemon(
             place, {"binance": "http://silent-a.test:1", "coinbase": "http://silent-b.test:1"})
         wait_until(
-            lambda: "binance: not reached: no name server answers for silent-a.test" in (state(place)["failure"] or ""),
+            lambda: "binance: not reached: no name server responds for silent-a.test" in (state(place)["failure"] or ""),
             what=lambda: f"the reason; {state(place)}")
         status, seconds = daemon.stop()
         equal(status, 0)

@@ -263,8 +263,8 @@ def nonsense():
     threading.Thread(target=serve, daemon=True).start()
     wait_until(lambda: os.path.exists(fake.socket), what="the false peer")
     cases = [
-        (b"{}", "invalid answer"), (b"[" * 100000, "invalid answer"), (b"{" + b" " * (1 << 21), "invalid answer"),
-        (reply(quote={"value": "-5"}), "invalid answer"), (reply(quote={"value": "0.5"}), "invalid answer"),
+        (b"{}", "invalid response"), (b"[" * 100000, "invalid response"), (b"{" + b" " * (1 << 21), "invalid response"),
+        (reply(quote={"value": "-5"}), "invalid response"), (reply(quote={"value": "0.5"}), "invalid response"),
         (reply(quote={"currency": "EUR"}), "the price of BTC/USDT in EUR"),
         (reply(quote={"market": "ETH/USD"}), "the price of ETH/USD in USD"),
         (reply(quote={"source": "\x1b[31m"}), "a source by no name"), (reply(quote={"via": "x"}), "a peer itself"),

@@ -35,7 +35,7 @@ def normal(text, place):
     # Measured some seconds after the start.
     text = re.sub(r"(?m)^USDT +: .*$", "USDT : <rate>", text)
     # Whether another source has been seen yet depends on the moment.
-    text = re.sub(r" ± [\d.,]+ \(\d markets\)", "", text)
+    text = re.sub(r" (?:±|\+/-) [\d.,]+ \(\d markets\)", "", text)
     text = re.sub(r'"verdict":"(agrees|notNeeded|skipped)"', '"verdict":"<seen>"', text)
     text = re.sub(r'"uncertainty":(null|\{.*?\})', '"uncertainty":<uncertainty>', text)
     text = re.sub(r'"tetherRate":(null|\{.*?\})', '"tetherRate":<rate>', text)

@@ -57,7 +57,7 @@ struct ChartView {
                 if isRedrawn {
                     let since = last.lost ?? .now
                     last.lost = since
-                    let lines = Asking.lost(last.lines, for: since.duration(to: .now))
+                    let lines = Report.lost(last.lines, for: since.duration(to: .now))
                     Output.write(screen.draw(lines, in: Screen.size, isColored: isColored), to: STDOUT_FILENO)
                 }
             }

@@ -118,7 +118,7 @@ struct Wait {
         if !hasToldOfDaemon { Output.complain("btcctl: waiting: \(reason)") }
         hasToldOfDaemon = true
         // It has been said whole.
-        reason = "btc-priced has not answered"
+        reason = "btc-priced has not responded"
     }
 
     private static func text(_ quote: PriceQuote) -> String {

@@ -65,7 +65,7 @@ struct Complaint: Error, Equatable {
             status: ExitStatus.noPrice)
     }
 
-    static let nothingKnown = nothingKnown("Nothing is known of the price at that time.")
+    static let nothingKnown = nothingKnown("No price is recorded for that time.")
 
     static func nothingKnown(_ message: String) -> Complaint {
         Complaint(word: "noPrice", message: message, status: ExitStatus.noPrice)

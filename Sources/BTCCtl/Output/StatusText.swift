@@ -41,7 +41,8 @@ struct StatusText {
         let price = MoneyFormatter().string(from: quote.value, currency: quote.currency)
         guard let uncertainty = state.uncertainty else { return price }
         let plusMinus = MoneyFormatter().number(uncertainty.plusMinus, currency: quote.currency)
-        return "\(price) ± \(plusMinus) (\(uncertainty.markets) markets)"
+        let sign = WatchView.isUnicode(environment: Connecting.environment) ? "±" : "+/-"
+        return "\(price) \(sign) \(plusMinus) (\(uncertainty.markets) markets)"
     }
 
     private func state(_ status: StatusMessage) -> String {

@@ -23,13 +23,13 @@ package struct FetchFailure: Error, Sendable, Hashable, CustomStringConvertible 
     /// A fetch that the caller gave up.
     package static let cancelled = FetchFailure()
 
-    /// One line: `binance: no answer within 800 ms; coinbase: not reached: connection refused`; the common cause, if all have failed
+    /// One line: `binance: no response within 800 ms; coinbase: not reached: connection refused`; the common cause, if all have failed
     /// alike.
     package var description: String {
         if isCancelled { return "cancelled" }
         if let commonCause { return "No exchange can be reached (\(commonCause)): is the network up?" }
         let reasons = failures.map { "\($0.source): \($0.error)" } + skipped.map(\.description)
-        return reasons.isEmpty ? "there is no source that can be asked" : reasons.joined(separator: "; ")
+        return reasons.isEmpty ? "no source can be requested" : reasons.joined(separator: "; ")
     }
 
     /// Why none of several sources could be reached, now or when its cooldown began; `nil` if they have failed in other ways, or each in

@@ -127,7 +127,7 @@ package struct PriceTracker: Sendable {
             let observed = price.observed
         {
             let age = now.boottime - observed.boottime
-            guard age <= PaceRule.lasts(freshFor, push.interval, rules) else {
+            guard age <= PaceRule.lasts(freshFor, push.interval) else {
                 throw .staleData("its newest price is \(age / 1000) s old")
             }
         }
@@ -157,7 +157,7 @@ package struct PriceTracker: Sendable {
         return actions
     }
 
-    /// Whether the value of USDT must be requested before a price that the observer has seen is compared.
+    /// Whether the rate of USDT must be requested before this observed price can be compared.
     func needsPegRate(for market: Market) -> Bool {
         book.newest[market].map { PegRule.needsRate(observed: $0, book) } ?? false
     }
@@ -272,7 +272,7 @@ package struct PriceTracker: Sendable {
         state.conversion = decision.conversion
         state.uncertainty = decision.uncertainty
         state.freshness = .fresh
-        state.freshUntil = boottime + PaceRule.lasts(freshFor, decision.pace, rules)
+        state.freshUntil = boottime + PaceRule.lasts(freshFor, decision.pace)
         state.failure = nil
         state.agedFailure = isPaused ? PriceState.pausedFailure : nil
         kept = CachedPrice(

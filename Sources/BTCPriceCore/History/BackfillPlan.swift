@@ -7,7 +7,7 @@ struct BackfillPlan: Sendable {
     struct Loader: Sendable, Hashable {
         /// The most candles in one response.
         let page: Int64
-        /// Whether it has only the newest of them.
+        /// Whether the exchange serves only its newest candles.
         let hasNewestOnly: Bool
     }
 

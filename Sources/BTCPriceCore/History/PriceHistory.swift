@@ -30,7 +30,7 @@ package final class PriceHistory: Sendable {
             return second
         }
 
-        /// Ends the minutes of all currencies that are not the present one. Together, so that there is one commit a minute.
+        /// Closes the finished minutes of all currencies, in one commit.
         /// - Parameters:
         ///   - minute: The present one, Unix seconds; `nil` to end all.
         ///   - rewritten: What ``rewritten`` was when they began.

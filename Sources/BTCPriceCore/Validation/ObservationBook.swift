@@ -156,6 +156,7 @@ extension Market {
 extension Double {
     /// A move as text: `-4.9 %`.
     var asPercent: String {
+        // No price is e^30 times another one.
         let tenths = Int64(((exp(Swift.min(self, 30)) - 1) * 1000).rounded())
         return "\(tenths < 0 ? "-" : "+")\(abs(tenths) / 10).\(abs(tenths) % 10) %"
     }

@@ -33,7 +33,7 @@ package enum PriceSelector {
                 decision.verdicts[market] = .notNeeded
             }
         }
-        if rules.active.contains(.uncertainty) { decision.uncertainty = UncertaintyRule.estimate(decision, book) }
+        decision.uncertainty = UncertaintyRule.estimate(decision, book)
         return decision
     }
 }

@@ -51,13 +51,13 @@ package final class Reporter: Sendable {
                 ["source": "\(names)", "price": "\(value)"], detail: names)
         case .pegChanged(let rate) where rate.isOffPeg:
             say(
-                .tetherOffPeg, "off peg", "USDT is off its peg: \(rate.text). A price in USDT is no price in dollars.",
+                .tetherOffPeg, "off peg", "USDT is off its peg: \(rate.text). Prices in USDT are not dollar prices.",
                 ["rate": "\(rate.value)"])
         case .pegChanged(let rate):
             say(.tetherBack, "back at peg", "USDT is back at its peg: \(rate.text).", ["rate": "\(rate.value)"])
         case .saveFailed(let error):
             say(
-                .saveFailed, "save failed", "The last price can't be kept: \(error). The price goes on.",
+                .saveFailed, "save failed", "The last price cannot be saved: \(error). Prices are still served.",
                 ["error": "\(error)"])
         case .saveRecovered:
             say(.saveRecovered, "save recovered", "The last price is kept again.", [:])
@@ -147,7 +147,9 @@ package final class Reporter: Sendable {
                 .tooManyOfUser, "connections of \(uid)",
                 "A client of user \(uid) was turned away: it has \(limit) connections already.", ["uid": "\(uid)"])
         case .acceptFailed(let reason):
-            say(.acceptFailed, "accept", "No client can connect for the moment: \(reason). The price goes on.", [:])
+            say(
+                .acceptFailed, "accept", "No client can connect for the moment: \(reason). The price is still updated.",
+                [:])
         }
     }
 

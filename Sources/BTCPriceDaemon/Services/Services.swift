@@ -3,8 +3,8 @@ import BTCPriceServer
 import ServiceLifecycle
 import BTCPriceNetworking
 
-/// A part of the daemon that ends at the shutdown.
-struct Part: Service {
+/// Ends a part of the daemon at the shutdown.
+struct CleanUp: Service {
     let end: @Sendable () async -> Void
 
     init(end: @escaping @Sendable () async -> Void) {

@@ -37,7 +37,7 @@ struct ConfigurationFile {
     init(text: String, path: String) throws(SettingsError) {
         // TOMLKit reads up to the first NUL, and silently ignores the rest.
         guard !text.utf8.contains(0), !text.contains("\\u0000"), !text.contains("\\U00000000") else {
-            throw SettingsError("\(path): a NUL in it, so it is no text")
+            throw SettingsError("\(path): it contains a NUL byte")
         }
         if let unused = Self.unusedSyntax(in: text) {
             throw SettingsError("\(path), line \(unused.line): \(unused.problem)")

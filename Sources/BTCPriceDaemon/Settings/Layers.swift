@@ -29,7 +29,7 @@ struct Layers {
         for (name, text) in environment.sorted(by: { $0.key < $1.key })
         where name.hasPrefix(SettingKey.variablePrefix) && !SettingKey.foreignVariables.contains(name) {
             guard let key = SettingKey(variable: name) else {
-                throw SettingsError("the environment: \(name) is no setting of btc-priced")
+                throw SettingsError("the environment: \(name) is not a setting of btc-priced")
             }
             settings.append((key, .text(text), .environment(variable: name)))
         }

@@ -140,7 +140,7 @@ final class BrokerLoop<Client: BrokerClient>: Sendable {
             switch phase {
             case .waiting(let time) where now.boottime >= time: connect(at: now)
             case .connecting(let link, let since) where now.boottime - since >= Bounds.connect:
-                end(link, "no answer within \(Bounds.connect / 1000) s", at: now)
+                end(link, "no response within \(Bounds.connect / 1000) s", at: now)
             default: break
             }
             perform(client.proceed(canPublish: canPublish, at: now))

@@ -4,7 +4,7 @@ import BTCPriceCore
 enum FleetTopic: Sendable, Hashable {
     /// The price in a currency: `…/quote/BTC-USD`. Retained.
     case quote(publisher: String, currency: String)
-    /// Whether the publisher is there: `…/status`. Retained, and the publisher's will.
+    /// Whether the publisher is online: `…/status`. Retained; also its MQTT last will.
     case status(publisher: String)
     /// The publisher's sources: `…/sources`. Retained.
     case sources(publisher: String)

@@ -10,7 +10,7 @@ final class DaemonNews: Sendable {
         var states: [(message: StateMessage, interval: Int64)] = []
         var sources: [SourceReport]?
         /// Whether the daemon can be reached; `nil` if that has not changed.
-        var isThere: Bool?
+        var daemonIsReachable: Bool?
     }
 
     private let contents = Mutex(Contents())
@@ -19,13 +19,13 @@ final class DaemonNews: Sendable {
         contents.withLock { contents in
             contents.states.removeAll { $0.message.state.currency == message.state.currency }
             contents.states.append((message, interval))
-            contents.isThere = true
+            contents.daemonIsReachable = true
         }
     }
 
     func put(_ sources: [SourceReport]) { contents.withLock { $0.sources = sources } }
 
-    func daemonIsGone() { contents.withLock { $0.isThere = false } }
+    func daemonIsGone() { contents.withLock { $0.daemonIsReachable = false } }
 
     func take() -> Contents {
         contents.withLock { contents in
@@ -86,9 +86,9 @@ struct Publishing: BrokerClient {
         guard canPublish else { return [] }
         let contents = news.take()
         var messages: [BrokerMessage] = []
-        if let isThere = contents.isThere, isThere != daemonIsThere {
-            daemonIsThere = isThere
-            messages.append(status(isOnline: isThere, at: now))
+        if let isReachable = contents.daemonIsReachable, isReachable != daemonIsThere {
+            daemonIsThere = isReachable
+            messages.append(status(isOnline: isReachable, at: now))
         }
         for (message, interval) in contents.states {
             let place = newest.firstIndex { $0.message.state.currency == message.state.currency }

@@ -28,7 +28,7 @@ package final class BinancePriceLoader: PriceLoader {
     package let market: Market
     private let client: ExchangeClient
     private let baseURLs: [String]
-    private let requests: [ExchangeRequest]
+    private let requests: [HTTPRequest?]
     /// The index of the base URL in use.
     private let current = Atomic(0)
 
@@ -37,7 +37,7 @@ package final class BinancePriceLoader: PriceLoader {
         self.market = market
         self.baseURLs = baseURLs
         let symbol = Self.symbol(of: market)
-        requests = baseURLs.map { ExchangeRequest("\($0)/api/v3/ticker/price?symbol=\(symbol)") }
+        requests = baseURLs.map { HTTPRequest.json("\($0)/api/v3/ticker/price?symbol=\(symbol)") }
     }
 
     private static func symbol(of market: Market) -> String { market.pair.replacing("/", with: "") }
@@ -58,7 +58,7 @@ package final class BinancePriceLoader: PriceLoader {
         }
     }
 
-    static func read(_ response: ExchangeResponse, _ market: Market) throws(PriceLoadingError) -> [LoadedPrice] {
+    static func read(_ response: HTTPResponse, _ market: Market) throws(PriceLoadingError) -> [LoadedPrice] {
         let message = { (body: JSONValue) in body["msg"]?.stringValue }
         if response.status == 418 || response.status == 429 {
             let told = response.json.flatMap(message).flatMap { ban($0, at: response.time) }

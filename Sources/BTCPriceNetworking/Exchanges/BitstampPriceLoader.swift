@@ -17,13 +17,13 @@ package struct BitstampPriceLoader: PriceLoader {
 
     package let market: Market
     private let client: ExchangeClient
-    private let request: ExchangeRequest
+    private let request: HTTPRequest?
 
     init(client: ExchangeClient, market: Market, baseURL: String) {
         self.client = client
         self.market = market
         let name = market.pair.replacing("/", with: "").lowercased()
-        request = ExchangeRequest("\(baseURL)/api/v2/ticker/\(name)/")
+        request = HTTPRequest.json("\(baseURL)/api/v2/ticker/\(name)/")
     }
 
     package var venue: Venue { Self.exchange.venue }
@@ -33,7 +33,7 @@ package struct BitstampPriceLoader: PriceLoader {
         try await client.get(request).prices { (response) throws(PriceLoadingError) in try Self.read(response, market) }
     }
 
-    static func read(_ response: ExchangeResponse, _ market: Market) throws(PriceLoadingError) -> [LoadedPrice] {
+    static func read(_ response: HTTPResponse, _ market: Market) throws(PriceLoadingError) -> [LoadedPrice] {
         if response.status == 400, let body = response.json,
             body["code"]?.isString("400.002") == true || body["response_code"]?.isString("400.002") == true
         {

@@ -16,12 +16,12 @@ package struct CoinbasePriceLoader: PriceLoader {
 
     package let market: Market
     private let client: ExchangeClient
-    private let request: ExchangeRequest
+    private let request: HTTPRequest?
 
     init(client: ExchangeClient, market: Market, baseURL: String) {
         self.client = client
         self.market = market
-        request = ExchangeRequest("\(baseURL)/products/\(market.pair.replacing("/", with: "-"))/ticker")
+        request = HTTPRequest.json("\(baseURL)/products/\(market.pair.replacing("/", with: "-"))/ticker")
     }
 
     package var venue: Venue { Self.exchange.venue }
@@ -31,7 +31,7 @@ package struct CoinbasePriceLoader: PriceLoader {
         try await client.get(request).prices { (response) throws(PriceLoadingError) in try Self.read(response, market) }
     }
 
-    static func read(_ response: ExchangeResponse, _ market: Market) throws(PriceLoadingError) -> [LoadedPrice] {
+    static func read(_ response: HTTPResponse, _ market: Market) throws(PriceLoadingError) -> [LoadedPrice] {
         let body = try response.successBody { $0["message"]?.stringValue }
         try body.refuseOtherMarket(than: market.pair.replacing("/", with: ""))
         guard let price = body["price"]?.decimal, let text = body["time"]?.stringValue,

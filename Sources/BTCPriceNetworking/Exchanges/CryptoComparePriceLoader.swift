@@ -19,12 +19,12 @@ package struct CryptoComparePriceLoader: PriceLoader {
 
     package let market: Market
     private let client: ExchangeClient
-    private let request: ExchangeRequest
+    private let request: HTTPRequest?
 
     init(client: ExchangeClient, market: Market, baseURL: String, key: String?) {
         self.client = client
         self.market = market
-        request = ExchangeRequest(
+        request = HTTPRequest.json(
             "\(baseURL)/data/generateAvg?fsym=BTC&tsym=USD&e=coinbase",
             headers: key.map { [("Authorization", "Apikey \($0)")] } ?? [])
     }
@@ -36,7 +36,7 @@ package struct CryptoComparePriceLoader: PriceLoader {
         try await client.get(request).prices { (response) throws(PriceLoadingError) in try Self.read(response, market) }
     }
 
-    static func read(_ response: ExchangeResponse, _ market: Market) throws(PriceLoadingError) -> [LoadedPrice] {
+    static func read(_ response: HTTPResponse, _ market: Market) throws(PriceLoadingError) -> [LoadedPrice] {
         let body = try response.successBody(Self.message)
         if body["Response"]?.isString("Error") == true || body["Err"]?["message"]?.stringValue != nil {
             throw error(body, response)
@@ -60,7 +60,7 @@ package struct CryptoComparePriceLoader: PriceLoader {
     }
 
     /// The meaning of an error with status 200. Type 99 is a rate limit, 1 an internal error, 2 an invalid request.
-    private static func error(_ body: JSONValue, _ response: ExchangeResponse) -> PriceLoadingError {
+    private static func error(_ body: JSONValue, _ response: HTTPResponse) -> PriceLoadingError {
         let text = oneLine(message(body) ?? "an error without a message")
         return switch body["Type"]?.integerValue {
         case 99: .rateLimited(text, retryAfter: response.pause)

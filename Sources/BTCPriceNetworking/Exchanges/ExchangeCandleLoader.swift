@@ -5,12 +5,12 @@ import Varlink
 package struct CandleSource: Sendable {
     /// The most candles in one response.
     let page: Int
-    /// Whether it has only the newest of them.
+    /// Whether the exchange serves only its newest candles.
     let hasNewestOnly: Bool
     /// The path and the query of a request, after the base URL.
     let path: @Sendable (_ market: Market, _ step: Candle.Step, _ range: Range<Int64>) -> String
     /// The candles of a response.
-    let read: @Sendable (_ response: ExchangeResponse, _ market: Market) throws(PriceLoadingError) -> [Candle]
+    let read: @Sendable (_ response: HTTPResponse, _ market: Market) throws(PriceLoadingError) -> [Candle]
 }
 
 /// Requests the candles of a market of an exchange.
@@ -27,7 +27,7 @@ struct ExchangeCandleLoader: CandleLoader {
     var hasNewestOnly: Bool { source.hasNewestOnly }
 
     func load(_ step: Candle.Step, in range: Range<Int64>) async throws(PriceLoadingError) -> [Candle] {
-        let request = ExchangeRequest("\(baseURL)\(source.path(market, step, range))", longestBody: Self.longestBody)
+        let request = HTTPRequest.json("\(baseURL)\(source.path(market, step, range))", longestBody: Self.longestBody)
         return Self.requested(try source.read(try await client.get(request), market), step, range)
     }
 
@@ -112,7 +112,7 @@ extension CandleSource {
 
     /// - Throws: ``PriceLoadingError/invalidData(_:)`` if there are no rows, or one of them is no candle.
     private static func candles(
-        of rows: [JSONValue]?, _ response: ExchangeResponse, _ read: (JSONValue) -> Candle?
+        of rows: [JSONValue]?, _ response: HTTPResponse, _ read: (JSONValue) -> Candle?
     ) throws(PriceLoadingError) -> [Candle] {
         guard let rows else { throw response.unexpectedBody }
         let candles = rows.compactMap(read)

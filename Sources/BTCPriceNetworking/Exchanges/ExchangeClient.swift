@@ -63,11 +63,12 @@ package final class ExchangeClient: Sendable {
     }
 
     /// Sends one request and returns the complete response. Cancelling the task ends it at any point.
-    func get(_ request: ExchangeRequest) async throws(PriceLoadingError) -> ExchangeResponse {
+    /// - Parameter request: `nil` if the address of the source is not a valid URL.
+    func get(_ request: HTTPRequest?) async throws(PriceLoadingError) -> HTTPResponse {
         let transport = transport.withLock(\.self)
-        guard let asked = request.request else { throw .unreachable("\(oneLine(request.url)) is no address") }
+        guard let request else { throw .unreachable("its address is not a valid URL") }
         do {
-            return ExchangeResponse(try await transport.execute(asked))
+            return try await transport.execute(request)
         } catch {
             throw Self.loadingError(error, isByProxy: transport.settings.proxy != nil)
         }
@@ -93,13 +94,22 @@ package final class ExchangeClient: Sendable {
         case .notConnected(let errno):
             .unreachable((isByProxy ? "the proxy: " : "") + (errno.map(errorText) ?? "no connection"))
         case .lost(let errno): .unreachable(errorText(errno))
-        case .closedEarly: .unreachable("the connection was closed before the answer was whole")
+        case .closedEarly: .unreachable("the connection was closed before the response was complete")
         case .tooLong(let limit): .invalidData("more than \(limit) bytes")
-        case .malformed(let text): .invalidData("no answer by HTTP/1.1: \(text)")
+        case .malformed(let text): .invalidData("not an HTTP/1.1 response: \(text)")
         case .proxyWantsPassword: .unreachable("the proxy wants a user name and a password, which is not supported")
         case .proxyRefused(let text): .unreachable("the proxy does not let us through: \(oneLine(text))")
         case .other(let error): .unreachable(tlsReason(error))
         }
+    }
+}
+
+extension HTTPRequest {
+    /// A request for JSON. Parameters as ``init(_:headers:longestBody:)`` has them.
+    static func json(
+        _ url: String, headers: [(name: String, value: String)] = [], longestBody: Int = usualBody
+    ) -> HTTPRequest? {
+        HTTPRequest(url, headers: [("Accept", "application/json")] + headers, longestBody: longestBody)
     }
 }
 

@@ -29,7 +29,7 @@ package final class KrakenPriceLoader: PriceLoader {
     ) { access, markets, now in
         let (client, wanted) = (access.client, requested(markets))
         let pairs = wanted.map { names(of: $0.pair)[0] }.joined(separator: ",")
-        let request = ExchangeRequest("\(access.baseURL)/0/public/Ticker?pair=\(pairs)")
+        let request = HTTPRequest.json("\(access.baseURL)/0/public/Ticker?pair=\(pairs)")
         let shared = SharedRequest(cacheTime: kraken.cacheTime, now: now) { () throws(PriceLoadingError) in
             try await client.get(request).prices { (response) throws(PriceLoadingError) in try read(response, wanted) }
         }
@@ -52,7 +52,7 @@ package final class KrakenPriceLoader: PriceLoader {
 
     package func begin() { request.begin() }
 
-    /// These markets, and USDT/USD with the dollar's.
+    /// These markets, plus USDT/USD if BTC/USD is among them.
     private static func requested(_ markets: [Market]) -> [Market] {
         markets + (markets.contains { $0.pair == Currency.usd.pair } ? [Market("kraken", Market.pegPair)] : [])
     }
@@ -68,7 +68,7 @@ package final class KrakenPriceLoader: PriceLoader {
     }
 
     /// - Throws: If the first of the markets has no price in it. The others may be missing.
-    static func read(_ response: ExchangeResponse, _ markets: [Market]) throws(PriceLoadingError) -> [LoadedPrice] {
+    static func read(_ response: HTTPResponse, _ markets: [Market]) throws(PriceLoadingError) -> [LoadedPrice] {
         let message = { (body: JSONValue) in body["error"]?.arrayValue?.first?.stringValue }
         let body = try response.successBody(message)
         if let failure = message(body) { throw error(oneLine(failure), response) }
@@ -94,7 +94,7 @@ package final class KrakenPriceLoader: PriceLoader {
 
     /// The meaning of an error: `EAPI:Rate limit exceeded`, `EService:Unavailable`, `EQuery:Unknown asset pair`
     /// (docs.kraken.com, API error messages).
-    static func error(_ text: String, _ response: ExchangeResponse) -> PriceLoadingError {
+    static func error(_ text: String, _ response: HTTPResponse) -> PriceLoadingError {
         let lower = text.lowercased()
         if ["rate limit", "too many requests", "temporary lockout", "throttled"].contains(where: lower.contains) {
             return .rateLimited(text, retryAfter: response.pause)

@@ -71,7 +71,7 @@ struct StreamBackoff: Sendable {
         }
     }
 
-    /// The first time at once, so that machines that lost the server together do not come back together.
+    /// The first retry comes at a random moment within 0.5 s, so that machines that lost the server together do not reconnect at once.
     private mutating func transientWait(_ jitter: Double) -> Int64 {
         defer { transient += 1 }
         if transient == 0 { return Int64(500 * jitter) }

@@ -103,7 +103,7 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
     private func open(_ id: Int, _ url: String) {
         // The request of a WebSocket is one of HTTP (RFC 6455, section 4.1).
         guard let request = HTTPRequest("http" + url.dropFirst(2)) else {
-            let reason = "\(oneLine(url)) is no address"
+            let reason = "\(oneLine(url)) is not a valid address"
             return perform { $0.ended(id, .refused, reason, at: $1.boottime, jitter: 1) }
         }
         let connection = client.webSocket(request, delegate: self)
@@ -179,7 +179,7 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
         switch end {
         case .refused(let response):
             let reason = "HTTP \(response.status)"
-            let pause = ExchangeResponse(response).pause?.wholeMilliseconds
+            let pause = response.pause?.wholeMilliseconds
             switch response.status {
             case 418, 429: return (.limited(retryAfter: pause), reason)
             case 408, 425, 500...: return (.busy(least: max(5000, pause ?? 0)), reason)

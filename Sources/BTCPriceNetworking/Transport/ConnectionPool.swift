@@ -55,7 +55,7 @@ final class ConnectionPool: @unchecked Sendable {
         let opening = known.first(where: \.isFree)
         let host = dialer.host(to: origin)
         if opening?.isResolving ?? true, dialer.names.isSilent(about: host) {
-            return pending.finish(.failure(.unresolved("no name server answers for \(host)")))
+            return pending.finish(.failure(.unresolved("no name server responds for \(host)")))
         }
         if let opening { return opening.start(pending) }
         let connection = HTTPConnection(to: origin, of: self, isDraining: isDraining)

@@ -16,7 +16,7 @@ enum WebSocketEnd: Sendable {
     case failed(HTTPError)
 }
 
-/// What a connection tells, on the event loop's thread.
+/// Callbacks of a connection. Called on the event loop.
 protocol WebSocketDelegate: AnyObject {
     func opened(_ connection: WebSocketConnection)
     /// Text messages that arrived together, from the oldest to the newest.

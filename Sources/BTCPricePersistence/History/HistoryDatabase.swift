@@ -66,7 +66,7 @@ final class HistoryDatabase {
     private func version() throws(SQLiteError) -> Int64 {
         let version = try number("PRAGMA user_version") ?? 0
         guard version <= Self.version else {
-            throw SQLiteError(code: SQLITE_MISMATCH, description: "it is of a newer btc-priced")
+            throw SQLiteError(code: SQLITE_MISMATCH, description: "it was written by a newer btc-priced")
         }
         return version
     }

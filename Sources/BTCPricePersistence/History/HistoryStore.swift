@@ -383,7 +383,7 @@ package final class HistoryStore: CandleArchive {
     private func checked(_ number: Int, _ result: SQLiteError?) {
         guard files.opened == number, files.database != nil else { return }
         let written = files.unchecked.take() ?? []
-        // Another error is found by whoever uses the file.
+        // Any other error is found when the file is used.
         guard let result, result.isDamage else { return }
         setAside(result)
         state.withLock { $0.held.insert(contentsOf: written, at: 0) }

@@ -5,8 +5,7 @@ import re
 from btcpriced import ROOT
 
 MANUALS = sorted((ROOT / "packaging" / "man").iterdir())
-# Tests/System/064-plain.py runs docs/screens.md.
-PAGES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").glob("*.md") if page.name != "screens.md")]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def of_page(path):

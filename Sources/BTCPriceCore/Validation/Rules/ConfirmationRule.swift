@@ -24,12 +24,11 @@ enum ConfirmationRule {
         case settled
     }
 
-    static func standing(of price: MarketObservation, _ book: ObservationBook, _ rules: SelectionRules) -> Standing {
+    static func standing(of price: MarketObservation, _ book: ObservationBook) -> Standing {
         guard let reference = book.reference, !book.isRestored, price.at - reference.at <= book.gap else {
             return .first
         }
-        if rules.active.contains(.jump), JumpRule.isJump(price, from: reference, book) { return .jumped }
-        guard rules.active.contains(.confirmation) else { return .settled }
+        if JumpRule.isJump(price, from: reference, book) { return .jumped }
         let isProved = book.bases[price.market] != nil && !book.bases.unproved.contains(price.market)
         return isAtLevel(price, book) && !book.level.isDisputed && book.dispute(at: price.at) == nil && isProved
             ? .settled : .moved

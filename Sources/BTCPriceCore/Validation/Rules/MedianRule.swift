@@ -5,7 +5,7 @@ enum MedianRule {
     ) -> Decision {
         let requested = round.answered.compactMap { book.newest[$0] }
         let earlier = book.newest.values.filter { other in
-            !round.answered.contains(other.market) && PaceRule.supports(other, at: first.at, round.freshFor, rules)
+            !round.answered.contains(other.market) && PaceRule.supports(other, at: first.at, round.freshFor)
         }
         let all = (requested + earlier.sorted { $0.market.venue < $1.market.venue }).oneOf(\.voter)
         var book = book
@@ -13,17 +13,14 @@ enum MedianRule {
         // A USDT price stands beside dollar prices only as dollars.
         let hasDollars = all.contains { !$0.isInTether }
         let comparable = all.compactMap { price -> (market: Market, value: Price)? in
-            guard price.isInTether, hasDollars, rules.active.contains(.peg) else {
-                return (price.market, price.value)
-            }
+            guard price.isInTether, hasDollars else { return (price.market, price.value) }
             if PegRule.skipsTether(book, rules, at: price.at) { return nil }
             return PegRule.converted(price, book).map { (price.market, $0.0) }
         }
         let (median, used, spread) = OutlierRule.median(
-            of: comparable, isActive: rules.active.contains(.outlier), isEarlier: { !round.answered.contains($0) })
-        let quorum = rules.active.contains(.quorum) ? rules.quorum : 1
+            of: comparable, isEarlier: { !round.answered.contains($0) })
         var decision: Decision
-        if let median, used.count >= quorum, used.count > 1 {
+        if let median, used.count >= rules.quorum, used.count > 1 {
             let peer = all.first { $0.origin != nil && used.contains($0.market) }
             let counted = all.filter { used.contains($0.market) }
             if counted.count == 2, ConfirmationRule.agreement(of: counted[0], with: counted[1], book) == nil {
@@ -34,13 +31,13 @@ enum MedianRule {
             decision.consensus = Consensus(
                 sources: used.map(\.venue),
                 outliers: comparable.map(\.market).filter { !used.contains($0) }.map(\.venue), spread: spread)
-        } else if median != nil, used.count >= quorum {
+        } else if median != nil, used.count >= rules.quorum {
             let price = requested.first { $0.market == used[0] } ?? first
             decision = PrimaryRule.decide(price, book, rules, round)
         } else {
             let said = all.map { "\($0.market.venue) (\($0.value) \($0.pair))" }.joined(separator: ", ")
             decision = Decision(
-                withholding: .implausible("\(used.count) of the \(quorum) that have to agree: \(said)"),
+                withholding: .implausible("\(used.count) of the \(rules.quorum) that have to agree: \(said)"),
                 of: Market.medianName, observed: first.arrival)
         }
         for (market, _) in comparable where decision.verdicts[market] == nil {

@@ -5,14 +5,14 @@ enum OutlierRule {
 
     /// The median of those prices that are no outliers.
     /// - Parameters:
-    ///   - prices: At least one, in one currency. Earlier ones among them support the others, and are not shown themselves.
-    ///   - isEarlier: Whether a market's price is one.
+    ///   - prices: At least one, in one currency.
+    ///   - isEarlier: Whether a market's price is from before this round: it may support others, but is not shown.
     /// - Returns: The median; `nil` if only earlier ones agree.
     static func median(
-        of prices: [(market: Market, value: Price)], isActive: Bool = true, isEarlier: (Market) -> Bool = { _ in false }
+        of prices: [(market: Market, value: Price)], isEarlier: (Market) -> Bool = { _ in false }
     ) -> (value: Price?, used: [Market], spread: Price) {
         let rough = middle(of: prices.map(\.value)).logarithm
-        var counted = prices.filter { !isActive || abs($0.value.logarithm - rough) <= farthest }
+        var counted = prices.filter { abs($0.value.logarithm - rough) <= farthest }
         // Two that contradict each other leave none in the middle.
         if counted.isEmpty { counted = [prices[0]] }
         let values = counted.map(\.value).sorted()

@@ -4,17 +4,14 @@ enum PaceRule {
     /// - Parameters:
     ///   - freshFor: Two intervals, milliseconds.
     ///   - pace: The minimum time until its source can give another one.
-    static func lasts(_ freshFor: Int64, _ pace: Duration, _ rules: SelectionRules) -> Int64 {
-        let pace = rules.active.contains(.pace) ? pace.wholeMilliseconds : 0
+    static func lasts(_ freshFor: Int64, _ pace: Duration) -> Int64 {
+        let pace = pace.wholeMilliseconds
         return freshFor + (2 * pace > freshFor ? pace : 0)
     }
 
     /// Whether an earlier price supports a median. A source that may be requested once a second misses a tick now and then, and one
     /// that can't be requested at every tick counts for as long as its limits take.
-    static func supports(_ earlier: MarketObservation, at boottime: Int64, _ freshFor: Int64, _ rules: SelectionRules)
-        -> Bool
-    {
-        let pace = rules.active.contains(.pace) ? earlier.pace.wholeMilliseconds : 0
-        return boottime - earlier.at <= freshFor + 1000 + pace
+    static func supports(_ earlier: MarketObservation, at boottime: Int64, _ freshFor: Int64) -> Bool {
+        boottime - earlier.at <= freshFor + 1000 + earlier.pace.wholeMilliseconds
     }
 }

@@ -2,7 +2,7 @@
 enum PegRule {
     /// Whether USDT markets are skipped. A rate of long ago is no reason.
     static func skipsTether(_ book: ObservationBook, _ rules: SelectionRules, at boottime: Int64) -> Bool {
-        rules.peg == .refuse && rules.active.contains(.peg) && book.peg.usableRate(at: boottime)?.isOffPeg == true
+        rules.peg == .refuse && book.peg.usableRate(at: boottime)?.isOffPeg == true
     }
 
     /// A price in dollars.
@@ -22,9 +22,7 @@ enum PegRule {
     static func warning(
         for quote: PriceQuote?, _ book: ObservationBook, _ rules: SelectionRules, at boottime: Int64
     ) -> String? {
-        guard rules.active.contains(.peg), let rate = book.peg.usableRate(at: boottime), rate.isOffPeg else {
-            return nil
-        }
+        guard let rate = book.peg.usableRate(at: boottime), rate.isOffPeg else { return nil }
         let start = "USDT is off its peg, at \(rate.value) USD by \(rate.sources.joined(separator: ", "))"
         guard let quote, Market.isInTether(quote.market) else { return start }
         return rules.peg == .convert ? "\(start): this price is converted" : "\(start): this is a price in USDT"

@@ -11,13 +11,13 @@ enum PrimaryRule {
         var witnesses: [MarketObservation] = []
         var verdicts: [Market: MarketVerdict] = [:]
 
-        init(_ price: MarketObservation, _ book: ObservationBook, _ rules: SelectionRules, _ round: Round) {
-            standing = ConfirmationRule.standing(of: price, book, rules)
+        init(_ price: MarketObservation, _ book: ObservationBook, _ round: Round) {
+            standing = ConfirmationRule.standing(of: price, book)
             let began = ConfirmationRule.began(standing, book)
             witnesses = ConfirmationRule.witnesses(beside: price, book, in: round, since: began)
             for witness in witnesses {
                 let market = witness.market
-                if rules.active.contains(.staleFeed), !book.staleFeeds.isCurrent(witness) {
+                if !book.staleFeeds.isCurrent(witness) {
                     verdicts[market] = .unchanged
                 } else if !ConfirmationRule.isOfNow(witness, beside: price, since: began) {
                     verdicts[market] = .old
@@ -35,7 +35,6 @@ enum PrimaryRule {
                     contradicting.append(witness)
                 }
             }
-            if !rules.active.contains(.contradiction) { contradicting = [] }
         }
     }
 
@@ -57,7 +56,7 @@ enum PrimaryRule {
     static func select(
         _ price: MarketObservation, _ book: ObservationBook, _ rules: SelectionRules, _ round: Round
     ) -> Selection {
-        let comparison = Comparison(price, book, rules, round)
+        let comparison = Comparison(price, book, round)
         if let need = need(for: price, comparison, book, rules, round) { return .needs(need) }
         return .decided(decide(price, comparison, book, rules, round))
     }
@@ -70,7 +69,7 @@ enum PrimaryRule {
     ) -> Need? {
         let remaining = round.remaining
         guard !remaining.isEmpty else { return nil }
-        if rules.active.contains(.staleFeed), round.canMeet(.staleFeed), book.staleFeeds.wantsWitness(on: price) {
+        if round.canMeet(.staleFeed), book.staleFeeds.wantsWitness(on: price) {
             // The price does not wait long for it: it is the same as before.
             return Need(
                 purpose: .staleFeed, markets: remaining.filter { $0 != book.staleFeeds.lastWitness },
@@ -81,7 +80,7 @@ enum PrimaryRule {
         {
             return nil
         }
-        let outcome = outcome(of: price, comparison, book, rules, round)
+        let outcome = outcome(of: price, comparison, book, round)
         if round.canMeet(.witness),
             needsWitness(outcome, comparison, remaining.count, isDisputed: book.dispute(at: price.at) != nil)
                 || needsDollars(price, comparison, book, rules)
@@ -89,7 +88,7 @@ enum PrimaryRule {
             return Need(purpose: .witness, markets: remaining)
         }
         let stating = remaining.filter(round.statingPeg.contains)
-        if case .contradicted = outcome, round.canMeet(.pegRate), rules.active.contains(.peg),
+        if case .contradicted = outcome, round.canMeet(.pegRate),
             PegRule.needsRate(price, book), !stating.isEmpty
         {
             return Need(purpose: .pegRate, markets: stating)
@@ -115,15 +114,14 @@ enum PrimaryRule {
     private static func needsDollars(
         _ price: MarketObservation, _ comparison: Comparison, _ book: ObservationBook, _ rules: SelectionRules
     ) -> Bool {
-        rules.peg == .convert && rules.active.contains(.peg) && price.isInTether
+        rules.peg == .convert && price.isInTether
             && book.peg.conversionRate(at: price.at) == nil && comparison.witnesses.allSatisfy(\.isInTether)
     }
 
     // MARK: - The decision
 
     private static func outcome(
-        of price: MarketObservation, _ comparison: Comparison, _ book: ObservationBook, _ rules: SelectionRules,
-        _ round: Round
+        of price: MarketObservation, _ comparison: Comparison, _ book: ObservationBook, _ round: Round
     ) -> Outcome {
         let standing = comparison.standing
         let calm = Outcome.believed(JumpRule.isUnconfirmed(book, at: price.at) ? .unconfirmed : .single, level: nil)
@@ -153,7 +151,7 @@ enum PrimaryRule {
             case .settled, .moved: return calm
             // Not what was contradicted a moment ago, only because the others don't respond now.
             case .first where !JumpRule.wasContradicted(book, at: price.at): return .believed(.unconfirmed, level: nil)
-            case .jumped where rules.active.contains(.parallel) && ParallelRule.explains(price, book, round):
+            case .jumped where ParallelRule.explains(price, book, round):
                 return .believed(.single, level: nil)
             case .first, .jumped: return .undecided
             }
@@ -166,13 +164,13 @@ enum PrimaryRule {
                 return .scattered(nearest: ScatterRule.nearestToMedian(heard, book))
             }
             if standing != .first, ConfirmationRule.isAtLevel(price, book) { return calm }
-            if ConfirmationRule.standing(of: contradicting[0], book, rules) == .jumped {
+            if ConfirmationRule.standing(of: contradicting[0], book) == .jumped {
                 return standing == .moved ? calm : .undecided
             }
             return .contradicted(contradicting)
         default:
             let others = contradicting + [shown].compactMap(\.self)
-            if !ContradictionRule.hasPair(others, book), rules.active.contains(.scatter) {
+            if !ContradictionRule.hasPair(others, book) {
                 return .scattered(nearest: ScatterRule.nearestToMedian(heard, book))
             }
             return .contradicted(contradicting)
@@ -182,14 +180,14 @@ enum PrimaryRule {
     static func decide(
         _ price: MarketObservation, _ book: ObservationBook, _ rules: SelectionRules, _ round: Round
     ) -> Decision {
-        decide(price, Comparison(price, book, rules, round), book, rules, round)
+        decide(price, Comparison(price, book, round), book, rules, round)
     }
 
     private static func decide(
         _ price: MarketObservation, _ comparison: Comparison, _ book: ObservationBook, _ rules: SelectionRules,
         _ round: Round
     ) -> Decision {
-        let outcome = outcome(of: price, comparison, book, rules, round)
+        let outcome = outcome(of: price, comparison, book, round)
         var decision: Decision
         switch outcome {
         case .believed(let confirmation, let level):
@@ -254,7 +252,7 @@ enum PrimaryRule {
         let decision = decide(next, without, rules, rest)
         // One against one is not enough where nothing is known yet.
         guard let accepted = decision.accepted, decision.quote != nil else { return nil }
-        let stands = ConfirmationRule.standing(of: accepted, without, rules) == .settled
+        let stands = ConfirmationRule.standing(of: accepted, without) == .settled
         return decision.confirmation == .confirmed || stands ? decision : nil
     }
 
@@ -270,8 +268,8 @@ enum PrimaryRule {
                 return shown(price, .unconfirmed, level: nil, book, rules, round)
             }
             reason +=
-                pending.map { "; shown after \(enough) ticks that say the same, this is number \($0.ticks)" }
-                ?? "; one contradicted it shortly before"
+                pending.map { "; it will be shown after \(enough) ticks in agreement (\($0.ticks) of \(enough))" }
+                ?? "; another market contradicted it shortly before"
             lessons = [.pending(pending)]
             // Its price was not believed a moment ago: that of the next source is, as long as it is current.
             if pending == nil, let next = next(after: price, book, rules, round) { return next }
@@ -294,7 +292,7 @@ enum PrimaryRule {
             value: price.value, currency: book.currency.rawValue, timestamp: price.arrival.wall,
             source: price.origin?.source ?? source, market: price.pair, via: price.origin.map { _ in source })
         decision.verdicts[price.market] = .used
-        guard price.isInTether, rules.peg != .warn, rules.active.contains(.peg) else { return decision }
+        guard price.isInTether, rules.peg != .warn else { return decision }
         // The witnesses of this round may imply the rate.
         var learned = book
         _ = learned.adopt(decision, in: round)

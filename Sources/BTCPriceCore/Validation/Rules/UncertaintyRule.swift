@@ -17,6 +17,9 @@ enum UncertaintyRule {
     /// The share of the newest move in ``ObservationBook/variance``.
     static let newest = 1.0 / 64
 
+    /// The farthest distance in a dispute that counts, as a natural logarithm: a price times e^10 still fits.
+    static let farthestDispute = 10.0
+
     /// - Returns: `nil` if no other market is known.
     static func estimate(_ decision: Decision, _ book: ObservationBook) -> Uncertainty? {
         guard let quote = decision.quote, let price = decision.accepted else { return nil }
@@ -39,7 +42,7 @@ enum UncertaintyRule {
         // In a dispute it reaches the farthest of the other side.
         let dispute = decision.confirmation == .confirmed ? nil : decision.dispute ?? book.dispute(at: price.at)
         let farthest = dispute?.others.map { abs(book.place(of: $0, near: own).log - own) }.max() ?? 0
-        let share = max(factor * (offset * offset + noise).squareRoot(), exp(min(farthest, 10)) - 1)
+        let share = max(factor * (offset * offset + noise).squareRoot(), exp(min(farthest, farthestDispute)) - 1)
         let millionths = Price(Int64((share * 1_000_000).rounded(.up)), scale: 6)
         return Uncertainty(
             plusMinus: (quote.value * millionths).rounded(toPlaces: 2), markets: Int64(others.count + 1))

@@ -24,7 +24,7 @@ package struct Skipped: Sendable, Hashable, CustomStringConvertible {
         switch reason {
         case .cooldown(let cooldown): "\(source): cooldown until \(cooldown.until.wall.utcText), \(cooldown.reason)"
         case .limit: "\(source): requested as often as its limit allows"
-        case .offPeg: "\(source): passed over while USDT is off its peg"
+        case .offPeg: "\(source): skipped while USDT is off its peg"
         }
     }
 }

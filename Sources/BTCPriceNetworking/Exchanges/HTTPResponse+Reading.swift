@@ -1,7 +1,11 @@
 import BTCPriceCore
 import Varlink
 
-extension ExchangeResponse {
+/// What the loaders read of an exchange's response.
+extension HTTPResponse {
+    /// The `Date` header: the exchange's clock, if it sends one.
+    var date: String? { header("date") }
+
     /// The body of a successful response.
     /// - Parameter message: Finds the exchange's message in the body of an error.
     /// - Throws: The error for the status, or ``PriceLoadingError/invalidData(_:)`` if the body is not JSON.
@@ -34,12 +38,14 @@ extension ExchangeResponse {
     private static let oldest: Int64 = 60
 
     /// The prices that `read` returns, the first one with the exchange's clock.
-    func prices(_ read: (ExchangeResponse) throws(PriceLoadingError) -> [LoadedPrice]) throws(PriceLoadingError)
+    func prices(_ read: (HTTPResponse) throws(PriceLoadingError) -> [LoadedPrice]) throws(PriceLoadingError)
         -> [LoadedPrice]
     {
-        // What is no number of seconds is none (RFC 9111, section 5.1); one of too many digits is long.
-        let isNumber = age?.isEmpty == false && age?.utf8.allSatisfy { (48...57).contains($0) } == true
-        let age = isNumber ? self.age.flatMap { Int64($0) } ?? .max : 0
+        // How long a cache has kept the response. What is not a number of seconds counts as none (RFC 9111, section 5.1); one of too
+        // many digits is long.
+        let text = header("age") ?? ""
+        let isNumber = !text.isEmpty && text.utf8.allSatisfy { (48...57).contains($0) }
+        let age = isNumber ? Int64(text) ?? .max : 0
         var prices = try read(self)
         guard age <= Self.oldest else { throw .staleData("a cache has kept it for \(age) s") }
         prices[0].venueClock = date.flatMap(VenueTime.milliseconds(fromHTTPDate:))
@@ -65,7 +71,7 @@ extension ExchangeResponse {
     /// compared with the exchange's own clock.
     var pause: Duration? {
         let longest: Int64 = 2_592_000
-        guard let retryAfter else { return nil }
+        guard let retryAfter = header("retry-after") else { return nil }
         if let seconds = Int64(retryAfter) { return seconds < 0 ? nil : .seconds(min(seconds, longest)) }
         guard let end = VenueTime.milliseconds(fromHTTPDate: retryAfter) else { return nil }
         let left = end - time.milliseconds
@@ -73,7 +79,10 @@ extension ExchangeResponse {
     }
 
     private var bodyShape: String {
-        if let encoding, encoding.lowercased() != "identity" { return "a body encoded as \(oneLine(encoding))" }
+        // None was requested.
+        if let encoding = header("content-encoding"), encoding.lowercased() != "identity" {
+            return "a body encoded as \(oneLine(encoding))"
+        }
         return switch body.first(where: { ![0x20, 0x0A, 0x0D, 0x09].contains($0) }) {
         case nil: "an empty body"
         case UInt8(ascii: "<"): "a page of HTML instead of JSON"

@@ -5,7 +5,7 @@ import Glibc
 import Varlink
 
 /// `btcctl status` and `btcctl sources`: one request, or one every second with `--watch`.
-struct Asking {
+struct Report {
     private static let period: Duration = .seconds(1)
 
     private let options: ReportOptions
@@ -21,8 +21,8 @@ struct Asking {
     // Not inlined, so that `current` does not pay for the run-time setup of these types.
     @inline(never)
     static func run(_ options: ReportOptions) -> Int32 {
-        var asking = Asking(options)
-        return asking.run()
+        var report = Report(options)
+        return report.run()
     }
 
     private init(_ options: ReportOptions) {
@@ -104,7 +104,7 @@ struct Asking {
 }
 
 /// `btcctl pause`, `btcctl resume` and `btcctl retry`.
-enum Changing {
+enum Control {
     static func run(
         _ change: ReportOptions.Change, socket: String?, json: Bool, timestamps: ReaderTimestampFormatter
     ) -> Int32 {

@@ -79,15 +79,15 @@ extension PriceLoadingError: CustomStringConvertible {
     package var description: String {
         switch self {
         case .cancelled: "cancelled"
-        case .timedOut(let after?): "no answer within \(after.wholeMilliseconds) ms"
-        case .timedOut(nil): "no answer in the time that was left"
+        case .timedOut(let after?): "no response within \(after.wholeMilliseconds) ms"
+        case .timedOut(nil): "no response in the time that was left"
         case .unreachable(let what), .unresolved(let what): "not reached: \(what)"
         case .unavailable(let what): "not available: \(what)"
         case .rateLimited(let what, nil): "rate limited: \(what)"
         case .rateLimited(let what, let pause?): "rate limited for \(pause.components.seconds) s: \(what)"
         case .refused(let what): "refused: \(what)"
-        case .invalidData(let what): "invalid answer: \(what)"
-        case .staleData(let what): "stale answer: \(what)"
+        case .invalidData(let what): "invalid response: \(what)"
+        case .staleData(let what): "stale response: \(what)"
         case .implausible(let what): "implausible: \(what)"
         }
     }
