@@ -154,7 +154,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
 
     @Test(arguments: [
         (8.0, 10.0, 9.0, true), (10.0, 10.0, 10.0, true), (10.0, 10.2, 10.0, false), (10.0, 10.2, 10.1, true),
-        (10.0, 10.2, 9.9, false),
+        (10.0, 10.2, 9.9, false), (10.0, 9.9, 9.95, false),
     ])
     func `a witness is from after the move began, or as new as the price`(
         began: Double, price: Double, witness: Double, isOfNow: Bool

@@ -3,17 +3,14 @@ import Testing
 @testable import BTCPriceHTTP
 
 @Suite struct CallRateTests {
-    @Test func `a burst is let through, and then so many a second`() {
-        var rate = CallRate(burst: 5, perSecond: 2)
-        var taken = 0
-        for _ in 0..<10 where rate.take(at: 1000) { taken += 1 }
-        #expect(taken == 5)
-        for time in stride(from: Int64(1100), through: 4000, by: 100) where rate.take(at: time) { taken += 1 }
-        #expect(taken == 5 + 6)
-        // A clock that stands or goes back gives nothing, and a long rest no more than the burst.
-        let isEarlier = rate.take(at: 3000)
-        #expect(!isEarlier)
-        for _ in 0..<10 where rate.take(at: .max) { taken += 1 }
-        #expect(taken == 5 + 6 + 5)
+    @Test func `a burst is let through, then callers wait for their turn, and too many are refused`() {
+        let rate = CallRate(burst: 5, perSecond: 2)
+        #expect((0..<5).map { _ in rate.take(at: 1000) } == [0, 0, 0, 0, 0])
+        #expect((0..<6).map { _ in rate.take(at: 1000) } == [500, 1000, 1500, 2000, nil, nil])
+        // A second later two more may wait.
+        #expect((0..<3).map { _ in rate.take(at: 2000) } == [1500, 2000, nil])
+        // A clock that goes back gives nothing, and a long rest no more than the burst.
+        #expect(rate.take(at: 1500) == nil)
+        #expect((0..<7).map { _ in rate.take(at: .max) } == [0, 0, 0, 0, 0, 500, 1000])
     }
 }

@@ -78,7 +78,8 @@ class Stage:
         def look():
             try:
                 found = table(self.place, **options)
-            except sqlite3.OperationalError:
+            # The file may be locked, or one that is about to be set aside.
+            except sqlite3.DatabaseError:
                 return None
             return found if set(starts) <= set(found) else None
         return wait_until(look, what=lambda: f"{starts}; {self.daemon.lines[-3:]}")

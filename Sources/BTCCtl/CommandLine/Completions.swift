@@ -3,7 +3,7 @@ import BTCPriceAPI
 import BTCPriceCore
 import Varlink
 
-/// What a shell completes: what the daemon has now. If it does not respond, what it could have.
+/// What a shell completes: what the daemon has now. If it does not respond, the currencies that it could have.
 enum Completions {
     /// One currency.
     static let currency = CompletionKind.custom { words, _, _ in currencies(words) }
@@ -35,7 +35,9 @@ enum Completions {
     private static func ask<Result>(
         _ words: [String], _ question: (inout PriceConnection) throws(ClientError) -> Result
     ) -> Result? {
-        let socket = words.firstIndex(of: "--socket").flatMap { words.dropFirst($0 + 1).first }
+        let socket =
+            words.firstIndex(of: "--socket").flatMap { words.dropFirst($0 + 1).first }
+            ?? words.first { $0.hasPrefix("--socket=") }.map { String($0.dropFirst("--socket=".count)) }
         return try? Connecting.withDaemon(socket: socket, patience: Bar.patience, question)
     }
 }

@@ -35,6 +35,8 @@ package struct FetchFailure: Error, Sendable, Hashable, CustomStringConvertible 
     /// Why none of several sources could be reached, now or when its cooldown began; `nil` if they have failed in other ways, or each in
     /// its own.
     private var commonCause: String? {
+        // A source that only its limits hold back may well be reached.
+        if failures.isEmpty, skipped.contains(where: { $0.reason == .limit }) { return nil }
         let resting = skipped.compactMap { skipped -> PriceLoadingError? in
             if case .cooldown(let cooldown) = skipped.reason { cooldown.reason } else { nil }
         }

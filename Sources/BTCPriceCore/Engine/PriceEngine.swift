@@ -387,8 +387,14 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
             guard tracked.lastRequest.map({ $0.advanced(by: .seconds(1)) <= clock.now }) ?? true else { return }
             tracked.lastRequest = clock.now
             let currency = tracked.currency
-            Task(executorPreference: executor) { _ = try? await self.refresh(currency) }
+            Task(executorPreference: executor) { await self.confirm(currency) }
         }
+    }
+
+    /// A round for a change that another market must confirm.
+    private func confirm(_ currency: Currency) async {
+        guard let tracked = tracked(currency) else { return }
+        _ = await join(tracked, deadline: clock.now.advanced(by: budget), isTick: false)
     }
 
     /// The currency that has a market among its sources.
@@ -510,8 +516,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         guard let tracked = tracked(currency), tracked.shared?.id == id else { return }
         // A round ends with the sources with which it began.
         let fetch = tracked.fetch
-        // The fetch records the primary's price.
-        for source in fetch.streams where source.market != fetch.markets.first { _ = recordStream(source) }
+        for source in fetch.streams { _ = recordStream(source) }
         var round = round(of: tracked)
         while tracked.isKept {
             // A tick may have joined a client's round.

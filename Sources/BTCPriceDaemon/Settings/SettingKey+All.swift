@@ -121,7 +121,7 @@ extension SettingKey {
             name: "mode", kind: .choice(PriceMode.allCases.map(\.rawValue)),
             standard: .text(PriceMode.primary.rawValue),
             text: """
-                "primary": the price of the first source that has one. "median": all available sources are requested at every tick, and \
+                How the price is made. "primary": it is that of the first source that has one. "median": all available sources are requested at every tick, and \
                 the price is their median.
                 """),
         SettingKey(
@@ -164,19 +164,19 @@ extension SettingKey {
         SettingKey(
             name: "state.directory", kind: .text(.path), standard: nil,
             text: """
-                Keeps the last price over a reboot. If it is not set: $STATE_DIRECTORY; else /var/lib/btc-priced for root, and \
+                Keeps the last price over a reboot. A change takes effect at the next start. If it is not set: $STATE_DIRECTORY; else /var/lib/btc-priced for root, and \
                 $XDG_STATE_HOME/btc-priced or ~/.local/state/btc-priced for other users.
                 """),
         SettingKey(
             name: "runtime.directory", kind: .text(.path), standard: nil,
             text: """
-                Keeps the price of every tick over a restart; best on a tmpfs, and not the state directory. If it is not set: \
-                $RUNTIME_DIRECTORY; else /run/btc-priced for root, and $XDG_RUNTIME_DIR/btc-priced or /tmp/btc-priced-UID for other users.
+                Keeps the price of every tick over a restart; best on a tmpfs, and not the state directory. A change takes effect at \
+                the next start. If it is not set: $RUNTIME_DIRECTORY; else /run/btc-priced for root, and $XDG_RUNTIME_DIR/btc-priced or /tmp/btc-priced-UID for other users.
                 """),
         SettingKey(
             name: "socket.path", kind: .text(.path), standard: nil,
             text: """
-                The socket. If it is not set: io.btcpriced.Price in the runtime directory. Not used if systemd passes a socket, as \
+                The socket. A change takes effect at the next start. If it is not set: io.btcpriced.Price in the runtime directory. Not used if systemd passes a socket, as \
                 btc-priced.socket does.
                 """),
     ]
@@ -217,7 +217,7 @@ extension SettingKey {
         SettingKey(
             name: "clients.message-bytes", kind: .integer(256...1_048_576), standard: .integer(8192),
             text: """
-                The longest call, in bytes. A connection with a longer one is closed. Calls of this interface take less than 100.
+                The longest call, in bytes. A connection with a longer one is closed. Calls of this interface take less than 256.
                 """),
         SettingKey(
             name: "clients.queued-bytes", kind: .integer(4096...16_777_216), standard: .integer(16_384),

@@ -36,7 +36,7 @@ struct SettingKey: Sendable {
     /// Its meaning, in sentences. Keys with the same text are described together.
     let text: String
     /// The first sentence of the text.
-    var purpose: String { text.firstRange(of: ". ").map { String(text[..<$0.lowerBound]) } ?? text }
+    var purpose: String { String(text[..<(text.firstRange(of: ". ")?.lowerBound ?? text.dropLast().endIndex)]) }
 
     /// `--source-binance-timeout-ms`
     var flag: String { "--" + name.replacing(".", with: "-") }

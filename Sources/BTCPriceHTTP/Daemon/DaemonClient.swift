@@ -20,9 +20,6 @@ final class DaemonClient: Sendable {
         let currency: String?
     }
 
-    /// The most calls for the past: questions differ in what clients make up.
-    private static let pastRate = CallRate(burst: 100, perSecond: 20)
-
     private let pricesThatWake: KeptReplies<Bool, PriceList>
     private let prices: KeptReplies<Bool, PriceList>
     private let status: KeptReplies<Bool, StatusMessage>
@@ -62,7 +59,9 @@ final class DaemonClient: Sendable {
         }
         // Another connection: a disk that takes seconds must not delay a price.
         let past = DaemonLink(timeout: .seconds(10), socket: socket)
-        histories = KeptReplies(for: .seconds(1), rate: Self.pastRate) { query in
+        // Questions about the past differ in what clients make up.
+        let rate = CallRate(burst: 100, perSecond: 20)
+        histories = KeptReplies(for: .seconds(1), rate: rate) { query in
             await past.call { connection throws(ClientError) in
                 var (all, currency, next) = ([Candle](), "", Timestamp?.none)
                 try connection.history(query) { candles, named, following in
@@ -72,7 +71,7 @@ final class DaemonClient: Sendable {
                 return Candles(currency: currency, candles: all, next: next)
             }
         }
-        moments = KeptReplies(for: .seconds(1), rate: Self.pastRate) { moment in
+        moments = KeptReplies(for: .seconds(1), rate: rate) { moment in
             await past.call { connection throws(ClientError) in
                 let reply = try connection.price(at: moment.time, in: moment.currency)
                 return (reply.known, reply.currency)

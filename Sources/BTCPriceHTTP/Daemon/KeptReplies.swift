@@ -12,13 +12,13 @@ final class KeptReplies<Question: Sendable & Hashable, Reply: Sendable>: Sendabl
     private struct State {
         var known: [Question: (outcome: Outcome, at: Int64)] = [:]
         var running: [Question: Task<Outcome, Never>] = [:]
-        var rate: CallRate?
     }
 
     private let time: Int64
     private let limit: Int
     private let call: @Sendable (Question) async -> Result<Reply, Problem>
-    private let state: Mutex<State>
+    private let rate: CallRate?
+    private let state = Mutex(State())
 
     /// - Parameters:
     ///   - time: How long a reply is kept.
@@ -32,7 +32,7 @@ final class KeptReplies<Question: Sendable & Hashable, Reply: Sendable>: Sendabl
         self.time = time.wholeMilliseconds
         self.limit = limit
         self.call = call
-        state = Mutex(State(rate: rate))
+        self.rate = rate
     }
 
     func reply(to question: Question) async throws(Problem) -> Reply {
@@ -44,10 +44,13 @@ final class KeptReplies<Question: Sendable & Hashable, Reply: Sendable>: Sendabl
             guard state.running.count < mostRunning else {
                 return (.failure(.unavailable("Too many requests wait for the daemon.", retryAfter: 10)), nil)
             }
-            guard state.rate?.take(at: present) != false else {
-                return (.failure(.unavailable("Too many different requests for the past.", retryAfter: 1)), nil)
+            guard let wait = rate.map({ $0.take(at: present) }) ?? 0 else {
+                return (.failure(.unavailable("Too many different requests for the past.", retryAfter: 2)), nil)
             }
-            let task = Task { await run(question) }
+            let task = Task {
+                if wait > 0 { try? await Task.sleep(for: .milliseconds(wait)) }
+                return await run(question)
+            }
             state.running[question] = task
             return (nil, task)
         }

@@ -41,27 +41,31 @@ final class ConnectionTable {
         ofAddress[address] = ofAddress[address].flatMap { $0 > 1 ? $0 - 1 : nil }
     }
 
-    /// A response waits to be sent. If too much waits, connections are closed whose clients do not read.
+    /// A response was written. If too much waits to be sent, connections are closed whose clients have not read for longest.
     func queue(_ bytes: Int) {
         queued += bytes
-        while queued > limits.queuedBytesInAll, makeRoom(where: { _ in true }, { $0.unsentBytes > 0 }) {}
+        while queued > limits.queuedBytesInAll {
+            let waiting = entries.values.filter { $0.connection.unsentBytes > 0 && $0.connection.idleSince != nil }
+            guard let longest = waiting.min(by: { $0.idleSince < $1.idleSince }) else { return }
+            close(longest)
+        }
     }
 
     /// A response was sent, or never will be.
     func sent(_ bytes: Int) { queued -= bytes }
 
     /// Closes the connection that has been idle longest: one that has never had a response before those that clients keep.
-    private func makeRoom(
-        where isChosen: (String?) -> Bool, _ holds: (HTTPConnection) -> Bool = { _ in true }
-    ) -> Bool {
-        let oldest = entries.values.filter {
-            isChosen($0.address) && $0.connection.idleSince != nil && holds($0.connection)
-        }
-        .min { $0.connection.isKept != $1.connection.isKept ? !$0.connection.isKept : $0.idleSince < $1.idleSince }
+    private func makeRoom(where isChosen: (String?) -> Bool) -> Bool {
+        let oldest = entries.values.filter { isChosen($0.address) && $0.connection.idleSince != nil }
+            .min { $0.connection.isKept != $1.connection.isKept ? !$0.connection.isKept : $0.idleSince < $1.idleSince }
         guard let oldest else { return false }
-        leave(oldest.connection)
-        oldest.connection.close()
+        close(oldest)
         return true
+    }
+
+    private func close(_ entry: Entry) {
+        leave(entry.connection)
+        entry.connection.close()
     }
 
     var isEmpty: Bool { entries.isEmpty }

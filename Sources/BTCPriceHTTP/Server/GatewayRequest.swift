@@ -15,17 +15,30 @@ struct GatewayRequest: Sendable {
     let arrival: AccessPolicy.Arrival
     private let headers: HTTPHeaders
 
-    init(_ head: HTTPRequestHead, _ arrival: AccessPolicy.Arrival) {
+    /// - Returns: `nil` if the target is neither a path nor an absolute URL (RFC 9112, section 3.2).
+    init?(_ head: HTTPRequestHead, _ arrival: AccessPolicy.Arrival) {
         target = head.uri
         method = head.method
         headers = head.headers
         self.arrival = arrival
-        let parts = URLComponents(string: head.uri)
-        path = (parts?.percentEncodedPath ?? "").split(separator: "/").map(String.init)
-        parameters = parts?.queryItems?.map { ($0.name, $0.value ?? "") } ?? []
-        // Without a scheme it is no absolute target, whatever follows two slashes.
-        let named = parts?.scheme == nil ? nil : parts?.host.map { "\($0)\(parts?.port.map { ":\($0)" } ?? "")" }
-        authority = named ?? head.headers.first(name: "host")
+        var rest = head.uri[...]
+        if rest.hasPrefix("/") {
+            // Two slashes are a path, too: no host.
+            authority = head.headers.first(name: "host")
+        } else {
+            guard let parts = URLComponents(string: head.uri), parts.scheme != nil, let host = parts.host,
+                !host.isEmpty,
+                let start = rest.firstRange(of: "://")
+            else { return nil }
+            authority = parts.port.map { "\(host):\($0)" } ?? host
+            rest = rest[start.upperBound...].drop { !"/?#".contains($0) }
+        }
+        rest = rest.prefix { $0 != "#" }
+        let parts = rest.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        path = parts[0].split(separator: "/").map(String.init)
+        let query = parts.count > 1 ? URLComponents(string: "?\(parts[1])")?.queryItems : []
+        guard let query else { return nil }
+        parameters = query.filter { !$0.name.isEmpty }.map { ($0.name, $0.value ?? "") }
     }
 
     /// The value of a parameter; the first one if it occurs more than once.

@@ -49,7 +49,7 @@ final class HTTPConnection: ChannelInboundHandler {
     private var hasMoreBytes = false
     /// When it began to wait for the client: for a request, or for it to read a response; `nil` while a response is made.
     private(set) var idleSince: NIODeadline? = .now()
-    /// Whether it has had a response.
+    /// Whether it has had a response, or has one to read.
     private(set) var isKept = false
 
     /// - Parameters:
@@ -138,12 +138,16 @@ final class HTTPConnection: ChannelInboundHandler {
 
     // MARK: - Requests
 
+    private static let malformed = Problem(.badRequest, "The request is malformed.")
+    /// A client that reads fewer bytes a second than this may be closed before it has all of a response.
+    private static let slowest = 8192
+
     /// Why a request is refused that could be read in two ways, or that has a body; `nil` if it is not.
     private static func problem(of head: HTTPRequestHead) -> Problem? {
         let headers = head.headers
         let hasHost = headers["host"].count == 1 || head.version.minor == 0 && headers["host"].isEmpty
         guard hasHost, head.uri.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
-            return Problem(.badRequest, "The request is malformed.")
+            return malformed
         }
         guard head.method == .GET || head.method == .HEAD else { return AccessPolicy.methodNotAllowed }
         guard !headers.contains(name: "transfer-encoding"), headers["content-length"].allSatisfy({ $0 == "0" }) else {
@@ -153,7 +157,10 @@ final class HTTPConnection: ChannelInboundHandler {
     }
 
     private func answer(_ head: HTTPRequestHead) {
-        let (request, respond) = (GatewayRequest(head, arrival), environment.respond)
+        let respond = environment.respond
+        guard let request = GatewayRequest(head, arrival) else {
+            return answer(head, closes: true) { Self.malformed.response }
+        }
         // Behind a wish for another protocol, the decoder reads nothing more.
         let closes = !head.isKeepAlive || head.headers.contains(name: "upgrade")
         answer(head, closes: closes) { await respond(request) }
@@ -171,7 +178,7 @@ final class HTTPConnection: ChannelInboundHandler {
         Task(executorPreference: environment.executor) {
             let response = await response()
             if head.method != .HEAD, let subscription = response.stream {
-                bound.value.stream(response, to: head, subscription)
+                bound.value.stream(response, to: head, subscription, closes: closes)
             } else {
                 bound.value.send(response, to: head, closes: closes)
             }
@@ -182,7 +189,9 @@ final class HTTPConnection: ChannelInboundHandler {
         guard let context, case .responding = phase else { return }
         let closes = closes || isEnding
         var headers = self.headers(of: response)
-        headers.add(name: "content-length", value: "\(response.body.readableBytes)")
+        if response.stream == nil {
+            headers.add(name: "content-length", value: "\(response.body.readableBytes)")
+        }
         if closes {
             headers.add(name: "connection", value: "close")
         } else if head.version.minor == 0 {
@@ -200,10 +209,12 @@ final class HTTPConnection: ChannelInboundHandler {
         hasMoreBytes = false
         // A client that does not read is idle, too.
         idleSince = .now()
-        wait(environment.limits.writeTimeout)
-        environment.table.queue(bytes)
+        isKept = true
+        // A long response over a slow line takes longer.
+        wait(environment.limits.writeTimeout + .seconds(Int64(bytes / Self.slowest)))
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
         context.writeAndFlush(wrapOutboundOut(.end(nil))).whenComplete { _ in bound.value.sent(bytes) }
+        environment.table.queue(bytes)
     }
 
     /// A response is sent as a whole, or never will be.
@@ -211,7 +222,6 @@ final class HTTPConnection: ChannelInboundHandler {
         unsent -= 1
         unsentBytes -= bytes
         environment.table.sent(bytes)
-        isKept = true
         guard unsent == 0 else { return }
         switch phase {
         case .closing: linger()
@@ -252,13 +262,13 @@ final class HTTPConnection: ChannelInboundHandler {
     // MARK: - Event streams
 
     private func stream(
-        _ response: GatewayResponse, to head: HTTPRequestHead, _ subscription: EventStreams.Subscription
+        _ response: GatewayResponse, to head: HTTPRequestHead, _ subscription: EventStreams.Subscription, closes: Bool
     ) {
         guard let context, case .responding = phase else { return }
         if isEnding { return close() }
         // Others may have come since the route found room.
         guard environment.streams.hasRoom else {
-            return send(EventStreams.full.response, to: head, closes: !head.isKeepAlive)
+            return send(EventStreams.full.response, to: head, closes: closes)
         }
         phase = .streaming
         deadline = nil

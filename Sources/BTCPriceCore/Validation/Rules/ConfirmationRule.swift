@@ -1,7 +1,7 @@
 /// Whether a price needs a witness, and whether a witness agrees with it.
 ///
-/// A witness is a price of another market. It counts only if it was observed after the move began that is judged, or is as new as the
-/// price: streams of one machine may bring a burst of prices in the same millisecond.
+/// A witness is a price of another market. It counts only if it was observed after the move began that is judged. Streams may bring a
+/// burst of prices in one millisecond: if the price itself is of the millisecond in which the move began, so may the witness be.
 enum ConfirmationRule {
     /// How far two markets may differ and agree, whatever the size of the move.
     static let agreement = 0.004
@@ -56,19 +56,22 @@ enum ConfirmationRule {
     ) -> [MarketObservation] {
         let requested = round.answered.filter { $0 != price.market }.compactMap { book.newest[$0] }
         guard let began else { return requested }
-        let from = max(began, price.at - sameMoment)
         let others = book.newest.values.filter { other in
-            (other.at > from || other.at >= price.at) && other.market != price.market
+            isAfter(other, began, price) && other.at > price.at - sameMoment && other.market != price.market
                 && !round.answered.contains(other.market)
         }
         return requested + others.sorted { $0.market.venue < $1.market.venue }
     }
 
-    /// Whether a witness was made after the move began, by its venue's own time if it has one, or is as new as the price.
+    private static func isAfter(_ witness: MarketObservation, _ began: Int64, _ price: MarketObservation) -> Bool {
+        witness.at > began || (witness.at == began && price.at == began)
+    }
+
+    /// Whether a witness was made after the move began, by its venue's own time if it has one.
     static func isOfNow(_ witness: MarketObservation, beside price: MarketObservation, since began: Int64?) -> Bool {
         guard let began else { return true }
         // A price that was not requested now may have arrived before.
-        guard witness.at > began || witness.at >= price.at else { return false }
+        guard isAfter(witness, began, price) else { return false }
         guard let age = witness.age else { return true }
         let slack = max(sameMoment, witness.pace.wholeMilliseconds + 1000)
         return witness.at - age >= began - slack
