@@ -61,7 +61,7 @@ final class DaemonClient: Sendable {
         let past = DaemonLink(timeout: .seconds(10), socket: socket)
         // Questions about the past differ in what clients make up.
         let rate = CallRate(burst: 100, perSecond: 20)
-        histories = KeptReplies(for: .seconds(1), rate: rate) { query in
+        histories = KeptReplies(for: .seconds(1), limit: 4, rate: rate) { query in
             await past.call { connection throws(ClientError) in
                 var (all, currency, next) = ([Candle](), "", Timestamp?.none)
                 try connection.history(query) { candles, named, following in

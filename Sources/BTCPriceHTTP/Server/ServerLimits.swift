@@ -22,5 +22,5 @@ struct ServerLimits: Sendable {
     /// Bytes that wait in one connection before it is asked for more.
     var queuedBytes = 64 * 1024
     /// Bytes of responses that wait in all connections. Above it, those whose clients have not read for longest are closed.
-    var queuedBytesInAll = 32 * 1024 * 1024
+    var queuedBytesInAll = 8 * 1024 * 1024
 }
