@@ -75,8 +75,8 @@ struct Assembly {
                 if case .ticked = event { heartbeat.beat(at: now().boottime) }
                 reporter.report(event)
             })
-        let sleep = SuspendMonitor(engine: engine, client: client, clock: loop.clock, logger: logger)
-        let tickers = Tickers(settings.intervals, clock: loop.clock, target: sleep, executor: loop.executor)
+        let suspend = SuspendMonitor(engine: engine, client: client, clock: loop.clock, logger: logger)
+        let tickers = Tickers(settings.intervals, clock: loop.clock, target: suspend, executor: loop.executor)
         let activity = ClientActivity(at: now().boottime)
         let streams = StreamControl(engine: engine, activity: activity, settings: settings.streams, now: now)
         let control = TickControl(
@@ -121,7 +121,7 @@ struct Assembly {
             server: server, level: level, clock: loop.clock, now: now, logger: logger)
         // Before READY=1: a SIGHUP right after it must not end the daemon.
         let reload = isReloadWanted ? await UnixSignalsSequence(trapping: .sighup) : nil
-        let signals = sleep.follow(control)
+        let signals = suspend.follow(control)
         // Before the socket: a client that pauses the ticks must find them running.
         await streams.follow()
         await engine.startFeeds()

@@ -13,7 +13,7 @@ import Testing
         #expect(screen.draw(lines("one"), in: (80, 24)) == "\rone\u{1B}[K\u{1B}[J")
         #expect(screen.draw(lines("one", "two"), in: (80, 24)) == "\rone\u{1B}[K\r\ntwo\u{1B}[K\u{1B}[J")
         #expect(screen.draw(lines("one"), in: (80, 24)) == "\r\u{1B}[1Aone\u{1B}[K\u{1B}[J")
-        let cut = WatchView.isUnicode(environment: Connecting.environment) ? "0123…" : "01..."
+        let cut = WatchView.isUnicode ? "0123…" : "01..."
         #expect(screen.draw(lines("0123456789"), in: (6, 24)) == "\r\u{1B}[J\(cut)\u{1B}[K\u{1B}[J")
         #expect(
             screen.draw(lines("1", "2", "3"), in: (80, 2)) == "\r\u{1B}[J1\u{1B}[K\r\n2\u{1B}[K\u{1B}[J",

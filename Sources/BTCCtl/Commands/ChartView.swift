@@ -31,7 +31,7 @@ struct ChartView {
         self.options = options
         isTerminal = isatty(STDOUT_FILENO) == 1
         isColored = options.color.isWanted(isTerminal: isTerminal, environment: Connecting.environment)
-        isASCII = options.isASCII || !WatchView.isUnicode(environment: Connecting.environment)
+        isASCII = options.isASCII || !WatchView.isUnicode
     }
 
     private mutating func run() -> Int32 {

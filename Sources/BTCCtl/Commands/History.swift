@@ -56,7 +56,7 @@ enum History {
         guard coverage.isPoor(known, options.step) else { return nil }
         let wanted = coverage.count(options.step)
         var note = "Only \(known) of \(wanted) \(options.step)s of this time are known"
-        for step in [Candle.Step.minute, .hour, .day] where step > options.step {
+        for step in Candle.Step.allCases where step > options.step {
             var count: Int64 = 0
             let query = HistoryQuery(
                 currency: Connecting.currency(options.currency), from: options.from, to: options.to, step: step,

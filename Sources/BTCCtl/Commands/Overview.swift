@@ -12,7 +12,7 @@ enum Overview {
             let now = ObservationTime.now()
             let model = PriceViewModel()
             model.show(message.state, at: now)
-            var view = WatchView(isUnicode: WatchView.isUnicode(environment: Connecting.environment))
+            var view = WatchView(isUnicode: WatchView.isUnicode)
             view.see(message.state)
             let isColored = ColorChoice.auto.isWanted(isTerminal: true, environment: Connecting.environment)
             for line in view.lines(message.state, model, at: now, width: Screen.size.width) {

@@ -94,7 +94,7 @@ struct Report {
             let isColored = ColorChoice.auto.isWanted(isTerminal: true, environment: Connecting.environment)
             Output.write(screen.draw(lines, in: Screen.size, isColored: isColored), to: STDOUT_FILENO)
         } else {
-            let isUnicode = WatchView.isUnicode(environment: Connecting.environment)
+            let isUnicode = WatchView.isUnicode
             let texts = lines.map {
                 (options.json ? $0 : $0.cut(to: width, isUnicode: isUnicode)).text(isColored: false)
             }

@@ -41,7 +41,7 @@ struct StatusText {
         let price = MoneyFormatter().string(from: quote.value, currency: quote.currency)
         guard let uncertainty = state.uncertainty else { return price }
         let plusMinus = MoneyFormatter().number(uncertainty.plusMinus, currency: quote.currency)
-        let sign = WatchView.isUnicode(environment: Connecting.environment) ? "±" : "+/-"
+        let sign = WatchView.isUnicode ? "±" : "+/-"
         return "\(price) \(sign) \(plusMinus) (\(uncertainty.markets) markets)"
     }
 

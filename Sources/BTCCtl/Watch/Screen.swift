@@ -13,7 +13,7 @@ struct Screen {
     }
 
     /// Whether an ellipsis is a character.
-    private let isUnicode = WatchView.isUnicode(environment: Connecting.environment)
+    private let isUnicode = WatchView.isUnicode
 
     /// Returns the text that replaces the previous lines by `lines`. Lines are cut at the width, and lines below the height are
     /// omitted, because wrapped or scrolled text can't be redrawn.

@@ -165,7 +165,7 @@ struct TerminalSink: WatchSink {
         self.output = output
         self.currencies = currencies
         self.isColored = isColored
-        view = WatchView(isUnicode: WatchView.isUnicode(environment: Connecting.environment))
+        view = WatchView(isUnicode: WatchView.isUnicode)
     }
 
     mutating func show(_ message: StateMessage) {

@@ -16,6 +16,9 @@ struct WatchView {
         self.isUnicode = isUnicode
     }
 
+    /// Whether this process's locale uses UTF-8.
+    static var isUnicode: Bool { isUnicode(environment: Connecting.environment) }
+
     /// Whether the environment's locale uses UTF-8 (locale(7): the first variable that is set counts).
     static func isUnicode(environment: (String) -> String?) -> Bool {
         let names = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap(environment).filter { !$0.isEmpty }

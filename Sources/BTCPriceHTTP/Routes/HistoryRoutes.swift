@@ -118,7 +118,7 @@ struct HistoryRoutes: Sendable {
         let coverage = HistoryCoverage(from: from, to: min(query.to ?? .now, .now))
         let count = Int64(known.candles.count)
         guard coverage.isPoor(count, query.step) else { return nil }
-        for step in [Candle.Step.minute, .hour, .day] where step > query.step {
+        for step in Candle.Step.allCases where step > query.step {
             var longer = query
             longer.step = step
             let candles = try await daemon.history(longer).candles
