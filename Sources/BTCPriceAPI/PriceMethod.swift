@@ -29,3 +29,11 @@ package struct CallTally: Sendable, Hashable {
     /// The calls that got an error.
     package func failed(_ method: PriceMethod) -> Int64 { counts[2 * method.rawValue + 1] }
 }
+
+/// When a watch gets a reply.
+package enum WatchUpdates: String, Sendable, Hashable, CaseIterable {
+    /// After each tick.
+    case ticks
+    /// After each tick, and between the ticks whenever the price has changed.
+    case changes
+}

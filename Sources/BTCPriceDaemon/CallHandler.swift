@@ -128,15 +128,15 @@ struct CallHandler: Sendable {
     }
 
     private func metrics(_ clients: ClientCounts) async -> [MetricFamily] {
-        var currencies: [Metrics.OfCurrency] = []
+        var currencies: [DaemonMetrics.OfCurrency] = []
         for settings in running.value.settings.currencies {
             guard let record = await engine.record(of: settings.currency) else { continue }
             currencies.append(
-                Metrics.OfCurrency(
+                DaemonMetrics.OfCurrency(
                     currency: settings.currency, interval: settings.interval, record: record,
                     sources: await reports(settings.currency.rawValue)))
         }
-        return Metrics(
+        return DaemonMetrics(
             now: now(), startedAt: startedAt, isTicking: await control.ticking == .running, currencies: currencies,
             registry: await engine.sources.registry, clients: clients, lastSync: store.lastSync, writes: store.writes,
             heldCandles: history?.store.held, historyFails: history?.store.failure != nil,

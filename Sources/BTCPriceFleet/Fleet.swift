@@ -37,7 +37,7 @@ package struct Fleet {
             default: throw CleanExit.helpRequest(FleetCommand.self)
             }
             exit(0)
-        } catch let failure as StartFailure {
+        } catch let failure as FleetStartFailure {
             logger.error("\(failure)")
             exit(1)
         } catch {
@@ -95,7 +95,7 @@ package struct Fleet {
         do throws(SocketError) {
             for name in command.publishers { try sockets.add(name) }
         } catch {
-            throw StartFailure(description: "\(error)")
+            throw FleetStartFailure(description: "\(error)")
         }
         let loop = BrokerLoop<Following>(settings, logger: logger) { sockets.perform($0) }
         loop.start(Following(named: command.publishers))
@@ -118,7 +118,8 @@ package struct Fleet {
         logger.info("Ready: \(what.prefix(1).lowercased() + what.dropFirst()) at the broker \(settings.address).")
     }
 
-    private func brokerSettings(_ options: BrokerOptions, keepAlive: Int32) throws(StartFailure) -> BrokerSettings {
+    private func brokerSettings(_ options: BrokerOptions, keepAlive: Int32) throws(FleetStartFailure) -> BrokerSettings
+    {
         mosquitto_lib_init()
         var settings = BrokerSettings(
             address: options.broker, clientID: "btc-price-fleet-\(Self.random())", keepAlive: keepAlive)
@@ -131,11 +132,12 @@ package struct Fleet {
         }
         for path in [settings.authorityFile, settings.certificateFile, settings.keyFile].compactMap(\.self) {
             guard access(path, R_OK) == 0 else {
-                throw StartFailure(description: "cannot read \(path): \(String(cString: strerror(errno)))")
+                throw FleetStartFailure(description: "cannot read \(path): \(String(cString: strerror(errno)))")
             }
         }
         guard (settings.certificateFile == nil) == (settings.keyFile == nil) else {
-            throw StartFailure(description: "a certificate and its key belong together: give --certificate and --key")
+            throw FleetStartFailure(
+                description: "a certificate and its key belong together: give --certificate and --key")
         }
         return settings
     }
@@ -145,9 +147,9 @@ package struct Fleet {
         environment["CREDENTIALS_DIRECTORY"].map { "\($0)/\(name)" }.flatMap { access($0, F_OK) == 0 ? $0 : nil }
     }
 
-    private static func password(_ path: String) throws(StartFailure) -> String {
+    private static func password(_ path: String) throws(FleetStartFailure) -> String {
         guard let data = try? String(contentsOfFile: path, encoding: .utf8) else {
-            throw StartFailure(description: "cannot read the password in \(path)")
+            throw FleetStartFailure(description: "cannot read the password in \(path)")
         }
         return String(data.prefix { !$0.isNewline })
     }
@@ -156,7 +158,7 @@ package struct Fleet {
 }
 
 /// The program can't start.
-struct StartFailure: Error, CustomStringConvertible {
+struct FleetStartFailure: Error, CustomStringConvertible {
     let description: String
 }
 

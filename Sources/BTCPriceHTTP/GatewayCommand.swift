@@ -59,17 +59,17 @@ struct GatewayCommand: ParsableCommand {
     var maxAge: Int64 = 120
 
     @Option(help: ArgumentHelp("The most open connections.", valueName: "number"))
-    var connections = ServerLimits().connections
+    var connections = GatewayLimits().connections
 
     @Option(
         help: ArgumentHelp(
             "The most open connections of one address; addresses of this machine have no such limit.",
             valueName: "number")
     )
-    var connectionsPerAddress = ServerLimits().connectionsPerAddress
+    var connectionsPerAddress = GatewayLimits().connectionsPerAddress
 
     @Option(help: ArgumentHelp("The most open event streams.", valueName: "number"))
-    var eventStreams = ServerLimits().streams
+    var eventStreams = GatewayLimits().streams
 
     func validate() throws {
         guard (1...31_536_000).contains(maxAge) else { throw ValidationError("--max-age is from 1 to 31536000") }

@@ -46,13 +46,13 @@ package struct HTTPGateway {
         let policy = AccessPolicy(hosts: Set(command.hosts), origins: Set(command.origins))
         let parts = NIOLoopBound(
             Parts(
-                table: ConnectionTable(limits: limits),
+                table: GatewayConnections(limits: limits),
                 streams: EventStreams(atMost: limits.streams, socket: socket, on: eventLoop)), eventLoop: eventLoop)
         let routes = GatewayRoutes(
             daemon: DaemonClient(socket: socket), policy: policy, maxAge: command.maxAge,
             hasRoomForStream: { parts.value.streams.hasRoom })
         let shared = NIOLoopBound(
-            HTTPConnection.Environment(
+            GatewayConnection.Environment(
                 limits: limits, table: parts.value.table, streams: parts.value.streams, executor: executor,
                 clock: HTTPDate(), respond: { await routes.response(to: $0) }), eventLoop: eventLoop)
         let channels = try await listen(bootstrap(shared, on: eventLoop), on: eventLoop)
@@ -75,12 +75,12 @@ package struct HTTPGateway {
     }
 
     private struct Parts {
-        let table: ConnectionTable
+        let table: GatewayConnections
         let streams: EventStreams
     }
 
-    private var limits: ServerLimits {
-        var limits = ServerLimits()
+    private var limits: GatewayLimits {
+        var limits = GatewayLimits()
         var files = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &files)
         // Some stay for the listeners, the daemon and the runtime.
@@ -93,7 +93,7 @@ package struct HTTPGateway {
     // MARK: - Listening
 
     private func bootstrap(
-        _ shared: NIOLoopBound<HTTPConnection.Environment>, on eventLoop: any EventLoop
+        _ shared: NIOLoopBound<GatewayConnection.Environment>, on eventLoop: any EventLoop
     ) -> ServerBootstrap {
         ServerBootstrap(group: eventLoop)
             .serverChannelOption(.backlog, value: 1024)
@@ -106,7 +106,7 @@ package struct HTTPGateway {
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let limits = shared.value.limits
-                    let connection = HTTPConnection(
+                    let connection = GatewayConnection(
                         shared.value, Self.arrival(at: channel.localAddress),
                         from: channel.remoteAddress?.isLocal == false ? channel.remoteAddress?.plainAddress : nil)
                     var decoding = NIOHTTPDecoderLimitConfiguration()

@@ -12,14 +12,14 @@ package final class PriceServer: StateSubscriber {
         @Sendable (_ call: PriceCall, _ uid: UInt32, _ clients: ClientCounts) async -> CallAnswer
 
     private enum Phase {
-        case new(EventLoop.Environment)
+        case new(SocketLoop.Environment)
         case running(pthread_t, ListeningSocket)
         case stopped
     }
 
     private final class ThreadBody {
-        var loop: EventLoop
-        init(_ loop: consuming EventLoop) { self.loop = loop }
+        var loop: SocketLoop
+        init(_ loop: consuming SocketLoop) { self.loop = loop }
     }
 
     private let inbox: Inbox
@@ -52,7 +52,7 @@ package final class PriceServer: StateSubscriber {
             ])
         phase = Mutex(
             .new(
-                EventLoop.Environment(
+                SocketLoop.Environment(
                     listener: listener, inbox: inbox, service: service, instance: instance, limits: limits, now: now,
                     activity: activity, administrators: administrators, answer: answer, wake: wake,
                     changesAreWatched: changesAreWatched, report: report)))
@@ -63,7 +63,7 @@ package final class PriceServer: StateSubscriber {
     package func start() throws(SocketError) {
         try phase.withLock { phase throws(SocketError) in
             guard case .new(let environment) = phase else { return }
-            let body = Unmanaged.passRetained(ThreadBody(try EventLoop(environment)))
+            let body = Unmanaged.passRetained(ThreadBody(try SocketLoop(environment)))
             var thread = pthread_t()
             let result = pthread_create(&thread, nil, runLoop, body.toOpaque())
             guard result == 0 else {

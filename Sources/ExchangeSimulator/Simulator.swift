@@ -29,7 +29,7 @@ package final class Simulator: Sendable {
     ///   - certificates: The folder with the certificates for HTTPS, see ``CertificateFolder``; `nil` for plain HTTP.
     /// - Throws: ``Failure`` if a port is in use or a certificate can't be read.
     package static func start(
-        feed: PriceFeed, script: FaultScript = .none, firstPort: Int = 0, host: String = "127.0.0.1",
+        feed: PriceSeries, script: FaultScript = .none, firstPort: Int = 0, host: String = "127.0.0.1",
         roundTrip: Duration = .zero, trades: Double = 5, certificates: String? = nil
     ) async throws(Failure) -> Simulator {
         let world = World(feed: feed, script: script, tradesPerSecond: trades)

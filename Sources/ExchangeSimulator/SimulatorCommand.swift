@@ -2,6 +2,12 @@ import ArgumentParser
 import Dispatch
 import Glibc
 
+/// The entry point of the simulator.
+package enum SimulatorProgram {
+    /// Reads the command line and runs until SIGTERM or SIGINT.
+    package static func main() async { await SimulatorCommand.main() }
+}
+
 struct SimulatorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "exchange-simulator",
@@ -60,13 +66,13 @@ struct SimulatorCommand: AsyncParsableCommand {
     /// Runs until SIGTERM or SIGINT.
     func run() async throws {
         let script = try faults.map { try FaultScript(try text($0)) } ?? .none
-        let feed: PriceFeed
+        let feed: PriceSeries
         if let replay {
-            feed = try PriceFeed(replaying: try text(replay), column: column)
+            feed = try PriceSeries(replaying: try text(replay), column: column)
         } else {
             let seed = seed ?? .random(in: 0..<1_000_000)
             print("seed \(seed)")
-            feed = PriceFeed(walkSeed: seed)
+            feed = PriceSeries(walkSeed: seed)
         }
         let simulator = try await Simulator.start(
             feed: feed, script: script, firstPort: port, host: host, roundTrip: .milliseconds(roundTrip),

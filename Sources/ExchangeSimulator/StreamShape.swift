@@ -189,8 +189,8 @@ struct StreamShape {
     func message(
         of trade: Trade, in pair: Pair, price: String, isSnapshot: Bool = false, isWrapped: Bool = true
     ) -> String {
-        let (bid, ask) = (PriceFeed.price(price, plus: -1), PriceFeed.price(price, plus: 2))
-        func part(_ factor: Double) -> String { PriceFeed.price(price, times: factor) }
+        let (bid, ask) = (PriceSeries.price(price, plus: -1), PriceSeries.price(price, plus: 2))
+        func part(_ factor: Double) -> String { PriceSeries.price(price, times: factor) }
         switch venue {
         case .binance:
             let milliseconds = trade.nanoseconds / 1_000_000

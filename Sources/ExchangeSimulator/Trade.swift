@@ -25,7 +25,8 @@ struct Trade: Sendable {
         (0..<count).map { place in
             Trade(
                 number: number + place,
-                dollars: place == 0 ? dollars : PriceFeed.price(dollars, plus: Int64(-place)), nanoseconds: nanoseconds)
+                dollars: place == 0 ? dollars : PriceSeries.price(dollars, plus: Int64(-place)),
+                nanoseconds: nanoseconds)
         }
     }
 

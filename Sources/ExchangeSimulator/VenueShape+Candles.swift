@@ -64,7 +64,7 @@ extension VenueShape {
     /// The response with candles.
     func answer(_ candles: [PriceCourse.Candle], to request: CandleRequest) -> Answer {
         let rate = request.pair.rate
-        func text(_ cents: Int64) -> String { PriceFeed.price(PriceFeed.text(cents), times: rate) }
+        func text(_ cents: Int64) -> String { PriceSeries.price(PriceSeries.text(cents), times: rate) }
         if let limit = request.limit, candles.count > limit {
             return answer(Array(candles.prefix(limit)), to: request)
         }

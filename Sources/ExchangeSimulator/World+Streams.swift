@@ -94,14 +94,14 @@ extension World {
 
     /// What a stream says a trade's price was.
     func price(of trade: Trade, in pair: Pair, to stream: Stream) -> String {
-        let price = pair.rate == 1 ? trade.dollars : PriceFeed.price(trade.dollars, times: pair.rate)
+        let price = pair.rate == 1 ? trade.dollars : PriceSeries.price(trade.dollars, times: pair.rate)
         let fault = state.withLock { state in
             if case .price = state.fault(of: stream, [pair]) { return state.fault(of: stream, [pair]) }
             // What is not of counted requests is of the streams, too.
             return state.script.fault(for: stream.venue, request: 0, of: [pair], at: state.milliseconds)
         }
         guard case .price(let fixed, let factor) = fault else { return price }
-        return fixed ?? PriceFeed.price(price, times: factor)
+        return fixed ?? PriceSeries.price(price, times: factor)
     }
 
     // MARK: The market

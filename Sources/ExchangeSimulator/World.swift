@@ -27,7 +27,7 @@ final class World: Sendable {
     }
 
     struct State {
-        var feed: PriceFeed
+        var feed: PriceSeries
         var script: FaultScript
         var scriptSince: ContinuousClock.Instant
         /// Counts the scripts.
@@ -61,7 +61,7 @@ final class World: Sendable {
     let tradesPerSecond: Double
     private let begun = ContinuousClock.now
 
-    init(feed: PriceFeed, script: FaultScript, tradesPerSecond: Double) {
+    init(feed: PriceSeries, script: FaultScript, tradesPerSecond: Double) {
         self.tradesPerSecond = tradesPerSecond
         state = Mutex(State(feed: feed, script: script, scriptSince: .now))
     }
@@ -124,11 +124,11 @@ final class World: Sendable {
             if case .venueClock(let seconds)? = fault { clock = seconds }
             let trade = state.trade(for: venue)
             let prices = pairs.map { pair -> (Pair, String) in
-                let price = pair.rate == 1 ? trade.dollars : PriceFeed.price(trade.dollars, times: pair.rate)
+                let price = pair.rate == 1 ? trade.dollars : PriceSeries.price(trade.dollars, times: pair.rate)
                 // A fault of another pair's price is not this one's.
                 let own = state.script.fault(for: venue, request: counted.0, of: [pair], counted.1, at: now)
                 guard case .price(let fixed, let factor) = own else { return (pair, price) }
-                return (pair, fixed ?? PriceFeed.price(price, times: factor))
+                return (pair, fixed ?? PriceSeries.price(price, times: factor))
             }
             var tetherRate = "1.00010000"
             if case .tether(let rate)? = fault { tetherRate = rate }

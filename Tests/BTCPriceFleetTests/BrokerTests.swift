@@ -22,13 +22,4 @@ import Testing
     func `what is no address of a broker is refused`(text: String) {
         #expect(BrokerAddress(text) == nil)
     }
-
-    @Test func `waits are doubled up to two minutes, spread, and begin anew after a good connection`() {
-        var backoff = Backoff()
-        let longest = (0..<9).map { _ in backoff.wait(after: nil, chance: 1) }
-        #expect(longest == [1.5, 3, 6, 12, 24, 48, 96, 120, 120].map { .seconds($0) })
-        #expect(backoff.wait(after: .seconds(3), chance: 0) == .seconds(80))
-        #expect(backoff.wait(after: .seconds(10), chance: 0) == .seconds(1))
-        #expect(backoff.wait(after: nil, chance: 0.5) == .milliseconds(2500))
-    }
 }

@@ -13,7 +13,7 @@ import Testing
         let client: ExchangeClient
 
         init(faults: String = "", connectTimeout: Duration = .seconds(11)) async throws {
-            simulator = try await Simulator.start(feed: PriceFeed(walkSeed: 1), script: FaultScript(faults))
+            simulator = try await Simulator.start(feed: PriceSeries(walkSeed: 1), script: FaultScript(faults))
             loop = TickLoop()
             client = try ExchangeClient(
                 HTTPTransportSettings(userAgent: "btc-priced/test", connectTimeout: connectTimeout), on: loop)
@@ -53,7 +53,7 @@ import Testing
 
     @Test func `recorded prices come through to the last digit`() async throws {
         let simulator = try await Simulator.start(
-            feed: PriceFeed(replaying: "close\n61828.02000000\n75500.99\n0.10000001\n12345678.12345678\n"))
+            feed: PriceSeries(replaying: "close\n61828.02000000\n75500.99\n0.10000001\n12345678.12345678\n"))
         let loop = TickLoop()
         let client = try ExchangeClient(HTTPTransportSettings(userAgent: "btc-priced/test"), on: loop)
         let loader = BinancePriceLoader(client: client, market: .binance, baseURLs: [simulator.url(of: .binance)])

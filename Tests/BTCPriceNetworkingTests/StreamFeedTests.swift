@@ -54,7 +54,7 @@ import Testing
             self.log = log
             let exchange = try #require(Exchange.all.first { $0.name == name })
             venue = try #require(VenueName(rawValue: name))
-            let feed: ExchangeSimulator.PriceFeed
+            let feed: PriceSeries
             if let prices { feed = try .init(replaying: prices) } else { feed = .init(walkSeed: 1) }
             simulator = try await Simulator.start(
                 feed: feed, script: FaultScript(faults.isEmpty ? "" : "\(name) stream \(faults)"), trades: trades)

@@ -472,6 +472,18 @@ import Testing
         #expect(try await read(store, .minute).map(\.close) == [68_901])
     }
 
+    @Test func `a currency whose first write failed is found after a restart`() throws {
+        let path = "\(folder.path)/\(HistoryStore.fileName)"
+        let database = try HistoryDatabase(path: path, now: Self.start)
+        let tooLarge = KeptCandle(.eur, Candle(start: Self.start, try #require(Price("1e20"))), .keepsOwn)
+        #expect(throws: SQLiteError.self) { try database.add([tooLarge], at: Self.start + 60, oldest: nil) }
+        let hour = Self.start..<Self.start + 3600
+        try database.add(
+            [KeptCandle(.eur, Candle(start: Self.start, 68_900), .keepsOwn)], at: hour.upperBound, oldest: nil)
+        let reopened = try HistoryDatabase(path: path, now: hour.upperBound)
+        #expect(try reopened.newest(of: .eur, .minute, before: hour.upperBound) != nil)
+    }
+
     @Test(arguments: [
         "low = 0", "low = -5", "high = 9223372036854775807", "open = low - 1", "fresh = 61", "ticks = -1",
     ])

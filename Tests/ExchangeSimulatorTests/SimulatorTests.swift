@@ -66,26 +66,26 @@ import Testing
 }
 
 @Suite struct PriceFeedTests {
-    private func take(_ count: Int, of feed: PriceFeed) -> [String] {
+    private func take(_ count: Int, of feed: PriceSeries) -> [String] {
         var feed = feed
         return (0..<count).map { _ in feed.next() }
     }
 
     @Test func `a replay gives its rows as they are written, and stays at the last`() throws {
         let csv = "time,close,volume\r\n1,61828.02000000,5\r\n2,61824.01,6\r\n"
-        #expect(take(4, of: try PriceFeed(replaying: csv)) == ["61828.02000000", "61824.01", "61824.01", "61824.01"])
-        #expect(take(1, of: try PriceFeed(replaying: csv, column: "volume")) == ["5"])
+        #expect(take(4, of: try PriceSeries(replaying: csv)) == ["61828.02000000", "61824.01", "61824.01", "61824.01"])
+        #expect(take(1, of: try PriceSeries(replaying: csv, column: "volume")) == ["5"])
     }
 
     @Test(arguments: ["", "a,b\n1,2\n", "close\n", "close\nx\n", "a,close\n1\n", "close\n1.2.3\n"])
     func `what can't be replayed is refused`(csv: String) {
-        #expect(throws: PriceFeed.Failure.self) { try PriceFeed(replaying: csv) }
+        #expect(throws: PriceSeries.Failure.self) { try PriceSeries(replaying: csv) }
     }
 
     @Test func `a walk is the same for the same seed, moves, and stays a price`() throws {
-        let walk = take(5000, of: PriceFeed(walkSeed: 7))
-        #expect(walk == take(5000, of: PriceFeed(walkSeed: 7)))
-        #expect(walk != take(5000, of: PriceFeed(walkSeed: 8)))
+        let walk = take(5000, of: PriceSeries(walkSeed: 7))
+        #expect(walk == take(5000, of: PriceSeries(walkSeed: 7)))
+        #expect(walk != take(5000, of: PriceSeries(walkSeed: 8)))
         #expect(Set(walk).count > 1000)
         let values = walk.compactMap(Double.init)
         #expect(values.count == 5000)

@@ -37,14 +37,14 @@ struct Wait {
 
     private mutating func run() -> Int32 {
         signals = Signals.catchThem()
-        var pause = Self.shortestPause
+        var backoff = Backoff(from: Self.shortestPause, to: Self.longestPause)
         while true {
             do throws(Complaint) {
                 if let (message, condition) = try firstWantedState() {
                     printer.show(message, at: .now(), condition: condition)
                     return options.condition.count > 1 ? condition.map(ExitStatus.holds) ?? 0 : ExitStatus.success
                 }
-                pause = Self.shortestPause
+                backoff.reset()
             } catch {
                 guard error.status == ExitStatus.unreachable, error.word == "unreachable" else {
                     return options.output.tell(error)
@@ -56,9 +56,8 @@ struct Wait {
                 let what = options.condition.count == 0 ? "No fresh price" : "No fresh price that meets a condition"
                 return options.output.tell(.timedOut(options.timeout ?? .zero, what: what, reason))
             }
-            Signals.wait(min(pause, timeLeft), on: signals)
+            Signals.wait(min(backoff.next(), timeLeft), on: signals)
             Signals.endIfAsked()
-            pause = min(pause * 2, Self.longestPause)
         }
     }
 

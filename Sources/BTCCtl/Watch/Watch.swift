@@ -26,8 +26,7 @@ struct Watch {
     /// The socket that responded. Watch reconnects only to this one, because another daemon's prices may differ.
     private var reached: String?
     private var isLost = false
-    /// The pause before the next attempt to reach a lost daemon.
-    private var pause = Self.shortestPause
+    private var backoff = Backoff(from: Self.shortestPause, to: .seconds(1))
     /// A descriptor that is readable after a signal.
     private var signals: Int32 = -1
     /// When it is to be looked whether a stream is open; `nil` if that need not be known.
@@ -75,11 +74,10 @@ struct Watch {
                 if !isLost { sink.lost(error) }
                 isLost = true
             }
-            Signals.wait(pause, on: signals)
+            Signals.wait(backoff.next(), on: signals)
             endIfAsked()
             if wasContinued() { sink.continued() }
             sink.refresh()
-            pause = min(pause * 2, .seconds(1))
         }
     }
 
@@ -188,7 +186,7 @@ struct Watch {
 
     private mutating func show(_ message: StateMessage) {
         // A new watch begins with the current state, which may already be shown.
-        pause = Self.shortestPause
+        backoff.reset()
         guard isLost || message != lastShown[message.state.currency] else { return }
         lastShown[message.state.currency] = message
         isLost = false

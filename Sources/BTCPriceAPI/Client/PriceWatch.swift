@@ -1,9 +1,9 @@
-import BTCPriceCore
+package import BTCPriceCore
 import Dispatch
 import Synchronization
 package import Varlink
 
-/// Watches the prices in all currencies that the daemon keeps, while it is started. A blocking connection on a thread of its own.
+/// Watches the prices of a daemon while it is started. A blocking connection on a thread of its own; a lost one is opened again.
 package final class PriceWatch: Sendable {
     /// What the watch has seen.
     package enum News: Sendable {
@@ -13,26 +13,32 @@ package final class PriceWatch: Sendable {
         case gone(ClientError)
     }
 
+    private typealias Interval = (currency: String, interval: Int64)
+
     private enum Bounds {
         static let timeout = Duration.seconds(2)
         /// After this time without a state the connection is opened again; longer if the daemon's intervals are.
         static let silence = Duration.seconds(15)
         static let pause = Duration.seconds(1)
-        /// How often it looks whether a reload has changed the currencies, which a watch does not say.
+        /// How often it looks whether a reload has changed the currencies or their intervals, which a watch does not say.
         static let look = Duration.seconds(10)
     }
 
+    private let currency: Currency?
     private let socket: @Sendable () -> String
     /// One watch at a time: one that was stopped may still wait for the daemon.
     private let queue = DispatchQueue(label: "io.btcpriced.watch")
     private let stopSignal = Mutex<StopSignal?>(nil)
 
-    /// - Parameter socket: Finds the daemon's.
-    package init(socket: @escaping @Sendable () -> String) {
+    /// - Parameters:
+    ///   - currency: The one to watch; `nil` for all that the daemon keeps.
+    ///   - socket: Finds the daemon's.
+    package init(_ currency: Currency? = nil, socket: @escaping @Sendable () -> String) {
+        self.currency = currency
         self.socket = socket
     }
 
-    /// Begins to watch, or begins anew. A lost connection is opened again.
+    /// Begins to watch, or begins anew.
     /// - Parameters:
     ///   - updates: When a state comes.
     ///   - told: Called on the watch's thread.
@@ -57,21 +63,22 @@ package final class PriceWatch: Sendable {
             var isWatching = false
             do throws(ClientError) {
                 var connection = try PriceConnection(path: socket(), timeout: Bounds.timeout)
-                let currencies = try connection.listCurrencies()
-                let intervals = Self.intervals(currencies)
-                let slowest = intervals.values.max() ?? 0
-                try connection.watch(currencies.map(\.currency), updates: updates)
+                let intervals = try intervals(&connection)
+                let slowest = intervals.map(\.interval).max() ?? 0
+                try connection.watch(intervals.map(\.currency), updates: updates)
                 isWatching = true
                 var lastLook = ContinuousClock.now
                 while isCurrent(signal) {
                     let message = try connection.nextState(
-                        timeout: max(Bounds.silence, .milliseconds(3 * slowest)), interruption: signal.descriptor)
+                        timeout: max(Bounds.silence, .milliseconds(3 * slowest)), newestOnly: intervals.count == 1,
+                        interruption: signal.descriptor)
                     if isCurrent(signal) {
-                        told(.state(message, interval: intervals[message.state.currency] ?? slowest))
+                        let interval = intervals.first { $0.currency == message.state.currency }?.interval
+                        told(.state(message, interval: interval ?? slowest))
                     }
                     guard lastLook.duration(to: .now) >= Bounds.look else { continue }
                     lastLook = .now
-                    if let present = look(), Self.intervals(present) != intervals { break }
+                    if let present = look(), !present.elementsEqual(intervals, by: ==) { break }
                 }
                 continue
             } catch {
@@ -88,18 +95,21 @@ package final class PriceWatch: Sendable {
         }
     }
 
-    /// The currencies on a connection of its own; `nil` if there is none: if the daemon is gone, the watch says so.
-    private func look() -> [CurrencyMessage]? {
+    /// The intervals on a connection of its own; `nil` if there is none: if the daemon is gone, the watch says so.
+    private func look() -> [Interval]? {
         do throws(ClientError) {
             var connection = try PriceConnection(path: socket(), timeout: Bounds.timeout)
-            return try connection.listCurrencies()
+            return try intervals(&connection)
         } catch {
             return nil
         }
     }
 
-    /// The currencies that are kept, and the intervals of their ticks, milliseconds.
-    private static func intervals(_ currencies: [CurrencyMessage]) -> [String: Int64] {
-        Dictionary(currencies.map { ($0.currency, $0.interval) }, uniquingKeysWith: { first, _ in first })
+    /// The currencies to watch, and the intervals of their ticks, milliseconds.
+    private func intervals(_ connection: inout PriceConnection) throws(ClientError) -> [Interval] {
+        let kept = try connection.listCurrencies().map { ($0.currency, $0.interval) }
+        guard let name = currency?.rawValue else { return kept }
+        // If the daemon does not keep it, the watch is refused, with the reason.
+        return [kept.first { $0.0 == name } ?? (name, 1000)]
     }
 }

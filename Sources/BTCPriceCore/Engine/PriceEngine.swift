@@ -344,11 +344,14 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         publishChange(tracked)
     }
 
-    /// Records what a stream has now.
-    /// - Returns: Whether it has a price that is valid.
-    private func recordStream(_ source: FetchLatestPrice) -> Bool {
-        guard !sources.isDisbelieved(source.market), let price = source.stream?.current else { return false }
-        return record([price], source) == nil
+    /// Records what the streams have now.
+    /// - Returns: The markets whose price is valid.
+    private func recordStreams(_ sources: [FetchLatestPrice]) -> [Market] {
+        var valid: [Market] = []
+        for source in sources where !self.sources.isDisbelieved(source.market) {
+            if let price = source.stream?.current, record([price], source) == nil { valid.append(source.market) }
+        }
+        return valid
     }
 
     /// Publishes the price that the streams have now, at once or as soon as the minimum interval is over.
@@ -374,7 +377,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     /// every message.
     private func selectChange(_ tracked: Tracked) {
         guard let quote = tracked.tracker.state.quote, tracked.tracker.state.freshness == .fresh else { return }
-        let valid = tracked.fetch.streams.filter(recordStream).map(\.market)
+        let valid = recordStreams(tracked.fetch.streams)
         var round = round(of: tracked)
         round.answered = valid.filter { $0.venue == quote.supplier || tracked.tracker.rules.mode == .median }
         guard !round.answered.isEmpty else { return }
@@ -516,7 +519,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         guard let tracked = tracked(currency), tracked.shared?.id == id else { return }
         // A round ends with the sources with which it began.
         let fetch = tracked.fetch
-        for source in fetch.streams { _ = recordStream(source) }
+        _ = recordStreams(fetch.streams)
         var round = round(of: tracked)
         while tracked.isKept {
             // A tick may have joined a client's round.

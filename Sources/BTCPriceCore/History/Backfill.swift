@@ -78,7 +78,8 @@ package actor Backfill<C: Clock> where C.Duration == Duration {
 
     /// Runs until its task is cancelled.
     package func run() async {
-        var (wait, retry) = (Self.firstPeriod, Self.firstRetry)
+        var wait = Self.firstPeriod
+        var backoff = Backoff(from: Self.firstRetry, to: Self.period)
         while true {
             do { try await clock.sleep(for: wait) } catch { return }
             wait = Self.period
@@ -88,10 +89,9 @@ package actor Backfill<C: Clock> where C.Duration == Duration {
             if await engine.state.freshness != .fresh {
                 wait = Self.firstPeriod
             } else if !isComplete {
-                wait = retry
-                retry = min(retry * 2, Self.period)
+                wait = backoff.next()
             } else {
-                retry = Self.firstRetry
+                backoff.reset()
             }
         }
     }

@@ -82,7 +82,7 @@ enum CooldownRule {
     ///   - jitter: From 0 to 1. It prevents machines that failed together from returning together.
     static func length(_ error: PriceLoadingError, consecutiveFailures: Int, jitter: Double) -> Duration {
         let (first, longest) = bounds(error.category)
-        let doubled = min(first * Int(1 << min(20, max(0, consecutiveFailures - 1))), longest)
+        let doubled = Backoff.wait(from: first, to: longest, after: consecutiveFailures - 1)
         guard error.category.isBinding else { return doubled.times(0.5 + jitter / 2) }
         // Never before the exchange's time, and a little later, because the two clocks may differ.
         if case .rateLimited(_, let told?) = error {
@@ -99,5 +99,20 @@ extension Duration {
     /// The duration multiplied by `factor`, rounded to the millisecond.
     fileprivate func times(_ factor: Double) -> Duration {
         .milliseconds(Int64((Double(wholeMilliseconds) * factor).rounded()))
+    }
+}
+
+/// Why one source gave no price.
+package struct SourceFailure: Sendable, Hashable {
+    /// The source's name.
+    package let source: String
+    package let error: PriceLoadingError
+    /// The cooldown that this failure started, if any.
+    package let cooldown: SourceCooldown?
+
+    package init(source: String, error: PriceLoadingError, cooldown: SourceCooldown? = nil) {
+        self.source = source
+        self.error = error
+        self.cooldown = cooldown
     }
 }

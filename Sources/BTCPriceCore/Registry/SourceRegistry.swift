@@ -1,56 +1,3 @@
-/// A source that is not requested this time, and why.
-package struct Skipped: Sendable, Hashable, CustomStringConvertible {
-    /// Why a source is not requested.
-    package enum Reason: Sendable, Hashable {
-        /// It has a cooldown.
-        case cooldown(SourceCooldown)
-        /// Its limits allow no further request.
-        case limit
-        /// It quotes in USDT, which is off its peg.
-        case offPeg
-    }
-
-    /// The source's name.
-    package let source: String
-    package let reason: Reason
-
-    package init(source: String, reason: Reason) {
-        self.source = source
-        self.reason = reason
-    }
-
-    /// `binance: cooldown until 2026-11-21 14:32:10 UTC, rate limited: HTTP 418`
-    package var description: String {
-        switch reason {
-        case .cooldown(let cooldown): "\(source): cooldown until \(cooldown.until.wall.utcText), \(cooldown.reason)"
-        case .limit: "\(source): requested as often as its limit allows"
-        case .offPeg: "\(source): skipped while USDT is off its peg"
-        }
-    }
-}
-
-/// The properties of a source: a market that is requested at an address.
-package struct SourceDescription: Sendable, Hashable {
-    package let venue: Venue
-    package let market: Market
-    /// Other markets whose prices come with the same response.
-    package let companions: [Market]
-    /// The base address of its requests.
-    package let address: String
-    /// It is requested only after no other source has had a price for so long; `nil` for at once.
-    package var reserve: Duration?
-
-    package init(venue: Venue, market: Market, companions: [Market] = [], address: String) {
-        self.venue = venue
-        self.market = market
-        self.companions = companions
-        self.address = address
-    }
-
-    /// Its name in the configuration, in quotes and in the journal.
-    package var name: String { venue.name }
-}
-
 /// All sources in their order, with the health of their markets and venues, and the rules for which may be requested: a pure value.
 package struct SourceRegistry: Sendable {
     /// A configured source.
@@ -151,9 +98,9 @@ package struct SourceRegistry: Sendable {
         venues.firstIndex { $0.name == name && $0.address == address }
     }
 
-    private func health(_ index: Int) -> VenueHealth { venues[entries[index].venue].health }
+    func health(_ index: Int) -> VenueHealth { venues[entries[index].venue].health }
 
-    private func breaker(_ index: Int, at boottime: Int64) -> CircuitBreaker.State {
+    func breaker(_ index: Int, at boottime: Int64) -> CircuitBreaker.State {
         entries[index].health.breaker.state(at: boottime, health(index).breaker)
     }
 
@@ -369,63 +316,5 @@ package struct SourceRegistry: Sendable {
         return (probes.isEmpty ? candidates : probes).min { first, second in
             entries[first].lastRequest < entries[second].lastRequest
         }
-    }
-}
-
-// MARK: - Reports
-
-extension SourceRegistry {
-    /// The reports of the sources of one currency.
-    /// - Parameters:
-    ///   - markets: The sources in question, those of one currency.
-    ///   - now: The current time.
-    ///   - verdicts: What the last decision said of each market.
-    package func reports(
-        of markets: [Market], at now: ObservationTime, _ verdicts: [Market: MarketVerdict]
-    ) -> [SourceReport] {
-        entries.indices.filter { markets.contains(entries[$0].source.market) }.enumerated().map { place, index in
-            let (source, health, venue) = (entries[index].source, entries[index].health, health(index))
-            let verdict = verdicts[source.market]
-            return SourceReport(
-                name: source.name, order: Int64(place + 1), market: source.market.pair, address: source.address,
-                use: use(of: index, at: now.boottime, isShown: verdict == .used), verdict: verdict,
-                lastSuccess: health.lastSuccess.map { now.wallTime(of: $0.boottime) },
-                lastFailure: health.lastFailure.map { failure in
-                    SourceReport.Failure(
-                        at: now.wallTime(of: failure.at.boottime), kind: failure.error.kind,
-                        reason: failure.error.description)
-                },
-                latency: SourceReport.Latency(health.latencies),
-                cooldownUntil: isCoolingDown(index, at: now.boottime)
-                    ? cooldown(index).map { now.wallTime(of: $0.until.boottime) } : nil,
-                requests: venue.requests,
-                limits: venue.tallies.prefix(source.venue.limits.count).map { tally in
-                    SourceReport.Limit(
-                        requests: Int64(tally.limit.requests), period: tally.limit.period.wholeMilliseconds,
-                        made: Int64(tally.count(at: now.boottime)))
-                })
-        }
-    }
-
-    private func use(of index: Int, at boottime: Int64, isShown: Bool) -> SourceReport.Use {
-        switch breaker(index, at: boottime) {
-        case .open:
-            switch cooldown(index)?.reason.category {
-            case .rateLimited: return .limited
-            case .refused: return .refused
-            default: return .resting
-            }
-        case .halfOpen: return .probing
-        case .closed: break
-        }
-        if isOffPeg(index) { return .offPeg }
-        let health = entries[index].health
-        if let failure = health.lastFailure, failure.at.boottime >= health.lastSuccess?.boottime ?? .min {
-            return .failing
-        }
-        if isShown { return .current }
-        if health.lastSuccess == nil { return .untried }
-        if !self.health(index).isWithinLimits(.tick, at: boottime) { return .full }
-        return isSlow(index) ? .slow : .ready
     }
 }

@@ -85,7 +85,7 @@ final class BrokerLoop<Client: BrokerClient>: Sendable {
         private var client: Client
         private let epoll = clinux_create()
         private var phase = Phase.waiting(until: 0)
-        private var backoff = Backoff()
+        private var backoff = Backoff(from: .seconds(1), to: .seconds(80))
         /// The descriptor in the epoll instance, and the events that it waits for.
         private var registered: (descriptor: Int32, events: UInt32) = (-1, 0)
         private var lastTend: Int64 = 0
@@ -208,7 +208,9 @@ final class BrokerLoop<Client: BrokerClient>: Sendable {
         }
 
         private mutating func retry(after lasted: Duration?, _ reason: String, at now: ObservationTime) {
-            let wait = backoff.wait(after: lasted, chance: .random(in: 0...1))
+            if let lasted, lasted >= .seconds(10) { backoff.reset() }
+            // Spread, so that thousands of clients don't come back to a broker at once.
+            let wait = backoff.next() * Double.random(in: 1...1.5)
             phase = .waiting(until: now.boottime + wait.wholeMilliseconds)
             let text = "the broker at \(loop.settings.address) can't be reached: \(reason)"
             if !hasComplained {

@@ -16,7 +16,7 @@ final class EventStreams {
     }
 
     private struct Stream {
-        let connection: HTTPConnection
+        let connection: GatewayConnection
         let currencies: Set<String>?
         let updates: WatchUpdates
         /// Whether it did not take an event.
@@ -68,7 +68,7 @@ final class EventStreams {
 
     private var lastID: String { "\(nonce)-\(sequence)" }
 
-    func enter(_ connection: HTTPConnection, _ subscription: Subscription) {
+    func enter(_ connection: GatewayConnection, _ subscription: Subscription) {
         end?.cancel()
         end = nil
         streams[ObjectIdentifier(connection)] = Stream(
@@ -81,7 +81,7 @@ final class EventStreams {
         if isGone { _ = connection.send(Self.gone) }
     }
 
-    func leave(_ connection: HTTPConnection) {
+    func leave(_ connection: GatewayConnection) {
         guard streams.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
         guard streams.isEmpty else { return followSubscriptions() }
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
@@ -98,13 +98,13 @@ final class EventStreams {
     }
 
     /// A client that did not read reads again.
-    func isWritable(_ connection: HTTPConnection) {
+    func isWritable(_ connection: GatewayConnection) {
         guard streams[ObjectIdentifier(connection)]?.isBehind == true else { return }
         streams[ObjectIdentifier(connection)]?.isBehind = false
         sendNewest(to: connection)
     }
 
-    private func sendNewest(to connection: HTTPConnection) {
+    private func sendNewest(to connection: GatewayConnection) {
         guard let stream = streams[ObjectIdentifier(connection)] else { return }
         for event in newest where stream.wants(event.currency) {
             if !connection.send(event.bytes) { streams[ObjectIdentifier(connection)]?.isBehind = true }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import NIOCore
 import NIOHTTP1
 
 /// A request of a client. It has no body.
@@ -46,4 +47,13 @@ struct GatewayRequest: Sendable {
 
     /// The value of a header; the first one if it occurs more than once.
     func header(_ name: String) -> String? { headers.first(name: name) }
+}
+
+/// What a request is answered with.
+struct GatewayResponse: Sendable {
+    var status = HTTPResponseStatus.ok
+    var headers = HTTPHeaders()
+    var body = ByteBuffer()
+    /// What an event stream sends. With it, the response has no end.
+    var stream: EventStreams.Subscription?
 }

@@ -1,3 +1,5 @@
+import BTCPriceCore
+
 /// When a stream is opened again: a pure value. All times are milliseconds.
 struct StreamBackoff: Sendable {
     /// What the end of a connection means.
@@ -79,7 +81,7 @@ struct StreamBackoff: Sendable {
     }
 
     private static func doubled(_ first: Int64, _ times: Int, most: Int64) -> Int64 {
-        min(most, first << Int64(min(times, 20)))
+        Backoff.wait(from: .milliseconds(first), to: .milliseconds(most), after: times).wholeMilliseconds
     }
 
     /// Between half and the whole of it.

@@ -96,7 +96,7 @@ final class HistoryDatabase {
     ///   - now: Unix seconds: what ends later is not complete.
     ///   - oldest: Minutes before it are deleted, Unix seconds; `nil` to keep all.
     func add(_ candles: [KeptCandle], at now: Int64, oldest: Int64?) throws(SQLiteError) {
-        let (openBefore, prunedBefore) = (open, lastPruned)
+        let before = (open, lastPruned, currencies)
         do throws(SQLiteError) {
             try database.transaction { () throws(SQLiteError) in
                 for kept in candles { try add(kept.candle, of: kept.currency.rawValue, to: .minute, kept.conflict) }
@@ -106,7 +106,7 @@ final class HistoryDatabase {
                 if let oldest { try prune(before: oldest, at: now) }
             }
         } catch {
-            (open, lastPruned) = (openBefore, prunedBefore)
+            (open, lastPruned, currencies) = before
             throw error
         }
     }
@@ -114,7 +114,7 @@ final class HistoryDatabase {
     /// Adds an exchange's candles of an hour or a day, for spans that have none.
     /// - Parameter now: Unix seconds.
     func backfill(_ candles: [Candle], of currency: Currency, _ step: Candle.Step, at now: Int64) throws(SQLiteError) {
-        let openBefore = open
+        let before = (open, currencies)
         do throws(SQLiteError) {
             try database.transaction { () throws(SQLiteError) in
                 for candle in candles { try add(candle, of: currency.rawValue, to: step, .yields) }
@@ -124,7 +124,7 @@ final class HistoryDatabase {
                 try close(.day, from: .hour, at: now)
             }
         } catch {
-            open = openBefore
+            (open, currencies) = before
             throw error
         }
     }
@@ -140,7 +140,6 @@ final class HistoryDatabase {
         _ candle: Candle, of currency: String, to step: Candle.Step, _ conflict: KeptCandle.Conflict
     ) throws(SQLiteError) {
         if currencies.insert(currency).inserted {
-            // If this is rolled back, the currency has no candle, which does no harm.
             try run("INSERT OR IGNORE INTO currency VALUES (?)", [.text(currency)])
         }
         let replacing =

@@ -1,7 +1,7 @@
 import NIOCore
 
 /// The limits on clients of the gateway.
-struct ServerLimits: Sendable {
+struct GatewayLimits: Sendable {
     /// Open connections in all. For one more, the one that has been idle longest is closed.
     var connections = 2048
     /// Open connections of one address. Addresses of this machine and Unix sockets, which reverse proxies use, have no such limit.

@@ -1,3 +1,5 @@
+package import BTCPriceCore
+
 /// Renders a quote for a reader: the price and its time together, so that they are always of the same quote.
 package struct RenderPriceAndTimestamp: Sendable {
     private let priceFormatter: any PriceFormatter
@@ -17,4 +19,31 @@ package struct RenderPriceAndTimestamp: Sendable {
             price: priceFormatter.string(from: quote.value, currency: quote.currency),
             timestamp: timestampFormatter.string(from: quote.timestamp))
     }
+}
+
+/// A quote as text for people. Made by ``RenderPriceAndTimestamp``.
+package struct FormattedPrice: Sendable, Hashable {
+    /// `$68,901.23`
+    package let price: String
+    /// `Aug 25, 14:30`
+    package let timestamp: String
+
+    package init(price: String, timestamp: String) {
+        self.price = price
+        self.timestamp = timestamp
+    }
+}
+
+/// Formats a price as text for people.
+package protocol PriceFormatter: Sendable {
+    /// - Parameters:
+    ///   - value: The exact price.
+    ///   - currency: ISO 4217 code.
+    func string(from value: Price, currency: String) -> String
+}
+
+/// Formats a point in time as text for people.
+package protocol TimestampFormatter: Sendable {
+    /// - Parameter timestamp: Wall-clock time.
+    func string(from timestamp: Timestamp) -> String
 }

@@ -1,5 +1,5 @@
 /// The source of the simulated prices. Every request to any venue takes the next price.
-package struct PriceFeed: Sendable {
+package struct PriceSeries: Sendable {
     /// Recorded prices that are not valid.
     package struct Failure: Error, Sendable, CustomStringConvertible {
         /// What is wrong, and where.

@@ -3,14 +3,14 @@ import NIOHTTP1
 
 /// One connection of a client: reads requests one after the other, has them answered, and ends what takes too long. On the event loop
 /// only.
-final class HTTPConnection: ChannelInboundHandler {
+final class GatewayConnection: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
 
     /// What all connections share.
     struct Environment {
-        let limits: ServerLimits
-        let table: ConnectionTable
+        let limits: GatewayLimits
+        let table: GatewayConnections
         let streams: EventStreams
         let executor: any TaskExecutor
         let clock: HTTPDate
@@ -326,9 +326,9 @@ final class ArrivalHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 
-    private let connection: HTTPConnection
+    private let connection: GatewayConnection
 
-    init(_ connection: HTTPConnection) {
+    init(_ connection: GatewayConnection) {
         self.connection = connection
     }
 

@@ -1,28 +1,28 @@
 import NIOCore
 
 /// The open connections. On the event loop only.
-final class ConnectionTable {
+final class GatewayConnections {
     private struct Entry {
-        let connection: HTTPConnection
+        let connection: GatewayConnection
         let address: String?
 
         var idleSince: NIODeadline { connection.idleSince ?? .distantFuture }
     }
 
-    private let limits: ServerLimits
+    private let limits: GatewayLimits
     private var entries: [ObjectIdentifier: Entry] = [:]
     private var ofAddress: [String: Int] = [:]
     /// Bytes of responses that are not sent yet.
     private var queued = 0
 
-    init(limits: ServerLimits) {
+    init(limits: GatewayLimits) {
         self.limits = limits
     }
 
     /// Takes in a connection, for which another one may be closed.
     /// - Parameter address: Of the client; `nil` if the limit of addresses does not hold for it.
     /// - Returns: Whether there is room for it.
-    func enter(_ connection: HTTPConnection, from address: String?) -> Bool {
+    func enter(_ connection: GatewayConnection, from address: String?) -> Bool {
         if let address, ofAddress[address, default: 0] >= limits.connectionsPerAddress,
             !makeRoom(where: { $0 == address })
         {
@@ -34,7 +34,7 @@ final class ConnectionTable {
         return true
     }
 
-    func leave(_ connection: HTTPConnection) {
+    func leave(_ connection: GatewayConnection) {
         guard let entry = entries.removeValue(forKey: ObjectIdentifier(connection)), let address = entry.address else {
             return
         }

@@ -6,7 +6,7 @@ import Varlink
 
 /// The epoll loop. It owns every connection and runs on its own thread. Only the inbox is shared. This file holds the loop itself;
 /// accepting and serving are in files of their own.
-struct EventLoop: ~Copyable {
+struct SocketLoop: ~Copyable {
     /// The loop's dependencies.
     struct Environment: Sendable {
         let listener: ListeningSocket

@@ -4,7 +4,7 @@ import CLinux
 import Glibc
 
 /// Accepting and closing connections.
-extension EventLoop {
+extension SocketLoop {
     mutating func accept() {
         // At most 64 at a time: a client that connects continuously must not block the others.
         for _ in 0..<64 {

@@ -5,7 +5,7 @@ import Glibc
 import Varlink
 
 /// Reading calls, handling them and writing replies.
-extension EventLoop {
+extension SocketLoop {
     mutating func serve(_ event: clinux_event, _ buffer: inout [UInt8]) {
         guard let descriptor = table.descriptor(of: event.tag) else { return }
         // Both directions are shut, so no reply can be delivered.

@@ -1,0 +1,30 @@
+/// A source that is not requested this time, and why.
+package struct Skipped: Sendable, Hashable, CustomStringConvertible {
+    /// Why a source is not requested.
+    package enum Reason: Sendable, Hashable {
+        /// It has a cooldown.
+        case cooldown(SourceCooldown)
+        /// Its limits allow no further request.
+        case limit
+        /// It quotes in USDT, which is off its peg.
+        case offPeg
+    }
+
+    /// The source's name.
+    package let source: String
+    package let reason: Reason
+
+    package init(source: String, reason: Reason) {
+        self.source = source
+        self.reason = reason
+    }
+
+    /// `binance: cooldown until 2026-11-21 14:32:10 UTC, rate limited: HTTP 418`
+    package var description: String {
+        switch reason {
+        case .cooldown(let cooldown): "\(source): cooldown until \(cooldown.until.wall.utcText), \(cooldown.reason)"
+        case .limit: "\(source): requested as often as its limit allows"
+        case .offPeg: "\(source): skipped while USDT is off its peg"
+        }
+    }
+}

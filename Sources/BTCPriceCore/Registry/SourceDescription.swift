@@ -1,0 +1,21 @@
+/// The properties of a source: a market that is requested at an address.
+package struct SourceDescription: Sendable, Hashable {
+    package let venue: Venue
+    package let market: Market
+    /// Other markets whose prices come with the same response.
+    package let companions: [Market]
+    /// The base address of its requests.
+    package let address: String
+    /// It is requested only after no other source has had a price for so long; `nil` for at once.
+    package var reserve: Duration?
+
+    package init(venue: Venue, market: Market, companions: [Market] = [], address: String) {
+        self.venue = venue
+        self.market = market
+        self.companions = companions
+        self.address = address
+    }
+
+    /// Its name in the configuration, in quotes and in the journal.
+    package var name: String { venue.name }
+}

@@ -1,0 +1,55 @@
+extension SourceRegistry {
+    /// The reports of the sources of one currency.
+    /// - Parameters:
+    ///   - markets: The sources in question, those of one currency.
+    ///   - now: The current time.
+    ///   - verdicts: What the last decision said of each market.
+    package func reports(
+        of markets: [Market], at now: ObservationTime, _ verdicts: [Market: MarketVerdict]
+    ) -> [SourceReport] {
+        entries.indices.filter { markets.contains(entries[$0].source.market) }.enumerated().map { place, index in
+            let (source, health, venue) = (entries[index].source, entries[index].health, health(index))
+            let verdict = verdicts[source.market]
+            return SourceReport(
+                name: source.name, order: Int64(place + 1), market: source.market.pair, address: source.address,
+                use: use(of: index, at: now.boottime, isShown: verdict == .used), verdict: verdict,
+                lastSuccess: health.lastSuccess.map { now.wallTime(of: $0.boottime) },
+                lastFailure: health.lastFailure.map { failure in
+                    SourceReport.Failure(
+                        at: now.wallTime(of: failure.at.boottime), kind: failure.error.kind,
+                        reason: failure.error.description)
+                },
+                latency: SourceReport.Latency(health.latencies),
+                cooldownUntil: isCoolingDown(index, at: now.boottime)
+                    ? cooldown(index).map { now.wallTime(of: $0.until.boottime) } : nil,
+                requests: venue.requests,
+                limits: venue.tallies.prefix(source.venue.limits.count).map { tally in
+                    SourceReport.Limit(
+                        requests: Int64(tally.limit.requests), period: tally.limit.period.wholeMilliseconds,
+                        made: Int64(tally.count(at: now.boottime)))
+                })
+        }
+    }
+
+    private func use(of index: Int, at boottime: Int64, isShown: Bool) -> SourceReport.Use {
+        switch breaker(index, at: boottime) {
+        case .open:
+            switch cooldown(index)?.reason.category {
+            case .rateLimited: return .limited
+            case .refused: return .refused
+            default: return .resting
+            }
+        case .halfOpen: return .probing
+        case .closed: break
+        }
+        if isOffPeg(index) { return .offPeg }
+        let health = entries[index].health
+        if let failure = health.lastFailure, failure.at.boottime >= health.lastSuccess?.boottime ?? .min {
+            return .failing
+        }
+        if isShown { return .current }
+        if health.lastSuccess == nil { return .untried }
+        if !self.health(index).isWithinLimits(.tick, at: boottime) { return .full }
+        return isSlow(index) ? .slow : .ready
+    }
+}
