@@ -234,7 +234,7 @@ def nonsense():
     fresh(first.place)
     helper = Varlink(first.place.socket)
     good = helper.call("io.btcpriced.Price.GetPrice")["parameters"]["state"]
-    status = helper.call("io.btcpriced.Price.GetStatus")
+    known = {method: helper.call(f"io.btcpriced.Price.{method}") for method in ("GetStatus", "ListCurrencies")}
     helper.close()
     replies = []
     fake = Place()
@@ -246,12 +246,10 @@ def nonsense():
             while True:
                 client, _ = listener.accept()
                 try:
-                    client.recv(4096)
-                    client.sendall(json.dumps(status).encode() + b"\0")
-                    client.recv(4096)
-                    client.sendall(replies[0] + b"\0")
-                    while client.recv(4096):
-                        pass
+                    while call := client.recv(4096):
+                        method = json.loads(call.rstrip(b"\0"))["method"].rpartition(".")[2]
+                        reply = json.dumps(known[method]).encode() if method in known else replies[0]
+                        client.sendall(reply + b"\0")
                 except OSError:
                     pass
                 client.close()

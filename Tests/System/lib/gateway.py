@@ -28,8 +28,8 @@ class Gateway:
         self.process.terminate()
         return self.process.wait(timeout=10)
 
-    def get(self, path, method="GET", **headers):
-        return get(("127.0.0.1", self.port), path, method, **headers)
+    def get(self, path, method="GET", timeout=10, **headers):
+        return get(("127.0.0.1", self.port), path, method, timeout, **headers)
 
 
 class Reply:
@@ -48,8 +48,8 @@ class Reply:
 
 
 class _UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=10)
+    def __init__(self, path, timeout):
+        super().__init__("localhost", timeout=timeout)
         self.path = path
 
     def connect(self):
@@ -57,9 +57,9 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self.path)
 
 
-def get(address, path, method="GET", **headers):
+def get(address, path, method="GET", timeout=10, **headers):
     """A request on a connection of its own. `Host` and others by keyword, with _ for -."""
-    connection = _UnixConnection(address) if isinstance(address, str) else http.client.HTTPConnection(*address, timeout=10)
+    connection = _UnixConnection(address, timeout) if isinstance(address, str) else http.client.HTTPConnection(*address, timeout=timeout)
     try:
         connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
         return Reply(connection.getresponse())
