@@ -63,10 +63,9 @@ let package = Package(
             name: "BTCPriceDaemon",
             dependencies: [
                 "BTCPriceAPI", "BTCPriceCore", "BTCPriceFeature", "BTCPriceNetworking", "BTCPricePersistence",
-                "BTCPriceServer", "Systemd", "Varlink",
+                "BTCPriceServer", "Configuration", "Systemd", "Varlink",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-                .product(name: "TOMLKit", package: "TOMLKit"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             swiftSettings: ours),
@@ -76,7 +75,7 @@ let package = Package(
         .target(
             name: "BTCPriceNetworking",
             dependencies: [
-                "BTCPriceAPI", "BTCPriceCore", "EventLoopTasks", "Varlink",
+                "BTCPriceAPI", "BTCPriceCore", "Configuration", "EventLoopTasks", "Varlink",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -85,7 +84,9 @@ let package = Package(
                 .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOWebSocket", package: "swift-nio"),
             ],
-            swiftSettings: ours),
+            resources: [.embedInCode("Exchanges/exchanges.toml")], swiftSettings: ours),
+        .target(
+            name: "Configuration", dependencies: [.product(name: "TOMLKit", package: "TOMLKit")], swiftSettings: ours),
         .target(
             name: "BTCPricePersistence", dependencies: ["BTCPriceCore", "CSQLite", "Varlink"], swiftSettings: ours),
         .target(
@@ -150,6 +151,7 @@ let package = Package(
         .target(
             name: "ExchangeSimulator",
             dependencies: [
+                "BTCPriceCore", "BTCPriceNetworking", "Configuration",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -182,7 +184,7 @@ let package = Package(
         test(
             "BTCPriceNetworking",
             [
-                "BTCPriceAPI", "BTCPriceCore", "ExchangeSimulator", "TestSupport",
+                "BTCPriceAPI", "BTCPriceCore", "Configuration", "ExchangeSimulator", "TestSupport", "Varlink",
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOWebSocket", package: "swift-nio"),
@@ -192,7 +194,8 @@ let package = Package(
         test(
             "BTCPriceDaemon",
             [
-                "BTCPriceCore", "BTCPriceNetworking", "TestSupport", .product(name: "Logging", package: "swift-log"),
+                "BTCPriceCore", "BTCPriceNetworking", "Configuration", "TestSupport",
+                .product(name: "Logging", package: "swift-log"),
             ]),
         test(
             "BTCCtl",

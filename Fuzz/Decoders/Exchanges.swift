@@ -77,7 +77,7 @@ private func checkFailure(_ error: PriceLoadingError) {
 
 /// Times as exchanges write them, in any of their forms.
 func times(_ text: String) {
-    if let time = VenueTime.milliseconds(fromRFC3339: text) { checkTime(time) }
+    if let time = VenueTime.milliseconds(fromISO8601: text) { checkTime(time) }
     if let time = VenueTime.milliseconds(fromHTTPDate: text) { checkTime(time) }
     if let number = Int64(text), let time = VenueTime.milliseconds(fromEpoch: number) {
         hold((1_000_000_000_000..<100_000_000_000_000).contains(time), "\(number) is taken for \(time)")
@@ -89,18 +89,17 @@ private func checkTime(_ time: Int64) {
     // 31 December 9999, 23:59:60 is the year 10000.
     guard time < 253_402_300_800_000 else { return hold(time < 253_402_300_802_000, "\(time) was read") }
     let printed = Timestamp(milliseconds: time).utcText.split(separator: " ")
-    let again = VenueTime.milliseconds(fromRFC3339: "\(printed[0])T\(printed[1])Z")
+    let again = VenueTime.milliseconds(fromISO8601: "\(printed[0])T\(printed[1])Z")
     hold(again == time - (time % 1000 + 1000) % 1000, "\(time) is printed as \(printed), which is \(again ?? .min)")
 }
 
 /// Reads a response as each exchange's candles.
 func candles(_ input: [UInt8]) {
     let answer = answer(input)
-    for (source, venue) in [
-        (CandleSource.binance, "binance"), (.bitstamp, "bitstamp"), (.coinbase, "coinbase"), (.kraken, "kraken"),
-    ] {
+    for exchange in Exchange.all {
+        guard let source = exchange.candles else { continue }
         do throws(PriceLoadingError) {
-            for candle in try source.read(answer, Market(venue, "BTC/USD")) {
+            for candle in try source.candles(answer, exchange.description, exchange.description.markets[0]) {
                 hold(answer.status == 200, "candles with status \(answer.status)")
                 checkCandle(candle)
             }
@@ -133,4 +132,10 @@ func readerTime(_ text: String) {
     } catch {
         hold(!error.message.isEmpty, "no reason")
     }
+}
+
+/// The prices that a built-in exchange's description finds in a response.
+func prices(_ answer: HTTPResponse, _ markets: Market...) throws(PriceLoadingError) -> [LoadedPrice] {
+    guard let exchange = Exchange.all.first(where: { $0.name == markets[0].venue }) else { fatalError("\(markets)") }
+    return try exchange.prices(answer, of: markets)
 }

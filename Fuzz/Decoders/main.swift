@@ -9,35 +9,35 @@ let decoders: [String: Run] = [
     "binance": {
         each($0, $1) {
             exchange($0) { (answer) throws(PriceLoadingError) in
-                try BinancePriceLoader.read(answer, Market("binance", "BTC/USDT"))
+                try prices(answer, Market("binance", "BTC/USDT"))
             }
         }
     },
     "cryptocompare": {
         each($0, $1) {
             exchange($0) { (answer) throws(PriceLoadingError) in
-                try CryptoComparePriceLoader.read(answer, Market("cryptocompare", "BTC/USD"))
+                try prices(answer, Market("cryptocompare", "BTC/USD"))
             }
         }
     },
     "coinbase": {
         each($0, $1) {
             exchange($0) { (answer) throws(PriceLoadingError) in
-                try CoinbasePriceLoader.read(answer, Market("coinbase", "BTC/USD"))
+                try prices(answer, Market("coinbase", "BTC/USD"))
             }
         }
     },
     "bitstamp": {
         each($0, $1) {
             exchange($0) { (answer) throws(PriceLoadingError) in
-                try BitstampPriceLoader.read(answer, Market("bitstamp", "BTC/USD"))
+                try prices(answer, Market("bitstamp", "BTC/USD"))
             }
         }
     },
     "kraken": {
         each($0, $1) {
             exchange($0) { (answer) throws(PriceLoadingError) in
-                try KrakenPriceLoader.read(answer, [Market("kraken", "BTC/USD"), Market("kraken", Market.pegPair)])
+                try prices(answer, Market("kraken", "BTC/USD"), Market("kraken", Market.pegPair))
             }
         }
     },

@@ -161,7 +161,7 @@ extension Reply {
     package static func noSuchCurrency(_ currency: String) -> Reply {
         Reply(
             parameters: [
-                "currency": .string(currency), "known": .array(Currency.allCases.map { .string($0.rawValue) }),
+                "currency": .string(currency), "known": .array(Currency.known.map { .string($0.rawValue) }),
             ], error: HistoryInterface.unknownCurrency)
     }
 

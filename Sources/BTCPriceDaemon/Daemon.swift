@@ -1,3 +1,4 @@
+import Configuration
 import BTCPriceNetworking
 import BTCPriceServer
 import BTCPriceAPI
@@ -52,7 +53,7 @@ package enum Daemon {
         case .printCompletions(let shell):
             print(Completions.script(for: shell), terminator: "")
             return 0
-        case .run, .checkConfiguration, .printConfiguration, .reload: break
+        case .run, .checkConfiguration, .printConfiguration, .reload, .tryExchange: break
         }
         let settings: Settings
         do {
@@ -79,6 +80,14 @@ package enum Daemon {
         case .printConfiguration:
             print(settings.listing, terminator: "")
             return 0
+        case .tryExchange(let name, let body):
+            do {
+                return try await ExchangeTrials.run(name, body: body, settings, environment: environment)
+                    ? 0 : Exit.failure
+            } catch {
+                complain("\(error)")
+                return Exit.configuration
+            }
         case .reload(let process): return reload(process)
         default: break
         }

@@ -1,18 +1,22 @@
+import BTCPriceCore
 import NIOCore
 import NIOHTTP1
 
 /// The control port: `POST /faults` sets a new fault script, `GET /requests` returns the number of requests to each venue,
 /// `GET /limits` the peak number of requests in the time span of each limit, and `GET /streams` the counts of the streams.
+/// `POST /price/NAME` multiplies the price of a described exchange by the factor in the body.
 final class ControlHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
 
     private let world: World
+    private let described: DescribedExchanges?
     private var head: HTTPRequestHead?
     private var body = ByteBuffer()
 
-    init(world: World) {
+    init(world: World, described: DescribedExchanges?) {
         self.world = world
+        self.described = described
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -47,6 +51,10 @@ final class ControlHandler: ChannelInboundHandler {
         case (.GET, "/limits"): return (.ok, world.limits)
         case (.GET, "/streams"):
             return (.ok, VenueName.allCases.map { "\($0.rawValue) \(world.streams(of: $0).text)\n" }.joined())
+        case (.POST, let uri) where uri.hasPrefix("/price/"):
+            let factor = Price(String(buffer: body))
+            let isKnown = factor.map { described?.multiply(String(uri.dropFirst("/price/".count)), by: $0) == true }
+            return isKnown == true ? (.ok, "") : (.badRequest, "POST /price/NAME with a factor, such as 1.05\n")
         default: return (.notFound, "POST /faults, GET /requests, GET /limits or GET /streams\n")
         }
     }

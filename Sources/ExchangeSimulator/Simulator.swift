@@ -2,6 +2,7 @@ import Glibc
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import NIOSSL
 import Synchronization
 
 /// Real HTTP and WebSocket servers on loopback that behave like the exchanges: one port per venue, and a control port.
@@ -17,6 +18,7 @@ package final class Simulator: Sendable {
     private let ports: Mutex<[VenueName: VenuePort]>
     private let control: any Channel
     private let transport: Transport
+    private let described: (exchanges: DescribedExchanges, port: Int)?
 
     /// Starts the simulator.
     /// - Parameters:
@@ -26,11 +28,12 @@ package final class Simulator: Sendable {
     ///   - host: The address to listen on.
     ///   - roundTrip: The simulated round-trip time to the venues; zero for no delay.
     ///   - trades: How often the market trades in a second while a stream listens.
+    ///   - descriptions: A file or a directory with descriptions of more exchanges; `nil` for none.
     ///   - certificates: The folder with the certificates for HTTPS, see ``CertificateFolder``; `nil` for plain HTTP.
     /// - Throws: ``Failure`` if a port is in use or a certificate can't be read.
     package static func start(
         feed: PriceSeries, script: FaultScript = .none, firstPort: Int = 0, host: String = "127.0.0.1",
-        roundTrip: Duration = .zero, trades: Double = 5, certificates: String? = nil
+        roundTrip: Duration = .zero, trades: Double = 5, descriptions: String? = nil, certificates: String? = nil
     ) async throws(Failure) -> Simulator {
         let world = World(feed: feed, script: script, tradesPerSecond: trades)
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
@@ -44,12 +47,27 @@ package final class Simulator: Sendable {
                     venue, world: world, transport: transport, group: group,
                     port: firstPort == 0 ? 0 : firstPort + index)
             }
+            var described: (exchanges: DescribedExchanges, port: Int)?
+            if let descriptions {
+                let exchanges = try DescribedExchanges(path: descriptions, world: world)
+                let channel = try await listen(group, host: host, port: 0) { channel in
+                    let pipeline = channel.pipeline.syncOperations
+                    if let context = transport.context {
+                        try pipeline.addHandler(NIOSSLServerHandler(context: context))
+                    }
+                    try pipeline.configureHTTPServerPipeline()
+                    try pipeline.addHandler(DescribedHandler(exchanges))
+                }
+                described = (exchanges, channel.localAddress?.port ?? 0)
+            }
             let controlPort = firstPort == 0 ? 0 : firstPort + VenueName.allCases.count
+            let shared = described?.exchanges
             let control = try await listen(group, host: "127.0.0.1", port: controlPort) { channel in
                 try channel.pipeline.syncOperations.configureHTTPServerPipeline()
-                try channel.pipeline.syncOperations.addHandler(ControlHandler(world: world))
+                try channel.pipeline.syncOperations.addHandler(ControlHandler(world: world, described: shared))
             }
-            return Simulator(world: world, group: group, ports: ports, control: control, transport: transport)
+            return Simulator(
+                world: world, group: group, ports: ports, control: control, transport: transport, described: described)
         } catch {
             do { try await group.shutdownGracefully() } catch {}
             throw Failure(description: "cannot start on \(host): \(error)")
@@ -58,13 +76,14 @@ package final class Simulator: Sendable {
 
     private init(
         world: World, group: MultiThreadedEventLoopGroup, ports: [VenueName: VenuePort], control: any Channel,
-        transport: Transport
+        transport: Transport, described: (exchanges: DescribedExchanges, port: Int)?
     ) {
         self.world = world
         self.group = group
         self.ports = Mutex(ports)
         self.control = control
         self.transport = transport
+        self.described = described
     }
 
     /// The base address of a venue: `http://127.0.0.1:40001`.
@@ -72,6 +91,13 @@ package final class Simulator: Sendable {
         let host = transport.host.contains(":") ? "[\(transport.host)]" : transport.host
         return
             "\(transport.certificates == nil ? "http" : "https")://\(host):\(ports.withLock { $0[venue]?.port ?? 0 })"
+    }
+
+    /// The names and base addresses of the described exchanges.
+    var describedURLs: [(name: String, url: String)] {
+        guard let described else { return [] }
+        let base = "\(transport.certificates == nil ? "http" : "https")://\(transport.host):\(described.port)"
+        return described.exchanges.names.map { ($0, "\(base)/\($0)") }
     }
 
     /// The base address of the control port.

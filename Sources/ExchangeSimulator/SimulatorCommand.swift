@@ -41,6 +41,12 @@ struct SimulatorCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
+            "More exchanges: a file with descriptions, [exchange.NAME], or a directory with such files.",
+            valueName: "path"))
+    var descriptions: String?
+
+    @Option(
+        help: ArgumentHelp(
             "Speak HTTPS with the certificate server.pem and the key server.key of this directory.",
             valueName: "directory"))
     var certificates: String?
@@ -76,9 +82,10 @@ struct SimulatorCommand: AsyncParsableCommand {
         }
         let simulator = try await Simulator.start(
             feed: feed, script: script, firstPort: port, host: host, roundTrip: .milliseconds(roundTrip),
-            trades: trades,
+            trades: trades, descriptions: descriptions,
             certificates: certificates)
         for venue in VenueName.allCases { print("\(venue.rawValue) \(simulator.url(of: venue))") }
+        for (name, url) in simulator.describedURLs { print("\(name) \(url)") }
         print("control \(simulator.controlURL)")
         print("ready")
         // A reader on a pipe waits for this line.

@@ -1,3 +1,4 @@
+import BTCPriceCore
 import Glibc
 import NIOCore
 import Synchronization
@@ -89,6 +90,9 @@ final class World: Sendable {
             VenueName.allCases.map { "\($0.rawValue) \(state.counters[$0]?.text ?? "")\n" }.joined()
         }
     }
+
+    /// The price of the described exchanges in dollars.
+    func dollars() -> String { state.withLock { $0.trade(for: .kraken).dollars } }
 
     /// The current fault of a venue's connections, and when the script was set.
     func connectionFault(of venue: VenueName) -> FaultScript.Fault? {
@@ -186,12 +190,5 @@ extension World.Manner {
         case .delay(let milliseconds): self = .whole(delay: milliseconds)
         default: self = .whole(delay: 0)
         }
-    }
-}
-
-extension Duration {
-    /// The duration in milliseconds, rounded down.
-    var wholeMilliseconds: Int64 {
-        components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
     }
 }

@@ -90,8 +90,26 @@ package struct JSONValue: Sendable, Hashable {
         return raw.contains(UInt8(ascii: "\\")) && raw.unescaped[...].isText(other)
     }
 
+    /// Whether it is this string.
+    package func isString(_ other: String) -> Bool {
+        guard let raw = rawString else { return false }
+        if raw.elementsEqual(other.utf8) { return true }
+        return raw.contains(UInt8(ascii: "\\")) && raw.unescaped.elementsEqual(other.utf8)
+    }
+
     /// The value itself if it is an object; otherwise `nil`.
     package var objectValue: JSONValue? { first == UInt8(ascii: "{") ? self : nil }
+
+    /// Whether it is an array.
+    package var isArray: Bool { first == UInt8(ascii: "[") }
+
+    /// An element of an array; `nil` if there is none, and for any other value.
+    package func element(_ index: Int) -> JSONValue? {
+        guard isArray, index >= 0 else { return nil }
+        var walk = Walk(self)
+        for _ in 0..<index where walk.next() == nil { return nil }
+        return walk.next()
+    }
 
     /// The elements of an array; `nil` for any other value.
     package var arrayValue: [JSONValue]? {
@@ -259,7 +277,7 @@ extension JSON {
     /// The maximum nesting of arrays and objects. Limits the stack that a hostile message can use.
     static let deepestNesting = 32
     /// The maximum number of members of an object. Limits the time of a lookup.
-    static let mostMembers = 256
+    static let mostMembers = 4096
 
     /// Converts a parsed value to one to write.
     package init(_ value: JSONValue) {

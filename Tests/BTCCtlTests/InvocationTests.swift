@@ -119,7 +119,7 @@ import Testing
         "wait --above -3", "wait --above 0", "wait --above 70,00", "wait --above 3btc", "wait --timeout 5x",
         "wait --confirmed --unconfirmed", "wait --change 2%%", "wait --change %",
         "wait --bar waybar",
-        "convert 5", "convert 1sek", "convert -- -1btc", "convert 1btc --json --raw", "dance",
+        "convert 5", "convert 1xyz", "convert -- -1btc", "convert 1btc --json --raw", "dance",
     ])
     func `what is no command line is refused`(line: String) {
         #expect(whole(line.split(separator: " ").map(String.init)) == nil)

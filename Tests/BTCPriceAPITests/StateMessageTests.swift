@@ -54,7 +54,7 @@ import Varlink
         #expect(throws: JSONFieldError(field: "value")) { try StateMessage(json: broken.value) }
     }
 
-    @Test(arguments: ["0", "-1", "0.99", "10000000000.01", "1e19", "1e128"])
+    @Test(arguments: ["0", "-1", "0.99", "90000000000.01", "1e19", "1e128"])
     func `a price that no currency can have is refused`(value: String) {
         var quote = full.json["quote"]?.objectValue ?? [:]
         quote["value"] = .string(value)

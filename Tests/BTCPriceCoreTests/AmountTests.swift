@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: [
-        "", "btc", "$", "5", "5sek", "-5usd", "+5usd", "1e5sat", "1,00usd", "1,0000usd", "1.btc", ".btc", "1.2.3btc",
+        "", "btc", "$", "5", "5xyz", "-5usd", "+5usd", "1e5sat", "1,00usd", "1,0000usd", "1.btc", ".btc", "1.2.3btc",
         "70k", "70kk usd",
         "$5usd", "５btc",
         "1234567890123456789btc", "0.000000000000000001btc", "1btcbtc", "nanbtc",
@@ -34,7 +34,8 @@ import Testing
 
     @Test(arguments: [
         ("1,5btc", "write 1.5, not 1,5"), ("1.5mbtc", "only for money"), ("1msat", "only for money"),
-        ("5eth", "'eth' is not a unit (btc, sat, usd"), ("-5btc", "below zero"), ("10%", "'%' is not a unit"),
+        ("5eth", "'eth' is not a unit (btc, sat, or the code of a currency"), ("-5btc", "below zero"),
+        ("10%", "'%' is not a unit"),
         ("0", "no unit"), ("hello", "a number and a unit"), ("1234567890123456789btc", "more than 18 digits"),
     ])
     func `why a text is not an amount`(text: String, reason: String) {

@@ -92,7 +92,7 @@ final class MemoryArchive: CandleArchive {
         _ = history.add(state("100"), isTick: true, at: at(0))
         _ = history.add(state("86", of: .eur), isTick: true, at: at(55))
         _ = history.add(state("100"), isTick: true, at: at(60))
-        #expect(archive.kept.map(\.currency) == [.usd, .eur])
+        #expect(archive.kept.map(\.currency) == [.eur, .usd])
     }
 
     @Test func `a clock that is set back a little is waited for`() {

@@ -1,3 +1,4 @@
+import Configuration
 import BTCPriceCore
 import BTCPriceNetworking
 import Logging
@@ -67,7 +68,9 @@ import Testing
     @Test func `the file of all defaults sets nothing, and each of its lines is a good one`() throws {
         let bare = try ConfigurationFile(text: SettingKey.standardFile, path: "c.toml")
         let settings = try Settings(
-            Layers(commandLine: DaemonCommandLine([]), environment: [:], file: (bare, "c.toml")), environment: [:],
+            Layers(
+                commandLine: DaemonCommandLine([]), environment: [:], files: ConfigurationFiles(bare, path: "c.toml")),
+            environment: [:],
             uid: 0)
         #expect(settings.entries.allSatisfy { $0.origin == .standard })
         let lines = SettingKey.standardFile.split(separator: "\n").map { line in
@@ -75,7 +78,9 @@ import Testing
         }
         let set = try ConfigurationFile(text: lines.joined(separator: "\n"), path: "c.toml")
         let same = try Settings(
-            Layers(commandLine: DaemonCommandLine([]), environment: [:], file: (set, "c.toml")), environment: [:],
+            Layers(
+                commandLine: DaemonCommandLine([]), environment: [:], files: ConfigurationFiles(set, path: "c.toml")),
+            environment: [:],
             uid: 0)
         #expect(same.entries.allSatisfy { $0.origin != .standard })
         #expect(same.first.interval == .seconds(10) && same.sources.map(\.url) == settings.sources.map(\.url))

@@ -1,3 +1,4 @@
+import Configuration
 import BTCPriceCore
 import BTCPriceNetworking
 import Logging
@@ -11,9 +12,11 @@ import Testing
         _ arguments: [String] = [], environment: [String: String] = [:], file: String? = nil, uid: UInt32 = 0
     ) throws -> Settings {
         let commandLine = try DaemonCommandLine(arguments)
-        let parsed = try file.map { (file: try ConfigurationFile(text: $0, path: "c.toml"), path: "c.toml") }
+        let parsed = try file.map { try ConfigurationFile(text: $0, path: "c.toml") }
         return try Settings(
-            Layers(commandLine: commandLine, environment: environment, file: parsed), environment: environment, uid: uid
+            Layers(
+                commandLine: commandLine, environment: environment, files: ConfigurationFiles(parsed, path: "c.toml")),
+            environment: environment, uid: uid
         )
     }
 
@@ -150,7 +153,7 @@ import Testing
         ),
         (
             "source.bitfenix.url = \"https://x\"",
-            "c.toml, line 1: source.bitfenix.url: there is no source 'bitfenix'; there are binance, cryptocompare, coinbase, bitstamp, kraken; a peer has source.bitfenix.socket"
+            "c.toml, line 1: source.bitfenix.url: there is no source 'bitfenix'; there are binance, cryptocompare, coinbase, bitstamp, kraken; a peer has source.bitfenix.socket, and another exchange has a table [exchange.bitfenix]"
         ),
         (
             "sources = []",

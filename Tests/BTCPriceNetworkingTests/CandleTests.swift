@@ -4,43 +4,47 @@ import Testing
 @testable import BTCPriceNetworking
 
 @Suite struct CandleTests {
-    private func read(_ source: CandleSource, _ body: String, status: Int = 200) throws(PriceLoadingError) -> [Candle] {
-        try source.read(HTTPResponse(status: status, body: Array(body.utf8)), Market("x", "BTC/USD"))
+    private func read(_ name: String, _ body: String, status: Int = 200) throws -> [Candle] {
+        let exchange = try #require(Exchange.all.first { $0.name == name })
+        let market = try #require(exchange.description.markets.first { $0.market.currency == .usd })
+        let source = try #require(exchange.candles)
+        return try source.candles(
+            HTTPResponse(status: status, body: Array(body.utf8)), exchange.description, market)
     }
 
-    private func candle(_ open: String, _ high: String, _ low: String, _ close: String) -> Candle {
+    private func candle(_ open: String, _ high: String, _ low: String, _ close: String, origin: String) -> Candle {
         let price = { (text: String) in Price(text) ?? 0 }
         return Candle(
             start: 1_787_659_200, open: price(open), high: price(high), low: price(low), close: price(close),
-            origin: "x")
+            origin: origin)
     }
 
     /// As the exchanges' pages show them; the order of the prices differs.
-    private static let bodies: [(CandleSource, String)] = [
+    private static let bodies: [(String, String)] = [
         (
-            .binance,
+            "binance",
             #"[[1787659200000,"68901.2","68950","68890.1","68900.5","12.5",1787659259999,"861000.0",1024,"6.2","430000.0","0"]]"#
         ),
         (
-            .bitstamp,
+            "bitstamp",
             #"{"data":{"ohlc":[{"close":"68900.5","high":"68950","low":"68890.1","open":"68901.2","timestamp":"1787659200","volume":"3.2"}],"pair":"BTC/USD"}}"#
         ),
-        (.coinbase, "[[1787659200,68890.1,68950,68901.2,68900.5,4.56]]"),
+        ("coinbase", "[[1787659200,68890.1,68950,68901.2,68900.5,4.56]]"),
         (
-            .kraken,
+            "kraken",
             #"{"error":[],"result":{"XXBTZUSD":[[1787659200,"68901.2","68950","68890.1","68900.5","68900.9","1.2",42]],"last":1787659140}}"#
         ),
     ]
 
     @Test(arguments: 0..<4) func `each exchange's candles are read`(index: Int) throws {
         let (source, body) = Self.bodies[index]
-        #expect(try read(source, body) == [candle("68901.2", "68950", "68890.1", "68900.5")])
+        #expect(try read(source, body) == [candle("68901.2", "68950", "68890.1", "68900.5", origin: source)])
         // A high below the close can't be.
         for wrong in [
             body.replacing("68950", with: "68899"), body.replacing("68890.1", with: "68900.9"),
             body.replacing("68890.1", with: "0"),
         ] {
-            #expect(throws: PriceLoadingError.invalidData("a candle that can't be")) { try read(source, wrong) }
+            #expect(throws: PriceLoadingError.invalidData("a candle that is not valid")) { try read(source, wrong) }
         }
         for wrong in ["{}", "[]x", "", "null", #"{"data":{}}"#, #"{"error":[],"result":{}}"#] {
             #expect(throws: PriceLoadingError.self) { try read(source, wrong) }
@@ -76,10 +80,10 @@ import Testing
 
     @Test func `an error of Kraken's has status 200, and an empty list of candles is one`() throws {
         #expect(throws: PriceLoadingError.rateLimited("EGeneral:Too many requests", retryAfter: nil)) {
-            try read(.kraken, #"{"error":["EGeneral:Too many requests"]}"#)
+            try read("kraken", #"{"error":["EGeneral:Too many requests"]}"#)
         }
-        #expect(try read(.coinbase, "[]").isEmpty)
-        #expect(try read(.kraken, #"{"error":[],"result":{"XXBTZUSD":[],"last":0}}"#).isEmpty)
+        #expect(try read("coinbase", "[]").isEmpty)
+        #expect(try read("kraken", #"{"error":[],"result":{"XXBTZUSD":[],"last":0}}"#).isEmpty)
     }
 
     @Test func `only what was requested is taken, from the oldest on, and not the candle of the present`() {
@@ -87,21 +91,21 @@ import Testing
         #expect(ExchangeCandleLoader.requested(all, .minute, 120..<240).map(\.start) == [120, 180])
     }
 
-    @Test func `the requests are those of the exchanges' pages`() {
-        let market = Market("x", "BTC/USD")
+    @Test func `the requests are those of the exchanges' pages`() throws {
         let range: Range<Int64> = 1_787_659_200..<1_787_659_200 + 300 * 60
+        func path(_ name: String, _ step: Candle.Step) throws -> String {
+            let exchange = try #require(Exchange.all.first { $0.name == name })
+            return try #require(exchange.candles).path(
+                try #require(exchange.description.markets.first { $0.market.currency == .usd }), step, range)
+        }
         #expect(
-            CandleSource.binance.path(market, .minute, range)
-                == "/api/v3/klines?symbol=BTCUSD&interval=1m&startTime=1787659200000&endTime=1787677199999&limit=1000")
+            try path("binance", .minute)
+                == "/api/v3/klines?symbol=BTCUSDT&interval=1m&startTime=1787659200000&endTime=1787677199999&limit=1000")
+        #expect(try path("bitstamp", .minute) == "/api/v2/ohlc/btcusd/?step=60&limit=300&start=1787659200")
         #expect(
-            CandleSource.bitstamp.path(market, .minute, range)
-                == "/api/v2/ohlc/btcusd/?step=60&limit=300&start=1787659200")
-        #expect(
-            CandleSource.coinbase.path(market, .minute, range)
+            try path("coinbase", .minute)
                 == "/products/BTC-USD/candles?granularity=60&start=2026-08-25T12:00:00Z&end=2026-08-25T16:59:00Z")
-        #expect(
-            CandleSource.kraken.path(market, .day, range) == "/0/public/OHLC?pair=XBTUSD&interval=1440&since=1787659199"
-        )
+        #expect(try path("kraken", .day) == "/0/public/OHLC?pair=XBTUSD&interval=1440&since=1787659199")
     }
 
     @Test func `there are candles of each market but those in USDT`() {

@@ -56,7 +56,9 @@ import Testing
             feed: PriceSeries(replaying: "close\n61828.02000000\n75500.99\n0.10000001\n12345678.12345678\n"))
         let loop = TickLoop()
         let client = try ExchangeClient(HTTPTransportSettings(userAgent: "btc-priced/test"), on: loop)
-        let loader = BinancePriceLoader(client: client, market: .binance, baseURLs: [simulator.url(of: .binance)])
+        let exchange = try #require(Exchange.all.first)
+        let access = Exchange.Access(client: client, baseURL: simulator.url(of: .binance))
+        let loader = try #require(exchange.loaders(access, for: [.usd])[.usd])
         var values: [String] = []
         for _ in 0..<5 { values.append(try await loader.load()[0].value.description) }
         #expect(values == ["61828.02", "75500.99", "0.10000001", "12345678.12345678", "12345678.12345678"])
@@ -93,8 +95,9 @@ import Testing
 
     @Test func `a host that does not exist is said not to`() async throws {
         let setup = try await Setup()
-        let loader = BinancePriceLoader(
-            client: setup.client, market: .binance, baseURLs: ["http://does-not-exist.invalid"])
+        let exchange = try #require(Exchange.all.first)
+        let access = Exchange.Access(client: setup.client, baseURL: "http://does-not-exist.invalid")
+        let loader = try #require(exchange.loaders(access, for: [.usd])[.usd])
         // Where the name server is silent, it is the connection that does not come.
         #expect(await error(of: loader)?.kind == "unreachable")
         await setup.end()

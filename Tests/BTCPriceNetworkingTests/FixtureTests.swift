@@ -41,7 +41,7 @@ import Testing
         ("cryptocompare", "cryptocompare/error_200_no_data_tosymbol.json", 200, "refused"),
         ("cryptocompare", "cryptocompare/error_200_param_too_long.json", 200, "refused"),
         ("cryptocompare", "cryptocompare/error_200_market_not_for_pair.json", 200, "refused"),
-        ("cryptocompare", "cryptocompare/error_not_implemented_2017.json", 200, "unavailable"),
+        ("cryptocompare", "cryptocompare/error_not_implemented_2017.json", 200, "refused"),
         (
             "coinbase", "coinbase_exchange/ticker_btcusd_2026-06-19.json", 200,
             "63212.97 at 1781887413016 trade 1040406588"
@@ -125,7 +125,7 @@ import Testing
         let now = ObservationTime(wall: Timestamp(milliseconds: 1_514_811_297_000), boottime: 0)
         var outcomes: [String] = []
         for line in lines {
-            let loaded = try CoinbasePriceLoader.read(
+            let loaded = try prices(
                 HTTPResponse(
                     status: 200, retryAfter: nil, date: Case.date, encoding: nil, body: Array(line.utf8)), .coinbase)
             do throws(PriceLoadingError) {

@@ -283,7 +283,7 @@ import Testing
             return
         }
         let body = #"{"ask":"1","bid":"1","price":"72000.01","time":"2026-10-07T20:08:00.349016Z","trade_id":8}"#
-        let polled = try CoinbasePriceLoader.read(HTTPResponse(status: 200, body: Array(body.utf8)), .coinbase)
+        let polled = try prices(HTTPResponse(status: 200, body: Array(body.utf8)), .coinbase)
         #expect(polled.map(\.position) == [trade.position])
     }
 
@@ -327,7 +327,7 @@ import Testing
     }
 
     @Test func `no frame to Bitstamp has 512 bytes, however many markets there are`() {
-        let markets = Currency.allCases.map { Market("bitstamp", $0.pair) }
+        let markets = Exchange.currencies.map { Market("bitstamp", $0.pair) }
         let source = StreamSource.bitstamp
         let texts = source.subscriptions(markets.map(source.name)) + [source.heartbeat ?? ""]
         #expect(texts.count == markets.count + 1)

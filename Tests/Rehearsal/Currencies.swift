@@ -67,7 +67,7 @@ func rehearseCurrencies(seed: UInt64, clock: VirtualClock) async throws {
                 : market
         }
     }
-    let kept = Currency.allCases.map { currency in
+    let kept = Exchange.currencies.map { currency in
         let order = currency == .usd ? Exchange.all.map(\.name) : ["kraken", "coinbase", "bitstamp", "binance"]
         let markets = order.compactMap { name in Exchange.all.first { $0.name == name }?.markets[currency] }
         return VirtualCurrency(
@@ -89,7 +89,7 @@ func rehearseCurrencies(seed: UInt64, clock: VirtualClock) async throws {
     }
     try await clock.sleep(until: .init(offset: .seconds(3600)))
     await daemon.stop()
-    for currency in Currency.allCases {
+    for currency in Exchange.currencies {
         let tally = tallies.current[currency.rawValue] ?? CurrencyTally()
         print("\(currency) ticks \(tally.ticks) fresh \(tally.fresh) wrong \(tally.wrong)")
     }

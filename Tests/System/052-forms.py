@@ -142,7 +142,7 @@ def _():
     text = "".join(shown(place, *line.split()) for line in (
         "current --json --raw", "current --format {x}", "current --format {price", "current --bar bar", "current --bar waybar --raw",
         "watch --above 5", "watch --exec true --json", "watch --color blue", "wait --above -1", "wait --above 1,00", "wait --change x%",
-        "convert 5", "convert 1sek --json", "convert 1btc --raw --json", "dance", "current --refresh --no-cache", "current --max-age x",
+        "convert 5", "convert 1xyz --json", "convert 1btc --raw --json", "dance", "current --refresh --no-cache", "current --max-age x",
         "current --json --dance", "watch --refresh", "wait --timeout soon", "wait --timeout -1 --json", "sources -x"))
     golden.check("wrong command lines", text)
 

@@ -27,7 +27,7 @@ enum Completions {
 
     private static func currencies(_ words: [String]) -> [String] {
         ask(words) { connection throws(ClientError) in try connection.listCurrencies().map(\.currency) }
-            ?? Currency.allCases.map(\.rawValue)
+            ?? Currency.known.map(\.rawValue)
     }
 
     /// - Parameter words: The command line, which may name the socket.

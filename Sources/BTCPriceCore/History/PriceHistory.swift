@@ -35,7 +35,7 @@ package final class PriceHistory: Sendable {
         ///   - minute: The present one, Unix seconds; `nil` to end all.
         ///   - rewritten: What ``rewritten`` was when they began.
         mutating func close(but minute: Int64?, rewritten: Int64) -> [KeptCandle] {
-            Currency.allCases.compactMap { currency in
+            currencies.keys.sorted { $0.rawValue < $1.rawValue }.compactMap { currency in
                 guard let open = currencies[currency]?.builder.minute, open != minute,
                     let candle = currencies[currency]?.builder.close()
                 else { return nil }

@@ -55,7 +55,7 @@ package struct Amount: Sendable, Hashable {
     package init?(_ text: some StringProtocol, unit: Unit? = nil) {
         var rest = text.lowercased().filter { $0 != " " }[...]
         var named = unit
-        let sign = Currency.allCases.first { rest.first.map(String.init) == $0.symbol }
+        let sign = Currency.known.first { rest.first.map(String.init) == $0.symbol }
         if let sign {
             rest.removeFirst()
             named = .money(sign)
@@ -64,7 +64,7 @@ package struct Amount: Sendable, Hashable {
         var name: Substring
         (number, name) = Self.parts(rest)
         // `50€`
-        if sign == nil, let trailing = Currency.allCases.first(where: { $0.symbol == String(name) }) {
+        if sign == nil, let trailing = Currency.known.first(where: { $0.symbol == String(name) }) {
             named = .money(trailing)
             name = ""
         }
@@ -101,7 +101,7 @@ package struct Amount: Sendable, Hashable {
         let lower = text.lowercased().filter { $0 != " " }
         if lower.hasPrefix("-") { return "it is below zero" }
         let (number, name) = parts(lower[...])
-        let units = (["btc", "sat"] + Currency.allCases.map { $0.rawValue.lowercased() }).joined(separator: ", ")
+        let units = "btc, sat, or the code of a currency such as usd"
         guard number.contains(where: \.isNumber) else { return "write a number and a unit, such as 0.05btc or 250usd" }
         guard withoutCommas(number) != nil else {
             return "write \(number.replacing(",", with: ".")), not \(number): commas only group digits by three"

@@ -1,3 +1,4 @@
+import Configuration
 import BTCPriceCore
 import BTCPriceNetworking
 import BTCPricePersistence

@@ -4,6 +4,8 @@ struct DaemonCommandLine {
         case run, checkConfiguration, printConfiguration, printStandardConfiguration, printVersion, printHelp
         case reload(Int32)
         case printCompletions(Completions.Shell)
+        /// Tries an exchange, with a saved body or a request.
+        case tryExchange(String, body: String?)
     }
 
     /// An invalid command line.
@@ -36,6 +38,11 @@ struct DaemonCommandLine {
             case "--print-default-config" where attached == nil: action = .printStandardConfiguration
             case "--reload": action = .reload(try Self.processID(try value()))
             case "--generate-completion-script": action = .printCompletions(try Self.shell(try value()))
+            case "--try":
+                let name = try value()
+                let file = rest.first.flatMap { $0.hasPrefix("--") ? nil : $0 }
+                if file != nil { rest.removeFirst() }
+                action = .tryExchange(name, body: file)
             case "--version" where attached == nil: action = .printVersion
             case "--help" where attached == nil, "-h" where attached == nil: action = .printHelp
             case "--config": configurationPath = try value()
@@ -68,6 +75,10 @@ struct DaemonCommandLine {
         ("--check-config", "say whether the configuration is good, and end", nil),
         ("--print-config", "show every setting and where it came from, and end", nil),
         ("--print-default-config", "show a file with every setting, its default and what it is for, and end", nil),
+        (
+            "--try", "request the price of an exchange once, or read a saved body, and say what its description finds",
+            "NAME [FILE]"
+        ),
         ("--reload", "check the configuration, make the daemon with this process ID reload it, and exit", "PID"),
         ("--version", "show the version, and end", nil),
         ("--help", "show this, and end", nil),
@@ -76,7 +87,7 @@ struct DaemonCommandLine {
     private static var flagLines: String {
         flags.map { flag, summary, value in
             let start = "  \(flag)\(value.map { " \($0)" } ?? "")"
-            return start + String(repeating: " ", count: max(1, 26 - start.count)) + summary
+            return start + String(repeating: " ", count: max(2, 26 - start.count)) + summary
         }.joined(separator: "\n")
     }
 
@@ -85,7 +96,8 @@ struct DaemonCommandLine {
         btc-priced keeps the BTC/USD price for the whole machine.
 
         Usage: btc-priced [--config FILE] [--SETTING VALUE]...
-               btc-priced --check-config | --print-config | --print-default-config | --reload PID | --version | --help
+               btc-priced --check-config | --print-config | --print-default-config | --try NAME [FILE] | --reload PID
+               btc-priced --version | --help
 
         \(flagLines)
 

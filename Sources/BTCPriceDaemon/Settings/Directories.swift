@@ -1,3 +1,4 @@
+import Configuration
 import Glibc
 
 /// The directories for the daemon's files.

@@ -1,6 +1,7 @@
 import BTCPriceCore
 import BTCPriceFeature
 import BTCPriceNetworking
+import Configuration
 import Logging
 import Varlink
 
@@ -8,21 +9,24 @@ import Varlink
 /// invalid line in the file is an error at once, not only after the overriding variable is removed.
 struct Layers {
     private let values: [String: (value: RawValue, origin: Origin)]
-    /// The settings of peers that are set, by the peer's name.
-    let peers: [SettingKey]
+    /// The settings that are not listed in ``SettingKey/all``, and set.
+    let unlisted: [SettingKey]
+    /// The exchanges that can be sources.
+    let exchanges: [Exchange]
 
     /// - Throws: ``SettingsError`` for an unknown key or an invalid value.
     init(
-        commandLine: DaemonCommandLine, environment: [String: String], file: (file: ConfigurationFile, path: String)?
+        commandLine: DaemonCommandLine, environment: [String: String], files: ConfigurationFiles
     ) throws(SettingsError) {
+        exchanges = files.exchanges
         var settings: [(key: SettingKey, value: RawValue, origin: Origin)] = []
-        for (name, value, line) in file?.file.values ?? [] {
-            let origin = Origin.file(path: file?.path ?? "", line: line)
+        for (entry, origin) in files.settings {
+            let (name, value) = (entry.name, entry.value)
             guard let key = SettingKey(named: name) else {
                 if value == .other("table"), SettingKey.all.contains(where: { $0.name.hasPrefix("\(name).") }) {
                     continue
                 }
-                throw Self.unknown(name, value, origin)
+                throw Self.unknown(name, value, origin, exchanges)
             }
             settings.append((key, value, origin))
         }
@@ -35,20 +39,28 @@ struct Layers {
         }
         for (key, text) in commandLine.settings { settings.append((key, .text(text), .commandLine(flag: key.flag))) }
 
-        peers = Set(settings.compactMap(\.key.peer)).sorted().compactMap(SettingKey.socket(ofPeer:))
+        let listed = Set(SettingKey.all.map(\.name))
+        unlisted = Set(settings.map(\.key.name)).subtracting(listed).sorted().compactMap(SettingKey.init(named:))
+        let peers = unlisted.filter { $0.peer != nil }
         var values: [String: (value: RawValue, origin: Origin)] = [:]
         for key in SettingKey.all {
             if let standard = key.standard { values[key.name] = (standard, .standard) }
         }
         let named = peers.compactMap(\.peer)
         for (key, value, origin) in settings {
-            values[key.name] = (try key.checked(value, origin, peers: named), origin)
+            values[key.name] = (try key.checked(value, origin, peers: named, exchanges), origin)
         }
         self.values = values
         let used = try list("sources")
-        for key in peers {
-            guard let peer = key.peer, !used.contains(peer), let (_, origin) = values[key.name] else { continue }
-            throw SettingsError("\(origin): \(key.name) is set, but sources does not name \(peer): add it there")
+        for key in unlisted {
+            guard key.name.hasPrefix("source."), let (value, origin) = values[key.name] else { continue }
+            let name = String(key.name.split(separator: ".")[1])
+            if key.peer == nil, !exchanges.contains(where: { $0.name == name }) {
+                throw Self.unknown(key.name, value, origin, exchanges)
+            }
+            if key.peer != nil, !used.contains(name) {
+                throw SettingsError("\(origin): \(key.name) is set, but sources does not name \(name): add it there")
+            }
         }
     }
 
@@ -76,11 +88,15 @@ struct Layers {
         return elements
     }
 
-    private static func unknown(_ name: String, _ value: RawValue, _ origin: Origin) -> SettingsError {
-        let sources = Exchange.all.map(\.name)
+    private static func unknown(
+        _ name: String, _ value: RawValue, _ origin: Origin, _ exchanges: [Exchange]
+    ) -> SettingsError {
+        let sources = exchanges.map(\.name)
         let parts = name.split(separator: ".")
         if parts.first == "source", parts.count == 3, !sources.contains(String(parts[1])) {
-            let peer = SettingKey.isPeerName(String(parts[1])) ? "; a peer has source.\(parts[1]).socket" : ""
+            let peer =
+                SettingKey.isSourceName(String(parts[1]))
+                ? "; a peer has source.\(parts[1]).socket, and another exchange has a table [exchange.\(parts[1])]" : ""
             return SettingsError(
                 "\(origin): \(name): there is no source '\(parts[1])'; there are \(sources.joined(separator: ", "))\(peer)"
             )
@@ -102,8 +118,12 @@ struct Layers {
 
 extension SettingKey {
     /// The value in the setting's type, or an error with the allowed values.
-    /// - Parameter peers: The names of the peers. They have the price in USD.
-    func checked(_ raw: RawValue, _ origin: Origin, peers: [String]) throws(SettingsError) -> RawValue {
+    /// - Parameters:
+    ///   - peers: The names of the peers. They have the price in USD.
+    ///   - exchanges: The exchanges that can be sources.
+    func checked(
+        _ raw: RawValue, _ origin: Origin, peers: [String], _ exchanges: [Exchange]
+    ) throws(SettingsError) -> RawValue {
         switch kind {
         case .integer(let range):
             let allowed = "a whole number from \(range.lowerBound) to \(range.upperBound)"
@@ -126,14 +146,24 @@ extension SettingKey {
                 throw SettingsError(origin, name, raw, allowed: "one of \(words.joined(separator: ", "))")
             }
             return raw
-        case .currencies: return try list(raw, origin, of: Currency.allCases.map(\.rawValue))
+        case .currencies:
+            return try list(
+                raw, origin, allowed: "a list of one or more codes of currencies, such as \"EUR\", each once"
+            ) {
+                Currency(rawValue: $0) != nil
+            }
         case .sources(let currency):
-            let known = Exchange.all.filter { $0.markets[currency] != nil }.map(\.name)
-            return try list(raw, origin, of: known + (currency == .usd ? peers : []))
+            let known = exchanges.filter { $0.markets[currency] != nil }.map(\.name) + (currency == .usd ? peers : [])
+            let allowed = "a list of one or more of \(known.joined(separator: ", ")), each once"
+            return try list(
+                raw, origin, allowed: known.isEmpty ? "left out: no exchange has a market in \(currency)" : allowed,
+                isKnown: known.contains)
         }
     }
 
-    private func list(_ raw: RawValue, _ origin: Origin, of known: [String]) throws(SettingsError) -> RawValue {
+    private func list(
+        _ raw: RawValue, _ origin: Origin, allowed: String, isKnown: (String) -> Bool
+    ) throws(SettingsError) -> RawValue {
         let names: [String]
         switch raw {
         case .list(let elements): names = elements
@@ -141,9 +171,8 @@ extension SettingKey {
             names = text.split(separator: ",").map { $0.filter { !$0.isWhitespace } }
         default: names = []
         }
-        guard !names.isEmpty, names.allSatisfy(known.contains), Set(names).count == names.count else {
-            throw SettingsError(
-                origin, name, raw, allowed: "a list of one or more of \(known.joined(separator: ", ")), each once")
+        guard !names.isEmpty, names.allSatisfy(isKnown), Set(names).count == names.count else {
+            throw SettingsError(origin, name, raw, allowed: allowed)
         }
         return .list(names)
     }

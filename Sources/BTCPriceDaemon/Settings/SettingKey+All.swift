@@ -1,3 +1,4 @@
+import Configuration
 import BTCPriceCore
 import BTCPriceNetworking
 
@@ -28,7 +29,15 @@ extension SettingKey {
                 name: "currencies", kind: .currencies, standard: .list([Currency.usd.rawValue]),
                 text: "The currencies of the price. The first one is meant if a client names none.")
         ]
-        + Currency.allCases.filter { $0 != .usd }.map { currency in
+        + ["sources", "interval-ms"].flatMap { part in
+            Exchange.currencies.compactMap { key(part, of: $0) }
+        }
+
+    /// A setting of a currency; `nil` if there is none of this name.
+    static func key(_ part: String, of currency: Currency) -> SettingKey? {
+        switch part {
+        // For the dollar it is "sources".
+        case "sources" where currency != .usd:
             SettingKey(
                 name: "currency.\(currency).sources", kind: .sources(currency),
                 standard: .list(Exchange.names(of: currency)),
@@ -36,15 +45,16 @@ extension SettingKey {
                     The sources of the price in this currency: exchanges with such a market, each once, tried in this order. For USD it \
                     is "sources".
                     """)
-        }
-        + Currency.allCases.map { currency in
+        case "interval-ms":
             SettingKey(
                 name: "currency.\(currency).interval-ms", kind: .integer(1000...3_600_000), standard: nil,
                 text: """
                     From one tick of this currency to the next, in milliseconds. If it is not set: tick.interval-ms for the first \
                     currency, 10000 for the others.
                     """)
+        default: nil
         }
+    }
 
     private static let sources =
         [
@@ -55,41 +65,16 @@ extension SettingKey {
                     primary.
                     """)
         ]
-        + Exchange.all.map { exchange in
-            SettingKey(
-                name: "source.\(exchange.name).url", kind: .text(.exchangeURL), standard: .text(exchange.baseURL),
-                text: """
-                    The base address for requests: a mirror, a gateway or the simulator. http or https, a host, and optionally a port \
-                    and a path. Every local user can read it with 'btcctl sources'.
-                    """)
-        }
-        + Exchange.all.compactMap { exchange in
-            exchange.secondURL.map { address in
-                SettingKey(
-                    name: "source.\(exchange.name).second-url", kind: .text(.exchangeURL), standard: nil,
-                    text: """
-                        The address that is used once the first one has responded with status 451 (not available in this region). If it \
-                        is not set: \(address), unless source.\(exchange.name).url is set.
-                        """)
+        + ["url", "second-url", "stream-url", "timeout-ms", "hedge-ms"].flatMap { part in
+            Exchange.all.compactMap { exchange in
+                let hasIt =
+                    switch part {
+                    case "second-url": exchange.secondURL != nil
+                    case "stream-url": !exchange.streamURLs.isEmpty
+                    default: true
+                    }
+                return hasIt ? key(part, ofSource: exchange.name, exchange) : nil
             }
-        }
-        + Exchange.all.filter { !$0.streamURLs.isEmpty }.map { exchange in
-            SettingKey(
-                name: "source.\(exchange.name).stream-url", kind: .text(.streamURL), standard: nil,
-                text: """
-                    The address of the exchange's stream: ws or wss, a host, and optionally a port. If it is not set: the exchange's \
-                    own, unless the source's url is set.
-                    """)
-        }
-        + Exchange.all.map { exchange in
-            SettingKey(
-                name: "source.\(exchange.name).timeout-ms", kind: .integer(50...60_000), standard: .integer(800),
-                text: "The time after which a request has failed, in milliseconds.")
-        }
-        + Exchange.all.map { exchange in
-            SettingKey(
-                name: "source.\(exchange.name).hedge-ms", kind: .integer(10...60_000), standard: .integer(400),
-                text: "If there is no response after this time, the next source is requested too, in milliseconds.")
         }
         + [
             SettingKey(
@@ -100,6 +85,48 @@ extension SettingKey {
                     pause. As soon as a peer has a price again, the exchanges are left alone.
                     """)
         ]
+
+    /// A setting of a source; `nil` if there is none of this name.
+    /// - Parameter exchange: The source, if it is built in.
+    static func key(_ part: String, ofSource source: String, _ exchange: Exchange? = nil) -> SettingKey? {
+        let name = "source.\(source).\(part)"
+        return switch part {
+        case "url":
+            SettingKey(
+                name: name, kind: .text(.exchangeURL), standard: exchange.map { .text($0.baseURL) },
+                text: """
+                    The base address for requests: a mirror, a gateway or the simulator. http or https, a host, and optionally a port \
+                    and a path. Every local user can read it with 'btcctl sources'.
+                    """)
+        case "second-url":
+            SettingKey(
+                name: name, kind: .text(.exchangeURL), standard: nil,
+                text: """
+                    The address that is used once the first one has responded with status 451 (not available in this region). If it \
+                    is not set: \(exchange?.secondURL ?? "that of its description"), unless source.\(source).url is set.
+                    """)
+        case "stream-url":
+            SettingKey(
+                name: name, kind: .text(.streamURL), standard: nil,
+                text: """
+                    The address of the exchange's stream: ws or wss, a host, and optionally a port. If it is not set: the exchange's \
+                    own, unless the source's url is set.
+                    """)
+        case "timeout-ms":
+            SettingKey(
+                name: name, kind: .integer(50...60_000), standard: .integer(800),
+                text: "The time after which a request has failed, in milliseconds.")
+        case "hedge-ms":
+            SettingKey(
+                name: name, kind: .integer(10...60_000), standard: .integer(400),
+                text: "If there is no response after this time, the next source is requested too, in milliseconds.")
+        case "socket":
+            SettingKey(
+                name: name, kind: .text(.socketPath), standard: nil,
+                text: "The socket of a peer: another btc-priced, which is the source.")
+        default: nil
+        }
+    }
 
     private static let ticks = [
         SettingKey(

@@ -1,3 +1,4 @@
+import Configuration
 import BTCPriceCore
 import BTCPriceNetworking
 
@@ -49,7 +50,7 @@ struct SettingKey: Sendable {
     private var range: String? {
         switch kind {
         case .integer(let range): "From \(range.lowerBound) to \(range.upperBound)."
-        case .currencies: "One or more of \(Currency.allCases.map { "\"\($0)\"" }.joined(separator: ", "))."
+        case .currencies: "Codes of ISO 4217, each once. Each needs a source with such a market."
         case .flag, .text, .choice, .sources: nil
         }
     }
@@ -110,18 +111,27 @@ struct SettingKey: Sendable {
     static let foreignVariables: Set<String> = ["BTC_PRICED_SOCKET"]
 }
 
-/// The settings of peers: `source.<name>.socket`, with any name that is no exchange's.
+/// The settings of sources and currencies that are not built in: `source.<name>.socket`, `currency.BRL.sources`.
 extension SettingKey {
-    /// The socket of a peer; `nil` if a peer can't have this name.
-    static func socket(ofPeer name: String) -> SettingKey? {
-        guard isPeerName(name) else { return nil }
-        return SettingKey(
-            name: "source.\(name).socket", kind: .text(.socketPath), standard: nil,
-            text: "The socket of a peer: another btc-priced, which is the source.")
+    /// The settings that a source can have, whatever it is called.
+    private static let partsOfSources = ["socket", "second-url", "url", "timeout-ms", "hedge-ms"]
+    private static let partsOfCurrencies = ["sources", "interval-ms"]
+
+    /// The setting of this name; `nil` if there is none.
+    private static func unlisted(_ name: String) -> SettingKey? {
+        let parts = name.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+        guard parts.count == 3 else { return nil }
+        switch parts[0] {
+        case "source" where isSourceName(parts[1]) && partsOfSources.contains(parts[2]):
+            return key(parts[2], ofSource: parts[1])
+        case "currency": return Currency(rawValue: parts[1]).flatMap { key(parts[2], of: $0) }
+        default: return nil
+        }
     }
 
-    /// Whether a peer can have this name: lower-case letters, digits and hyphens, a letter first, at most 32 of them.
-    static func isPeerName(_ name: String) -> Bool {
+    /// Whether a source that is not built in can have this name: lower-case letters, digits and hyphens, a letter first, at most 32 of
+    /// them.
+    static func isSourceName(_ name: String) -> Bool {
         name.wholeMatch(of: /[a-z][a-z0-9-]{0,31}/) != nil && name != Market.medianName
             && !Exchange.all.contains { $0.name == name }
     }
@@ -134,29 +144,36 @@ extension SettingKey {
 
     /// The setting of this name.
     init?(named name: String) {
-        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
-        let peer = parts.count == 3 && parts[0] == "source" && parts[2] == "socket" ? String(parts[1]) : ""
-        guard let key = Self.all.first(where: { $0.name == name }) ?? Self.socket(ofPeer: peer) else { return nil }
+        guard let key = Self.all.first(where: { $0.name == name }) ?? Self.unlisted(name) else { return nil }
         self = key
     }
 
     /// The setting of this flag of the command line: `--source-alpha-socket`.
     init?(flag: String) {
-        self.init(flag, prefix: "--source-", suffix: "-socket", spelling: \.flag)
+        self.init(flag, prefix: "--", separator: "-", spelling: \.flag)
     }
 
     /// The setting of this environment variable: `BTC_PRICED_SOURCE_ALPHA_SOCKET`.
     init?(variable: String) {
-        self.init(variable, prefix: Self.variablePrefix + "SOURCE_", suffix: "_SOCKET", spelling: \.variable)
+        self.init(variable, prefix: Self.variablePrefix, separator: "_", spelling: \.variable)
     }
 
-    private init?(_ text: String, prefix: String, suffix: String, spelling: (SettingKey) -> String) {
-        var peer = ""
-        if text.hasPrefix(prefix), text.hasSuffix(suffix), text.utf8.count > prefix.utf8.count + suffix.utf8.count {
-            peer = text.dropFirst(prefix.count).dropLast(suffix.count).lowercased().replacing("_", with: "-")
+    private init?(_ text: String, prefix: String, separator: String, spelling: (SettingKey) -> String) {
+        let named = Self.all.first { spelling($0) == text }
+        let words = text.dropFirst(prefix.count).replacing(separator, with: "-").lowercased()
+        // A flag does not show where the name ends.
+        let others = [("source-", Self.partsOfSources), ("currency-", Self.partsOfCurrencies)].lazy.flatMap {
+            group, parts in
+            parts.lazy.compactMap { part -> SettingKey? in
+                guard words.hasPrefix(group), words.hasSuffix("-\(part)"),
+                    words.utf8.count > group.utf8.count + part.utf8.count + 1
+                else { return nil }
+                let name = words.dropFirst(group.count).dropLast(part.count + 1)
+                return group == "source-"
+                    ? Self.unlisted("source.\(name).\(part)") : Self.unlisted("currency.\(name.uppercased()).\(part)")
+            }
         }
-        let key = Self.all.first { spelling($0) == text } ?? Self.socket(ofPeer: peer)
-        guard let key, spelling(key) == text else { return nil }
+        guard let key = named ?? others.first(where: { spelling($0) == text }) else { return nil }
         self = key
     }
 }

@@ -2,6 +2,7 @@ import BTCPriceCore
 import BTCPriceNetworking
 import BTCPricePersistence
 import BTCPriceServer
+import Configuration
 import BTCPriceAPI
 import Logging
 
@@ -75,6 +76,8 @@ struct Settings: Sendable {
 
     /// The currencies in their order; at least one.
     let currencies: [CurrencySettings]
+    /// Every exchange that can be a source.
+    let exchanges: [Source]
     let budget: Duration
     /// From one look of the observer at another source to the next.
     let observeInterval: Duration
@@ -100,9 +103,10 @@ struct Settings: Sendable {
     static func read(
         commandLine: DaemonCommandLine, environment: [String: String], uid: UInt32
     ) throws(SettingsError) -> Settings {
-        let file = try configurationFile(commandLine.configurationPath, environment, uid: uid)
+        let files = try ConfigurationFiles(commandLine.configurationPath, environment, uid: uid)
         return try Settings(
-            Layers(commandLine: commandLine, environment: environment, file: file), environment: environment, uid: uid)
+            Layers(commandLine: commandLine, environment: environment, files: files), environment: environment, uid: uid
+        )
     }
 
     init(_ layers: Layers, environment: [String: String], uid: UInt32) throws(SettingsError) {
@@ -113,6 +117,7 @@ struct Settings: Sendable {
             quorum: try layers.integer("quorum"),
             peg: try layers.text("currency.usdt").flatMap(PegPolicy.init(rawValue:)) ?? .warn)
         currencies = try Self.currencies(layers, rules)
+        exchanges = try Self.sources(layers, layers.exchanges.map(\.name))
         if rules.mode == .median, let first = currencies.first, rules.quorum > first.sources.count {
             throw SettingsError(
                 "quorum = \(rules.quorum): must be at most \(first.sources.count), as many as there are sources")
@@ -148,7 +153,7 @@ struct Settings: Sendable {
             depending["source.\(source.name).second-url"] = source.secondURL
             depending["source.\(source.name).stream-url"] = source.streamURLs.first
         }
-        entries = (SettingKey.all + layers.peers).map { key in
+        entries = (SettingKey.all + layers.unlisted).map { key in
             guard let (value, origin) = layers.value(key.name) else {
                 return Entry(name: key.name, value: depending[key.name].map { .text($0) }, origin: .standard)
             }
@@ -219,7 +224,7 @@ struct Settings: Sendable {
         return seconds > 0 ? .seconds(seconds) : nil
     }
 
-    /// The waits for a peer's first message. Later ones are not waited for.
+    /// The waits for a described exchange, and for a peer's first message. A peer's later ones are not waited for.
     private static let (standardTimeout, standardHedge) = (Duration.milliseconds(800), Duration.milliseconds(400))
 
     private static func currencies(
@@ -228,7 +233,9 @@ struct Settings: Sendable {
         var currencies: [CurrencySettings] = []
         for code in try layers.list("currencies") {
             guard let currency = Currency(rawValue: code) else { continue }
-            var sources = try sources(layers, of: currency == .usd ? "sources" : "currency.\(code).sources")
+            let list = currency == .usd ? "sources" : "currency.\(code).sources"
+            guard layers.value(list) != nil else { throw missingSources(of: currency, layers.exchanges) }
+            var sources = try sources(layers, of: list)
             if currency == .usd, try layers.flag("fleet.fallback") { sources += try reserves(layers, of: sources) }
             let key = "currency.\(code).interval-ms"
             var interval = currencies.isEmpty ? try layers.integer("tick.interval-ms") : 10_000
@@ -266,14 +273,12 @@ struct Settings: Sendable {
     private static func sources(_ layers: Layers, _ names: [String]) throws(SettingsError) -> [Source] {
         var sources: [Source] = []
         for name in names {
-            guard let exchange = Exchange.all.first(where: { $0.name == name }) else {
-                if let socket = try layers.text("source.\(name).socket") {
-                    sources.append(
-                        Source(
-                            kind: .peer(name: name, socket: socket), timeout: standardTimeout, hedge: standardHedge))
-                }
+            if let socket = try layers.text("source.\(name).socket") {
+                sources.append(
+                    Source(kind: .peer(name: name, socket: socket), timeout: standardTimeout, hedge: standardHedge))
                 continue
             }
+            guard let exchange = layers.exchanges.first(where: { $0.name == name }) else { continue }
             let url = URLRule.withoutTrailingSlash(try layers.text("source.\(name).url") ?? exchange.baseURL)
             // If the user sets a URL, the exchange's second one is not used.
             let second =
@@ -283,8 +288,8 @@ struct Settings: Sendable {
                 Source(
                     kind: .exchange(
                         exchange, url: url, secondURL: second.map { URLRule.withoutTrailingSlash($0) }),
-                    timeout: .milliseconds(try layers.integer("source.\(name).timeout-ms")),
-                    hedge: .milliseconds(try layers.integer("source.\(name).hedge-ms")),
+                    timeout: try milliseconds("source.\(name).timeout-ms", layers) ?? standardTimeout,
+                    hedge: try milliseconds("source.\(name).hedge-ms", layers) ?? standardHedge,
                     streamURLs: try streamURLs(layers, exchange, isElsewhere: url != exchange.baseURL)))
         }
         return sources
@@ -299,13 +304,16 @@ struct Settings: Sendable {
         return url.map { [URLRule.withoutTrailingSlash($0)] } ?? (isElsewhere ? [] : exchange.streamURLs)
     }
 
-    private static func configurationFile(
-        _ given: String?, _ environment: [String: String], uid: UInt32
-    ) throws(SettingsError) -> (file: ConfigurationFile, path: String)? {
-        // A file named on the command line must exist; the default one is optional.
-        if let given { return (try ConfigurationFile(path: given), given) }
-        guard let path = Directories.configurationPath(environment: environment, uid: uid), Directories.exists(path)
-        else { return nil }
-        return (try ConfigurationFile(path: path), path)
+    private static func milliseconds(_ key: String, _ layers: Layers) throws(SettingsError) -> Duration? {
+        layers.value(key) == nil ? nil : .milliseconds(try layers.integer(key))
+    }
+
+    private static func missingSources(of currency: Currency, _ exchanges: [Exchange]) -> SettingsError {
+        let known = exchanges.filter { $0.markets[currency] != nil }.map { "\"\($0.name)\"" }
+        return SettingsError(
+            known.isEmpty
+                ? "currencies: no exchange has a market in \(currency): describe one, see docs/exchanges.md"
+                : "currencies: \(currency) has no sources: write currency.\(currency).sources = [\(known.joined(separator: ", "))]"
+        )
     }
 }

@@ -174,18 +174,3 @@ enum PriceShapes {
             })
     }
 }
-
-extension Currency {
-    /// Its name (Unicode CLDR, English).
-    fileprivate var englishName: String {
-        switch self {
-        case .usd: "US Dollar"
-        case .eur: "Euro"
-        case .gbp: "British Pound"
-        case .chf: "Swiss Franc"
-        case .cad: "Canadian Dollar"
-        case .aud: "Australian Dollar"
-        case .jpy: "Japanese Yen"
-        }
-    }
-}

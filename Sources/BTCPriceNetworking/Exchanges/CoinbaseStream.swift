@@ -21,7 +21,7 @@ extension StreamSource {
             case "ticker":
                 guard let market else { return .other }
                 guard let value = message["price"]?.decimal, let number = message["trade_id"]?.integerValue,
-                    let time = message["time"]?.stringValue.flatMap(VenueTime.milliseconds(fromRFC3339:))
+                    let time = message["time"]?.stringValue.flatMap(VenueTime.milliseconds(fromISO8601:))
                 else { throw .invalidData("a ticker of another shape") }
                 return .trade(
                     StreamTrade(

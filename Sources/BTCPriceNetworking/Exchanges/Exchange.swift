@@ -1,6 +1,7 @@
 package import BTCPriceCore
+import Configuration
 
-/// An exchange that can be a source: its venue, its markets, and a factory for its loaders.
+/// An exchange that can be a source: its description, and what data can't express.
 package struct Exchange: Sendable {
     /// The parameters of a loader.
     package struct Access: Sendable {
@@ -22,59 +23,34 @@ package struct Exchange: Sendable {
         }
     }
 
-    /// Its name and limits.
-    package let venue: Venue
+    let description: ExchangeDescription
     /// Its market for each currency that it has one for.
     package let markets: [Currency: Market]
-    /// Its public base URL: scheme and host, without a path.
-    package let baseURL: String
-    /// Its second base URL, if it has one.
-    package let secondURL: String?
-    /// The name of the credential with its key, if it requires one.
-    package let credential: String?
     /// Its candles; `nil` if it has none that are requested.
     package let candles: CandleSource?
     /// Its stream; `nil` if it has none that needs no key.
     private let stream: StreamSource?
-    private let makeLoaders: @Sendable (Access, [Market], @escaping TimeSource) -> [any PriceLoader]
 
     /// - Parameters:
-    ///   - pairs: Its pair for each currency.
     ///   - candles: Its candles.
     ///   - stream: Its stream.
-    ///   - makeLoaders: Makes the loaders of some of its markets, in their order.
-    init(
-        venue: Venue, pairs: [Currency: String], baseURL: String, secondURL: String? = nil, credential: String? = nil,
-        candles: CandleSource? = nil, stream: StreamSource? = nil,
-        makeLoaders: @escaping @Sendable (Access, [Market], @escaping TimeSource) -> [any PriceLoader]
-    ) {
-        self.venue = venue
-        markets = pairs.mapValues { Market(venue.name, $0) }
-        self.baseURL = baseURL
-        self.secondURL = secondURL
-        self.credential = credential
+    init(_ description: ExchangeDescription, candles: CandleSource?, stream: StreamSource?) {
+        self.description = description
         self.candles = candles
         self.stream = stream
-        self.makeLoaders = makeLoaders
-    }
-
-    /// An exchange with a request for each market.
-    init(
-        venue: Venue, pairs: [Currency: String], baseURL: String, secondURL: String? = nil, credential: String? = nil,
-        candles: CandleSource? = nil, stream: StreamSource? = nil,
-        loader: @escaping @Sendable (Access, Market) -> any PriceLoader
-    ) {
-        self.init(
-            venue: venue, pairs: pairs, baseURL: baseURL, secondURL: secondURL, credential: credential,
-            candles: candles,
-            stream: stream
-        ) {
-            access, markets, _ in markets.map { loader(access, $0) }
-        }
+        markets = description.marketOfCurrency
     }
 
     /// Its name in the configuration.
-    package var name: String { venue.name }
+    package var name: String { description.name }
+    /// Its name and limits.
+    package var venue: Venue { description.venue }
+    /// Its public base URL: scheme and host, without a path.
+    package var baseURL: String { description.baseURL }
+    /// Its second base URL, if it has one.
+    package var secondURL: String? { description.secondURL }
+    /// The name of the credential with its key, if it requires one.
+    package var credential: String? { description.credential }
 
     /// Loaders of its markets for some currencies; they may share requests.
     /// - Parameters:
@@ -83,17 +59,22 @@ package struct Exchange: Sendable {
     package func loaders(
         _ access: Access, for currencies: [Currency], now: @escaping TimeSource = { .now() }
     ) -> [Currency: any PriceLoader] {
-        let known = currencies.filter { markets[$0] != nil }
-        let loaders = makeLoaders(access, known.compactMap { markets[$0] }, now)
-        return Dictionary(uniqueKeysWithValues: zip(known, loaders))
+        let wanted = currencies.compactMap { currency in description.markets.first { $0.market.currency == currency } }
+        let loaders = DescribedPriceLoader.loaders(description, access, wanted, now: now)
+        return Dictionary(
+            loaders.compactMap { loader in loader.market.currency.map { ($0, loader) } },
+            uniquingKeysWith: { first, _ in first })
     }
 
     /// A loader of its candles for a currency; `nil` if it has none, or only in USDT, which is not the dollar.
     package func candleLoader(_ access: Access, for currency: Currency) -> (any CandleLoader)? {
-        guard let candles, let market = markets[currency], !market.isInTether else { return nil }
-        return ExchangeCandleLoader(client: access.client, baseURL: access.baseURL, market: market, source: candles)
+        guard let candles, let market = description.markets.first(where: { $0.market.currency == currency }),
+            !market.market.isInTether
+        else { return nil }
+        return ExchangeCandleLoader(
+            client: access.client, baseURL: access.baseURL, description: description, described: market, source: candles
+        )
     }
-
     /// The addresses of its stream, the preferred one first: scheme and host. None if it has no stream.
     package var streamURLs: [String] { [stream?.baseURL, stream?.secondURL].compactMap(\.self) }
 
@@ -121,12 +102,38 @@ package struct Exchange: Sendable {
             })
     }
 
-    /// All supported exchanges, in the default order of requests. A new one needs one file and one line here.
-    package static let all: [Exchange] = [
-        BinancePriceLoader.exchange,
-        CryptoComparePriceLoader.exchange,
-        CoinbasePriceLoader.exchange,
-        BitstampPriceLoader.exchange,
-        KrakenPriceLoader.exchange,
+    /// An exchange that is described.
+    package init(_ description: ExchangeDescription) {
+        self.init(description, candles: nil, stream: nil)
+    }
+
+    /// The exchanges that are built in, in the default order of requests. ARCHITECTURE.md says how to add one.
+    package static let all: [Exchange] = {
+        do throws(SettingsError) {
+            let file = try ConfigurationFile(
+                text: String(decoding: PackageResources.exchanges_toml, as: UTF8.self), path: "exchanges.toml")
+            return try file.tables(in: "exchange").map { name, table throws(SettingsError) in
+                Exchange(try ExchangeDescription(name, table), candles: candles[name], stream: streams[name])
+            }
+        } catch {
+            // A unit test reads the file, too.
+            preconditionFailure("\(error)")
+        }
+    }()
+
+    /// The currencies of the exchanges that are built in.
+    package static let currencies = Currency.known.filter { currency in all.contains { $0.markets[currency] != nil } }
+
+    /// The prices of some markets in a response.
+    func prices(_ response: HTTPResponse, of wanted: [Market]) throws(PriceLoadingError) -> [LoadedPrice] {
+        let markets = wanted.compactMap { market in description.markets.first { $0.market == market } }
+        return try TickerReader(description, markets).prices(response)
+    }
+
+    private static let candles: [String: CandleSource] = [
+        "binance": .binance, "bitstamp": .bitstamp, "coinbase": .coinbase, "kraken": .kraken,
+    ]
+    private static let streams: [String: StreamSource] = [
+        "binance": .binance, "bitstamp": .bitstamp, "coinbase": .coinbase, "kraken": .kraken,
     ]
 }

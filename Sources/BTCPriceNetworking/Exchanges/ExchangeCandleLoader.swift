@@ -8,9 +8,23 @@ package struct CandleSource: Sendable {
     /// Whether the exchange serves only its newest candles.
     let hasNewestOnly: Bool
     /// The path and the query of a request, after the base URL.
-    let path: @Sendable (_ market: Market, _ step: Candle.Step, _ range: Range<Int64>) -> String
+    let path:
+        @Sendable (_ market: ExchangeDescription.DescribedMarket, _ step: Candle.Step, _ range: Range<Int64>) -> String
+    /// The rows of a body, one for each candle; `nil` if there are none.
+    let rows: @Sendable (_ body: JSONValue, _ market: ExchangeDescription.DescribedMarket) -> [JSONValue]?
+    /// The candle of a row; `nil` if it is not valid.
+    let candle: @Sendable (_ row: JSONValue, _ market: Market) -> Candle?
+
     /// The candles of a response.
-    let read: @Sendable (_ response: HTTPResponse, _ market: Market) throws(PriceLoadingError) -> [Candle]
+    /// - Throws: The exchange's error, or ``PriceLoadingError/invalidData(_:)`` if there are no rows, or one of them is not a candle.
+    func candles(
+        _ response: HTTPResponse, _ description: ExchangeDescription, _ market: ExchangeDescription.DescribedMarket
+    ) throws(PriceLoadingError) -> [Candle] {
+        guard let rows = rows(try description.body(of: response), market) else { throw response.unexpectedBody }
+        let candles = rows.compactMap { candle($0, market.market) }
+        guard candles.count == rows.count else { throw .invalidData("a candle that is not valid") }
+        return candles
+    }
 }
 
 /// Requests the candles of a market of an exchange.
@@ -20,15 +34,18 @@ struct ExchangeCandleLoader: CandleLoader {
 
     let client: ExchangeClient
     let baseURL: String
-    let market: Market
+    let description: ExchangeDescription
+    let described: ExchangeDescription.DescribedMarket
     let source: CandleSource
 
+    var market: Market { described.market }
     var page: Int { source.page }
     var hasNewestOnly: Bool { source.hasNewestOnly }
 
     func load(_ step: Candle.Step, in range: Range<Int64>) async throws(PriceLoadingError) -> [Candle] {
-        let request = HTTPRequest.json("\(baseURL)\(source.path(market, step, range))", longestBody: Self.longestBody)
-        return Self.requested(try source.read(try await client.get(request), market), step, range)
+        let request = HTTPRequest.json(
+            "\(baseURL)\(source.path(described, step, range))", longestBody: Self.longestBody)
+        return Self.requested(try source.candles(try await client.get(request), description, described), step, range)
     }
 
     /// Those candles that were requested, from the oldest to the newest. Some exchanges send more, the candle of the present among them,
@@ -44,33 +61,29 @@ extension CandleSource {
     /// milliseconds, open, high, low, close and others; weight 2.
     static let binance = CandleSource(page: 1000, hasNewestOnly: false) { market, step, range in
         let interval = step == .minute ? "1m" : step == .hour ? "1h" : "1d"
-        return "/api/v3/klines?symbol=\(market.pair.replacing("/", with: ""))&interval=\(interval)"
+        return "/api/v3/klines?symbol=\(market.name)&interval=\(interval)"
             + "&startTime=\(range.lowerBound * 1000)&endTime=\(range.upperBound * 1000 - 1)&limit=1000"
-    } read: { (response, market) throws(PriceLoadingError) in
-        let body = try response.successBody { $0["msg"]?.stringValue }
-        return try candles(of: body.arrayValue, response) { row in
-            let fields = row.arrayValue ?? []
-            guard fields.count > 4, let time = fields[0].integerValue else { return nil }
-            return Candle(
-                start: time / 1000, fields[1].decimal, fields[2].decimal, fields[3].decimal, fields[4].decimal,
-                of: market)
-        }
+    } rows: { body, _ in
+        body.arrayValue
+    } candle: { row, market in
+        let fields = row.arrayValue ?? []
+        guard fields.count > 4, let time = fields[0].integerValue else { return nil }
+        return Candle(
+            start: time / 1000, fields[1].decimal, fields[2].decimal, fields[3].decimal, fields[4].decimal, of: market)
     }
 
     /// Bitstamp, `GET /api/v2/ohlc/btcusd/` (www.bitstamp.net/api, OHLC data): objects with texts.
     static let bitstamp = CandleSource(page: 1000, hasNewestOnly: false) { market, step, range in
         let count = (range.upperBound - range.lowerBound) / step.seconds
-        return "/api/v2/ohlc/\(market.pair.replacing("/", with: "").lowercased())/?step=\(step.seconds)"
-            + "&limit=\(max(1, count))&start=\(range.lowerBound)"
-    } read: { (response, market) throws(PriceLoadingError) in
-        let body = try response.successBody { $0["reason"]?.stringValue }
-        try body["data"]?.refuseOtherMarket(than: market.pair.replacing("/", with: ""))
-        return try candles(of: body["data"]?["ohlc"]?.arrayValue, response) { row in
-            guard let time = row["timestamp"]?.wholeNumber else { return nil }
-            return Candle(
-                start: time, row["open"]?.decimal, row["high"]?.decimal, row["low"]?.decimal, row["close"]?.decimal,
-                of: market)
-        }
+        return "/api/v2/ohlc/\(market.name)/?step=\(step.seconds)&limit=\(max(1, count))&start=\(range.lowerBound)"
+    } rows: { body, market in
+        let isOther = body["data"]?["pair"]?.stringValue.map { $0 != "\(market.base)/\(market.quote)" } ?? false
+        return isOther ? nil : body["data"]?["ohlc"]?.arrayValue
+    } candle: { row, market in
+        guard let time = row["timestamp"]?.wholeNumber else { return nil }
+        return Candle(
+            start: time, row["open"]?.decimal, row["high"]?.decimal, row["low"]?.decimal, row["close"]?.decimal,
+            of: market)
     }
 
     /// Coinbase Exchange, `GET /products/BTC-USD/candles` (docs.cdp.coinbase.com, Exchange API, Get product candles): arrays of the
@@ -79,45 +92,28 @@ extension CandleSource {
         let time = { (second: Int64) in
             Timestamp(milliseconds: second * 1000).utcText.replacing(" UTC", with: "Z").replacing(" ", with: "T")
         }
-        return "/products/\(market.pair.replacing("/", with: "-"))/candles?granularity=\(step.seconds)"
+        return "/products/\(market.name)/candles?granularity=\(step.seconds)"
             + "&start=\(time(range.lowerBound))&end=\(time(range.upperBound - step.seconds))"
-    } read: { (response, market) throws(PriceLoadingError) in
-        let body = try response.successBody { $0["message"]?.stringValue }
-        return try candles(of: body.arrayValue, response) { row in
-            let fields = row.arrayValue ?? []
-            guard fields.count > 4, let time = fields[0].integerValue else { return nil }
-            return Candle(
-                start: time, fields[3].decimal, fields[2].decimal, fields[1].decimal, fields[4].decimal, of: market)
-        }
+    } rows: { body, _ in
+        body.arrayValue
+    } candle: { row, market in
+        let fields = row.arrayValue ?? []
+        guard fields.count > 4, let time = fields[0].integerValue else { return nil }
+        return Candle(
+            start: time, fields[3].decimal, fields[2].decimal, fields[1].decimal, fields[4].decimal, of: market)
     }
 
     /// Kraken, `GET /0/public/OHLC` (docs.kraken.com, REST API, Get OHLC data): arrays of the time in seconds, open, high, low, close
     /// and others. The newest 720 of each interval; the last one is not complete.
     static let kraken = CandleSource(page: 720, hasNewestOnly: true) { market, step, range in
-        "/0/public/OHLC?pair=\(KrakenPriceLoader.names(of: market.pair)[0])&interval=\(step.seconds / 60)"
-            + "&since=\(range.lowerBound - 1)"
-    } read: { (response, market) throws(PriceLoadingError) in
-        let message = { (body: JSONValue) in body["error"]?.arrayValue?.first?.stringValue }
-        let body = try response.successBody(message)
-        if let failure = message(body) { throw KrakenPriceLoader.error(oneLine(failure), response) }
-        let names = KrakenPriceLoader.names(of: market.pair)
-        let rows = body["result"]?.members.first { names.contains($0.name.stringValue ?? "") }?.value.arrayValue
-        return try candles(of: rows, response) { row in
-            let fields = row.arrayValue ?? []
-            guard fields.count > 4, let time = fields[0].integerValue else { return nil }
-            return Candle(
-                start: time, fields[1].decimal, fields[2].decimal, fields[3].decimal, fields[4].decimal, of: market)
-        }
-    }
-
-    /// - Throws: ``PriceLoadingError/invalidData(_:)`` if there are no rows, or one of them is no candle.
-    private static func candles(
-        of rows: [JSONValue]?, _ response: HTTPResponse, _ read: (JSONValue) -> Candle?
-    ) throws(PriceLoadingError) -> [Candle] {
-        guard let rows else { throw response.unexpectedBody }
-        let candles = rows.compactMap(read)
-        guard candles.count == rows.count else { throw .invalidData("a candle that can't be") }
-        return candles
+        "/0/public/OHLC?pair=\(market.name)&interval=\(step.seconds / 60)&since=\(range.lowerBound - 1)"
+    } rows: { body, market in
+        body["result"]?.members.first { market.keys.contains($0.name.stringValue ?? "") }?.value.arrayValue
+    } candle: { row, market in
+        let fields = row.arrayValue ?? []
+        guard fields.count > 4, let time = fields[0].integerValue else { return nil }
+        return Candle(
+            start: time, fields[1].decimal, fields[2].decimal, fields[3].decimal, fields[4].decimal, of: market)
     }
 }
 

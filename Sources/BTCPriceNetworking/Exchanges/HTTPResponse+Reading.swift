@@ -35,7 +35,7 @@ extension HTTPResponse {
     var unexpectedBody: PriceLoadingError { .invalidData(bodyShape) }
 
     /// The longest time that a cache may have kept a price, seconds: as old as an exchange's own time may be.
-    private static let oldest: Int64 = 60
+    static let oldest: Int64 = 60
 
     /// The prices that `read` returns, the first one with the exchange's clock.
     func prices(_ read: (HTTPResponse) throws(PriceLoadingError) -> [LoadedPrice]) throws(PriceLoadingError)
@@ -98,18 +98,4 @@ extension JSONValue {
 
     /// A whole number, as a string or as a number.
     var wholeNumber: Int64? { integerValue ?? stringValue.flatMap { Int64($0) } }
-
-    /// Checks the market in the body, under the member names that exchanges use.
-    /// - Parameter market: The market that was requested, in upper case without separators: `BTCUSD`.
-    /// - Throws: ``PriceLoadingError/invalidData(_:)`` if the body is of another market.
-    func refuseOtherMarket(than market: String) throws(PriceLoadingError) {
-        let names: [StaticString] = ["symbol", "pair", "product_id", "product", "market", "instrument"]
-        for name in names {
-            guard let text = self[name]?.stringValue else { continue }
-            let letters = text.uppercased().filter { $0.isLetter || $0.isNumber }
-            guard letters == market || letters.replacing("XBT", with: "BTC") == market else {
-                throw .invalidData("the price of \(oneLine(text))")
-            }
-        }
-    }
 }

@@ -25,7 +25,7 @@ extension StreamSource {
                 }
                 guard let market = markets[ticker["symbol"]?.stringValue] else { return .other }
                 guard let value = ticker["last"]?.decimal,
-                    let time = ticker["timestamp"]?.stringValue.flatMap(VenueTime.milliseconds(fromRFC3339:))
+                    let time = ticker["timestamp"]?.stringValue.flatMap(VenueTime.milliseconds(fromISO8601:))
                 else { throw .invalidData("a ticker of another shape") }
                 return .trade(StreamTrade(market: market, value: value, time: time, sent: time))
             case "status":

@@ -1,9 +1,10 @@
 /// Parses the times in exchanges' responses, to whole milliseconds.
 enum VenueTime {
-    /// Milliseconds since 1970 of `2026-06-19T16:43:33.016274911Z`: UTC, any number of digits after the point
-    /// (RFC 3339, section 5.6; Coinbase sends six or nine). `nil` for anything else.
-    static func milliseconds(fromRFC3339 text: String) -> Int64? {
-        let bytes = Array(text.utf8)
+    /// Milliseconds since 1970 of `2026-06-19T16:43:33.016274911Z` or `2026-06-19T18:43:33+02:00`: any number of digits after the
+    /// point (RFC 3339, section 5.6; Coinbase sends six or nine). Without an offset it is UTC (bitFlyer). `nil` for anything else.
+    static func milliseconds(fromISO8601 text: String) -> Int64? {
+        var bytes = Array(text.utf8)
+        var offset: Int64 = 0
         func number(_ range: Range<Int>) -> Int64? {
             var value: Int64 = 0
             for byte in bytes[range] {
@@ -12,23 +13,34 @@ enum VenueTime {
             }
             return value
         }
+        if bytes.last == UInt8(ascii: "Z") {
+            bytes.removeLast()
+        } else if bytes.count >= 25, bytes[bytes.count - 3] == UInt8(ascii: ":"),
+            let sign: Int64 = [UInt8(ascii: "+"): 1, UInt8(ascii: "-"): -1][bytes[bytes.count - 6]]
+        {
+            guard let hours = number(bytes.count - 5..<bytes.count - 3),
+                let minutes = number(bytes.count - 2..<bytes.count),
+                hours < 24, minutes < 60
+            else { return nil }
+            offset = sign * (hours * 60 + minutes) * 60_000
+            bytes.removeLast(6)
+        }
         let separators: [(Int, Character)] = [(4, "-"), (7, "-"), (10, "T"), (13, ":"), (16, ":")]
-        guard bytes.count >= 20, bytes.last == UInt8(ascii: "Z"),
-            separators.allSatisfy({ bytes[$0.0] == $0.1.asciiValue }),
+        guard bytes.count >= 19, separators.allSatisfy({ bytes[$0.0] == $0.1.asciiValue }),
             let year = number(0..<4), let month = number(5..<7), let day = number(8..<10),
             let hour = number(11..<13), let minute = number(14..<16), let second = number(17..<19),
             (1...12).contains(month), (1...31).contains(day), hour < 24, minute < 60, second <= 60
         else { return nil }
         var fraction: Int64 = 0
-        if bytes.count > 20 {
-            let digits = bytes.count - 21
+        if bytes.count > 19 {
+            let digits = bytes.count - 20
             guard bytes[19] == UInt8(ascii: "."), (1...18).contains(digits), number(20..<20 + digits) != nil,
                 let leading = number(20..<20 + min(3, digits))
             else { return nil }
             fraction = leading * [100, 10, 1][min(3, digits) - 1]
         }
         let seconds = ((days(year, month, day) * 24 + hour) * 60 + minute) * 60 + second
-        return seconds * 1000 + fraction
+        return seconds * 1000 + fraction - offset
     }
 
     /// Milliseconds since 1970 of a number of seconds, milliseconds, microseconds or nanoseconds since then. For times from 2001 to

@@ -18,7 +18,7 @@ final class HistoryDatabase {
     private var open: [Candle.Step: Set<Span>] = [.hour: [], .day: []]
     private var lastPruned = Int64.min
     /// The currencies that have candles.
-    private var currencies: Set<String> = []
+    private(set) var currencies: Set<String> = []
 
     /// The span of a candle of a currency.
     private struct Span: Hashable {

@@ -371,7 +371,7 @@ package final class HistoryStore: CandleArchive {
             let result = HistoryDatabase.check(path: path)
             queue.async { self.checked(number, result) }
         }
-        for currency in Currency.allCases {
+        for currency in database.currencies.sorted().compactMap(Currency.init(rawValue:)) {
             let candles = try database.candles(
                 of: currency, .minute, in: end - Candle.Step.day.seconds..<end, limit: 1441)
             if !candles.isEmpty { files.restored?(currency, candles) }

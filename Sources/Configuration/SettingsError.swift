@@ -1,11 +1,11 @@
 /// The place where a value was set.
-enum Origin: Sendable, Hashable, CustomStringConvertible {
+package enum Origin: Sendable, Hashable, CustomStringConvertible {
     case commandLine(flag: String)
     case environment(variable: String)
     case file(path: String, line: Int?)
     case standard
 
-    var description: String {
+    package var description: String {
         switch self {
         case .commandLine(let flag): "the command line, \(flag)"
         case .environment(let variable): "the environment, \(variable)"
@@ -17,15 +17,15 @@ enum Origin: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// An unknown or invalid setting, or a file that can't be read.
-struct SettingsError: Error, Sendable, Hashable, CustomStringConvertible {
+package struct SettingsError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The place, the key, the value, and what is allowed.
-    let description: String
+    package let description: String
 
-    init(_ description: String) {
+    package init(_ description: String) {
         self.description = description
     }
 
-    init(_ origin: Origin, _ key: String, _ value: RawValue, allowed: String) {
+    package init(_ origin: Origin, _ key: String, _ value: RawValue, allowed: String) {
         self.init("\(origin): \(key) = \(value): must be \(allowed)")
     }
 }

@@ -2,14 +2,40 @@ import Glibc
 import TOMLKit
 
 /// The parsed configuration file: the names of the settings, with their values and line numbers.
-struct ConfigurationFile {
+package struct ConfigurationFile {
     /// The system daemon's file.
-    static let systemPath = "/etc/btc-priced/config.toml"
+    package static let systemPath = "/etc/btc-priced/config.toml"
 
-    let values: [(name: String, value: RawValue, line: Int?)]
+    /// A value, with the names that lead to it.
+    package struct Entry: Sendable {
+        package let names: [String]
+        package let value: RawValue
+        package let line: Int?
+
+        /// `tick.interval-ms`
+        package var name: String { names.joined(separator: ".") }
+    }
+
+    /// The values in the order of their lines, those of one line in the order of their names.
+    package let values: [Entry]
+    private let path: String
+
+    /// The files of a directory, `*.toml`, in the order of their names; none if it can't be read.
+    package static func paths(in directory: String) -> [String] {
+        guard let stream = opendir(directory) else { return [] }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name.hasSuffix(".toml"), !name.hasPrefix(".") { names.append(name) }
+        }
+        return names.sorted().map { "\(directory)/\($0)" }
+    }
 
     /// - Throws: ``SettingsError`` if the file can't be read or is not valid TOML.
-    init(path: String) throws(SettingsError) {
+    package init(path: String) throws(SettingsError) {
         // Non-blocking: a FIFO without a writer would block the start for ever.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw SettingsError("\(path): \(String(cString: strerror(errno)))") }
@@ -34,7 +60,7 @@ struct ConfigurationFile {
     /// - Parameters:
     ///   - text: The file's content.
     ///   - path: Its name, for errors.
-    init(text: String, path: String) throws(SettingsError) {
+    package init(text: String, path: String) throws(SettingsError) {
         // TOMLKit reads up to the first NUL, and silently ignores the rest.
         guard !text.utf8.contains(0), !text.contains("\\u0000"), !text.contains("\\U00000000") else {
             throw SettingsError("\(path): it contains a NUL byte")
@@ -52,7 +78,28 @@ struct ConfigurationFile {
             throw SettingsError("\(path): \(error)")
         }
         let lines = Self.lines(of: text)
-        values = Self.leaves(of: table, prefix: "").map { name, value in (name, value, lines[name]) }
+        self.path = path
+        values = Self.leaves(of: table, prefix: []).map { names, value in
+            // The members of an inline table are on its line.
+            let line = (1...names.count).reversed().lazy.compactMap { lines[names.prefix($0).joined(separator: ".")] }
+                .first
+            return Entry(names: names, value: value, line: line)
+        }.enumerated().sorted { ($0.element.line ?? 0, $0.offset) < ($1.element.line ?? 0, $1.offset) }.map(\.element)
+    }
+
+    /// The tables in a table, in their order, with their names.
+    package func tables(in name: String) -> [(name: String, table: ConfigurationTable)] {
+        let entries = values.filter { $0.names.first == name && $0.names.count > 1 }
+        let names = entries.reduce(into: [String]()) { if !$0.contains($1.names[1]) { $0.append($1.names[1]) } }
+        return names.map { each in
+            let own = entries.filter { $0.names[1] == each && $0.names.count > 2 }
+            return (
+                each,
+                ConfigurationTable(
+                    "\(name).\(each)", path: path,
+                    entries: own.map { Entry(names: Array($0.names.dropFirst(2)), value: $0.value, line: $0.line) })
+            )
+        }
     }
 
     /// Finds what no setting accepts: bare values other than numbers, `true` and `false`, arrays of tables, tables without a name, and
@@ -135,23 +182,25 @@ struct ConfigurationFile {
         return lines
     }
 
-    private static func leaves(of table: TOMLTable, prefix: String) -> [(String, RawValue)] {
-        table.keys.sorted().flatMap { key -> [(String, RawValue)] in
+    private static func leaves(of table: TOMLTable, prefix: [String]) -> [([String], RawValue)] {
+        table.keys.sorted().flatMap { key -> [([String], RawValue)] in
             guard let value = table[key] else { return [] }
-            let name = prefix + key
+            let names = prefix + [key]
             switch value.type {
             case .table:
                 // An empty table sets nothing, but its name is checked too.
-                guard let inner = value.table, !inner.isEmpty else { return [(name, .other("table"))] }
-                return leaves(of: inner, prefix: name + ".")
-            case .string: return [(name, .text(value.string ?? ""))]
-            case .bool: return [(name, value.bool.map { .flag($0) } ?? .other("boolean"))]
-            case .int: return [(name, value.int.map { .integer($0) } ?? .other("integer"))]
+                guard let inner = value.table, !inner.isEmpty else { return [(names, .other("table"))] }
+                return leaves(of: inner, prefix: names)
+            case .string: return [(names, .text(value.string ?? ""))]
+            case .bool: return [(names, value.bool.map { .flag($0) } ?? .other("boolean"))]
+            case .int: return [(names, value.int.map { .integer($0) } ?? .other("integer"))]
             case .array:
                 let elements = (value.array.map(Array.init) ?? []).map(\.string)
                 let strings = elements.compactMap { $0 }
-                return [(name, strings.count == elements.count ? .list(strings) : .other("list of other than strings"))]
-            default: return [(name, .other(value.type.description))]
+                return [
+                    (names, strings.count == elements.count ? .list(strings) : .other("list of other than strings"))
+                ]
+            default: return [(names, .other(value.type.description))]
             }
         }
     }

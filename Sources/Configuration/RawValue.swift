@@ -1,5 +1,5 @@
 /// A value before it is checked.
-enum RawValue: Sendable, Hashable {
+package enum RawValue: Sendable, Hashable {
     /// A value from the environment or the command line, or a string in the file.
     case text(String)
     case integer(Int)
@@ -11,7 +11,7 @@ enum RawValue: Sendable, Hashable {
 
 extension RawValue: CustomStringConvertible {
     /// The value in the syntax of the file.
-    var description: String {
+    package var description: String {
         switch self {
         case .text(let text): Self.quoted(text)
         case .integer(let number): "\(number)"

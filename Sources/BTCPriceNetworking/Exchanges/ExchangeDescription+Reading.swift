@@ -1,0 +1,274 @@
+import BTCPriceCore
+package import Configuration
+import Varlink
+
+extension ExchangeDescription {
+    /// The keys of a description, for advice on a misspelled one.
+    private static let keys = [
+        "url", "second-url", "name", "markets", "price", "bid", "ask", "time", "time-is", "time-offset-s", "sequence",
+        "row", "require",
+        "error", "limited", "unavailable", "limits", "weight", "cache-ms", "largest-body", "headers", "credential",
+        "upstream",
+    ]
+
+    /// Reads a description.
+    /// - Parameters:
+    ///   - name: The exchange's name.
+    ///   - table: The values of its table, `[exchange.NAME]`.
+    /// - Throws: ``SettingsError`` with the place and the key, for a value that is missing, unknown or not valid.
+    package init(_ name: String, _ table: ConfigurationTable) throws(SettingsError) {
+        guard name.wholeMatch(of: /[a-z][a-z0-9-]{0,31}/) != nil, name != Market.medianName else {
+            throw table.error(
+                nil,
+                "'\(name)' can't be the name of an exchange: write lower-case letters, digits and hyphens, a letter first, at most 32"
+            )
+        }
+        self.name = name
+        let url = try table.required("url", example: "\"https://api.example.com/ticker?pair={name}\"")
+        let (base, target) = try Self.parts(of: url, "url", table)
+        (baseURL, self.target) = (base, target)
+        secondURL = try table.text("second-url").map { text throws(SettingsError) in
+            try Self.parts(of: text, "second-url", table).base
+        }
+        let markets = try Self.markets(table, name, nameTemplate: try table.text("name") ?? "{BASE}{QUOTE}")
+        self.markets = markets
+
+        let rowParts = ["of", "where", "is"].map { "row.\($0)" }
+        let row = try rowParts.map { key throws(SettingsError) in try table.text(key) }
+        if row.contains(where: { $0 != nil }) {
+            guard let array = row[0], let place = row[1], let value = row[2] else {
+                throw table.error(
+                    "row", "needs three parts: row = { of = \"/data\", where = \"/symbol\", is = \"{name}\" }")
+            }
+            self.row = Row(
+                array: try Self.pointer(array, "row.of", table), place: try Self.pointer(place, "row.where", table),
+                value: value)
+        } else {
+            self.row = nil
+        }
+        price = try Self.place("price", table)
+        bid = try Self.place("bid", table)
+        ask = try Self.place("ask", table)
+        guard (bid == nil) == (ask == nil) else {
+            throw table.error(bid == nil ? "ask" : "bid", "bid and ask go together")
+        }
+        guard price != nil || bid != nil else {
+            throw table.error(
+                nil, "it has no price: write price = \"/…\", where the last price is in the body, or bid and ask")
+        }
+        time = try Self.place("time", table)
+        timeMeaning = try table.choice("time-is", TimeMeaning.self)
+        guard (time == nil) == (timeMeaning == nil) else {
+            throw table.error(
+                time == nil ? "time-is" : "time",
+                "time and time-is go together: time-is = \"trade\", \"book\" or \"reply\" says what the time means")
+        }
+        timeOffset = Int64(try table.integer("time-offset-s", -86_400...86_400) ?? 0) * 1000
+        sequence = try Self.place("sequence", table)
+        required = try table.members("require").map { entry throws(SettingsError) in
+            let value: Required
+            switch entry.value {
+            case .text(let text): value = .text(text)
+            case .integer(let number): value = .integer(Int64(number))
+            case .flag(let isOn): value = .flag(isOn)
+            case .list, .other: throw table.error(entry.key, "must be a text, a whole number, true or false")
+            }
+            try Self.check(entry.name, entry.key, table)
+            return (entry.name, value)
+        }
+        errors = try table.list("error").map { text throws(SettingsError) in try Self.pointer(text, "error", table) }
+        limited = try table.list("limited").map { $0.lowercased() }
+        unavailable = try table.list("unavailable").map { $0.lowercased() }
+        credential = try table.text("credential")
+        headers = try Self.headers(table, credential: credential)
+        longestBody = try Self.size(table) ?? HTTPRequest.usualBody
+        let weight = try table.integer("weight", 1...10_000) ?? 1
+        let limits = try table.list("limits").map { text throws(SettingsError) in try Self.limit(text, weight, table) }
+        var provides: Venue.Provided = []
+        if timeMeaning == .trade || timeMeaning == .book { provides.insert(.time) }
+        if sequence != nil { provides.insert(.sequence) }
+        venue = Venue(
+            name, limits: limits.isEmpty ? [Self.usualLimit] : limits,
+            cacheTime: .milliseconds(try table.integer("cache-ms", 0...600_000) ?? 0),
+            provides: provides,
+            upstream: try table.text("upstream"))
+        try table.finish(known: Self.keys)
+        try check(table)
+    }
+
+    /// The limit of an exchange that publishes none.
+    private static let usualLimit = RequestLimit(1, per: .seconds(1))
+
+    /// Splits a URL into scheme, host and port, and the rest.
+    private static func parts(
+        of url: String, _ key: String, _ table: ConfigurationTable
+    ) throws(SettingsError) -> (base: String, target: String) {
+        let scheme = url.prefix { $0 != ":" }
+        let rest = url.dropFirst(scheme.count)
+        guard scheme == "https" || scheme == "http", rest.hasPrefix("://") else {
+            throw table.error(key, "must begin with https://")
+        }
+        let authority = rest.dropFirst(3).prefix { !"/?#".contains($0) }
+        let target = rest.dropFirst(3 + authority.count)
+        let base = "\(scheme)://\(authority)"
+        guard !authority.isEmpty, !authority.contains("{"), HTTPRequest(base) != nil else {
+            throw table.error(key, "must have a host, and no user, password or placeholder before the path")
+        }
+        guard !target.contains("#") else {
+            throw table.error(key, "must have no fragment: remove '#' and what follows it")
+        }
+        guard scheme == "https" || isLoopback(authority) else {
+            throw table.error(key, "must begin with https://: prices over http can be forged, except from this machine")
+        }
+        if let unknown = Placeholders.unknown(in: String(target), allowed: Placeholders.ofRequests) {
+            throw table.error(
+                key, "{\(unknown)} is not a placeholder here; there are \(Placeholders.list(Placeholders.ofRequests))")
+        }
+        return (base, String(target))
+    }
+
+    private static func isLoopback(_ authority: Substring) -> Bool {
+        let host =
+            authority.hasPrefix("[") ? authority.dropFirst().prefix { $0 != "]" } : authority.prefix { $0 != ":" }
+        return host == "localhost" || host == "::1" || host.wholeMatch(of: /127(\.[0-9]{1,3}){3}/) != nil
+    }
+
+    /// The markets: `markets = { EUR = {}, USD = { quote = "USDT" } }`.
+    private static func markets(
+        _ table: ConfigurationTable, _ exchange: String, nameTemplate: String
+    ) throws(SettingsError) -> [DescribedMarket] {
+        if let unknown = Placeholders.unknown(in: nameTemplate, allowed: Placeholders.ofNames) {
+            throw table.error(
+                "name", "{\(unknown)} is not a placeholder here; there are \(Placeholders.list(Placeholders.ofNames))")
+        }
+        var markets: [DescribedMarket] = []
+        for (code, key) in table.tables(in: "markets") {
+            let quote = try table.text("\(key).quote") ?? (code == "USDT-USD" ? "USD" : code)
+            let base = code == "USDT-USD" ? "USDT" : "BTC"
+            guard code == "USDT-USD" || Currency(rawValue: code) != nil else {
+                throw table.error(key, "'\(code)' is not a currency: write its three capital letters, such as EUR")
+            }
+            guard quote == code || (code == "USD" && quote == "USDT") || code == "USDT-USD" else {
+                throw table.error("\(key).quote", "only USD can have another quote, USDT")
+            }
+            let name = try table.text("\(key).name") ?? Placeholders(base: base, quote: quote).fill(nameTemplate)
+            let keys = try table.list("\(key).key")
+            markets.append(
+                DescribedMarket(
+                    market: Market(exchange, "\(base)/\(quote)"), base: base, quote: quote, name: name,
+                    keys: keys.isEmpty ? [name] : keys))
+        }
+        guard markets.contains(where: { $0.market.currency != nil }) else {
+            throw table.error("markets", "is missing: write markets = { EUR = {} } with the currencies of the exchange")
+        }
+        return markets
+    }
+
+    /// A place in the body, with placeholders.
+    private static func place(_ key: String, _ table: ConfigurationTable) throws(SettingsError) -> String? {
+        guard let text = try table.text(key) else { return nil }
+        try check(text, key, table)
+        return text
+    }
+
+    /// Checks a place: a pointer with placeholders.
+    private static func check(_ text: String, _ key: String, _ table: ConfigurationTable) throws(SettingsError) {
+        if let unknown = Placeholders.unknown(in: text, allowed: Placeholders.ofBodies) {
+            throw table.error(
+                key, "{\(unknown)} is not a placeholder here; there are \(Placeholders.list(Placeholders.ofBodies))")
+        }
+        guard Place(text) != nil else { throw mistake(in: text, key, table) }
+    }
+
+    private static func pointer(
+        _ text: String, _ key: String, _ table: ConfigurationTable
+    ) throws(SettingsError) -> JSONPointer {
+        guard let pointer = JSONPointer(text) else { throw mistake(in: text, key, table) }
+        return pointer
+    }
+
+    /// Says how to write a place that is not a JSON pointer: `$.a[0].b`, `.a[0].b` and `a.0.b` are `/a/0/b`.
+    private static func mistake(in text: String, _ key: String, _ table: ConfigurationTable) -> SettingsError {
+        if text.hasPrefix("/") {
+            return table.error(
+                key, "'\(text)' is not a JSON pointer (RFC 6901): write ~0 for '~' and ~1 for '/' in a name")
+        }
+        var path = text.hasPrefix("$") ? text.dropFirst() : text[...]
+        if path.first == "." { path.removeFirst() }
+        let parts = path.replacing("[", with: ".").filter { !"]\"'".contains($0) }.split(separator: ".")
+        return table.error(
+            key,
+            "'\(text)' is not a JSON pointer (RFC 6901): write \(parts.map { "/" + JSONPointer.escaped(String($0)) }.joined())"
+        )
+    }
+
+    /// Headers that frame a message or lead it elsewhere (RFC 9110, RFC 9112), which only the client sets.
+    private static let reservedHeaders: Set<String> = [
+        "host", "connection", "content-length", "transfer-encoding", "upgrade", "te", "trailer", "expect",
+        "accept-encoding", "user-agent",
+    ]
+
+    private static func headers(
+        _ table: ConfigurationTable, credential: String?
+    ) throws(SettingsError) -> [(name: String, value: String)] {
+        let headers = try table.members("headers").map { entry throws(SettingsError) in
+            guard case .text(let value) = entry.value, HTTPRequest.isSendable(value) else {
+                throw table.error(entry.key, "must be a text on one line")
+            }
+            guard entry.name.wholeMatch(of: /[A-Za-z0-9!#$%&'*+.^_`|~-]+/) != nil,
+                !reservedHeaders.contains(entry.name.lowercased())
+            else {
+                throw table.error(entry.key, "can't be set here")
+            }
+            return (name: entry.name, value: value)
+        }
+        guard headers.contains(where: { $0.value.contains("{credential}") }) == (credential != nil) else {
+            throw table.error("credential", "goes together with a header that contains {credential}")
+        }
+        return headers
+    }
+
+    /// `2MiB`, `64KiB`
+    private static func size(_ table: ConfigurationTable) throws(SettingsError) -> Int? {
+        guard let text = try table.text("largest-body") else { return nil }
+        guard let match = text.wholeMatch(of: /([1-9][0-9]{0,3})(KiB|MiB)/), let number = Int(match.1),
+            number * (match.2 == "MiB" ? 1024 : 1) <= 4096
+        else { throw table.error("largest-body", "must be a size up to \"4MiB\", such as \"256KiB\"") }
+        return number * (match.2 == "MiB" ? 1 << 20 : 1 << 10)
+    }
+
+    /// `10/1s`: so many requests in so many seconds.
+    private static func limit(
+        _ text: String, _ weight: Int, _ table: ConfigurationTable
+    ) throws(SettingsError) -> RequestLimit {
+        guard let match = text.wholeMatch(of: /([0-9]{1,9})\/([0-9]{1,6})s/), let number = Int(match.1),
+            let seconds = Int(match.2),
+            number >= weight, seconds > 0
+        else {
+            throw table.error("limits", "'\(text)' is not a limit: write \"60/60s\" for 60 requests in any 60 seconds")
+        }
+        return RequestLimit(number / weight, per: .seconds(seconds))
+    }
+
+    /// Checks what only all values together show.
+    private func check(_ table: ConfigurationTable) throws(SettingsError) {
+        var known: Set<[String]> = []
+        for market in markets {
+            let url = url(for: [market], at: baseURL)
+            guard HTTPRequest(url) != nil else { throw table.error("url", "is not valid: \(url)") }
+            let places = [price, bid].compactMap { $0.map { market.placeholders(key: market.keys[0]).fill($0) } }
+            let values = row.map { [market.placeholders().fill($0.value)] } ?? []
+            guard known.insert([url] + places + values).inserted else {
+                throw table.error(
+                    "markets",
+                    "two markets would get the same price: put {name} into url, row, or the place of the price")
+            }
+        }
+    }
+
+    /// Whether a body of another market would be noticed.
+    package var namesTheMarket: Bool {
+        row != nil || (price ?? bid ?? "").contains("{")
+            || required.contains { $0.place.contains("{") || $0.value.hasPlaceholder }
+    }
+}

@@ -1,0 +1,156 @@
+package import BTCPriceCore
+import Varlink
+
+/// How an exchange's price is requested and read: data, so that an exchange needs no code.
+///
+/// Placeholders in texts: `{BASE}` and `{base}` are BTC and btc, `{QUOTE}`, `{quote}` and `{Quote}` the currency, `{name}` the
+/// exchange's name of the market, `{names}` those of all wanted markets with commas, `{key}` a market's name in the body.
+/// docs/exchanges.md describes every key.
+package struct ExchangeDescription: Sendable {
+    /// The meaning of a time in a body.
+    package enum TimeMeaning: String, Sendable, CaseIterable {
+        /// When the last trade was.
+        case trade
+        /// When the exchange made its ticker or its order book.
+        case book
+        /// When the response was made: it does not show whether the price is old.
+        case reply
+    }
+
+    /// A market, with the exchange's names for it.
+    struct DescribedMarket: Sendable {
+        let market: Market
+        let base: String
+        let quote: String
+        /// The name in requests.
+        let name: String
+        /// The names in bodies, of which the first one that is there counts; at least one.
+        let keys: [String]
+
+        /// What the placeholders of this market stand for.
+        func placeholders(key: String? = nil) -> Placeholders {
+            var placeholders = Placeholders(base: base, quote: quote)
+            placeholders["name"] = name
+            placeholders["key"] = key
+            return placeholders
+        }
+    }
+
+    /// One object of an array: that whose value at `place` is `value`, which has placeholders.
+    struct Row: Sendable {
+        let array: JSONPointer
+        let place: JSONPointer
+        let value: String
+    }
+
+    /// A value that the body must have; a text has placeholders.
+    enum Required: Sendable, Hashable, CustomStringConvertible {
+        case text(String)
+        case integer(Int64)
+        case flag(Bool)
+
+        func filled(_ placeholders: Placeholders) -> Required {
+            if case .text(let text) = self { .text(placeholders.fill(text)) } else { self }
+        }
+
+        func matches(_ value: JSONValue) -> Bool {
+            switch self {
+            case .text(let text): value.isString(text)
+            case .integer(let number): value.integerValue == number
+            case .flag(let isOn): value.boolValue == isOn
+            }
+        }
+
+        var hasPlaceholder: Bool {
+            if case .text(let text) = self { text.contains("{") } else { false }
+        }
+
+        var description: String {
+            switch self {
+            case .text(let text): "\"\(text)\""
+            case .integer(let number): "\(number)"
+            case .flag(let isOn): "\(isOn)"
+            }
+        }
+    }
+
+    /// Its name in the configuration.
+    package let name: String
+    /// Scheme, host and port of its requests.
+    package let baseURL: String
+    /// The path and the query, with placeholders.
+    let target: String
+    /// The base URL to use if the first one responds with status 451.
+    package let secondURL: String?
+    let headers: [(name: String, value: String)]
+    /// The name of the credential that `{credential}` in a header stands for.
+    package let credential: String?
+    package let venue: Venue
+    let longestBody: Int
+    let markets: [DescribedMarket]
+    /// The object of the market, if the body has several in an array; the places below start there.
+    let row: Row?
+    /// The places of the values, with placeholders.
+    let price: String?
+    let bid: String?
+    let ask: String?
+    let time: String?
+    var timeMeaning: TimeMeaning?
+    /// Milliseconds that are added to the time in the body, whose zone is wrong.
+    let timeOffset: Int64
+    let sequence: String?
+    let required: [(place: String, value: Required)]
+    /// Where an error's text may be.
+    let errors: [JSONPointer]
+    /// Words in an error that mean that a limit was exceeded, in lower case.
+    let limited: [String]
+    /// Words in an error that mean that the exchange can't respond now, in lower case.
+    let unavailable: [String]
+
+    /// Its market for each currency that it has one for.
+    package var marketOfCurrency: [Currency: Market] {
+        Dictionary(
+            markets.compactMap { each in each.market.currency.map { ($0, each.market) } },
+            uniquingKeysWith: { first, _ in first })
+    }
+
+    /// The URL of a request for some markets.
+    func url(for markets: [DescribedMarket], at baseURL: String) -> String {
+        var placeholders = markets[0].placeholders()
+        placeholders["names"] = markets.map { Self.encoded($0.name) }.joined(separator: ",")
+        for name in Placeholders.ofNames + ["name"] { placeholders[name] = placeholders[name].map(Self.encoded) }
+        return baseURL + placeholders.fill(target)
+    }
+
+    /// A text as a part of a path or query (RFC 3986, section 2.3).
+    private static func encoded(_ text: String) -> String {
+        text.utf8.map { byte in
+            switch byte {
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"),
+                UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"):
+                String(UnicodeScalar(byte))
+            default: "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+            }
+        }.joined()
+    }
+
+    /// The body of a response that is not an error: some exchanges send errors with status 200.
+    /// - Throws: The meaning of an error, or ``PriceLoadingError/invalidData(_:)`` if the body is not JSON.
+    func body(of response: HTTPResponse) throws(PriceLoadingError) -> JSONValue {
+        let isOK = response.status == 200
+        let body = response.json
+        let texts = body.map { body in errors.compactMap { $0.value(in: body)?.errorText } } ?? []
+        if isOK && texts.isEmpty { return try response.successBody { _ in nil } }
+        let reason = isOK ? oneLine(texts[0]) : response.reason { _ in texts.first }
+        let all = ([reason] + texts).joined(separator: "\n").lowercased()
+        // A client that ignored a limit is banned: Binance, and the exchanges with its software, say until when.
+        if response.status == 418 || response.status == 429 || limited.contains(where: all.contains) {
+            let ban = texts.lazy.compactMap { BanText.remaining(in: $0, at: response.time) }.first
+            let shortest = response.status == 418 ? BanText.shortest : nil
+            throw .rateLimited(reason, retryAfter: response.pause ?? ban ?? shortest)
+        }
+        if !isOK { return try response.successBody { _ in texts.first } }
+        throw unavailable.contains(where: all.contains) ? .unavailable(reason) : .refused(reason)
+    }
+}

@@ -1,0 +1,81 @@
+import BTCPriceCore
+import NIOHTTP1
+import Varlink
+
+/// One request to an exchange, or a saved body, and what its description finds there, for who writes a description.
+package struct ExchangeTrial: Sendable {
+    /// The report.
+    package private(set) var lines: [String] = []
+    /// Whether at least one price was found, and each request had one.
+    package private(set) var isGood = true
+
+    /// Sends one request for each group of markets.
+    package init(_ exchange: Exchange, _ access: Exchange.Access) async {
+        let description = exchange.description
+        for group in description.groups(of: description.markets.filter { $0.market.currency != nil }) {
+            let url = description.url(for: group.all, at: access.baseURL)
+            lines.append("GET \(url)")
+            let request = HTTPRequest.json(
+                url, headers: description.headers(key: access.key), longestBody: description.longestBody)
+            let start = ContinuousClock.now
+            do throws(PriceLoadingError) {
+                let response = try await access.client.get(request)
+                let took = start.duration(to: .now).wholeMilliseconds
+                lines.append("HTTP \(response.status), \(response.body.count) bytes in \(took) ms")
+                if report(response, description, group.all) == 0 { isGood = false }
+            } catch {
+                lines.append("no response: \(error)")
+                isGood = false
+            }
+        }
+        advise(description)
+    }
+
+    /// Reads a saved body. It is of one of the requests, so one price is enough.
+    package init(_ exchange: Exchange, body: [UInt8]) {
+        var description = exchange.description
+        // When it was saved is not known, so it is not old.
+        if description.timeMeaning == .reply { description.timeMeaning = .book }
+        let response = HTTPResponse(status: 200, headers: [:], body: body)
+        isGood = report(response, description, description.markets, onlyFound: true) > 0
+        if !isGood { _ = report(response, description, description.markets) }
+        advise(description)
+    }
+
+    /// - Parameter onlyFound: Whether markets without a price are left out.
+    /// - Returns: The number of prices that were found.
+    private mutating func report(
+        _ response: HTTPResponse, _ description: ExchangeDescription, _ markets: [ExchangeDescription.DescribedMarket],
+        onlyFound: Bool = false
+    ) -> Int {
+        var found = 0
+        for market in markets {
+            let reader = TickerReader(description, [market])
+            if onlyFound, (try? reader.prices(response)) == nil { continue }
+            lines.append("\(market.market.pair), called \(market.name):")
+            lines += reader.findings(response).map { "  \($0)" }
+            do throws(PriceLoadingError) {
+                let price = try reader.prices(response)[0].value
+                guard let currency = market.market.currency, !currency.prices.contains(price) else {
+                    lines.append("  = \(price)")
+                    found += 1
+                    continue
+                }
+                let range = currency.prices
+                lines.append(
+                    "  \(price) is not a price of a bitcoin in \(currency): it must be from \(range.lowerBound) to \(range.upperBound). Check the market and the unit."
+                )
+            } catch {
+                lines.append("  \(error)")
+            }
+        }
+        return found
+    }
+
+    private mutating func advise(_ description: ExchangeDescription) {
+        guard isGood, !description.namesTheMarket else { return }
+        lines.append(
+            "Nothing in the body shows which market it is of. If the body names the market, add it: require = { \"/…\" = \"{name}\" }."
+        )
+    }
+}

@@ -1,0 +1,187 @@
+import BTCPriceCore
+import Varlink
+
+/// Reads the prices of some markets from a response of a described exchange: a pure value.
+struct TickerReader: Sendable {
+    /// Where the values of one market are; several places if the exchange has several names for it, of which the first one that is
+    /// in the body counts.
+    private struct Places: Sendable {
+        let market: Market
+        let row: (array: JSONPointer, place: JSONPointer, value: String)?
+        let price, bid, ask, time, sequence: [Place]
+        let required: [(place: Place, value: ExchangeDescription.Required)]
+    }
+
+    private let places: [Places]
+    private let description: ExchangeDescription
+
+    /// - Parameter markets: Those whose prices are wanted, the most important one first.
+    init(_ description: ExchangeDescription, _ markets: [ExchangeDescription.DescribedMarket]) {
+        self.description = description
+        places = markets.map { market in
+            func filled(_ text: String?) -> [Place] {
+                // A text without {key} is the same for each key.
+                var places: [Place] = []
+                for key in market.keys {
+                    guard let text,
+                        let place = Place(market.placeholders(key: key).fill(text, escaping: JSONPointer.escaped)),
+                        !places.contains(place)
+                    else { continue }
+                    places.append(place)
+                }
+                return places
+            }
+            return Places(
+                market: market.market,
+                row: description.row.map { ($0.array, $0.place, market.placeholders().fill($0.value)) },
+                price: filled(description.price), bid: filled(description.bid), ask: filled(description.ask),
+                time: filled(description.time), sequence: filled(description.sequence),
+                required: description.required.flatMap { place, value in
+                    filled(place).prefix(1).map { ($0, value.filled(market.placeholders())) }
+                })
+        }
+    }
+
+    /// The prices in a response. One market that is missing does not take away the others.
+    /// - Throws: If none of the prices can be read, the reason for the first market.
+    func prices(_ response: HTTPResponse) throws(PriceLoadingError) -> [LoadedPrice] {
+        let body = try description.body(of: response)
+        var prices: [LoadedPrice] = []
+        var failure: PriceLoadingError?
+        for places in places {
+            do throws(PriceLoadingError) {
+                prices.append(try price(places, in: body, response))
+            } catch {
+                failure = failure ?? error
+            }
+        }
+        guard prices.isEmpty, let failure else { return prices }
+        throw failure
+    }
+
+    /// What is at each place, a line each: for who writes a description.
+    func findings(_ response: HTTPResponse) -> [String] {
+        guard let body = response.json else { return [] }
+        return places.flatMap { places -> [String] in
+            let part = places.row.flatMap { try? Self.row($0, in: body) } ?? body
+            let values = [
+                ("price", places.price), ("bid", places.bid), ("ask", places.ask), ("time", places.time),
+                ("sequence", places.sequence), ("require", places.required.map(\.place)),
+            ]
+            return values.flatMap { key, places in
+                places.compactMap { place in place.value(in: part, body).map { "\(key) \(place): \($0.summary)" } }
+            }
+        }
+    }
+
+    private func price(
+        _ places: Places, in body: JSONValue, _ response: HTTPResponse
+    ) throws(PriceLoadingError) -> LoadedPrice {
+        let part = try places.row.map { row throws(PriceLoadingError) in try Self.row(row, in: body) } ?? body
+        for (place, required) in places.required {
+            guard let found = place.value(in: part, body), required.matches(found) else {
+                let found = place.value(in: part, body)
+                throw .invalidData("\(place) is \(found?.summary ?? "missing"), not \(required)")
+            }
+        }
+        func decimal(_ places: [Place]) throws(PriceLoadingError) -> Price {
+            let (place, value) = try Self.found(places, part, body)
+            guard let price = value.decimal, price > 0 else {
+                throw .invalidData("\(place) is \(value.summary), which is not a price")
+            }
+            return price
+        }
+        let hasQuotes = !places.bid.isEmpty && !places.ask.isEmpty
+        let value: Price
+        if places.price.isEmpty {
+            value = try Quotes(bid: decimal(places.bid), ask: decimal(places.ask)).middle()
+        } else {
+            let last = try decimal(places.price)
+            // One side of a thin market may be empty.
+            let quotes = hasQuotes ? try? Quotes(bid: decimal(places.bid), ask: decimal(places.ask)) : nil
+            value = try quotes.map { quotes throws(PriceLoadingError) in try quotes.clamped(last) } ?? last
+        }
+        var position = FeedPosition()
+        if !places.sequence.isEmpty || !places.time.isEmpty {
+            position = try self.position(places, part, body, response)
+        }
+        return LoadedPrice(places.market, value, position: position)
+    }
+
+    private func position(
+        _ places: Places, _ part: JSONValue, _ body: JSONValue, _ response: HTTPResponse
+    ) throws(PriceLoadingError) -> FeedPosition {
+        var sequence: Int64?
+        if !places.sequence.isEmpty {
+            let (place, value) = try Self.found(places.sequence, part, body)
+            guard let number = value.wholeNumber else {
+                throw .invalidData("\(place) is \(value.summary), which is not a whole number")
+            }
+            sequence = number
+        }
+        guard let meaning = description.timeMeaning, !places.time.isEmpty else {
+            return FeedPosition(sequence: sequence)
+        }
+        let (place, value) = try Self.found(places.time, part, body)
+        guard let time = value.venueTime else {
+            throw .invalidData("\(place) is \(value.summary), which is not a time")
+        }
+        let shifted = Timestamp(milliseconds: time + description.timeOffset)
+        guard meaning == .reply else { return FeedPosition(time: shifted, sequence: sequence) }
+        // The time of a response shows only whether a cache has kept it.
+        let age = response.time.milliseconds - shifted.milliseconds
+        guard age <= HTTPResponse.oldest * 1000 else { throw .staleData("the response was made \(age / 1000) s ago") }
+        return FeedPosition(sequence: sequence)
+    }
+
+    /// The first of these places that is in the body.
+    private static func found(
+        _ places: [Place], _ part: JSONValue, _ body: JSONValue
+    ) throws(PriceLoadingError) -> (place: Place, value: JSONValue) {
+        for place in places {
+            if let value = place.value(in: part, body), !value.isNull { return (place, value) }
+        }
+        throw .invalidData("there is no \(places[0])\(places[0].hint(in: part, body))")
+    }
+
+    /// The only element of an array whose value at a place is this text.
+    private static func row(
+        _ row: (array: JSONPointer, place: JSONPointer, value: String), in body: JSONValue
+    ) throws(PriceLoadingError) -> JSONValue {
+        guard let rows = row.array.value(in: body)?.arrayValue else {
+            throw .invalidData("there is no array at \(row.array.described)")
+        }
+        let matching = rows.filter { row.place.value(in: $0)?.isString(row.value) == true }
+        guard matching.count == 1 else {
+            throw .invalidData(
+                "\(matching.isEmpty ? "no row has" : "\(matching.count) rows have") \(row.value) at \(row.place.described)"
+            )
+        }
+        return matching[0]
+    }
+}
+
+/// A pointer into the row of a market, or into the whole body if it begins with `//`.
+struct Place: Sendable, Hashable, CustomStringConvertible {
+    private let pointer: JSONPointer
+    private let isInBody: Bool
+
+    init?(_ text: String) {
+        isInBody = text.hasPrefix("//")
+        guard let pointer = JSONPointer(isInBody ? String(text.dropFirst()) : text) else { return nil }
+        self.pointer = pointer
+    }
+
+    func value(in row: JSONValue, _ body: JSONValue) -> JSONValue? {
+        pointer.value(in: isInBody ? body : row)
+    }
+
+    /// What there is instead: ` (/data has last, bid, ask)`.
+    func hint(in row: JSONValue, _ body: JSONValue) -> String {
+        let (place, value) = pointer.nearest(in: isInBody ? body : row)
+        let names = value.members.prefix(8).compactMap(\.name.stringValue)
+        return oneLine(" (\(place.described) has \(names.isEmpty ? value.summary : names.joined(separator: ", ")))")
+    }
+
+    var description: String { (isInBody ? "/" : "") + pointer.described }
+}

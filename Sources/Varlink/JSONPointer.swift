@@ -1,0 +1,62 @@
+/// A JSON pointer (RFC 6901): where a value is in a body, `/data/0/last`.
+package struct JSONPointer: Sendable, Hashable, CustomStringConvertible {
+    /// The names of members and the indices of elements, unescaped.
+    package let tokens: [String]
+
+    /// - Returns: `nil` if the text is neither empty nor begins with `/`, or has a `~` that is not part of `~0` or `~1` (section 3).
+    package init?(_ text: String) {
+        guard text.isEmpty || text.first == "/" else { return nil }
+        var tokens: [String] = []
+        for part in text.split(separator: "/", omittingEmptySubsequences: false).dropFirst() {
+            let escapes = part.split(separator: "~", omittingEmptySubsequences: false).dropFirst()
+            guard escapes.allSatisfy({ $0.first == "0" || $0.first == "1" }) else { return nil }
+            tokens.append(String(part.replacing("~1", with: "/").replacing("~0", with: "~")))
+        }
+        self.tokens = tokens
+    }
+
+    /// A text as one token of a pointer.
+    package static func escaped(_ text: String) -> String {
+        text.replacing("~", with: "~0").replacing("/", with: "~1")
+    }
+
+    /// The value at this place; `nil` if there is none (section 4).
+    package func value(in document: JSONValue) -> JSONValue? {
+        var value = document
+        for token in tokens {
+            guard let next = Self.child(token, of: value) else { return nil }
+            value = next
+        }
+        return value
+    }
+
+    /// The last value on the way that is there, and its place.
+    package func nearest(in document: JSONValue) -> (place: JSONPointer, value: JSONValue) {
+        var value = document
+        for (index, token) in tokens.enumerated() {
+            guard let next = Self.child(token, of: value) else {
+                return (JSONPointer(Array(tokens.prefix(index))), value)
+            }
+            value = next
+        }
+        return (self, value)
+    }
+
+    private init(_ tokens: [String]) {
+        self.tokens = tokens
+    }
+
+    package var description: String { tokens.map { "/" + Self.escaped($0) }.joined() }
+
+    /// The pointer for a message: the body's own is empty.
+    package var described: String { tokens.isEmpty ? "the body" : description }
+
+    private static func child(_ token: String, of value: JSONValue) -> JSONValue? {
+        if value.isArray {
+            // Without leading zeros and signs (section 4).
+            guard let index = Int(token), "\(index)" == token else { return nil }
+            return value.element(index)
+        }
+        return value.members.first { $0.name.isString(token) }?.value
+    }
+}

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Exchanges that are described in files: the library, a user's own, and mistakes."""
+
+import os
+import subprocess
+import sys
+import tomllib
+import urllib.request
+from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+
+LIBRARY = ROOT / "packaging" / "exchanges"
+SHARED = ROOT.parent / "shared" / "described"
+
+# An exchange that nobody has described: its page shows the response {"result":{"pair":"BTC/EUR","last":"59000.10","at":1795590000}}.
+MINE = """
+[exchange.mine]
+url = "https://api.mine.example/v1/ticker?market={name}"
+name = "{BASE}-{QUOTE}"
+price = "/result/last"
+time = "/result/at"
+time-is = "trade"
+require = { "/result/pair" = "{BASE}/{QUOTE}" }
+markets = { EUR = {} }
+"""
+
+
+def contains(text, part):
+    assert part in text, f"{part!r} is not in {text!r}"
+
+
+def write(place, text):
+    path = f"{place.state}/config.toml"
+    with open(path, "w") as file:
+        file.write(text)
+    return path
+
+
+def sources(place, currency):
+    client = Varlink(place.socket)
+    reply = client.call("io.btcpriced.Price.ListSources", currency=currency)
+    client.close()
+    return {source["name"]: source for source in reply["parameters"]["sources"]}
+
+
+def state(place, currency):
+    client = Varlink(place.socket)
+    reply = client.call("io.btcpriced.Price.GetPrice", currency=currency)
+    client.close()
+    return reply["parameters"]["state"]
+
+
+def tried(*arguments):
+    return subprocess.run([BINARIES / "btc-priced", *arguments], capture_output=True, text=True, timeout=30)
+
+
+@scenario("a user's exchange of eight lines is used like a built-in one", beside=True)
+def _():
+    place = Place()
+    os.makedirs(f"{place.state}/described")
+    Path(f"{place.state}/described/mine.toml").write_text(MINE)
+    simulator = Simulator("--seed", "5", "--descriptions", f"{place.state}/described")
+    config = write(place, 'currencies = ["USD", "EUR"]\ncurrency.EUR.interval-ms = 1000\ncurrency.EUR.sources = ["mine", "kraken"]\n' + MINE)
+    url = ("--source-mine-url", simulator.urls["mine"])
+    result = tried("--config", config, *url, "--try", "mine")
+    equal(result.returncode, 0, result.stdout + result.stderr)
+    contains(result.stdout, f"GET {simulator.urls['mine']}/v1/ticker?market=BTC-EUR")
+    contains(result.stdout, "price /result/last:")
+    daemon = Daemon(place, simulator.urls, "--config", config, *url, "--source-kraken-url", simulator.urls["kraken"], sources=("kraken",))
+    wait_until(lambda: (state(place, "EUR").get("quote") or {}).get("source") == "mine", what="the price of the user's exchange")
+    wait_until(lambda: state(place, "EUR")["confirmation"] == "confirmed", what="a confirmed price")
+    quote = state(place, "EUR")["quote"]
+    equal((quote["market"], quote["currency"]), ("BTC/EUR", "EUR"))
+    contains(btcctl(place, "current", "--currency", "EUR", "--raw").out, quote["value"].split(".")[0][:2])
+    assert "mine" in sources(place, "EUR")
+    contains(btcctl(place, "metrics").out, 'source="mine"')
+    # It lies: the price goes on with the other exchange's, and says why.
+    urllib.request.urlopen(urllib.request.Request(simulator.urls["control"] + "/price/mine", b"1.05", method="POST"), timeout=5).read()
+    wait_until(lambda: state(place, "EUR")["quote"]["source"] == "kraken", what="the other exchange's price")
+    daemon.stop()
+    simulator.stop()
+
+
+@scenario("every exchange of the library gives a price end to end, and thirty currencies are kept", beside=True)
+def _():
+    simulator = Simulator("--seed", "6", "--descriptions", str(LIBRARY))
+    names = sorted(path.stem for path in LIBRARY.glob("*.toml") if path.stem != "currencies")
+    place = Place()
+    os.makedirs(f"{place.state}/share/btc-priced")
+    os.symlink(LIBRARY, f"{place.state}/share/btc-priced/exchanges")
+    environment = {"XDG_DATA_DIRS": f"{place.state}/share"}
+    markets = {}
+    for name in names:
+        result = subprocess.run(
+            [BINARIES / "btc-priced", f"--source-{name}-url", simulator.urls[name], "--try", name], capture_output=True, text=True,
+            timeout=30, env={**os.environ, **environment})
+        equal(result.returncode, 0, result.stdout + result.stderr)
+        for line in result.stdout.splitlines():
+            if line.startswith("BTC/"):
+                markets.setdefault(line[4:7], []).append(name)
+    currencies = ["USD"] + sorted(code for code in markets if code != "USD")
+    lines = [f"currencies = {currencies}".replace("'", '"')]
+    # Most have default sources in the library.
+    known = tomllib.loads((LIBRARY / "currencies.toml").read_text())["currency"].keys() | {"EUR", "GBP", "CHF"}
+    lines += [f'currency.{code}.sources = {markets[code][:3]}'.replace("'", '"') for code in currencies if code != "USD" and code not in known]
+    lines += [f'source.{name}.url = "{simulator.urls[name]}"' for name in [*names, "coinbase", "bitstamp"]]
+    config = write(place, "\n".join(lines) + "\n")
+    daemon = Daemon(place, simulator.urls, "--config", config, sources=("binance", "kraken"), environment=environment)
+    for code in currencies:
+        wait_until(lambda: state(place, code)["freshness"] == "fresh", seconds=60, what=lambda: f"a price in {code}: {state(place, code)}")
+    daemon.stop()
+    simulator.stop()
+    return f"{len(names)} exchanges, {len(currencies)} currencies: {' '.join(currencies)}"
+
+
+@scenario("a saved body is tried without a network", beside=True)
+def _():
+    if not SHARED.exists():
+        return "skipped: no saved bodies"
+    place = Place()
+    config = write(place, (LIBRARY / "bitso.toml").read_text())
+    result = tried("--config", config, "--try", "bitso", str(SHARED / "bitso_btcmxn.json"))
+    equal(result.returncode, 0, result.stderr)
+    contains(result.stdout, "  = 139280.35")
+    result = tried("--config", config, "--try", "bitso", str(SHARED / "upbit_krw-btc.json"))
+    equal(result.returncode, 1, result.stdout)
+    contains(result.stdout, '/payload/book is missing, not "btc_mxn"')
+    result = tried("--config", config, "--try", "bitsi")
+    equal(result.returncode, 78, result.stdout)
+    contains(result.stderr, "there is no exchange 'bitsi'; there are binance,")
+
+
+@scenario("each mistake in a description is answered with its file, line and key, and what to do", beside=True)
+def _():
+    place = Place()
+    good = 'url = "https://api.example.com/t?p={name}"\nprice = "/last"\nmarkets = { EUR = {} }\n'
+    cases = [
+        (good.replace("https", "http"), "line 2: exchange.mine.url", "must begin with https://"),
+        (good.replace('"/last"', '"$.data[0].last"'), "line 3: exchange.mine.price", "write /data/0/last"),
+        (good.replace('"/last"', '".data[0].last"'), "line 3: exchange.mine.price", "write /data/0/last"),
+        (good.replace('price = "/last"\n', ""), "exchange.mine", 'write price = "/…"'),
+        (good.replace("url = ", "uri = "), "exchange.mine", "it has no url"),
+        (good + 'time = "/t"\n', "line 5: exchange.mine.time", 'time-is = "trade", "book" or "reply"'),
+        (good.replace("{name}", "{symbol}"), "line 2: exchange.mine.url", "{symbol} is not a placeholder here"),
+        (good.replace("EUR", "Euro"), "line 4: exchange.mine.markets.Euro", "capital letters, such as EUR"),
+        (good + 'limits = ["10 per second"]\n', "line 5: exchange.mine.limits", 'write "60/60s"'),
+        (good + 'headers = { Host = "x" }\n', "line 5: exchange.mine.headers.Host", "can't be set here"),
+        (good + 'prize = "/x"\n', "line 5: exchange.mine.prize", "unknown key; there are url,"),
+        (good.replace("?p={name}", "").replace("EUR = {}", "EUR = {}, GBP = {}"), "line 4: exchange.mine.markets", "put {name} into url"),
+        (good + 'require = { "pair" = "{name}" }\n', "line 5: exchange.mine.require.pair", "write /pair"),
+        (good + 'ask = "/ask"\n', "line 5: exchange.mine.ask", "bid and ask go together"),
+    ]
+    for text, where, advice in cases:
+        config = write(place, "[exchange.mine]\n" + text)
+        result = tried("--config", config, "--check-config")
+        equal(result.returncode, 78, text)
+        contains(result.stderr, f"{config}, {where}" if where.startswith("line") else where)
+        contains(result.stderr, advice)
+    result = tried("--config", write(place, 'currencies = ["BRL"]\n'), "--check-config")
+    contains(result.stderr, "no exchange has a market in BRL: describe one")
+    return f"{len(cases) + 1} mistakes"
+
+
+main()
