@@ -10,13 +10,13 @@ build:
 	@scripts/dependencies build
 	@scripts/build $(PRODUCTS)
 
-## Build what is run, start the daemon as the current user and watch the price. If no exchange responds, use the simulator.
+## Build the programs, start the daemon as the current user and watch the price. If no exchange responds, use the simulator.
 run:
 	@scripts/dependencies build
 	@scripts/build btc-priced btcctl exchange-simulator
 	@scripts/run
 
-## The same with the simulator.
+## Do the same with the simulator.
 demo:
 	@scripts/dependencies build
 	@scripts/build btc-priced btcctl exchange-simulator
@@ -34,7 +34,7 @@ test: build
 	@scripts/deb
 	@scripts/test
 
-## Run the format's check and the unit tests, without a release build.
+## Check the format and run the unit tests, without a release build.
 test-unit:
 	@scripts/dependencies build
 	@scripts/test-unit
@@ -49,7 +49,7 @@ test-package: build
 	@scripts/deb
 	@Tests/System/run 200
 
-## Repeat all tests beside two busy processes, and count what failed how often: make test-flaky UNIT=20 SYSTEM=5
+## Repeat all tests next to two busy processes, and count the failures of each test: make test-flaky UNIT=20 SYSTEM=5
 test-flaky:
 	@Tests/flaky --unit $(or $(UNIT),20) --system $(or $(SYSTEM),5) $(ONLY)
 
@@ -64,7 +64,7 @@ bench: build
 	@scripts/dependencies bench
 	@Benchmarks/run --page
 
-# Only the benchmarks need this target. It is built with the packages that are already there.
+# Only the benchmarks need this target. It is built with the packages that are already available.
 nio-handler:
 	@BTC_PRICED_BENCHMARKS=1 scripts/build nio-handler
 

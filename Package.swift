@@ -2,8 +2,8 @@
 
 import PackageDescription
 
-/// The path of the toolchain's libFuzzer archive, if scripts/fuzz builds the harness. The project's targets are then built with
-/// coverage instrumentation for it, and are testable.
+/// The path of the toolchain's libFuzzer archive; set when scripts/fuzz builds the harness. The project's targets are then built with
+/// coverage instrumentation for libFuzzer, and are testable.
 let libFuzzer = Context.environment["BTC_PRICED_FUZZ"]
 
 /// The settings of every target of the project: warnings are errors, and the upcoming language features are on.
@@ -20,8 +20,8 @@ let ours: [SwiftSetting] =
 /// randomization. This requires `--static-swift-stdlib --disable-local-rpath` on the command line (see scripts/build).
 ///
 /// Such a binary relocates itself at each start. `pack-relative-relocs` stores its 44,000 relative relocations in 8 KiB (DT_RELR)
-/// instead of 1 MiB, which saves a tenth of a call of `btcctl`. The startup code of glibc reads the format since 2.36, and so
-/// Debian 12's does.
+/// instead of 1 MiB, which saves a tenth of the time of a `btcctl` call. The startup code of glibc reads the format since version 2.36,
+/// which is in Debian 12.
 let staticPIE: [LinkerSetting] = [
     .unsafeFlags(
         [

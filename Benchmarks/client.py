@@ -1,4 +1,4 @@
-"""`btcctl current` as a whole process, beside the least that it could be in C and beside redis-cli."""
+"""`btcctl current` as a whole process, compared with a minimal client in C and with redis-cli."""
 
 import shutil
 import subprocess
@@ -9,11 +9,11 @@ RUNS = 500
 
 
 def stripped():
-    """btcctl as the package has it."""
+    """btcctl as in the package: stripped."""
     BUILT.mkdir(parents=True, exist_ok=True)
     program = BUILT / "btcctl"
     subprocess.run(["strip", "-o", f"{program}.part", BINARIES / "btcctl"], check=True)
-    # Copied in one go, as dpkg does it: what strip writes piece by piece costs more page faults for as long as it is cached.
+    # Copied in one go, as by dpkg: a file that strip has written piece by piece costs more page faults while it is cached.
     shutil.copyfile(f"{program}.part", program)
     program.chmod(0o755)
     return program

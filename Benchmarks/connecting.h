@@ -1,4 +1,4 @@
-// What both programs need to speak to a server.
+// Shared by the programs that connect to a server.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

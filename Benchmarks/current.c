@@ -1,4 +1,4 @@
-// What `btcctl current` does at its least, in C: connects, asks, and prints time and price. The floor it is measured against.
+// A minimal `btcctl current` in C: connects, calls, and prints time and price. The lower bound for the comparison.
 //
 //     current SOCKET
 #include <stdio.h>

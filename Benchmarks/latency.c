@@ -1,13 +1,13 @@
-/* From the exchange's last byte to the watcher's line: an exchange and its watchers in one process, so that one clock dates both.
+/* Measures from the exchange's last byte to the watcher's line: the exchange and the watchers are one process with one clock.
  *
  *     latency COUNT
  *
  * Prints the exchange's port. Then reads from standard input the path of btc-priced's socket and that of a FIFO that `btcctl watch --raw`
- * writes to. Beside it a child asks the same exchange as often, over a connection
- * of its own, and writes the price to a Unix socket: the same two hops with nothing in between.
+ * writes to. For comparison, a child requests the price from the same exchange as often, over its own connection, and writes it to a Unix
+ * socket: the same two hops with nothing in between.
  *
- * Every answer has another price; a watcher is done with it when it has read that price. Prints for the socket, for btcctl and for the
- * child: how many, and the microseconds within which half of them, 99 of 100 and all of them came. */
+ * Every response has another price, and a watcher's time ends when it has read that price. Prints for the socket, for btcctl and for the
+ * child the number of prices, and the microseconds within which half of them, 99 of 100 and all of them arrived. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ enum { MAXIMUM = 100000, WATCHERS = 3 };
 struct watcher {
     const char *name;
     int fd;
-    char price[32]; /* the last one that its exchange's connection has given */
+    char price[32]; /* the last price sent on the connection of its exchange */
     double sent;
     double *took;
     int count;
@@ -53,7 +53,7 @@ static int listening(int *port)
     return fd;
 }
 
-/* What stands between an exchange and a watcher at the least: asks, takes the price out, writes it on. */
+/* The minimum between an exchange and a watcher: requests, extracts the price, and writes it. */
 static void relay(int port, int out, long interval)
 {
     static const char request[] = "GET /api/v3/ticker/price?symbol=BTCUSDT HTTP/1.1\r\nHost: relay\r\n\r\n";
@@ -169,7 +169,7 @@ int main(int count, char **words)
                 continue;
             }
             char price[32], body[128], answer[512];
-            snprintf(price, sizeof price, "%ld.%03ld1", 68000 + number / 1000 % 100, number % 1000); /* no zero at the end, which would not be shown */
+            snprintf(price, sizeof price, "%ld.%03ld1", 68000 + number / 1000 % 100, number % 1000); /* the last digit is not a zero, which would not be shown */
             number++;
             int length = snprintf(body, sizeof body, "{\"symbol\":\"BTCUSDT\",\"price\":\"%s0000\"}", price);
             length = snprintf(answer, sizeof answer, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", length, body);

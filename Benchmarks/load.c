@@ -1,10 +1,10 @@
-// Asks a server on a Unix socket as fast as it answers, over so many connections at once, each with one call under way.
+// Calls a server on a Unix socket as fast as it replies, over a number of connections at once, each with one pending call.
 //
 //     load SOCKET bare|parameters|spaces|redis CONNECTIONS SECONDS
 //
-// bare, parameters, spaces: calls GetPrice as btcctl, systemd's clients and Python's json write it; a reply ends with a NUL. redis: GET price; a
-// reply is as long as it says. Prints calls a second, and how
-// long a call took, microseconds: half of them, 99 of a hundred, the longest.
+// bare, parameters, spaces: calls GetPrice as btcctl, systemd's clients and Python's json write it; a reply ends with a NUL. redis: GET
+// price; the reply contains its length. Prints the calls per second, and the duration of a call in microseconds: the median, the 99th
+// percentile, the longest.
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <sys/epoll.h>

@@ -1,4 +1,4 @@
-// The floor: an epoll loop that reads up to a NUL and sends the same bytes each time. No parser, no limits, no counters.
+// The lower bound: an epoll loop that reads up to a NUL and sends the same bytes each time. No parser, no limits, no counters.
 //
 //     loop SOCKET FILE      FILE holds the reply, its NUL included
 #define _GNU_SOURCE

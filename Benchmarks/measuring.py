@@ -1,4 +1,4 @@
-"""What the benchmarks share: the programs to measure against, pinned processes, medians with their spread."""
+"""Shared by the benchmarks: the programs to compare with, pinned processes, medians with their spread."""
 
 import os
 import re
@@ -17,7 +17,7 @@ BUILT = HERE.parent / ".build" / "benchmarks"
 
 
 def compiled(source):
-    """A C program of this folder, compiled."""
+    """Compiles a C program of this folder. Returns its path."""
     BUILT.mkdir(parents=True, exist_ok=True)
     program = BUILT / Path(source).stem
     subprocess.run(["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", program, HERE / source], check=True)
@@ -25,7 +25,7 @@ def compiled(source):
 
 
 def running_daemon(price="68901.23"):
-    """A daemon with a fresh price, ticking once a second."""
+    """A daemon with a fresh price that ticks once a second."""
     place, simulator = Place(), replaying(price)
     known_price(place, price)
     daemon = Daemon(place, simulator.urls, sources=["binance"])
@@ -34,7 +34,7 @@ def running_daemon(price="68901.23"):
 
 
 def redis(*options):
-    """A redis server on a Unix socket, which keeps nothing; the socket's path and its process."""
+    """Starts a redis server on a Unix socket, which stores nothing. Returns the socket's path and the process."""
     folder = tempfile.mkdtemp(prefix="btc-priced-redis-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = f"{folder}/redis.sock"
@@ -45,7 +45,7 @@ def redis(*options):
 
 
 def once(command):
-    """A whole process: wall seconds, and its peak resident memory in KiB."""
+    """Runs a process to its end. Returns the wall time in seconds and the peak resident memory in KiB."""
     begun = time.perf_counter()
     pid = os.posix_spawn(command[0], command, os.environ, file_actions=[(os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)])
     _, status, usage = os.wait4(pid, 0)
@@ -55,7 +55,7 @@ def once(command):
 
 
 def paired(commands, runs):
-    """Whole processes in turn, on one processor: of each the seconds of all runs."""
+    """Runs processes in turn on one processor. Returns the seconds of all runs of each."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {LAST})
     try:
@@ -72,7 +72,7 @@ def paired(commands, runs):
 
 
 def resident(command):
-    """The peak resident memory of a process, KiB. Started by a small program of its own: a child's peak begins with its parent's size."""
+    """The peak resident memory of a process, KiB. A small program starts it, since a child's peak begins with its parent's size."""
     done = subprocess.run(
         ["/usr/bin/env", "sh", "-c", 'exec "$0" "$@" >/dev/null', "/usr/bin/time", "-f", "%M", *command], capture_output=True, text=True,
         check=True)
@@ -80,13 +80,13 @@ def resident(command):
 
 
 def memory(process, name):
-    """VmRSS, RssAnon and the like, KiB."""
+    """A field of /proc/PID/status in KiB, such as VmRSS or RssAnon."""
     with open(f"/proc/{process.pid}/status") as status:
         return int(re.search(rf"{name}:\s+(\d+)", status.read())[1])
 
 
 def process_time(pid):
-    """Processor seconds of all threads, those that have ended too: the clock behind clock_getcpuclockid(3)."""
+    """Processor seconds of all threads, including those that have ended, from the clock of clock_getcpuclockid(3)."""
     return time.clock_gettime(~pid << 3 | 2)
 
 
@@ -97,7 +97,7 @@ def spread(values, scale=1000, digits=2):
 
 
 def ratios(mine, others):
-    """The median of the ratios, pair by pair: what slows the machine for a while slows both."""
+    """The median of the ratios, pair by pair: a slow phase of the machine affects both values of a pair."""
     return statistics.median(a / b for a, b in zip(mine, others))
 
 

@@ -1,4 +1,4 @@
-"""From the exchange's last byte to the watcher's line, beside the same two hops in C."""
+"""The time from the exchange's last byte to the watcher's line, compared with the same two hops in C."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ def measure():
     url = f"http://127.0.0.1:{int(exchange.stdout.readline())}"
     daemon = Daemon(place, {"binance": url}, "--tick-interval-ms", str(int(INTERVAL * 1000)), "--tick-budget-ms", "1000", sources=["binance"],
                     prefix=("taskset", "-c", str(MEASURED)), wait=False)
-    # The daemon's first questions wait until the exchange has been told where its socket is.
+    # The daemon's first requests wait until the exchange knows the path of the daemon's socket.
     wait_until(lambda: os.path.exists(place.socket), what="the socket")
     pipe = os.path.join(place.runtime, "lines")
     os.mkfifo(pipe)

@@ -1,4 +1,4 @@
-"""What it costs while nobody wants anything: wake-ups, writes to the disk, and memory once a crowd has gone."""
+"""The costs of an idle daemon: wake-ups, syncs to the disk, and memory after a crowd of clients has gone."""
 
 import re
 import socket
@@ -16,7 +16,7 @@ SYNCS = "fsync,fdatasync,sync,syncfs,sync_file_range,msync"
 
 
 def watched_over(place, simulator, *options):
-    """As the unit starts it: systemd listens, and wants a sign of life every 30 s."""
+    """A daemon as started by its unit: the service manager listens, and the watchdog's timeout is 30 s."""
     manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     manager.bind(f"{place.runtime}/notify")
     threading.Thread(target=lambda: [manager.recv(4096) for _ in iter(int, 1)], daemon=True).start()
@@ -35,7 +35,7 @@ def control(place, verb):
 
 
 def syncs(results):
-    """A whole run under strace, which sees these calls alone."""
+    """Counts the syncs of a whole run under strace, which traces only these calls."""
     place, simulator = Place(), replaying("68000", "68001", "68002")
     known_price(place, "68000")
     trace = f"{place.state}/trace"
@@ -50,9 +50,9 @@ def syncs(results):
 
 
 def crowd():
-    """Private memory before a crowd of watchers, with it, and after it; KiB."""
+    """Private memory before, during and after a crowd of watchers, KiB."""
     place, simulator, daemon = running_daemon()
-    # Until the sources beside the primary have been looked at, too.
+    # Waits until the observer has requested the other sources too.
     time.sleep(45)
     found = [memory(daemon.process, "RssAnon")]
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""The socket: calls a second and fan-out, beside redis giving the same bytes, a bare SwiftNIO handler and an epoll loop in C."""
+"""The socket: calls per second and fan-out, compared with redis with the same bytes, a bare SwiftNIO handler and an epoll loop in C."""
 
 import os
 import socket
@@ -67,7 +67,7 @@ def calls(servers):
 
 
 def watched(path, process, *words):
-    """What watch prints, and what the server took more of anonymous memory meanwhile, and in all, KiB."""
+    """The output of watch, and the server's additional anonymous memory meanwhile and its total, KiB."""
     before = memory(process, "RssAnon")
     child = spawn(["taskset", "-c", str(LOAD), compiled("watch.c"), path, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert child.stderr.readline() == "ready\n"

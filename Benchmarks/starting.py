@@ -1,4 +1,4 @@
-"""Starts, stops, sizes and idle memory, beside others."""
+"""Starts, stops, sizes and idle memory, compared with other programs."""
 
 import glob
 import json
@@ -21,7 +21,7 @@ RUNS = 20
 
 
 def until(condition, seconds=20):
-    """Looked at without a pause: what is measured takes a few milliseconds."""
+    """Polls a condition without a pause, since the measured times are a few milliseconds."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not happen"
@@ -85,7 +85,7 @@ def daemon_stripped():
 
 
 def unpacked(package):
-    """A Debian package's files, without installing it: its service is nothing that a measurement should start."""
+    """Unpacks a Debian package without installing it, because a measurement should not start its service."""
     folder = tempfile.mkdtemp(prefix="btc-priced-package-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     subprocess.run(["apt-get", "download", "-qq", package], cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -94,7 +94,7 @@ def unpacked(package):
 
 
 def idle_chronyd():
-    """chronyd as a server of nobody, which leaves this machine's clock alone."""
+    """chronyd as a server without clients, which does not change this machine's clock."""
     root = unpacked("chrony")
     with open(f"{root}/chrony.conf", "w") as file:
         file.write(f"port 0\ncmdport 0\nbindcmdaddress {root}/../chronyd.sock\npidfile {root}/../chronyd.pid\n")

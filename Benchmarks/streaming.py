@@ -1,4 +1,4 @@
-"""What streams cost beside requests, and from a message's last byte to the watcher's line."""
+"""The costs of streams compared with requests, and the time from a message's last byte to the watcher's line."""
 
 import base64
 import hashlib
@@ -24,7 +24,7 @@ GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
 class Exchange:
-    """A port with Binance's price and its stream. It expects correct requests, and checks none."""
+    """A port with Binance's price and its stream. It expects correct requests and checks none of them."""
 
     def __init__(self):
         self.price, self.number = "68000.01", 1
@@ -58,9 +58,9 @@ class Exchange:
                 connection.sendall(f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
 
     def trade(self):
-        """One more, at another price: what shows it, and when its last byte was sent."""
+        """Sends one more trade at another price. Returns the price as bytes, and the time of sending."""
         self.number += 1
-        # No zero at the end, which would not be shown.
+        # The last digit is not a zero, which would not be shown.
         self.price = f"68000.{self.number % 1000:03d}1"
         at = int(time.time() * 1000)
         text = json.dumps({"stream": "btcusdt@aggTrade", "data": {
@@ -73,7 +73,7 @@ class Exchange:
 
 
 def seen(watchers, exchange):
-    """The seconds until each of these has the price of a trade, before which nothing was shown for the minimum interval."""
+    """The seconds until each watcher has the price of a trade. Before the trade, no price is sent for the minimum interval."""
     while ready := select.select(watchers.values(), [], [], GAP)[0]:
         for descriptor in ready:
             os.read(descriptor, 65536)
@@ -90,7 +90,7 @@ def seen(watchers, exchange):
 
 
 def to_the_line():
-    """Microseconds of every message, by who has it."""
+    """The microseconds of every message, by receiver."""
     place, ours, theirs = Place(), Exchange(), Exchange()
     pinned = ("taskset", "-c", str(MEASURED))
     daemon = Daemon(place, {"binance": f"http://127.0.0.1:{ours.port}"}, sources=["binance"], streams=["binance"], prefix=pinned)
@@ -122,7 +122,7 @@ def to_the_line():
 
 
 def costs(policy, trades, is_watched):
-    """Processor time a second, milliseconds, and private memory, KiB."""
+    """Processor time per second in milliseconds, and private memory in KiB."""
     place, simulator = Place(), Simulator("--seed", "1", "--trades", str(trades))
     daemon = Daemon(place, simulator.urls, "--streams", policy, sources=VENUES, streams=VENUES)
     fresh(place)

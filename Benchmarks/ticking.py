@@ -1,5 +1,5 @@
-"""A steady tick over plain HTTP and over TLS, beside others that do the same job: ask one exchange, keep the price in a file, answer a Unix
-socket. All at the same time, ticking at different moments, against the same simulator."""
+"""A steady tick over plain HTTP and over TLS, compared with other programs for the same job: request the price from one exchange, write it
+to a file, serve it on a Unix socket. All run at the same time against the same simulator, and tick at different moments."""
 
 import os
 import random
@@ -16,7 +16,7 @@ from measuring import BUILT, HERE, Daemon, Place, atexit, known_price, memory, p
 
 MEASURED, LOAD = 0, max(os.sched_getaffinity(0))
 TICKS = int(os.environ.get("TICKS", "3000"))
-# What costs far more is as steady in fewer.
+# Programs that cost far more per tick give results that are as steady with fewer ticks.
 OF_LOOP = TICKS // 10
 FEWER = TICKS // 5
 INTERVAL = 0.1
@@ -36,7 +36,7 @@ def peers():
 
 
 class Peer:
-    """A daemon of peers/, in a folder of its own on a tmpfs."""
+    """A daemon of peers/, in its own folder on a tmpfs."""
 
     def __init__(self, command, simulator, interval=INTERVAL, prefix=("taskset", "-c", str(MEASURED))):
         folder = tempfile.mkdtemp(prefix="btc-priced-peer-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
@@ -52,7 +52,7 @@ class Peer:
 
 
 class Ours:
-    """btc-priced with one source, as they have."""
+    """btc-priced with one source, as in the other daemons."""
 
     def __init__(self, simulator, interval=INTERVAL):
         place = Place()
@@ -68,7 +68,7 @@ class Ours:
 
 
 def apart(makers, simulator):
-    """All of them running, no two of them ticking within an eighth of the interval: told by when each writes its file."""
+    """Starts all daemons so that no two of them tick within an eighth of the interval. The time of a tick is that of writing the file."""
     running = {}
     for name, maker in makers.items():
         for _ in range(50):
@@ -86,7 +86,7 @@ def apart(makers, simulator):
 
 
 def phase(daemon):
-    """At which part of the interval it writes its file; the median of some ticks."""
+    """The moment within the interval at which the daemon writes its file: the median of five ticks."""
     seen = []
     for _ in range(5):
         seen.append(os.stat(daemon.file).st_mtime % INTERVAL)
@@ -105,13 +105,13 @@ def system_calls(pid, seconds=5):
     time.sleep(seconds)
     trace.send_signal(signal.SIGINT)
     text = trace.communicate()[1]
-    # % time, seconds, usecs/call, calls, where there were any errors, and the word.
+    # The columns: % time, seconds, usecs/call, calls, errors if there were any, and the word "total".
     total = next(line.split() for line in text.splitlines() if line.endswith(" total"))
     return int(total[3]) / (seconds / INTERVAL)
 
 
 def slope(values, ticks):
-    """KiB a thousand ticks, by least squares."""
+    """KiB per thousand ticks, by least squares."""
     step = ticks / 1000 / (len(values) - 1)
     middle = (len(values) - 1) / 2
     mean = statistics.mean(values)
@@ -119,7 +119,7 @@ def slope(values, ticks):
 
 
 def steady(running, ticks):
-    """Figures of each over the ticks, in blocks."""
+    """Measures each daemon over the ticks, in blocks."""
     found = {name: {"time": [], "switches": [], "memory": []} for name in running}
     begun = {name: written(daemon.process.pid) for name, daemon in running.items()}
     due = time.monotonic()
@@ -141,7 +141,7 @@ def steady(running, ticks):
 
 
 def shell_loop(simulator):
-    """The loop's processor seconds and context switches a tick, with those of all it starts."""
+    """The processor seconds and context switches of the loop per tick, including those of its child processes."""
     folder = tempfile.mkdtemp(prefix="btc-priced-loop-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     process = spawn(["taskset", "-c", str(LOAD), HERE / "peers" / "loop.sh", simulator.urls["binance"], f"{folder}/price", str(int(INTERVAL * 1000)),

@@ -1,12 +1,11 @@
-// Watches a daemon over so many connections, with one more beside them that calls GetPrice without a pause.
+// Watches a daemon over a number of connections, and calls GetPrice without a pause on one more.
 //
 //     watch SOCKET varlink CONNECTIONS TICKS
 //     watch SOCKET redis CONNECTIONS PUBLISHES FILE      PUBLISH of FILE's bytes, to as many subscribers
 //
-// Prints, of each tick or publish, the time until the last one had it, milliseconds: half of them within, the longest; how many came
-// before the last one had the one before; and how long
-// the calls took that fell into such a time: 99 of a hundred within, milliseconds, and how many they were. A tick's time is that of
-// the first watcher's reply less what the state says of its observation (CLOCK_BOOTTIME), so the whole way from the price counts.
+// Prints the time in milliseconds until the last watcher has a tick or a publish: the median and the longest. Then the number of ticks
+// that arrived before the last watcher had the tick before. Then, for the calls during such a time, the 99th percentile in milliseconds
+// and their number. A tick's time begins at the observation in its state (CLOCK_BOOTTIME), so the whole way from the price counts.
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <sys/epoll.h>
@@ -58,7 +57,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < count; i++) {
         descriptors[i] = connected(argv[1]);
         call(descriptors[i], is_redis ? subscribe : watch_call, is_redis ? sizeof subscribe - 1 : sizeof watch_call);
-        // The current state, or the word that it is subscribed: whole in one piece.
+        // The current state, or the confirmation of the subscription: complete in one piece.
         if (recv(descriptors[i], buffer, sizeof buffer, 0) <= 0)
             fail("recv");
         struct epoll_event event = { .events = EPOLLIN, .data.u32 = (uint32_t)i };
@@ -92,7 +91,7 @@ int main(int argc, char **argv)
                 fail("recv");
             double here = now(CLOCK_MONOTONIC);
             if (which == UINT32_MAX) {
-                // Only those that a fan-out fell into.
+                // Only calls that overlap with a fan-out count.
                 if (calls < 1000000 && (begun != 0 ? here > begun_here : called < ended_here))
                     waited[calls++] = here - called;
                 called = here;
@@ -100,7 +99,7 @@ int main(int argc, char **argv)
                 continue;
             }
             if (!is_redis) {
-                // The last message, where several have come.
+                // The last message, if several have arrived.
                 char *found = NULL;
                 buffer[got] = '\0';
                 for (char *at = buffer; (at = memmem(at, (size_t)(buffer + got - at), "\"tick\":", 7)) != NULL; at += 7)
@@ -109,7 +108,7 @@ int main(int argc, char **argv)
                 if (its < tick)
                     continue;
                 if (its > tick) {
-                    // A new tick before all had the last one: counted as a miss, once the first whole one was seen.
+                    // A new tick before all watchers had the last one counts as a miss, after the first complete tick.
                     if (reached > 0 && round > 0)
                         missed++;
                     tick = its;

@@ -1,4 +1,4 @@
-"""What the HTTP gateway costs: requests a second beside nginx with the same bytes from a file, and memory with a thousand event streams."""
+"""The costs of the HTTP gateway: requests per second compared with nginx and the same bytes, and memory with a thousand event streams."""
 
 import re
 import resource
@@ -17,7 +17,7 @@ STREAMS = 1000
 
 
 def nginx(body):
-    """nginx with one worker on the first processor, which serves these bytes from a file; its port."""
+    """Starts nginx with one worker on the first processor, which serves these bytes from a file. Returns the port."""
     folder = tempfile.mkdtemp(prefix="btc-priced-nginx-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     port = free_port()
@@ -34,7 +34,7 @@ def nginx(body):
 
 
 def requests(port, path):
-    """Requests a second over 50 kept connections, from the other processor."""
+    """Requests per second over 50 kept connections, from the other processor."""
     done = subprocess.run(["taskset", "-c", str(LAST), "wrk", "-t1", "-c50", f"-d{SECONDS}s", f"http://127.0.0.1:{port}{path}"],
                           capture_output=True, text=True, check=True)
     assert "Non-2xx" not in done.stdout, done.stdout

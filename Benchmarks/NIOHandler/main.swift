@@ -1,11 +1,11 @@
-// What we chose against: SwiftNIO as it is used, a handler that answers each NUL with the same bytes. No parser, no limits, no counters.
+// The alternative that we did not choose: a usual SwiftNIO handler that sends the same bytes for each NUL. No parser, limits or counters.
 //
 //     nio-handler SOCKET FILE      FILE holds the reply, its NUL included
 import Glibc
 import NIOCore
 import NIOPosix
 
-/// Answers each message with the reply.
+/// Sends the reply to each message.
 final class Answering: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer

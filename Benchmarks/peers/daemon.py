@@ -39,7 +39,7 @@ def tick():
             return
         price = json.loads(body)["price"]
     except (OSError, http.client.HTTPException, ValueError, KeyError):
-        # It connects anew at the next request.
+        # The next request opens a new connection.
         exchange.close()
         return
     with open(file + ".new", "w") as new:

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What many have: asks with curl, reads with jq, and writes a file.
+# A common solution: requests the price with curl, reads it with jq, and writes a file.
 #
 #   loop.sh URL FILE MILLISECONDS TICKS [CA-FILE]
 set -eu

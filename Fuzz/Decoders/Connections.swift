@@ -4,7 +4,7 @@ import Varlink
 
 @testable import BTCPriceServer
 
-/// What a client sends gets the same replies however it is cut. The input: how much may wait, the cuts, the stream.
+/// Serves a client. The replies do not depend on how its bytes are cut. The input: the limits, the cuts, the stream.
 func connection(_ input: [UInt8]) {
     var draw = Draw(input)
     let limits = ServerLimits(
@@ -15,7 +15,7 @@ func connection(_ input: [UInt8]) {
     hold(whole.starts(with: parts) || parts.starts(with: whole), "cut otherwise, the replies are others")
 }
 
-/// What is written while a stream comes in such pieces and all is read at once.
+/// The replies to a stream in pieces of these sizes, for a client that reads everything at once.
 private func replies(to stream: ArraySlice<UInt8>, sizes: [Int], _ limits: ServerLimits) -> [UInt8] {
     var (rest, sizes) = (stream, sizes)
     var cache = ReplyCache(

@@ -1,6 +1,6 @@
 import BTCPriceCore
 
-/// A number of up to 18 digits is read exactly: the text's digits and the value's are the same. What was read is printed and read again.
+/// Reads a decimal number. With up to 18 digits the value has exactly the digits of the text. Printed and read again, it is the same.
 func decimal(_ text: String) {
     guard let value = Price(text) else { return }
     let digits = Digits(text)
@@ -9,7 +9,7 @@ func decimal(_ text: String) {
     hold(Double(value.description) == value.double, "\(value) is \(value.double)")
 }
 
-/// A decimal number as its significant digits and their place, found without arithmetic.
+/// A decimal number as its significant digits and their exponent, found without arithmetic.
 private struct Digits: Equatable {
     private var isNegative = false
     private var digits: [UInt8] = []
@@ -31,7 +31,7 @@ private struct Digits: Equatable {
             exponent += 1
         }
         digits = Array(digits.drop { $0 == UInt8(ascii: "0") })
-        // Zero has no sign and no place.
+        // Zero has no sign and no exponent.
         if digits.isEmpty { (isNegative, exponent) = (false, 0) }
     }
 }

@@ -7,19 +7,19 @@ import Varlink
 @testable import BTCPriceNetworking
 @testable import BTCPricePersistence
 
-/// The longest pause that an answer may ask for (``HTTPResponse/pause``), thirty days.
+/// The longest pause that a response may request (``HTTPResponse/pause``): thirty days.
 private let longestPause = Duration.seconds(2_592_000)
 
-/// The exchange's clock where the input tells none, as in the tests of answers: else it would be another one in every run.
+/// The exchange's clock if the input has none, as in the tests of responses. A fixed one makes every run the same.
 private let standardDate = "Sun, 26 Jul 2026 07:13:20 GMT"
 
-/// An answer as an input tells it: a line `status|Retry-After|Date|Content-Encoding`, then the body. Text, so that a seed is read
-/// at a glance; what is missing at the end of the line was not sent.
+/// The response that an input describes: a line `status|Retry-After|Date|Content-Encoding`, then the body. It is text, so that seeds
+/// are readable. Fields missing at the end of the line are not sent.
 private func answer(_ input: [UInt8]) -> HTTPResponse {
     let end = input.firstIndex(of: UInt8(ascii: "\n")) ?? input.endIndex
     let head = String(decoding: input[..<end], as: UTF8.self).split(separator: "|", omittingEmptySubsequences: false)
     func header(_ index: Int) -> String? { head.indices.contains(index) ? String(head[index]) : nil }
-    // The HTTP parser lets nothing else through.
+    // The HTTP parser accepts no other status.
     let status = head.first.flatMap { Int($0) }.flatMap { (100...999).contains($0) ? $0 : nil } ?? 200
     let date = header(2).flatMap { VenueTime.milliseconds(fromHTTPDate: $0) == nil ? nil : $0 } ?? standardDate
     var headers = HTTPHeaders([("date", date)])
@@ -28,7 +28,7 @@ private func answer(_ input: [UInt8]) -> HTTPResponse {
     return HTTPResponse(status: status, headers: headers, body: Array(input[end...].dropFirst()))
 }
 
-/// Reads an answer, and holds what comes out against what the rest of the daemon relies on.
+/// Reads a response, and checks the result against the invariants that the rest of the daemon relies on.
 func exchange(_ input: [UInt8], _ read: (HTTPResponse) throws(PriceLoadingError) -> [LoadedPrice]) {
     let answer = answer(input)
     do throws(PriceLoadingError) {
@@ -47,7 +47,7 @@ func exchange(_ input: [UInt8], _ read: (HTTPResponse) throws(PriceLoadingError)
 private func checkAccepted(_ loaded: LoadedPrice, _ positions: [Market: FeedPosition], at now: Timestamp) {
     checkBounds(loaded.value)
     let quote = PriceQuote(value: loaded.value, currency: "USD", timestamp: now, source: "fuzz", market: "BTC/USD")
-    // What is taken is kept and told: neither may change or refuse it.
+    // An accepted price is stored and sent to clients. Neither may change or refuse it.
     let file = QuoteFile(
         sequence: 1, prices: [CachedPrice(quote: quote, observedBoottime: 1, positions: positions)])
     hold(accepted { try QuoteFile(decoding: try file.encoded()) } == file, "\(loaded) is not kept as it is")
@@ -60,7 +60,7 @@ private func checkAccepted(_ loaded: LoadedPrice, _ positions: [Market: FeedPosi
         "\(loaded) is not told as it is")
 }
 
-/// A price that is shown lies within these bounds, wherever it was read.
+/// Checks that a price is within the bounds of every price that is shown, whatever its origin.
 func checkBounds(_ value: Price) {
     hold(Currency.usd.prices.contains(value), "\(value) was taken")
 }
@@ -69,13 +69,13 @@ private func checkFailure(_ error: PriceLoadingError) {
     if case .rateLimited(_, let pause?) = error {
         hold(pause >= .zero && pause <= longestPause, "a pause of \(pause)")
     }
-    // It goes to the journal as one line, and to clients.
+    // The text goes to the journal as one line, and to clients.
     let text = error.description
     hold(!text.unicodeScalars.contains { $0.properties.generalCategory == .control }, "more than a line: \(text)")
     hold(text.unicodeScalars.count < 500, "a long line: \(text)")
 }
 
-/// Times as exchanges write them, in any of their forms.
+/// Reads a time in each of the formats that exchanges use.
 func times(_ text: String) {
     if let time = VenueTime.milliseconds(fromISO8601: text) { checkTime(time) }
     if let time = VenueTime.milliseconds(fromHTTPDate: text) { checkTime(time) }
@@ -84,7 +84,7 @@ func times(_ text: String) {
     }
 }
 
-/// The time, printed, is read as the same: the two calendars are each other's inverse.
+/// Checks that a printed time is read as the same time: printing and reading are inverse.
 private func checkTime(_ time: Int64) {
     // 31 December 9999, 23:59:60 is the year 10000.
     guard time < 253_402_300_800_000 else { return hold(time < 253_402_300_802_000, "\(time) was read") }
@@ -109,7 +109,7 @@ func candles(_ input: [UInt8]) {
     }
 }
 
-/// A candle that was taken lies within the bounds, can be added to others, and fits into the history's columns.
+/// Checks that an accepted candle is within the bounds, can be added to others, and fits into the history's columns.
 func checkCandle(_ candle: Candle) {
     for price in [candle.open, candle.high, candle.low, candle.close] {
         hold(price >= Currency.usd.prices.lowerBound && price <= Currency.jpy.prices.upperBound, "\(candle)")

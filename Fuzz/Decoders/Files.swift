@@ -2,10 +2,10 @@
 @testable import BTCPriceDaemon
 @testable import BTCPricePersistence
 
-/// Where a kept quote has its checksum, eight digits.
+/// The place of the checksum in the file of a stored quote: eight digits.
 private let checksum = Array("{\n  \"checksum\" : \"".utf8).count..<Array("{\n  \"checksum\" : \"00000000".utf8).count
 
-/// A kept quote. The checksum is made to fit, else no other input would get past it.
+/// Reads the file of a stored quote. The checksum is corrected first, because no random input would pass the check.
 func quoteFile(_ input: [UInt8]) {
     var bytes = input
     if bytes.count > checksum.upperBound {
@@ -27,7 +27,7 @@ func quoteFile(_ input: [UInt8]) {
     }
 }
 
-/// A restart goes on with a rest, and its source fails again.
+/// Continues a stored cooldown after a restart. Then the source fails again.
 private func resume(_ kept: KeptCooldown) {
     var (market, venue) = (MarketHealth(), VenueHealth(limits: []))
     venue.breaker.resume(kept, at: present)
@@ -39,20 +39,20 @@ private func resume(_ kept: KeptCooldown) {
     hold(next?.dated(by: present) == next, "a cooldown that is dated otherwise: \(kept)")
 }
 
-/// A configuration file: its settings, listed, are a file that sets the same.
+/// Reads a configuration file. The list of its settings is a file with the same settings.
 func configuration(_ input: [UInt8]) {
     guard let text = String(validating: input, as: UTF8.self), let read = settings(text) else { return }
     hold(!input.contains(0), "settings of a file that was not read to its end")
     hold(read.first.interval >= .milliseconds(100) && read.budget >= .milliseconds(100), "no time for a tick")
     hold(!read.sources.isEmpty && read.directories.state.hasPrefix("/"), "settings without their parts")
     let again = settings(read.listing)
-    // What depends on another setting or on the user is listed as a comment.
+    // A setting that depends on another one or on the user is listed as a comment.
     let set = read.entries.filter { $0.value != nil }.map { [$0.name, $0.value?.description ?? ""] }
     let setAgain = again?.entries.filter { $0.value != nil }.map { [$0.name, $0.value?.description ?? ""] }
     hold(setAgain == set, "read otherwise: \(read.listing)")
 }
 
-/// The settings that a file makes, for a user with nothing in the environment but a home.
+/// The settings from a file, for a user with only `HOME` in the environment.
 private func settings(_ text: String) -> Settings? {
     accepted {
         let path = "config.toml"

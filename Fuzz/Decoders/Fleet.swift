@@ -3,7 +3,7 @@ import BTCPriceAPI
 @testable import BTCPriceCore
 @testable import BTCPriceFleet
 
-/// What a follower takes from a broker: the same message, live and kept, and once more a second later.
+/// Reads a message from a broker as a follower: live and retained, each again a second later.
 func fleetQuote(_ input: [UInt8]) {
     for isRetained in [false, true] {
         var quote = FollowedQuote(publisher: "alpha", currency: "USD")

@@ -4,7 +4,8 @@ import NIOHTTP1
 
 @testable import BTCPriceNetworking
 
-/// A response reads the same however its bytes are cut, and nothing is kept without end. The input: how many cuts, the cuts, the stream.
+/// Reads an HTTP response. The result does not depend on how the bytes are cut, and no body exceeds the limit. The input: the number of
+/// cuts, the cuts, the stream.
 func httpResponse(_ input: [UInt8]) {
     let (stream, pieces) = cut(input)
     let whole = read([stream])
@@ -20,7 +21,7 @@ private enum Reading: Equatable {
     case refused
 }
 
-/// What the handlers of a connection make of the pieces.
+/// The response that the handlers of a connection read from the pieces.
 private func read(_ pieces: [ArraySlice<UInt8>]) -> Reading {
     let (channel, meter) = (EmbeddedChannel(), ResponseMeter())
     var collector = HTTPResponseCollector()
@@ -34,7 +35,7 @@ private func read(_ pieces: [ArraySlice<UInt8>]) -> Reading {
         return nil
     }
     meter.reset()
-    // A channel that is not closed is kept for ever.
+    // A channel that is not closed is never freed.
     defer { _ = try? channel.finish(acceptAlreadyClosed: true) }
     do {
         try channel.pipeline.syncOperations.addHandlers([
@@ -44,7 +45,7 @@ private func read(_ pieces: [ArraySlice<UInt8>]) -> Reading {
             HTTPClientRequestPart.head(HTTPRequestHead(version: .http1_1, method: .GET, uri: "/")))
         for piece in pieces {
             let written = Result { try channel.writeInbound(ByteBuffer(bytes: piece)) }
-            // An error behind a response comes after it.
+            // A response before an error counts.
             if let response = try response() { return response }
             _ = try written.get()
         }

@@ -9,8 +9,8 @@ import Varlink
 /// The reader's clocks in every run.
 let present = ObservationTime(wall: Timestamp(milliseconds: 1_785_050_000_000), boottime: 5_000_000)
 
-/// A message that is read is printed as one that is read as the same.
-/// - Returns: The message, for what else is done with it.
+/// Reads a message, and checks that its JSON is read as the same message.
+/// - Returns: The message, for further checks; `nil` if it is refused.
 private func message<Message: Equatable>(
     _ input: [UInt8], _ read: (JSONValue) throws(JSONFieldError) -> Message, _ json: (Message) -> JSONObject
 ) -> Message? {
@@ -22,7 +22,7 @@ private func message<Message: Equatable>(
     return message
 }
 
-/// What the client reads, and shows.
+/// Reads a state as a client does, and shows it.
 func state(_ input: [UInt8]) {
     guard let message = message(input, StateMessage.init(json:), \.json) else { return }
     show(message.state)
@@ -34,7 +34,7 @@ func status(_ input: [UInt8]) {
     hold(!StatusText(timestamps: ReaderTimestampFormatter()).lines(message, at: present).isEmpty, "no text")
 }
 
-/// What a peer says: its state, its currencies and the intervals of their ticks, and what the history and the chart are made of.
+/// Reads the messages of a peer: its state, its currencies with the intervals of their ticks, and the candles of its history.
 func peer(_ input: [UInt8]) {
     guard let value = accepted({ () throws(JSONError) in try JSONValue(parsing: input[...]) }) else { return }
     if let candle = accepted({ () throws(JSONFieldError) in try Candle(json: value) }) { checkCandle(candle) }
@@ -47,7 +47,7 @@ func peer(_ input: [UInt8]) {
     }
 }
 
-/// What a peer says goes into the book as an exchange's price does.
+/// Passes a peer's price into the book, as for an exchange.
 private func take(_ message: StateMessage, every interval: Duration) {
     if let day = message.state.day { hold(day.low > .zero && day.high > .zero, "\(day)") }
     let market = Market("fuzz", "BTC/USD")

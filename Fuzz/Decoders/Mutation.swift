@@ -1,17 +1,16 @@
 import CLibFuzzer
 
-/// Values on the edge of something: of the integers, of what a Price holds, of a price, of a time.
+/// Boundary values: of integers, of the range of ``Price``, of valid prices and of times.
 private let edges: [StaticString] = [
     "0", "-1", "1", "-0.0", "0.99", "99999999.99", "100000000.01", "1e8", "1e127", "1e-128", "1e400",
     "9223372036854775807", "-9223372036854775808", "9223372036854775808", "18446744073709551615", "2147483648",
     "281474976710656", "1785050000000", "253402300800000", "3.00000000000000000000000000000000000001",
 ]
 
-/// Makes an input of another; libFuzzer looks for this function by its name.
+/// Makes a new input from another one. libFuzzer looks for this function by its name.
 ///
-/// Most of what bytes are changed to at random is refused by the first look of a decoder. So every other input is one in which a
-/// number or a string is replaced as a whole, by an edge or by another one of the same input: what lies behind the grammar is
-/// reached that way.
+/// The grammar of a decoder refuses most inputs with random changes of bytes. So half of the inputs have a whole number or string
+/// replaced, by a boundary value or by another token of the same input. They reach the code behind the grammar.
 @c(LLVMFuzzerCustomMutator)
 package func mutate(_ data: UnsafeMutablePointer<UInt8>, _ size: Int, _ longest: Int, _ seed: UInt32) -> Int {
     var random = Random(state: UInt64(seed))
@@ -31,7 +30,7 @@ package func mutate(_ data: UnsafeMutablePointer<UInt8>, _ size: Int, _ longest:
     return output.count
 }
 
-/// Where numbers and quoted strings stand, both as JSON and TOML have them.
+/// The places of numbers and quoted strings, in the common syntax of JSON and TOML.
 private func tokens(of input: [UInt8]) -> [Range<Int>] {
     var tokens: [Range<Int>] = []
     var place = 0
@@ -60,7 +59,7 @@ extension UInt8 {
     }
 }
 
-/// SplitMix64: the same seed gives the same input again.
+/// SplitMix64: the same seed gives the same input.
 private struct Random {
     var state: UInt64
 

@@ -6,7 +6,8 @@ import Varlink
 @testable import BTCPriceCore
 @testable import BTCPriceNetworking
 
-/// Frames read the same however their bytes are cut, and nothing is kept without end. The input: how many cuts, the cuts, the bytes.
+/// Reads WebSocket frames. The result does not depend on how the bytes are cut, and no message exceeds the limit. The input: the number
+/// of cuts, the cuts, the bytes.
 func webSocket(_ input: [UInt8]) {
     let (stream, pieces) = cut(input)
     let whole = frames([stream])
@@ -22,7 +23,7 @@ private struct Frames: Equatable {
     var isRefused = false
 }
 
-/// What the handlers of a connection make of the pieces.
+/// The frames that the handlers of a connection read from the pieces.
 private func frames(_ pieces: [ArraySlice<UInt8>]) -> Frames {
     let channel = EmbeddedChannel()
     var (reader, frames) = (WebSocketReader(), Frames())
@@ -41,7 +42,7 @@ private func frames(_ pieces: [ArraySlice<UInt8>]) -> Frames {
             ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: WebSocketReader.longestMessage)))
         for piece in pieces {
             let written = Result { try channel.writeInbound(ByteBuffer(bytes: piece)) }
-            // What is before an error counts.
+            // Frames before an error count.
             try take()
             _ = try written.get()
         }
@@ -51,7 +52,7 @@ private func frames(_ pieces: [ArraySlice<UInt8>]) -> Frames {
     return frames
 }
 
-/// A message of a stream, and what the machine makes of it: a price that is not in a message is never shown.
+/// Passes a message of a stream to the state machine. It never shows a price that is not in a message.
 func streamMessage(_ input: [UInt8], of source: StreamSource, _ markets: [Market]) {
     guard let value = try? JSONValue(parsing: input[...]) else { return }
     let message: StreamMessage

@@ -1,7 +1,7 @@
 import BTCPriceAPI
 import Varlink
 
-/// A value is printed as text that is read as the same value, and that holds no NUL.
+/// Reads a JSON value. Printed and read again, it is the same value, and the text contains no NUL.
 func json(_ input: [UInt8]) {
     guard let value = accepted({ () throws(JSONError) in JSON(try JSONValue(parsing: input[...])) }) else { return }
     for layout in [JSON.Layout.compact, .lines] {
@@ -13,13 +13,13 @@ func json(_ input: [UInt8]) {
     }
 }
 
-/// What our reader makes of a text, for a comparison with another reader: the value as compact text, or nothing if it is refused.
+/// Reads a text for a comparison with another reader. Returns the value as compact text, or an empty text if it is refused.
 func jsonText(_ input: [UInt8]) -> String {
     accepted { () throws(JSONError) in JSON(try JSONValue(parsing: input[...])) }?.text ?? ""
 }
 
-/// A stream cut at any points gives the messages between its NULs, up to the first that is too long. The input: the limit, how often
-/// the stream is repeated, how many cuts, the cuts, the stream.
+/// Reads messages from a stream in pieces. They are the texts between its NULs, up to the first one that is too long. The input: the
+/// limit, the number of repetitions of the stream, the number of cuts, the cuts, the stream.
 func framing(_ input: [UInt8]) {
     var draw = Draw(input)
     let limit = draw.byte() * 4
@@ -48,15 +48,15 @@ func framing(_ input: [UInt8]) {
     hold(wasTooLong == isTooLong, "too long: \(wasTooLong) instead of \(isTooLong)")
     hold(found.elementsEqual(expected, by: { $0.elementsEqual($1) }), "other messages than between the NULs")
     hold(wasTooLong || buffer.count == pieces.last?.count ?? 0, "\(buffer.count) bytes are left")
-    // The client reads its replies off such a stream.
+    // The client reads its replies from such a stream.
     for message in found.prefix(4) { reply(message) }
 }
 
-/// A call is encoded as one that is read as the same; and what the server makes of it, too.
+/// Reads a call. Encoded and read again, it is the same, and so is the server's reading of it.
 func call(_ input: [UInt8]) {
     guard let call = accepted({ () throws(MessageError) in try Call(decoding: input[...]) }) else { return }
     let again = accepted { () throws(MessageError) in try Call(decoding: unframed(call.encoded())) }
-    // Only the space in empty parameters is not written.
+    // Only the space in empty parameters is lost.
     hold(
         again.map { $0.encoded() == call.encoded() && JSON($0.parameters) == JSON(call.parameters) } == true,
         "\(call) was read again as \(String(describing: again))")
@@ -73,7 +73,7 @@ private let service = ServiceInterface(
     info: .init(vendor: "v", product: "p", version: "1", url: "u"),
     descriptions: [(PriceInterface.name, "interface a.b")])
 
-/// A reply is encoded as one that is read as the same.
+/// Reads a reply. Encoded and read again, it is the same.
 func reply(_ input: [UInt8]) {
     guard let reply = accepted({ () throws(MessageError) in try Reply(decoding: input[...]) }) else { return }
     checkReply(reply)
@@ -86,7 +86,7 @@ private func checkReply(_ reply: Reply) {
     hold(again == reply, "\(reply) was read again as \(String(describing: again))")
 }
 
-/// One message without its NUL, of which there is no other.
+/// One message without its NUL, which must be its only NUL.
 private func unframed(_ bytes: [UInt8]) -> ArraySlice<UInt8> {
     hold(bytes.firstIndex(of: 0) == bytes.count - 1, "a NUL within the message")
     return bytes.dropLast()

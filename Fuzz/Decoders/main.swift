@@ -97,7 +97,7 @@ guard CommandLine.arguments.count > 1, let run = decoders[CommandLine.arguments[
     print(decoders.keys.sorted().joined(separator: "\n"))
     exit(64)
 }
-// libFuzzer is not to see the decoder's name, which it would take for a corpus.
+// Hides the decoder's name from libFuzzer, which would use it as the folder of a corpus.
 var arguments = (CommandLine.arguments.prefix(1) + CommandLine.arguments.dropFirst(2)).map { strdup($0) } + [nil]
 exit(
     arguments.withUnsafeMutableBufferPointer { buffer in

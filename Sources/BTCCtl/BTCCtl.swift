@@ -11,7 +11,7 @@ package enum BTCCtl {
     package static func main(arguments: [String]) -> Int32 {
         Output.holdStandardDescriptors()
         if let invocation = Invocation(hotForm: arguments) { return run(invocation) }
-        // Without a command, a reader wants the price; a program that reads it got the help before there was this.
+        // Without a command, a terminal shows the overview. A program that reads the output gets the help text, as in earlier versions.
         if arguments.isEmpty, isatty(STDOUT_FILENO) == 1 { return Overview.run() }
         return parse(arguments)
     }
@@ -58,7 +58,7 @@ package enum BTCCtl {
             return status
         }
         var message = BTCCtlCommand.message(for: error)
-        // The parser suggests words that are far from the given one, too.
+        // The parser also suggests options that differ a lot from the given one. Remove such a suggestion.
         if let guess = message.firstMatch(of: /'(--[^']*)'\. Did you mean '(--[^']*)'\?/),
             Suggestion.nearest(to: String(guess.1), among: [String(guess.2)]) == nil,
             let end = message.firstRange(of: " Did you mean")

@@ -10,7 +10,7 @@ package enum HistoryCall: Sendable, Hashable {
     /// `GetDay`: of this currency; `nil` for the first one.
     case getDay(String? = nil)
 
-    /// Its method, for counting.
+    /// The method, for counting calls.
     package var method: PriceMethod {
         switch self {
         case .getHistory: .getHistory
@@ -19,7 +19,7 @@ package enum HistoryCall: Sendable, Hashable {
         }
     }
 
-    /// The currency that it names; `nil` for the first one.
+    /// The currency that the call names; `nil` for the first one.
     package var currency: String? {
         switch self {
         case .getHistory(let query): query.currency
@@ -87,7 +87,7 @@ package enum HistoryCall: Sendable, Hashable {
         case .getPriceAt(let time, let currency, let fetch):
             var parameters: JSONObject = ["time": .integer(time.milliseconds)]
             parameters["currency"] = currency.map { .string($0) }
-            // A daemon that does not know it is not sent it.
+            // Omitted if false, because an older daemon does not know it.
             if fetch { parameters["fetch"] = .bool(true) }
             return Call(method: HistoryInterface.getPriceAt, parameters: parameters)
         case .getDay(let currency):
@@ -100,7 +100,7 @@ package enum HistoryCall: Sendable, Hashable {
 
 /// The parameters of `GetHistory`.
 package struct HistoryQuery: Sendable, Hashable {
-    /// The most candles in one reply.
+    /// The maximum number of candles in one reply.
     package static let batch = 100
 
     /// ISO 4217; `nil` for the first currency.
@@ -110,9 +110,9 @@ package struct HistoryQuery: Sendable, Hashable {
     /// `nil` for now.
     package var to: Timestamp?
     package var step: Candle.Step
-    /// At most so many candles; `nil` for all.
+    /// The maximum number of candles; `nil` for all.
     package var limit: Int?
-    /// Whether any number of replies may come.
+    /// Whether the daemon may send more than one reply.
     package var more: Bool
 
     package init(
@@ -130,7 +130,7 @@ package struct HistoryQuery: Sendable, Hashable {
 
 extension Reply {
     /// The reply to `GetHistory`.
-    /// - Parameter next: Where the next candle starts, if this is not all.
+    /// - Parameter next: The start of the next candle; `nil` if there are no more.
     package static func history(
         _ candles: [Candle], of currency: String, _ step: Candle.Step, next: Timestamp?
     ) -> Reply {

@@ -24,7 +24,7 @@ package enum PriceCall: Sendable, Hashable {
     /// A call to `io.btcpriced.History`
     case history(HistoryCall)
 
-    /// Its method, for counting.
+    /// The method, for counting calls.
     package var method: PriceMethod {
         switch self {
         case .getPrice: .getPrice
@@ -40,7 +40,7 @@ package enum PriceCall: Sendable, Hashable {
         }
     }
 
-    /// Whether it changes the daemon, which only administrators may do.
+    /// Whether the call changes the daemon, which only administrators may do.
     package var changesTheDaemon: Bool {
         switch self {
         case .pause, .resume, .retry: true
@@ -48,7 +48,7 @@ package enum PriceCall: Sendable, Hashable {
         }
     }
 
-    /// The first currency that it names and that is not among the known ones. The history may have others.
+    /// The first named currency that is not among the known ones. `nil` for the history, which may have other currencies.
     package func unknown(among known: @autoclosure () -> [String]) -> String? {
         switch self {
         case .getPrice(_, nil), .listSources(nil), .watchPrice(nil, _), .listCurrencies, .getStatus, .getMetrics,

@@ -2,7 +2,7 @@
 package enum PriceMethod: Int, Sendable, CaseIterable {
     case getPrice, watchPrice, listCurrencies, getStatus, listSources, getMetrics, pause, resume, retry, getHistory,
         getPriceAt, getDay
-    /// Another interface's, an unknown one, or one with wrong parameters.
+    /// A method of another interface, an unknown method, or a call with invalid parameters.
     case other
 
     /// `GetPrice`
@@ -12,7 +12,7 @@ package enum PriceMethod: Int, Sendable, CaseIterable {
     }
 }
 
-/// How many calls of each method were replied to.
+/// The number of calls of each method that got a reply.
 package struct CallTally: Sendable, Hashable {
     private var counts = [Int64](repeating: 0, count: 2 * PriceMethod.allCases.count)
 

@@ -30,12 +30,12 @@ struct Assembly {
     /// Runs until the daemon is stopped.
     func run() async throws {
         let loop = TickLoop()
-        // Everything runs on its thread, except the socket and the calls that need more than the held price.
+        // Everything runs on the loop's thread, except the socket and the calls that need more than the held price.
         try await withTaskExecutorPreference(loop.executor) { try await run(on: loop) }
     }
 
     private func run(on loop: TickLoop) async throws {
-        // Before the socket: a client that connects may close the terminal, which then could not be detected.
+        // Checked before the socket opens: a client that connects may close the terminal, and then the check can't detect it.
         let isReloadWanted = ReloadService.isWanted
         let now: TimeSource = { .now() }
         let manager = ServiceManager()
@@ -120,10 +120,10 @@ struct Assembly {
             engine: engine, tickers: tickers, history: archive, backfill: past?.backfill,
             streams: streams, records: records, report: { reporter.report($1, ofStream: $0) }, control: control,
             server: server, level: level, clock: loop.clock, now: now, logger: logger)
-        // Before READY=1: a SIGHUP right after it must not end the daemon.
+        // Trapped before READY=1, since a SIGHUP right after it must not end the daemon.
         let reload = isReloadWanted ? await UnixSignalsSequence(trapping: .sighup) : nil
         let signals = suspend.follow(control)
-        // Before the socket: a client that pauses the ticks must find them running.
+        // Started before the socket opens: a client that pauses the ticks must find them running.
         await streams.follow()
         await engine.startFeeds()
         await tickers.start()
@@ -131,7 +131,8 @@ struct Assembly {
         manager.ready(status: StatusLine.text(await engine.state))
         logger.tell(.ready, "Ready: answering at \(place).")
 
-        // Ended from the last to the first: no tick after the socket is closed, and the quote is saved after the last tick.
+        // The group ends the services in reverse order: no tick follows the close of the socket, and the quote is saved after the last
+        // tick.
         var services: [any Service] = [
             CleanUp { await client.shutdown() },
             CleanUp {
@@ -204,7 +205,8 @@ struct Assembly {
         }
     }
 
-    /// The socket, and a description of its place.
+    /// Opens the socket, or takes the one from systemd.
+    /// - Returns: The socket, and a description of its place.
     private func listeningSocket() throws -> (ListeningSocket, String) {
         do {
             if let descriptor = try PassedSockets.listeningStream() {

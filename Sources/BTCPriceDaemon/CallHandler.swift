@@ -54,13 +54,13 @@ struct CallHandler: Sendable {
                 "User \(uid) cleared cooldowns: \(retried.isEmpty ? "none" : retried.joined(separator: ", ")).",
                 ["uid": "\(uid)"])
             return .retried(retried, kept: kept, now: now())
-        // Handled by the socket's loop, and in ``answer(to:of:_:)``.
+        // The socket's loop handles `watchPrice`, and ``answer(to:of:_:)`` handles `history`.
         case .watchPrice, .history: return .expectedMore
         }
     }
 
     private func price(_ policy: CachePolicy, _ currency: String?) async -> Reply {
-        // This client needs a current price, and the price is current only while the ticks run.
+        // The client needs a current price, and the price is current only while the ticks run.
         await control.clientCame()
         do throws(FetchFailure) {
             let state = try await GetPrice(engine: engine, now: now).execute(
@@ -74,7 +74,7 @@ struct CallHandler: Sendable {
     /// - Parameter currency: ISO 4217; `nil` for the first currency.
     private func reports(_ currency: String?) async -> [SourceReport] {
         guard let currency = await kept(currency), let record = await engine.record(of: currency) else { return [] }
-        // Of a price that is not current, no source is in use.
+        // While the price is not current, no source is in use.
         let verdicts = record.state.freshness == .fresh ? record.verdicts : [:]
         var reports = await engine.sources.registry.reports(
             of: await engine.markets(of: currency), at: now(), verdicts)
@@ -91,7 +91,7 @@ struct CallHandler: Sendable {
             reports[index].way = record.ways[market]
             if let streamed = record.streamed[market] {
                 reports[index].way = .stream
-                // Whatever its requests are doing.
+                // The stream is in use, whatever the state of the source's requests.
                 if reports[index].verdict == .used { reports[index].use = .current }
                 reports[index].lastPrice = streamed.value
                 reports[index].lastSuccess = streamed.observed?.wall ?? reports[index].lastSuccess
@@ -101,13 +101,13 @@ struct CallHandler: Sendable {
         return reports
     }
 
-    /// The currency that a client means.
+    /// The currency of a call: the named one, or the first one if the call names none. `nil` for an unknown code.
     private func kept(_ currency: String?) async -> Currency? {
         if let currency { return Currency(rawValue: currency) }
         return await engine.currencies.first
     }
 
-    /// The names of all sources, those without a key included.
+    /// The names of all sources, including those without a key.
     private func names() async -> [String] {
         let usable = await engine.sources.registry.entries.map(\.source.name)
         let all = Set(usable + running.value.unusable.map(\.name))

@@ -63,7 +63,7 @@ struct ConfiguredSources {
                     report: { report(source.name, $0) })
                 streams.merge(exchangeStreams) { $1 }
             }
-            // A reserve is left alone.
+            // A reserve exchange is not requested for candles.
             for settings in currencies
             where settings.sources.contains(where: { $0.name == source.name && $0.reserve == nil }) {
                 candles[settings.currency, default: []] +=
@@ -89,7 +89,7 @@ struct ConfiguredSources {
         }
     }
 
-    /// How the prices are kept.
+    /// The plan of each currency.
     /// - Parameter previous: The sources that these replace.
     func plans(
         clock: TickClock, now: @escaping TimeSource, after previous: Sources? = nil
@@ -100,14 +100,14 @@ struct ConfiguredSources {
             }, now: now, clock: clock, after: previous)
     }
 
-    /// Which candles fill gaps of the history; none if they are not to be filled.
+    /// The candle loaders that fill gaps of the history, by currency; none if the backfill is off.
     func backfill(_ settings: Settings) -> [Backfill<TickClock>.Lane] {
         guard settings.history?.isBackfilled == true else { return [] }
         return settings.currencies.map { .init($0.currency, candles[$0.currency] ?? []) }
     }
 
-    /// Logs a warning if the sources are of fewer exchanges than have to agree, or if prices in USDT are to be converted, but no source
-    /// has the rate.
+    /// Logs a warning if the sources belong to fewer exchanges than the quorum, or if prices in USDT must be converted but no source has
+    /// the rate.
     func describe(logger: Logger) {
         for (settings, candidates) in asked where settings.rules.mode == .median {
             let exchanges = Set(candidates.map { $0.source.venue.upstream ?? $0.source.name })
@@ -129,7 +129,7 @@ struct ConfiguredSources {
     /// Logs the sources that can't be requested at every tick, and those with a cooldown from before the start.
     static func describe(_ sources: Sources, of currency: Currency, at boottime: Int64, logger: Logger) {
         let registry = sources.registry
-        // If none can, some ticks have no source to request.
+        // If no source can be requested at every tick, some ticks have no source to request.
         let first = registry.entries.indices.filter { registry.entries[$0].source.market.currency == currency }
         let slow = first.filter(registry.isSlow)
         let advice =

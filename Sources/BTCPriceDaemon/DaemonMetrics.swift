@@ -4,9 +4,9 @@ import BTCPricePersistence
 import BTCPriceServer
 import Glibc
 
-/// What a monitoring system records of the daemon. No label comes from outside: no error texts, no names of clients, no addresses.
+/// The daemon's metrics for a monitoring system. No label comes from outside: no error texts, no names of clients, no addresses.
 struct DaemonMetrics {
-    /// What is known of one currency.
+    /// The state of one currency.
     struct OfCurrency {
         let currency: Currency
         let interval: Duration
@@ -113,7 +113,7 @@ struct DaemonMetrics {
             MetricFamily(
                 "btcpriced_source_requests", .counter, "Requests that have ended, by their result.",
                 samples: registry.entries.flatMap { entry in
-                    // Those that have not happened, too: a counter that appears at 1 has not increased.
+                    // Includes results that have not occurred: a counter whose first value is 1 shows no increase.
                     (["ok"] + PriceLoadingError.kinds).map { result in
                         MetricFamily.Sample(
                             suffix: "_total", labels: Self.labels(of: entry) + [.init("result", result)],
@@ -146,7 +146,7 @@ struct DaemonMetrics {
             })
     }
 
-    /// The limits belong to the venue, whatever the number of its markets.
+    /// A family about the limits of the venues. A venue's limits appear once, whatever the number of its markets.
     private func ofLimits(
         _ name: String, _ help: String, _ value: (SourceReport.Limit) -> Int64
     ) -> MetricFamily {

@@ -8,13 +8,13 @@ import Varlink
 struct HistoryCalls: Sendable {
     let history: PriceHistory
     let store: HistoryStore
-    /// Requests a minute from an exchange. Returns why it could not, in one line.
+    /// Fetches a minute from an exchange. Returns the reason in one line if that fails.
     let fetch: @Sendable (Currency, _ second: Int64) async -> String?
     let now: TimeSource
 
     /// - Parameters:
-    ///   - user: Whose call it is.
-    ///   - first: The currency that is meant if the call names none.
+    ///   - user: The caller's user ID.
+    ///   - first: The currency of a call that names none.
     func answer(to call: HistoryCall, of user: UInt32, first: Currency) async -> CallAnswer {
         if let named = call.currency, Currency(rawValue: named) == nil { return CallAnswer(.noSuchCurrency(named)) }
         let currency = call.currency.flatMap(Currency.init(rawValue:)) ?? first
@@ -45,7 +45,7 @@ struct HistoryCalls: Sendable {
         let start = from.firstSecond
         let range = start..<max(start, to.firstSecond)
         let batch = min(query.limit ?? .max, HistoryQuery.batch)
-        // One more tells whether there is a next one.
+        // One candle more than the batch shows whether another batch follows.
         var candles: [Candle]
         if query.step == .second {
             candles = history.seconds(of: currency, in: range, limit: batch + 1)
@@ -81,10 +81,10 @@ struct HistoryCalls: Sendable {
 }
 
 extension Timestamp {
-    /// The first whole second at or after it, Unix seconds.
+    /// The first whole second at or after this time, Unix seconds.
     fileprivate var firstSecond: Int64 { -Timestamp(milliseconds: -milliseconds).lastSecond }
 
-    /// The second that it is in, Unix seconds.
+    /// The second that contains this time, Unix seconds.
     fileprivate var lastSecond: Int64 {
         Candle.Step.second.start(of: (milliseconds - (milliseconds < 0 ? 999 : 0)) / 1000)
     }

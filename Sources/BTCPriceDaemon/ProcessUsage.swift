@@ -1,10 +1,10 @@
 import Glibc
 
-/// What the process has used.
+/// The resources that the process uses.
 struct ProcessUsage {
     /// Processor time, milliseconds.
     let cpu: Int64
-    /// Bytes; `nil` if /proc is not there.
+    /// Resident memory, bytes; `nil` if /proc is not available.
     let resident: Int64?
     let descriptors: Int?
 
@@ -16,7 +16,7 @@ struct ProcessUsage {
             resident: pages().map { $0 * Int64(sysconf(Int32(_SC_PAGESIZE))) }, descriptors: openDescriptors())
     }
 
-    /// The second number of /proc/self/statm (proc(5)).
+    /// The resident pages: the second number of /proc/self/statm (proc(5)).
     private static func pages() -> Int64? {
         guard let file = fopen("/proc/self/statm", "re") else { return nil }
         defer { fclose(file) }
@@ -32,7 +32,7 @@ struct ProcessUsage {
         defer { closedir(folder) }
         var count = 0
         while readdir(folder) != nil { count += 1 }
-        // Without `.`, `..` and the folder itself.
+        // Not counted: `.`, `..` and the descriptor of the folder itself.
         return count - 3
     }
 }

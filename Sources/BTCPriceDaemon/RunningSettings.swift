@@ -43,7 +43,7 @@ final class SharedLogLevel: Sendable {
 /// A handler whose level can be changed while it is in use.
 struct AdjustableLogHandler: LogHandler {
     private let shared: SharedLogLevel
-    /// This logger's own level, if it is to log less than the others.
+    /// This logger's own level. It applies if it is higher than the shared one.
     private var own = Logger.Level.trace
     private var handler: any LogHandler
 

@@ -2,12 +2,12 @@ package import BTCPriceCore
 
 /// A chart of candles as lines of text: prices on the right, times below, the highest and the lowest price marked. A pure value.
 package struct Chart: Sendable {
-    /// How a part of a line is to be shown.
+    /// How a part of a line is shown.
     package enum Tone: Sendable, Hashable {
         case plain
-        /// Of a price that rose.
+        /// For a price that rose.
         case up
-        /// Of a price that fell.
+        /// For a price that fell.
         case down
     }
 
@@ -17,7 +17,7 @@ package struct Chart: Sendable {
         package var tone: Tone
     }
 
-    /// What stands for a candle.
+    /// How candles are drawn.
     package enum Form: Sendable, Hashable {
         case line
         case candles
@@ -47,7 +47,7 @@ package struct Chart: Sendable {
         }
     }
 
-    /// The fewest columns and rows that a chart needs.
+    /// The minimum size of a chart in columns and rows.
     package static let least = (width: 16, height: 6)
 
     private let candles: [Candle]
@@ -77,12 +77,12 @@ package struct Chart: Sendable {
     /// A character of the drawing.
     private typealias Cell = (character: Character, tone: Tone)
 
-    /// The lines of the chart, from the top; each has at most the columns of the size. None without a candle.
+    /// The lines of the chart, from the top. Each is at most as wide as the size. Empty if there are no candles.
     package var lines: [[Part]] {
         guard let low = candles.map(\.low).min(), let high = candles.map(\.high).max() else { return [] }
         let rows = size.height - 2
         let scale = Scale(low: low.chartValue, high: high.chartValue, rows: rows, currency: currency)
-        // Where the prices would leave less than this for the drawing, they are omitted, never cut.
+        // If the price labels would leave fewer columns than the minimum for the drawing, they are omitted, never cut.
         let isLabelled = size.width - scale.width - 2 >= Self.least.width
         let columns = isLabelled ? size.width - scale.width - 2 : size.width - 1
         var cells = form == .line ? lineCells(scale, columns, rows) : candleCells(scale, columns, rows)
@@ -107,7 +107,7 @@ package struct Chart: Sendable {
         }
     }
 
-    /// Writes the highest and the lowest price beside their places, where nothing is drawn.
+    /// Writes the highest and the lowest price next to their positions, where nothing is drawn.
     private func markExtremes(_ cells: inout [[Cell]], _ scale: Scale) {
         guard let high = candles.max(by: { $0.high < $1.high }), let low = candles.min(by: { $0.low < $1.low }) else {
             return
@@ -119,7 +119,7 @@ package struct Chart: Sendable {
             let label = Array("\(mark) \(MoneyFormatter().number(price, currency: currency))")
             let row = scale.row(of: price.chartValue, among: cells.count)
             let place = column(of: second, among: columns)
-            // To the right, else to the left, else as near as there is room.
+            // To the right of the position, otherwise to the left, otherwise at the nearest column with enough room.
             let starts = [place + 1, place - label.count] + (0..<columns).sorted { abs($0 - place) < abs($1 - place) }
             let start = starts.first { start in
                 start >= 0 && start + label.count <= columns
@@ -132,7 +132,7 @@ package struct Chart: Sendable {
 
     // MARK: - The line
 
-    /// A line of braille characters, 2 by 4 dots each (Unicode, Braille Patterns); or of one ASCII character a column.
+    /// A line of braille characters, 2 by 4 dots each (Unicode, Braille Patterns), or of one ASCII character per column.
     private func lineCells(_ scale: Scale, _ columns: Int, _ rows: Int) -> [[Cell]] {
         let (across, down) = isASCII ? (1, 1) : (2, 4)
         let dots = dots(scale, columns * across, rows * down)
@@ -179,7 +179,7 @@ package struct Chart: Sendable {
 
     // MARK: - The candles
 
-    /// What a candle fills half a character with.
+    /// The part of a candle that fills half of a character.
     private enum Ink: Int {
         case none
         case wick
@@ -188,7 +188,7 @@ package struct Chart: Sendable {
 
     private static let strokes: [[Character]] = [[" ", "╷", "╻"], ["╵", "│", "╽"], ["╹", "╿", "┃"]]
 
-    /// A candle a column, with half a row of resolution.
+    /// One candle per column, with a resolution of half a row.
     private func candleCells(_ scale: Scale, _ columns: Int, _ rows: Int) -> [[Cell]] {
         let buckets = buckets(columns)
         return (0..<rows).map { row in
@@ -213,7 +213,7 @@ package struct Chart: Sendable {
 
     // MARK: - The axes
 
-    /// The candles of each column.
+    /// The candle of each column, merged from all candles in it; `nil` if there are none.
     private func buckets(_ columns: Int) -> [Candle?] {
         var buckets = [Candle?](repeating: nil, count: columns)
         for candle in candles {
@@ -253,7 +253,7 @@ private struct Scale {
     private let currency: String
 
     init(low: Double, high: Double, rows: Int, currency: String) {
-        // A price that did not move is in the middle.
+        // If the price hardly moved, widen the range, so that the line is in the middle.
         let least = high * 0.000_05
         let middle = (low + high) / 2
         self.low = high - low < least ? middle - least / 2 : low
@@ -267,7 +267,7 @@ private struct Scale {
         min(rows - 1, max(0, Int(((high - value) / (high - low) * Double(rows - 1)).rounded())))
     }
 
-    /// Round prices by the row that they belong to.
+    /// Labels with round prices, by row.
     var labels: [Int: String] {
         var labels: [Int: String] = [:]
         var value = (low / step).rounded(.up) * step
@@ -278,10 +278,10 @@ private struct Scale {
         return labels
     }
 
-    /// The columns of the longest label.
+    /// The width of the longest label, in columns.
     var width: Int { labels.values.map(\.count).max() ?? 0 }
 
-    /// 1, 2 or 5 times a power of ten, so that there is a label every three rows or so.
+    /// The distance between two labels: 1, 2 or 5 times a power of ten, for a label about every three rows.
     private var step: Double {
         let wanted = (high - low) / Double(max(2, rows / 3))
         var power = 1.0

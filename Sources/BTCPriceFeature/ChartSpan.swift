@@ -32,7 +32,7 @@ package enum ChartSpan: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// The time axis, with round times of the reader's zone.
+    /// The time axis, with labels at round times of the reader's time zone.
     /// - Parameters:
     ///   - now: The present, Unix seconds.
     ///   - first: The start of the first candle, Unix seconds.
@@ -40,7 +40,7 @@ package enum ChartSpan: String, Sendable, Hashable, CaseIterable {
     package func axis(now: Int64, first: Int64?, isUTC: Bool, width: Int) -> Chart.Axis {
         let length = seconds ?? max(86_400, now - (first ?? now))
         let range = now - length..<now + 1
-        // A label takes eight columns or so.
+        // A label takes about eight columns.
         let least = length / Int64(max(2, width / 10))
         let calendar = ReaderCalendar(isUTC: isUTC)
         return Chart.Axis(range, labels: calendar.labels(in: range, atLeast: least))
@@ -49,7 +49,7 @@ package enum ChartSpan: String, Sendable, Hashable, CaseIterable {
 
 /// Round times of the reader's time zone.
 struct ReaderCalendar {
-    /// From one label to the next.
+    /// The distance from one label to the next.
     private enum Pace {
         case minutes(Int32)
         case days(Int32)
@@ -67,7 +67,7 @@ struct ReaderCalendar {
     /// Round times with their labels.
     /// - Parameters:
     ///   - range: Unix seconds.
-    ///   - least: The least distance between two, seconds.
+    ///   - least: The minimum distance between two labels, seconds.
     func labels(in range: Range<Int64>, atLeast least: Int64) -> [Chart.Axis.Label] {
         let pace = (Self.paces.first { $0.seconds >= least } ?? Self.paces[Self.paces.count - 1]).pace
         var parts = parts(of: range.lowerBound)
@@ -93,7 +93,7 @@ struct ReaderCalendar {
             case .minutes(let minutes): parts.tm_min += minutes
             case .days(let days):
                 parts.tm_mday += days
-                // From the first of each month anew.
+                // Start again at the first of each month.
                 let next = self.parts(of: self.second(of: parts))
                 if days > 1, next.tm_mon != shown.tm_mon || next.tm_mday > 28 {
                     (parts.tm_year, parts.tm_mon, parts.tm_mday) = (shown.tm_year, shown.tm_mon + 1, 1)
@@ -104,7 +104,7 @@ struct ReaderCalendar {
         return labels
     }
 
-    /// Whether a time is the one that was meant: in spring an hour is missing.
+    /// Whether a time is the intended one. It is not if it falls in the hour that is skipped when daylight saving time begins.
     private func isRound(_ shown: tm, _ meant: tm) -> Bool {
         shown.tm_min % 5 == 0 && (meant.tm_hour + meant.tm_min / 60) % 24 == shown.tm_hour
     }

@@ -8,7 +8,7 @@ package struct ChartTitle: Sendable {
     private let now: Int64
 
     /// - Parameters:
-    ///   - candles: Those of the chart.
+    ///   - candles: The candles of the chart.
     ///   - currency: ISO 4217
     ///   - now: The present, Unix seconds.
     package init(_ candles: [Candle], currency: String, span: ChartSpan, now: Int64) {

@@ -11,13 +11,13 @@ package struct HistoryCoverage: Sendable {
     /// How many candles the span has.
     package func count(_ step: Candle.Step) -> Int64 { max(1, seconds / step.seconds) }
 
-    /// Whether a tenth of the candles or more are not known, and at least two.
+    /// Whether at least two candles and at least a tenth of all are missing.
     package func isPoor(_ known: Int64, _ step: Candle.Step) -> Bool {
         let missing = count(step) - known
         return missing >= 2 && missing * 10 >= count(step)
     }
 
-    /// Whether candles of a step know more of the span than those of a shorter one: a tenth of it, at least.
+    /// Whether candles of a longer step cover more of the span than those of a shorter one. The difference must exceed a tenth of the span.
     package func knowsMore(_ known: Int64, _ step: Candle.Step, than less: Int64, _ shorter: Candle.Step) -> Bool {
         known * step.seconds - less * shorter.seconds > seconds / 10
     }

@@ -22,7 +22,7 @@ package enum MetricsText {
     package static func text(_ families: [MetricFamily], as format: Format) -> String {
         var text = ""
         for family in families where !family.samples.isEmpty {
-            // The text format knows neither kind. It names a counter and an info as their samples are named.
+            // The Prometheus text format has no info and no stateset. There, the name of a counter or an info family includes its suffix.
             let isKnown = format == .openMetrics || ![.info, .stateset].contains(family.kind)
             let suffix =
                 switch family.kind {
@@ -44,7 +44,7 @@ package enum MetricsText {
         return format == .openMetrics ? text + "# EOF\n" : text
     }
 
-    /// - Parameter quotes: Whether double quotes are escaped, too: not in the help of the Prometheus text format.
+    /// - Parameter quotes: Whether double quotes are escaped, too. In the help of the Prometheus text format, they are not.
     private static func escaped(_ text: String, _ quotes: Bool) -> String {
         let text = text.replacing("\\", with: "\\\\").replacing("\n", with: "\\n")
         return quotes ? text.replacing("\"", with: "\\\"") : text

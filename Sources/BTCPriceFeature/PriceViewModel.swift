@@ -26,13 +26,13 @@ package final class PriceViewModel {
     package private(set) var isUnconfirmed = false
     /// The direction of the last change among the prices shown here.
     package private(set) var direction = PriceDirection.flat
-    /// What the price did in the last 24 hours: `24 h: +1.25 %, low $67,800.00, high $69,120.50`; `nil` if two
-    /// minutes of it are not known.
+    /// What the price did in the last 24 hours: `24 h: +1.25 %, low $67,800.00, high $69,120.50`. `nil` if less than two minutes are known,
+    /// or while the updates are paused.
     package private(set) var day: String?
     /// The direction of the last 24 hours; that of the last change if they are not known.
     package private(set) var trend = PriceDirection.flat
 
-    /// Less says nothing of a day, milliseconds.
+    /// The minimum length of a day's data for ``day``, milliseconds. Less is not meaningful.
     private static let shortestDay: Int64 = 120_000
 
     private let render: RenderPriceAndTimestamp
@@ -40,7 +40,7 @@ package final class PriceViewModel {
     private var age: Duration?
 
     /// - Parameters:
-    ///   - priceFormatter: Formats the price. The day's are always money.
+    ///   - priceFormatter: Formats the price. The prices of the day are always formatted as money.
     ///   - timestampFormatter: Formats the time.
     package init(
         priceFormatter: any PriceFormatter = MoneyFormatter(),
@@ -54,7 +54,7 @@ package final class PriceViewModel {
         price == PriceTexts.placeholder ? PriceTexts.placeholder : PriceTexts.line(timestamp, price)
     }
 
-    /// All messages to show beside the price, except the reason.
+    /// All messages to show with the price, except the reason.
     package var notes: [String] {
         [banner, isUnconfirmed ? PriceTexts.unconfirmed : nil, warning].compactMap(\.self)
     }

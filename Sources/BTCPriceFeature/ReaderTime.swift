@@ -2,24 +2,24 @@ package import BTCPriceCore
 import Glibc
 
 /// Reads points in time as people write them: `24h` or `-24h` (ago), `2026-08-25`, `2026-08-25T14:30`, `2026-08-25 14:30:05`,
-/// `2026-08-25T14:30:05+02:00`, `2026-08-25T12:30Z`, `14:30` (today), and `now`, `today`, `yesterday` and `@1795400000` as
-/// systemd.time(7) has them. Fractions of a second are left out.
+/// `2026-08-25T14:30:05+02:00`, `2026-08-25T12:30Z`, `14:30` (today), and `now`, `today`, `yesterday` and `@1795400000` as in
+/// systemd.time(7). Fractions of a second are ignored.
 package enum ReaderTime {
-    /// Why a text is no point in time.
+    /// Why a text is not a valid point in time.
     package struct Mistake: Error, Sendable, Hashable {
         /// What is wrong.
         package let message: String
     }
 
-    /// Somewhat more than a hundred years, seconds.
+    /// The longest time ago that is accepted, seconds: a little more than a hundred years.
     private static let longestAgo: Int64 = 3_200_000_000
     private static let units: [Character: Int64] = [
         "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800, "y": 31_622_400,
     ]
 
     /// - Parameters:
-    ///   - isUTC: Whether a time without a zone is UTC, and not the reader's. Of an hour that comes twice, at the end of summer time,
-    ///     the first one is meant.
+    ///   - isUTC: Whether a time without a zone is in UTC rather than in the reader's time zone. If an hour occurs twice, at the end of
+    ///     daylight saving time, the first one is used.
     ///   - now: The present.
     package static func read(_ text: String, isUTC: Bool, now: Timestamp) throws(Mistake) -> Timestamp {
         switch text {
@@ -69,7 +69,7 @@ package enum ReaderTime {
 
     /// Midnight of a day.
     private static func start(ofDaysAgo days: Int32, isUTC: Bool, now: Timestamp) throws(Mistake) -> Timestamp {
-        // The middle of the day: a day may have 23 hours.
+        // Count the days at noon, because a day may have 23 hours.
         var day = parts(of: now, isUTC: isUTC)
         (day.tm_hour, day.tm_min, day.tm_sec, day.tm_isdst) = (12, 0, 0, -1)
         day.tm_mday -= days
@@ -111,7 +111,7 @@ package enum ReaderTime {
 
     private static func local(_ parts: tm, _ text: String) throws(Mistake) -> Timestamp {
         _ = try utc(parts, text)
-        // Summer time first: of two such hours it has the earlier one.
+        // Try daylight saving time first: if an hour occurs twice, it has the earlier one.
         for summer: Int32 in [1, 0] {
             var made = parts
             made.tm_isdst = summer

@@ -2,9 +2,9 @@ package import BTCPriceCore
 import Glibc
 
 /// Formats a point in time as `Aug 25, 14:30` (`MMM d, HH:mm`, the C locale's month names; `Aug 25 2024, 14:30` in another year) or as
-/// `2026-08-25T14:30:05+02:00` (ISO 8601, RFC 3339), in the reader's time zone (TZ, else /etc/localtime) or in UTC.
+/// `2026-08-25T14:30:05+02:00` (ISO 8601, RFC 3339), in the reader's time zone (TZ, otherwise /etc/localtime) or in UTC.
 ///
-/// Uses the C library's `localtime_r`: without ICU, Foundation has no time zone but GMT.
+/// Uses the C library's `localtime_r`, because Foundation without ICU knows no time zone except GMT.
 package struct ReaderTimestampFormatter: TimestampFormatter, Hashable {
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
@@ -12,7 +12,7 @@ package struct ReaderTimestampFormatter: TimestampFormatter, Hashable {
     package var isUTC: Bool
     /// ISO 8601 to the second, with the zone's offset, instead of `Aug 25, 14:30`.
     package var isISO: Bool
-    /// The time whose year is left out; `nil` for the current time.
+    /// Times in the same year as this one are formatted without a year; `nil` for the current time.
     package var present: Timestamp?
 
     package init(isUTC: Bool = false, isISO: Bool = false, present: Timestamp? = nil) {

@@ -1,6 +1,6 @@
 package import BTCPriceCore
 
-/// Renders a quote for a reader: the price and its time together, so that they are always of the same quote.
+/// Renders a quote for a reader: the price and its time together, so that both are always from the same quote.
 package struct RenderPriceAndTimestamp: Sendable {
     private let priceFormatter: any PriceFormatter
     private let timestampFormatter: any TimestampFormatter

@@ -24,7 +24,7 @@ package struct Fleet {
         } catch {
             FleetCommand.exit(withError: error)
         }
-        // A broker or a client that has gone is an error of its connection.
+        // If a broker or a client is gone, the write must fail with an error, not end the process.
         signal(SIGPIPE, SIG_IGN)
         let logger = Logger(label: "btc-price-fleet") {
             JournalLogHandler.orStandardError(identifier: $0, environment: ProcessInfo.processInfo.environment)
@@ -157,21 +157,21 @@ package struct Fleet {
     private static func random() -> String { String(UInt64.random(in: 1 ... .max), radix: 16) }
 }
 
-/// The program can't start.
+/// An error that keeps the program from starting.
 struct FleetStartFailure: Error, CustomStringConvertible {
     let description: String
 }
 
 extension Bool {
-    /// Sets it.
-    /// - Returns: What it was.
+    /// Sets the value to true.
+    /// - Returns: The previous value.
     fileprivate mutating func set() -> Bool {
         defer { self = true }
         return self
     }
 
-    /// Clears it.
-    /// - Returns: What it was.
+    /// Sets the value to false.
+    /// - Returns: The previous value.
     fileprivate mutating func take() -> Bool {
         defer { self = false }
         return self

@@ -16,7 +16,7 @@ struct FleetCommand: ParsableCommand {
         version: "btc-price-fleet \(Product.version)", subcommands: [PublishCommand.self, FollowCommand.self])
 }
 
-/// How to reach the broker, and as whom.
+/// The address of the broker, and the credentials for it.
 struct BrokerOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("The broker: mqtts://host:port, or mqtt:// without encryption.", valueName: "url"),

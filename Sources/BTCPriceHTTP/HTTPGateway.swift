@@ -18,7 +18,7 @@ package struct HTTPGateway {
     /// Runs the program to its end.
     package static func main() async -> Never {
         let command = GatewayCommand.parseOrExit()
-        // A client that has gone is an error of its connection.
+        // If a client is gone, the write must fail with an error, not end the process.
         signal(SIGPIPE, SIG_IGN)
         let logger = Logger(label: "btc-price-http") {
             JournalLogHandler.orStandardError(identifier: $0, environment: ProcessInfo.processInfo.environment)
@@ -69,7 +69,7 @@ package struct HTTPGateway {
         manager.stopping()
         for channel in channels { try? await channel.close() }
         parts.value.table.endAll()
-        // Responses that are being made.
+        // Wait up to 2 s for responses that are being prepared.
         for _ in 0..<40 where !parts.value.table.isEmpty { try? await Task.sleep(for: .milliseconds(50)) }
         logger.info("Stopped.")
     }
@@ -83,7 +83,7 @@ package struct HTTPGateway {
         var limits = GatewayLimits()
         var files = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &files)
-        // Some stay for the listeners, the daemon and the runtime.
+        // Reserve descriptors for the listeners, the daemon and the runtime.
         limits.connections = min(command.connections, max(8, Int(clamping: files.rlim_cur) - 64))
         limits.connectionsPerAddress = command.connectionsPerAddress
         limits.streams = min(command.eventStreams, limits.connections)
@@ -125,7 +125,7 @@ package struct HTTPGateway {
 
     private static func arrival(at local: SocketAddress?) -> AccessPolicy.Arrival {
         if case .unixDomainSocket? = local { return AccessPolicy.Arrival(localAddress: nil) }
-        // An empty address is no host's name.
+        // An empty address does not match any host name.
         return AccessPolicy.Arrival(localAddress: local?.plainAddress ?? "")
     }
 
@@ -143,7 +143,7 @@ package struct HTTPGateway {
                     if await Self.isInUse(path, on: eventLoop) { throw IOError(errnoCode: EADDRINUSE, reason: "bind") }
                     channels.append(
                         try await bootstrap.bind(unixDomainSocketPath: path, cleanupExistingSocketFile: true).get())
-                    // As the daemon's: every local user may connect.
+                    // As with the daemon's socket, every local user may connect.
                     chmod(path, 0o666)
                 }
             } catch {
@@ -155,7 +155,7 @@ package struct HTTPGateway {
 }
 
 extension HTTPGateway {
-    /// Whether somebody listens at a socket's file. One that was left behind is replaced.
+    /// Whether a process listens at a socket's file. A file that was left behind is replaced.
     private static func isInUse(_ path: String, on eventLoop: any EventLoop) async -> Bool {
         let client = ClientBootstrap(group: eventLoop)
         guard let channel = try? await client.connect(unixDomainSocketPath: path).get() else { return false }
@@ -164,7 +164,7 @@ extension HTTPGateway {
     }
 }
 
-/// An address can't be listened at.
+/// The gateway can't listen at an address.
 private struct ListenFailure: Error, CustomStringConvertible {
     let description: String
 }

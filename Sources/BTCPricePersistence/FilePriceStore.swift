@@ -26,7 +26,7 @@ package final class FilePriceStore: PriceStore {
         /// When a copy was last written to the disk, or failed to be, `CLOCK_BOOTTIME` in milliseconds.
         var lastAttempt: Int64?
         var isSyncing = false
-        /// The newest bytes that the runtime directory did not take, and the state directory has not got yet.
+        /// The newest bytes that could not be written to the runtime directory and are not in the state directory yet.
         var unkept: [UInt8]?
         var syncFailure: PriceStoreError?
         var writes = StoreWrites()
@@ -92,7 +92,7 @@ package final class FilePriceStore: PriceStore {
 
     /// Writes the runtime copy, and starts writing the disk copy if that is due.
     ///
-    /// If the runtime directory can't be written, the copy is soon in the state directory, without a sync.
+    /// If the runtime directory can't be written, the copy is written to the state directory soon after, without a sync.
     /// - Throws: The failure of the runtime copy, otherwise that of the last disk copy.
     package func save(_ prices: [CachedPrice], cooldowns: [String: KeptCooldown]) throws(PriceStoreError) {
         let bytes = try nextCopy(of: prices, cooldowns)

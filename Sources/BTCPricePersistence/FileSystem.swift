@@ -59,7 +59,7 @@ enum FileSystem {
         return rename(path, aside) == 0 ? aside : nil
     }
 
-    /// Moves a file, if there is one, replacing another.
+    /// Moves a file and replaces the one at the other path. If it can't be moved, that one is removed.
     static func move(_ path: String, to other: String) {
         if rename(path, other) != 0 { unlink(other) }
     }

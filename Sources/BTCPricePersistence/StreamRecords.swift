@@ -3,8 +3,10 @@ import Dispatch
 import Synchronization
 import Varlink
 
-/// Keeps what a restart must not forget of the exchanges' streams, in a file in the runtime directory: a supervisor that starts the
-/// daemon again and again must not have it connect again and again. By the address of the stream: another one is another server.
+/// Keeps the records of the exchanges' streams over a restart, in a file in the runtime directory.
+///
+/// A supervisor that starts the daemon again and again must not make it connect again and again. The records are kept by the address of
+/// the stream, since another address is another server.
 package final class StreamRecords: Sendable {
     private let path: String
     private let now: TimeSource
@@ -13,7 +15,7 @@ package final class StreamRecords: Sendable {
     private let queue = DispatchQueue(label: "io.btcpriced.stream-records")
 
     /// - Parameters:
-    ///   - runtimeDirectory: A reboot should empty it. If it does not, what is of another boot is mostly recognized by its times.
+    ///   - runtimeDirectory: A reboot should empty it. If it does not, most records of another boot are recognized by their times.
     ///   - now: Reads the clocks.
     package init(runtimeDirectory: String, now: @escaping TimeSource) {
         path = "\(runtimeDirectory)/streams"
@@ -21,10 +23,10 @@ package final class StreamRecords: Sendable {
         records = Mutex(Self.read(path, at: now().boottime))
     }
 
-    /// What is known of the stream at an address.
+    /// The record of the stream at an address.
     package func record(of address: String) -> StreamRecord { records.withLock { $0[address] ?? StreamRecord() } }
 
-    /// Keeps what is known of the stream at an address, without waiting for the file. If it can't be written, it is forgotten with
+    /// Keeps the record of the stream at an address, without waiting for the file. If the file can't be written, the record is lost with
     /// the next restart.
     package func keep(_ record: StreamRecord, of address: String) {
         records.withLock { $0[address] = record }
@@ -34,7 +36,7 @@ package final class StreamRecords: Sendable {
         }
     }
 
-    /// Waits until what is known is written.
+    /// Waits until the records are written.
     package func flush() { queue.sync {} }
 
     private static func json(_ records: [String: StreamRecord]) -> JSONObject {
@@ -47,7 +49,7 @@ package final class StreamRecords: Sendable {
         return object
     }
 
-    /// A file that can't be read is as none. Times that can't be are left out.
+    /// Reads the file. A file that can't be read counts as missing. Impossible times are left out.
     private static func read(_ path: String, at boottime: Int64) -> [String: StreamRecord] {
         do {
             guard let bytes = try FileSystem.read(path) else { return [:] }
@@ -69,6 +71,6 @@ package final class StreamRecords: Sendable {
         }
     }
 
-    /// The longest rest that an exchange gets, milliseconds.
+    /// The longest cooldown of a stream, milliseconds.
     private static let longestRest: Int64 = 86_400_000
 }

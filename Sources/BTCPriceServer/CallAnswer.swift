@@ -1,16 +1,16 @@
 package import BTCPriceAPI
 package import Varlink
 
-/// The reply to a call that was handled outside the loop, encoded there: it may be long.
+/// The reply to a call that was handled outside the loop. It is encoded there, since it may be long.
 package struct CallAnswer: Sendable {
     /// The encoded reply, NUL included.
     let bytes: [UInt8]
     /// Whether it is an error.
     let isError: Bool
-    /// The call that gets the reply after it, which is made once the client has taken this one; `nil` if this completes the call.
+    /// The call that produces the next reply. It is handled once the client has taken this reply; `nil` if this one is the last.
     let next: PriceCall?
 
-    /// - Parameter next: Gets the reply after it. This one then says that others follow.
+    /// - Parameter next: Produces the next reply. This reply then announces that others follow.
     package init(_ reply: Reply, next: PriceCall? = nil) {
         var reply = reply
         if next != nil { reply.continues = true }

@@ -29,7 +29,7 @@ struct Connection {
         case calls
         /// A call is pending. Replies keep the order of the calls, so no other call is processed.
         case asking(PriceMethod, replyWanted: Bool)
-        /// A reply was queued, and more follow: this call gets them once the client has taken it.
+        /// A reply was queued, and more follow: this call produces them once the client has taken the first.
         case replying(PriceCall)
         /// A watch of these currencies never ends by itself, so later calls are never processed.
         case watching([String])
@@ -37,7 +37,7 @@ struct Connection {
 
     private var input: MessageBuffer
     private var mode = Mode.calls
-    /// What is to be written. A state that is pushed to a watcher has its currency.
+    /// The bytes to write. A state that is pushed to a watcher has its currency.
     private var queue: [(bytes: [UInt8], currency: String?)] = []
     private var headOffset = 0
     private var waiting = 0
@@ -103,7 +103,7 @@ struct Connection {
         return input.count > 0 ? .message : .idle
     }
 
-    /// What the client has taken too long for; `nil` if nothing.
+    /// What the client has taken too long to do; `nil` if nothing.
     func overdue(_ limits: ServerLimits, at now: Int64) -> Patience? {
         guard let patience, let timeout = limits.timeout(patience), now - since >= timeout.wholeMilliseconds else {
             return nil

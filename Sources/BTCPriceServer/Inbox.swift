@@ -25,7 +25,7 @@ final class Inbox: Sendable {
         var version: UInt64 = 0
         var instance: String
         var watchers = 0
-        /// Those of them that watch changes between the ticks, too.
+        /// The watchers that also watch changes between the ticks.
         var changeWatchers = 0
         var isSignalled = false
     }
@@ -47,7 +47,7 @@ final class Inbox: Sendable {
         close(wakeDescriptor)
     }
 
-    /// Sets the currencies and their order. A state of another one adds it at the end.
+    /// Sets the currencies and their order. The state of another currency adds that at the end.
     func change(_ currencies: [String]) {
         deliver { contents in
             contents.states = currencies.compactMap { code in contents.states.first { $0.state.currency == code } }
@@ -57,7 +57,7 @@ final class Inbox: Sendable {
         }
     }
 
-    /// The states are another daemon's from now on.
+    /// Sets the daemon whose states are published from now on.
     func change(instance: String) {
         deliver { contents in
             guard contents.instance != instance else { return false }
@@ -69,7 +69,7 @@ final class Inbox: Sendable {
     }
 
     /// Publishes a state. Without watchers the loop is not woken: the next call finds the state.
-    /// - Parameter isTick: Whether a tick has made it. Another one is sent only to those that watch changes.
+    /// - Parameter isTick: Whether the state is from a tick. Any other state is sent only to the watchers of changes.
     func publish(_ state: PriceState, isTick: Bool) {
         deliver { contents in
             contents.version += 1

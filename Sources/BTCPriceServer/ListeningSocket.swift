@@ -35,7 +35,7 @@ package struct ListeningSocket: Sendable {
     /// The caller holds the state directory's lock: no other btc-priced uses the path.
     /// - Throws: ``SocketError`` if the path is too long, is already in use, or can't be written.
     package init(path: String) throws(SocketError) {
-        // By process id, so that two daemons that start at once use different files.
+        // The name contains the process ID, so that two daemons that start at the same time use different files.
         let temporary = "\(path).\(getpid())"
         guard let address = UnixSocketAddress(path: temporary), let final = UnixSocketAddress(path: path) else {
             let most = UnixSocketAddress.longestPath - (temporary.utf8.count - path.utf8.count)

@@ -74,17 +74,17 @@ package final class PriceServer: StateSubscriber {
         }
     }
 
-    /// Replies to calls with the state from now on, and sends it to the watchers: if no tick has made it, to those of changes.
+    /// Replies to calls with the state from now on, and sends it to the watchers. If it is not from a tick, only those of changes get it.
     package func receive(_ state: PriceState, isTick: Bool, isFirst: Bool, kept: KeptState?) {
         inbox.publish(state, isTick: isTick)
     }
 
-    /// Sets the currencies and their order: the first one is meant if a client names none.
+    /// Sets the currencies and their order. The first one is the default if a client names none.
     package func change(_ currencies: [Currency]) {
         inbox.change(currencies.map(\.rawValue))
     }
 
-    /// The states from now on are those of another daemon, or of another start of it.
+    /// Sets the daemon, or the start of it, whose states are published from now on.
     package func change(instance: String) {
         inbox.change(instance: instance)
     }

@@ -48,7 +48,7 @@ struct ReplyCache {
         self.limits = limits
     }
 
-    /// The currencies, the first of which is meant if a client names none.
+    /// The currencies. The first one is the default if a client names none.
     var currencies: [String] { shown.map { $0.state.currency } }
 
     /// Whether the published state of a currency has a price.
@@ -60,7 +60,7 @@ struct ReplyCache {
         return shown.firstIndex { $0.state.currency == currency }
     }
 
-    /// - Parameter states: Those of all currencies, in their order.
+    /// - Parameter states: The states of all currencies, in their order.
     mutating func show(_ states: [(state: PriceState, version: UInt64)], of instance: String, version: UInt64) {
         self.version = version
         if self.instance != instance {

@@ -17,11 +17,11 @@ package struct ServerLimits: Sendable, Hashable {
     /// Pending calls in total, such as fetches. The next one gets the error `Busy`, unless it is an administrator's call that
     /// changes the daemon.
     package var pendingCalls: Int
-    /// How long a connection may go without a call, unless it watches; `nil` for no limit. Then it is closed.
+    /// How long a connection may go without a call, unless it watches, before it is closed; `nil` for no limit.
     package var idleTimeout: Duration?
-    /// How long a call may take from its first byte to its last; `nil` for no limit. Then the connection is closed.
+    /// How long a call may take from its first byte to its last before the connection is closed; `nil` for no limit.
     package var messageTimeout: Duration?
-    /// How long a client may leave its replies unread; `nil` for no limit. Then the connection is closed.
+    /// How long a client may leave its replies unread before the connection is closed; `nil` for no limit.
     package var writeTimeout: Duration?
     /// The socket's send buffer (SO_SNDBUF), bytes. It is small because a slow reader gets its contents late: with the default a
     /// stopped `watch` had 167 old replies ahead of the newest.
@@ -73,7 +73,7 @@ package struct ServerLimits: Sendable, Hashable {
             ? Int(clamping: limit.rlim_cur) : 1024
     }
 
-    /// The daemon can't work with fewer: it needs about twenty itself, and sources and clients need theirs.
+    /// The minimum number of descriptors. The daemon itself needs about twenty, and sources and clients need more.
     package static let fewestDescriptors = 64
 
     /// Pending calls of one user: three quarters of the total, so that others find room.

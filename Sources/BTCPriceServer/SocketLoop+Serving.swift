@@ -43,7 +43,7 @@ extension SocketLoop {
         }
         guard let orders, !orders.isEmpty, environment.administrators.include(peerOf: descriptor) else { return }
         let (counts, uid) = (clientCounts, table[descriptor]?.uid ?? .max)
-        // After the pending call, which must then not be cancelled when the connection ends.
+        // The orders follow the pending call, which must therefore not be cancelled when the connection ends.
         let before = table[descriptor]?.answer
         table[descriptor]?.answer = nil
         Task { [environment] in
@@ -82,7 +82,7 @@ extension SocketLoop {
             environment.inbox.answer(tag, of: nil, CallAnswer(.permissionDenied))
             return
         }
-        // Not for an administrator's calls: the daemon can be paused however busy other clients keep it.
+        // The limits do not apply to an administrator's calls: the daemon can be paused however busy other clients keep it.
         let limits = replies.limits
         let isOver = pending >= limits.pendingCalls || pendingOfUser[uid, default: 0] >= limits.pendingCallsPerUser
         guard call.changesTheDaemon || !isOver else {

@@ -17,14 +17,14 @@ struct Watchers {
     }
 
     /// Removes a watcher.
-    /// - Returns: What it watched; `nil` if it was no watcher.
+    /// - Returns: What it watched; `nil` if it was not a watcher.
     mutating func leave(_ descriptor: Int32) -> WatchUpdates? {
         if ofTicks.leave(descriptor) { return .ticks }
         return ofChanges.leave(descriptor) ? .changes : nil
     }
 
     /// Starts a fan-out.
-    /// - Parameter isTick: Whether it is for all watchers, or for those of changes.
+    /// - Parameter isTick: Whether it is for all watchers, or only for those of changes.
     mutating func beginFanOut(isTick: Bool = true) {
         self.isTick = isTick
         ofTicks.beginFanOut()

@@ -102,8 +102,8 @@ package struct ConfigurationFile {
         }
     }
 
-    /// Finds what no setting accepts: bare values other than numbers, `true` and `false`, arrays of tables, tables without a name, and
-    /// brackets that do not match.
+    /// Finds syntax that no setting accepts: bare values other than numbers, `true` and `false`, arrays of tables, tables without a name,
+    /// and brackets that do not match.
     ///
     /// TOMLKit's parser (toml++ 3) aborts with an assertion on some of them, such as `a = 1979-05-27T:`, `[[;]` and `a = [1, }`.
     private static func unusedSyntax(in text: String) -> (problem: String, line: Int)? {
@@ -137,7 +137,7 @@ package struct ConfigurationFile {
                 isValue = byte == UInt8(ascii: "[")
                 rest.removeFirst()
             case UInt8(ascii: "]"), UInt8(ascii: "}"):
-                // The closing brackets come two after the opening ones in ASCII.
+                // In ASCII, the code of a closing bracket is that of the opening one plus two.
                 guard brackets.popLast() == byte - 2 else { return ("a closing bracket without its opening one", line) }
                 rest.removeFirst()
             case UInt8(ascii: "="), UInt8(ascii: ","):
@@ -224,7 +224,7 @@ package struct ConfigurationFile {
 }
 
 extension UInt8 {
-    /// Whether a bare or quoted key may start with it (TOML 1.0, Keys).
+    /// Whether a bare or quoted key may start with this byte (TOML 1.0, Keys).
     fileprivate var startsKey: Bool {
         switch self {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

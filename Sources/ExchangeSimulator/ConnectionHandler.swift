@@ -12,7 +12,7 @@ final class ConnectionHandler: ChannelInboundHandler, RemovableChannelHandler {
     private let world: World
     private var head: HTTPRequestHead?
     private var isDark = false
-    /// The verdict on the next request, if it is an upgrade that was refused.
+    /// The verdict on the next request, if that request is a refused upgrade.
     var refusal: World.Verdict?
 
     init(venue: VenueName, world: World) {
@@ -101,7 +101,7 @@ final class ConnectionHandler: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
-    /// Writes the head and `part` of the body; `nil` for the whole body.
+    /// Writes the head and `part` of the body, or the whole body if `part` is `nil`.
     private func write(
         _ answer: VenueShape.Answer, _ part: ArraySlice<UInt8>?, length: Int? = nil,
         _ context: ChannelHandlerContext

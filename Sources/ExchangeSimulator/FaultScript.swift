@@ -9,14 +9,16 @@
 ///     coinbase candles request 2 status 429
 ///     binance   stream time 5s- silent
 ///
-/// Behind the venue there may be a pair: then only requests for it count. Or there is `candles`: then only requests for candles count,
-/// which the other rules don't apply to, but for those of connections. With `stream` a rule is for WebSocket streams: requests are then
-/// the upgrades, and the faults are ``StreamFault`` and a few of ``Fault``. `when` is `always`, `request N`, `request N-M`, `request N-` (counted from 1 for each venue since the script was set) or
+/// A pair after the venue limits a rule to requests for that pair. `candles` limits it to requests for candles; of the other rules, only
+/// those about connections apply to candles. `stream` makes it a rule for WebSocket streams: its requests are the upgrades, and its
+/// faults are those of ``StreamFault`` and a few of ``Fault``.
+///
+/// `when` is `always`, `request N`, `request N-M`, `request N-` (counted from 1 for each venue since the script was set) or
 /// `time A-B` (since the script was set; `ms` or `s`; an open end is allowed). The faults are those of ``Fault``.
 package struct FaultScript: Sendable, Equatable {
     /// An invalid script.
     package struct Failure: Error, Sendable, Equatable, CustomStringConvertible {
-        /// The line and what is wrong with it.
+        /// The line and the error in it.
         package let description: String
     }
 
@@ -34,8 +36,8 @@ package struct FaultScript: Sendable, Equatable {
 
     /// The fault of a request or a connection.
     package enum Fault: Sendable, Equatable {
-        /// `status CODE [retry-after SECONDS | retry-after-date SECONDS] [body TEXT | file PATH]`: this response instead. In the
-        /// text, `<now+5000>` is replaced by the milliseconds since 1970 in five seconds.
+        /// `status CODE [retry-after SECONDS | retry-after-date SECONDS] [body TEXT | file PATH]`: this response instead of the price. In
+        /// the text, `<now+5000>` is replaced by the time in five seconds, in milliseconds since 1970.
         case answer(status: Int, retryAfter: RetryAfter?, body: [UInt8])
         /// `delay 900ms`: the correct response, late.
         case delay(milliseconds: Int64)
@@ -55,7 +57,7 @@ package struct FaultScript: Sendable, Equatable {
         case redirect
         /// `content-type TYPE`: the correct response with this content type.
         case contentType(String)
-        /// `venue-clock +3600s`: the correct response by a clock that is ahead, or behind with a minus sign.
+        /// `venue-clock +3600s`: the correct response from a venue whose clock is ahead, or behind with a minus sign.
         case venueClock(seconds: Int)
         /// `price 8200 | xFACTOR`: the correct response with this price, or with the price multiplied by FACTOR.
         case price(fixed: String?, factor: Double)
@@ -67,17 +69,17 @@ package struct FaultScript: Sendable, Equatable {
         case reset
         /// `dark`: this connection stays open but never responds again; new ones work.
         case dark
-        /// `refuse`: the port is closed, and every connection ends. Like the faults below, only with `always` and `time`.
+        /// `refuse`: the port is closed, and every connection ends. Like the TLS faults, only with `always` and `time`.
         case refuse
         /// `tls-alert`: the handshake ends with internal_error. Only with TLS.
         case tlsAlert
         /// `certificate expired | not-yet-valid | other-host | forged`. Only with TLS.
         case certificate(Certificate)
-        /// The faults that only streams have. Of the others, a rule with `stream` can have `status`, `redirect`, `reset` and `dark`
-        /// instead of the upgrade, and `price`.
+        /// A fault that only streams have. Of the other faults, a rule with `stream` can have `price`, and instead of the upgrade `status`,
+        /// `redirect`, `reset` and `dark`.
         case stream(StreamFault)
 
-        /// Whether it affects a connection, before any request is counted.
+        /// Whether the fault affects a connection, before any request is counted.
         var isOfConnections: Bool {
             switch self {
             case .refuse, .tlsAlert, .certificate: true
@@ -85,7 +87,7 @@ package struct FaultScript: Sendable, Equatable {
             }
         }
 
-        /// Whether it affects the market of all streams.
+        /// Whether the fault affects the market of all streams.
         var isOfMarket: Bool {
             switch self {
             case .stream(.burst), .stream(.maintenance): true
@@ -108,7 +110,7 @@ package struct FaultScript: Sendable, Equatable {
         case time(Range<Int64>)
     }
 
-    /// What a rule is for.
+    /// The kind of requests that a rule applies to.
     enum Scope: Equatable {
         case prices, candles, stream
     }
@@ -153,9 +155,9 @@ package struct FaultScript: Sendable, Equatable {
     /// - Parameters:
     ///   - venue: The requested venue.
     ///   - number: The number of the request, from 1. No rule with `request` matches 0.
-    ///   - pairs: The pairs that it is for.
+    ///   - pairs: The pairs that the request is for.
     ///   - numbers: The number of the request among those for each pair.
-    ///   - scope: What is requested.
+    ///   - scope: The kind of the request.
     ///   - milliseconds: The time since the script was set.
     func fault(
         for venue: VenueName, request number: Int, of pairs: [Pair] = [], _ numbers: [Pair: Int] = [:],

@@ -1,4 +1,4 @@
-/// A pair of bitcoin with a currency, and its price beside the dollar's.
+/// A pair of bitcoin with a currency, and the currency's rate to the dollar.
 enum Pair: String, CaseIterable {
     case usd = "BTC/USD"
     /// Binance's dollar.
@@ -26,7 +26,7 @@ enum Pair: String, CaseIterable {
     /// `EUR`
     var quote: String { String(rawValue.dropFirst(4)) }
 
-    /// The pairs that the real exchange has, of those that the daemon knows.
+    /// The pairs of the real exchange that the daemon knows.
     static func known(to venue: VenueName) -> [Pair] {
         switch venue {
         case .binance: [.usdt, .eur, .jpy]
@@ -39,7 +39,7 @@ enum Pair: String, CaseIterable {
     /// The name in Kraken's requests.
     var krakenName: String { "XBT\(quote)" }
 
-    /// The name in Kraken's responses: the old pairs have a letter before each half.
+    /// The name in Kraken's responses. In old pairs, each half has a letter before it.
     var krakenKey: String {
         switch self {
         case .chf, .aud, .usdt: krakenName

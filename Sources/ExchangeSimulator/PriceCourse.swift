@@ -1,7 +1,7 @@
 import Glibc
 
-/// The past of the simulated price, minute by minute: what was given since the start, and before that a course that ends at the first
-/// price. The same seed and the same start give the same course.
+/// The past of the simulated price, minute by minute: since the start the prices of the simulator, and before it a course that ends at
+/// the first price. The same seed and the same start give the same course.
 struct PriceCourse {
     /// Prices in cents.
     struct Candle {
@@ -25,7 +25,7 @@ struct PriceCourse {
     }
 
     private static let seed: UInt64 = 7
-    /// The length of a swing in minutes, and how far it goes.
+    /// The lengths of the swings in minutes, and their amplitudes as parts of the price.
     private static let swings: [(minutes: Double, part: Double)] = [
         (43_200, 0.15), (10_080, 0.06), (1440, 0.02), (120, 0.006), (15, 0.002), (3, 0.0005),
     ]
@@ -36,7 +36,7 @@ struct PriceCourse {
     /// Takes in a price.
     /// - Parameters:
     ///   - price: Decimal text.
-    ///   - second: When it was given, Unix seconds.
+    ///   - second: The time of the price, Unix seconds.
     mutating func add(_ price: String, at second: Int64) {
         let cents = Int64(((Double(price) ?? 0) * 100).rounded())
         let start = second - second % 60
@@ -49,15 +49,15 @@ struct PriceCourse {
 
     /// Candles, from the oldest to the newest. The last one may not be complete.
     /// - Parameters:
-    ///   - range: Of their starts, Unix seconds.
-    ///   - seconds: The length of each.
+    ///   - range: The range of their starts, Unix seconds.
+    ///   - seconds: The length of each candle.
     ///   - now: Unix seconds.
     func candles(in range: Range<Int64>, each seconds: Int64, now: Int64) -> [Candle] {
         guard let first = given.first else { return [] }
         let end = min(range.upperBound, now + 1)
         var candles: [Candle] = []
         var known = given[...]
-        // Years are sampled, so that a response does not take long: a day by the hour, an hour every two minutes.
+        // The past is sampled, so that years do not take long: a candle of a day every hour, a candle of an hour every two minutes.
         let sample = min(3600, max(60, seconds / 24 / 60 * 60))
         var minute = range.lowerBound - range.lowerBound % seconds
         while minute < end {
@@ -67,7 +67,7 @@ struct PriceCourse {
                 minute += sample
             } else {
                 known = known.drop { $0.start < minute }
-                // Without one, nobody has traded.
+                // A minute without a price has no candle.
                 guard let found = known.first, found.start < end else { break }
                 candle = found
                 minute = found.start + 60
@@ -87,7 +87,7 @@ struct PriceCourse {
     private func past(_ minute: Int64, each sample: Int64, endingAt first: Candle) -> Candle {
         let level = { (minute: Int64) in Self.course(minute / 60) / Self.course(first.start / 60) * Double(first.open) }
         let (open, close) = (Int64(level(minute).rounded()), Int64(level(min(minute + sample, first.start)).rounded()))
-        // What the short swings may do between two samples, so that a day's range includes each of its minutes.
+        // The amplitude of the short swings between two samples, so that a day's range includes each of its minutes.
         let unseen = sample > 60 ? Self.swings.filter { $0.minutes <= Double(sample / 30) }.map(\.part).reduce(0, +) : 0
         let spread = Int64((Self.noise(minute / 60, 99) * 0.0003 + unseen) * Double(open))
         return Candle(

@@ -2,7 +2,7 @@
 package struct PriceSeries: Sendable {
     /// Recorded prices that are not valid.
     package struct Failure: Error, Sendable, CustomStringConvertible {
-        /// What is wrong, and where.
+        /// The error and its place.
         package let description: String
     }
 
@@ -53,7 +53,7 @@ package struct PriceSeries: Sendable {
         return "\(cents / 100).\(rest < 10 ? "0" : "")\(rest)"
     }
 
-    /// The price with so many cents more.
+    /// The price plus a number of cents.
     static func price(_ price: String, plus cents: Int64) -> String {
         text(max(1, Int64(((Double(price) ?? 0) * 100).rounded()) + cents))
     }

@@ -1,13 +1,13 @@
 import Glibc
 import NIOCore
 
-/// A port that stays this process's while nobody listens at it: a socket that is bound and does not listen. Connections are refused, and
-/// no other process gets the port meanwhile. A listener shares it by SO_REUSEPORT (socket(7)).
+/// Keeps a port for this process while nobody listens on it, with a socket that is bound but does not listen. Connections are refused,
+/// and no other process gets the port. A listener shares the port by SO_REUSEPORT (socket(7)).
 final class ReservedPort: Sendable {
     let port: Int
     private let descriptor: Int32
 
-    /// - Parameter port: 0 for any that is free.
+    /// - Parameter port: The port; 0 for any free one.
     /// - Throws: An error of NIO if the port is in use.
     init(host: String, port: Int) throws {
         let address = try SocketAddress(ipAddress: host, port: port)

@@ -27,7 +27,7 @@ package final class Simulator: Sendable {
     ///   - firstPort: The port of the first venue. The other venues and then the control port follow; 0 for any free ports.
     ///   - host: The address to listen on.
     ///   - roundTrip: The simulated round-trip time to the venues; zero for no delay.
-    ///   - trades: How often the market trades in a second while a stream listens.
+    ///   - trades: The number of trades per second while a stream listens.
     ///   - descriptions: A file or a directory with descriptions of more exchanges; `nil` for none.
     ///   - certificates: The folder with the certificates for HTTPS, see ``CertificateFolder``; `nil` for plain HTTP.
     /// - Throws: ``Failure`` if a port is in use or a certificate can't be read.

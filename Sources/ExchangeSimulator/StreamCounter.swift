@@ -4,9 +4,9 @@ package struct StreamCounter: Sendable, Equatable {
     package var open = 0
     /// The upgrades that were accepted.
     package var opened = 0
-    /// The upgrades that were not, or got no answer.
+    /// The upgrades that were refused or got no response.
     package var refused = 0
-    /// The messages that were sent. Pings and pongs are none.
+    /// The messages that were sent, without pings and pongs.
     package var messages = 0
     /// The messages from clients.
     package var received = 0

@@ -1,49 +1,49 @@
-/// A fault that only a stream can have. Those of data apply to open streams, too, from when the script is set.
+/// A fault that only a stream can have. Faults of data apply to open streams too, from the moment when the script is set.
 package enum StreamFault: Sendable, Equatable {
-    // Of the upgrade.
+    // Faults of the upgrade.
 
     /// `bad-accept`: a `Sec-WebSocket-Accept` that does not match the key.
     case badAccept
     /// `second-refused`: while one stream of the venue is open, others get status 429.
     case secondRefused
-    /// `with-101`: the first message in the same write as the response. Coinbase and Bitstamp, which say nothing first,
-    /// send a ping.
+    /// `with-101`: the first message in the same write as the response. Coinbase and Bitstamp have no first message, so they send a
+    /// ping.
     case with101
 
-    // Of the subscription. Binance's in the address has no acknowledgement: it then simply has no data.
+    // Faults of the subscription. Binance's subscription in the address has no acknowledgement: with these faults it has no data.
 
-    /// `no-ack`: no answer, and nothing is subscribed.
+    /// `no-ack`: no acknowledgement, and nothing is subscribed.
     case noAck
     /// `ack-empty`: nothing is subscribed. Coinbase's acknowledgement is an empty list; the others' is the usual one.
     case ackEmpty
     /// `refuse-subscription`: the venue's error message.
     case refuseSubscription
 
-    // Of the data.
+    // Faults of the data.
 
-    /// `silent`: no data, while the market goes on. Heartbeats and pings go on; Coinbase's have the trade of when it
-    /// began.
+    /// `silent`: no data, while the market goes on. Heartbeats and pings go on; Coinbase's heartbeats repeat the last trade before the
+    /// fault.
     case silent
-    /// `no-data`: like `silent`, but Coinbase's heartbeats have the newest trade.
+    /// `no-data`: like `silent`, but Coinbase's heartbeats contain the newest trade.
     case noData
-    /// `mute`: nothing at all is sent, no pongs either.
+    /// `mute`: nothing is sent, not even pongs.
     case mute
-    /// `maintenance`: the market stands still. Kraken says so.
+    /// `maintenance`: the market stands still. Kraken announces it.
     case maintenance
-    /// `snapshot-age 107s`: the first message of a market is so old by its own time.
+    /// `snapshot-age 107s`: the first message of a market has a time that is this long ago.
     case snapshotAge(milliseconds: Int64)
-    /// `repeat`: after each trade some older ones again, in no order.
+    /// `repeat`: after each trade some older ones again, out of order.
     case repeats
     /// `burst N`: N trades at the same time instead of one, each a cent cheaper, in one write.
     case burst(Int)
-    /// `lag 500ms`: every message is so late, with its original time.
+    /// `lag 500ms`: every message is this late, with its original time.
     case lag(milliseconds: Int64)
     /// `lag +200ms`: a lag that grows by this much in each second since the script was set.
     case growingLag(millisecondsPerSecond: Int64)
-    /// `wrong-pair`: after each trade one of another pair, which nobody has subscribed to.
+    /// `wrong-pair`: after each trade one of another pair, which the client has not subscribed to.
     case wrongPair
 
-    // Of the end. They take effect at the next trade, or within a second.
+    // Faults that end the stream. They take effect at the next trade, or within a second.
 
     /// `close CODE [REASON]`: a close frame, and half a second later the end.
     case close(code: UInt16, reason: String)
@@ -51,10 +51,10 @@ package enum StreamFault: Sendable, Equatable {
     case cut
     /// `half-close`: the venue shuts down its sending side.
     case halfClose
-    /// `leaving`: the venue announces its end, and 4 s later it comes. New streams are spared.
+    /// `leaving`: the venue announces the end of the stream and ends it 4 s later. Streams that open during the fault are spared.
     case leaving
 
-    // Of the frames.
+    // Faults of the frames.
 
     /// `bytes`: each byte in a write of its own.
     case bytes
@@ -70,10 +70,10 @@ package enum StreamFault: Sendable, Equatable {
     case reservedBit
     /// `opcode`: messages have the reserved opcode 3.
     case reservedOpcode
-    /// `bad-utf8`: messages have a byte that is no UTF-8.
+    /// `bad-utf8`: messages have a byte that is not valid UTF-8.
     case badUTF8
     /// `huge N`: a message of N bytes instead of each trade.
     case huge(Int)
-    /// `garbage`: a text that is no JSON instead of each trade.
+    /// `garbage`: a text that is not valid JSON instead of each trade.
     case garbage
 }

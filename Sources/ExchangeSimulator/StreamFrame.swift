@@ -1,6 +1,6 @@
 import NIOCore
 
-/// A frame of a venue's stream. Unlike NIO's, it takes one buffer, and it can be wrong.
+/// A frame of a venue's stream. Unlike NIO's frames, it is written to one buffer, and it can be invalid.
 struct StreamFrame {
     var opcode: UInt8 = 1
     var isFinal = true

@@ -1,30 +1,30 @@
 import NIOCore
 import NIOWebSocket
 
-/// One stream of a venue: reads what the client says, and sends it trades and heartbeats, with the current fault.
+/// One stream of a venue: reads the client's messages, and sends trades and heartbeats with the current fault.
 final class StreamHandler: ChannelInboundHandler {
     typealias InboundIn = WebSocketFrame
     typealias OutboundOut = ByteBuffer
 
     private static let ping: UInt8 = 9
-    /// How often timed messages are looked after.
+    /// The period of the checks for timed messages.
     private static let beat = TimeAmount.milliseconds(100)
     private static let beatsPerSecond = 10
 
     private let stream: World.Stream
     private let world: World
     private let shape: StreamShape
-    /// What the address subscribes to.
+    /// The subscription in the stream's address.
     private let address: StreamShape.Subscription
     private let isWrapped: Bool
 
     private var context: ChannelHandlerContext?
     private var held = StreamShape.Held()
-    /// What was asked for, even if it was refused.
+    /// The pairs of all subscriptions, including refused ones.
     private var pairs: [Pair]
     private var isBeating = false
     private var beats = 0
-    /// The newest trade that each pair was told, or that it would have been.
+    /// The newest trade of each pair that the stream knows. A fault that holds trades back does not update it.
     private var newest: [Pair: Trade] = [:]
     private var hasBegun: Set<Pair> = []
     private var recent: [Pair: [String]] = [:]
@@ -32,11 +32,11 @@ final class StreamHandler: ChannelInboundHandler {
     private var isLeaving = false
     /// Whether nothing more may be sent.
     private var isEnding = false
-    /// When the last late message is sent.
+    /// When the last message is due.
     private var lastDue = NIODeadline.uptimeNanoseconds(0)
-    /// When the newest texts of the client came.
+    /// The arrival times of the client's texts in the last second.
     private var texts: [NIODeadline] = []
-    /// A ping that was not answered, and the beat at which it was sent.
+    /// A ping without a pong, and the beat at which it was sent.
     private var unanswered: (payload: String, beat: Int)?
 
     init(_ stream: World.Stream, uri: String, world: World) {
@@ -61,7 +61,7 @@ final class StreamHandler: ChannelInboundHandler {
         }
         if !pairs.isEmpty { subscribe(address, isInAddress: true) }
         if fault == .with101 {
-            // It counts as the first message of Binance.
+            // For Binance, which sends nothing first, the last trade counts as the first message.
             let first = held.trades.flatMap { messages([world.lastTrade(of: stream.venue)], $0) }
             if !first.isEmpty { say(first) } else if stream.venue != .kraken { control(Self.ping, "first") }
         }
@@ -137,7 +137,7 @@ final class StreamHandler: ChannelInboundHandler {
         say(held.trades.flatMap { messages(own, $0) })
     }
 
-    /// The messages of trades, with the pair's fault.
+    /// The messages about trades, with the pair's fault.
     private func messages(_ trades: [Trade], _ pair: Pair, isSnapshot: Bool = false) -> [String] {
         var trades = trades
         let fault = world.fault(of: stream, [pair]).fault
@@ -171,7 +171,7 @@ final class StreamHandler: ChannelInboundHandler {
             isWrapped: isWrapped)
     }
 
-    // MARK: What is timed
+    // MARK: Timed messages
 
     private func scheduleBeat() {
         context?.eventLoop.assumeIsolated().scheduleTask(in: Self.beat) {
@@ -214,7 +214,8 @@ final class StreamHandler: ChannelInboundHandler {
         return shape.heartbeat(of: pair, trade: known, now: Trade.now())
     }
 
-    /// Ends the connection if the fault says so; false if it did.
+    /// Ends the stream if the fault requires it.
+    /// - Returns: Whether messages may still be sent.
     private func obey() -> Bool {
         switch fault {
         case .close(let code, let reason): close(code, reason)
@@ -237,7 +238,7 @@ final class StreamHandler: ChannelInboundHandler {
         return false
     }
 
-    /// Sends a close frame, and ends the connection when the client has had time to read it.
+    /// Sends a close frame, and ends the connection after the client has had 0.5 s to read it.
     private func close(_ code: UInt16, _ reason: String) {
         guard !isEnding else { return }
         control(8, [UInt8(code >> 8), UInt8(code & 0xFF)] + reason.utf8)
@@ -250,9 +251,9 @@ final class StreamHandler: ChannelInboundHandler {
         context?.close(promise: nil)
     }
 
-    // MARK: What is sent
+    // MARK: Sending
 
-    /// Sends messages in one write, as late as the fault says.
+    /// Sends messages in one write, with the delay of the fault.
     private func say(_ texts: [String]) {
         guard !texts.isEmpty, let context else { return }
         let now = NIODeadline.now()
@@ -263,7 +264,7 @@ final class StreamHandler: ChannelInboundHandler {
         case .growingLag(let growth): due = now + .milliseconds(growth * milliseconds / 1000)
         default: break
         }
-        // Messages keep their order.
+        // Delayed messages keep their order.
         lastDue = max(lastDue, due)
         if lastDue == now { return send(texts, fault) }
         context.eventLoop.assumeIsolated().scheduleTask(deadline: lastDue) { self.send(texts, self.fault) }

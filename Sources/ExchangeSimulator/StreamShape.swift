@@ -1,27 +1,27 @@
 import FoundationEssentials
 
-/// What the stream of a venue says and understands, as on the real exchange.
+/// The messages that the stream of a venue sends and understands, as on the real exchange.
 struct StreamShape {
-    /// What a client says.
+    /// A client's message.
     enum Request: Equatable {
         case subscribe(Subscription)
         /// With the number of the message.
         case ping(Int?)
-        /// What the venue does not understand, and the error message that it sends.
+        /// A message that the venue does not understand, with its error message.
         case invalid(reply: String)
     }
 
     struct Subscription: Equatable {
-        /// The names of markets, or of streams that belong to one.
+        /// The names of markets, or of streams that belong to a market.
         var names: [String]
-        /// Empty if the names say it.
+        /// The names of channels; empty if the names contain the channel.
         var channels: [String] = []
         /// The number of the message.
         var id: Int?
         var wantsSnapshot = true
     }
 
-    /// What a connection gets.
+    /// The pairs whose trades and heartbeats a connection gets.
     struct Held: Equatable {
         var trades: [Pair] = []
         var heartbeats: [Pair] = []
@@ -29,7 +29,7 @@ struct StreamShape {
 
     let venue: VenueName
 
-    /// What the address of a stream subscribes to; `nil` if the venue has no stream there.
+    /// The subscription in the address of a stream; `nil` if the venue has no stream at this address.
     func subscription(uri: String) -> Subscription? {
         let path = uri.prefix { $0 != "?" }
         switch venue {
@@ -52,12 +52,12 @@ struct StreamShape {
         }
     }
 
-    /// The pairs of the names that the venue knows.
+    /// The pairs of a subscription that the venue knows.
     func pairs(of subscription: Subscription) -> [Pair] {
         subscription.names.compactMap { name in Pair.known(to: venue).first { self.name(of: $0) == name } }
     }
 
-    /// The market's name, or its stream's.
+    /// The name of the market, or of its stream.
     func name(of pair: Pair) -> String {
         let quote = pair.quote.lowercased()
         return switch venue {
@@ -68,9 +68,9 @@ struct StreamShape {
         }
     }
 
-    // MARK: What a client says
+    // MARK: Messages from a client
 
-    /// What a text of the client means.
+    /// Parses a text of the client.
     func request(_ text: String) -> Request {
         switch venue {
         case .binance:
@@ -113,17 +113,17 @@ struct StreamShape {
         }
     }
 
-    /// The answer to a ping message.
+    /// The reply to a ping message.
     func pong(_ id: Int?, now: Int64) -> String {
         venue == .bitstamp
             ? #"{"event":"bts:heartbeat","channel":"","data":{"status":"success"}}"#
             : #"{"method":"pong",\#(Self.krakenID(id))\#(Self.krakenTimes(now))}"#
     }
 
-    /// The answers to a subscription, and what it adds.
+    /// The replies to a subscription, and the pairs that it adds.
     /// - Parameters:
-    ///   - held: What is subscribed to already.
-    ///   - isRefused: Whether the venue refuses what it knows, too.
+    ///   - held: The current subscriptions.
+    ///   - isRefused: Whether the venue refuses known pairs too.
     ///   - isIgnored: Whether nothing is subscribed.
     func reply(
         to subscription: Subscription, held: Held, isRefused: Bool = false, isIgnored: Bool = false, now: Int64 = 0
@@ -169,7 +169,7 @@ struct StreamShape {
                 }
             }
         case .bitstamp:
-            // A pair that it does not know is acknowledged, and has no data.
+            // Bitstamp acknowledges an unknown pair, but sends no data for it.
             let name = subscription.names.first ?? ""
             let isValid = name.contains("_") && name.allSatisfy { $0.isLowercase || $0.isNumber || "_-".contains($0) }
             if isRefused || !isValid { return ([Self.bitstampError("Invalid channel provided.")], added) }
@@ -179,13 +179,13 @@ struct StreamShape {
         return (texts, isIgnored ? Held() : added)
     }
 
-    // MARK: What the venue says
+    // MARK: Messages from the venue
 
-    /// The message of a trade.
+    /// The message about a trade.
     /// - Parameters:
     ///   - price: In the pair's currency, decimal text.
-    ///   - isSnapshot: Whether it answers a subscription.
-    ///   - isWrapped: Whether the stream's name is around it. Only Binance's can be.
+    ///   - isSnapshot: Whether it is the first message after a subscription.
+    ///   - isWrapped: Whether the message is wrapped with the stream's name. Only Binance's messages can be.
     func message(
         of trade: Trade, in pair: Pair, price: String, isSnapshot: Bool = false, isWrapped: Bool = true
     ) -> String {
@@ -209,8 +209,8 @@ struct StreamShape {
         }
     }
 
-    /// What it says each second; `nil` for nothing.
-    /// - Parameter trade: The newest, as far as the stream knows.
+    /// The heartbeat that the venue sends each second; `nil` for none.
+    /// - Parameter trade: The newest trade that the stream knows.
     func heartbeat(of pair: Pair?, trade: Trade, now: Int64) -> String? {
         switch (venue, pair) {
         case (.coinbase, let pair?):

@@ -2,9 +2,9 @@ import NIOCore
 import NIOHTTP1
 import NIOWebSocket
 
-/// Makes a connection to a venue a stream, unless ``World`` refuses it. Then it goes on to ``ConnectionHandler``.
+/// Turns a connection to a venue into a stream. If ``World`` refuses the upgrade, ``ConnectionHandler`` handles the request.
 final class StreamUpgrader: HTTPServerProtocolUpgrader {
-    /// The connection goes on as one of requests.
+    /// The upgrade is refused, and the connection stays one for requests.
     struct Refused: Error {}
 
     let supportedProtocol = "websocket"

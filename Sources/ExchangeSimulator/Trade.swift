@@ -6,13 +6,13 @@ struct Trade: Sendable {
     var number: Int
     /// The price in dollars as decimal text.
     var dollars: String
-    /// When it was made, since 1970, in whole microseconds.
+    /// The time of the trade since 1970, in nanoseconds, rounded down to a microsecond.
     var nanoseconds: Int64
 
     /// The identifier in Coinbase's messages.
     var coinbaseID: Int { 1_040_000_000 + number }
 
-    /// The trade as one that is older, as much as it is.
+    /// This trade, but earlier: its time and its number go back.
     /// - Parameter rate: The number of trades in a second.
     func aged(byMilliseconds milliseconds: Int64, rate: Double) -> Trade {
         Trade(
@@ -30,7 +30,7 @@ struct Trade: Sendable {
         }
     }
 
-    /// This moment since 1970, in whole microseconds.
+    /// The current time since 1970, in nanoseconds, rounded down to a microsecond.
     static func now() -> Int64 {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)

@@ -7,13 +7,13 @@ extension VenueShape {
         let pair: Pair
         /// The length of a candle.
         let seconds: Int64
-        /// Of their starts, Unix seconds.
+        /// The range of their starts, Unix seconds.
         var range: Range<Int64>
-        /// At most so many, the oldest; `nil` for no limit.
+        /// The maximum number of candles, from the oldest; `nil` for no limit.
         var limit: Int?
     }
 
-    /// What a request for candles is for; `nil` if it is none, or the exchange does not know it.
+    /// Parses a request for candles; `nil` for another request, or one that the exchange does not know.
     func candles(of request: Request, now: Int64) -> CandleRequest? {
         let path = request.uri.prefix { $0 != "?" }
         var query: [Substring: Substring] = [:]
@@ -54,7 +54,7 @@ extension VenueShape {
                 let minutes = query["interval"].flatMap({ Int64($0) }), [1, 60, 1440].contains(minutes)
             else { return nil }
             let since = query["since"].flatMap { Int64($0) } ?? 0
-            // The latest 720, whatever is asked for.
+            // The latest 720, whatever the request.
             let oldest = now - now % (minutes * 60) - 719 * minutes * 60
             return CandleRequest(
                 pair: pair, seconds: minutes * 60, range: max(since + 1, oldest)..<max(since + 1, oldest, now + 1))

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What a request must look like, and the responses, as on the real exchange.
+/// The valid requests and the responses, as on the real exchange.
 struct VenueShape {
     /// The parts of a request that an exchange checks.
     struct Request {
@@ -71,7 +71,7 @@ struct VenueShape {
     /// The response with the prices of some pairs. Only Kraken has several in one.
     /// - Parameters:
     ///   - prices: The prices as decimal text; at least one.
-    ///   - trade: The trade that they are of.
+    ///   - trade: The trade that the prices come from.
     ///   - clockAhead: How many seconds the venue's clock is ahead of this machine's.
     ///   - tetherRate: The price of one USDT in dollars, as decimal text.
     func answer(prices: [(pair: Pair, price: String)], trade: Trade, clockAhead: Int, tetherRate: String) -> Answer {
@@ -105,7 +105,7 @@ struct VenueShape {
         }
     }
 
-    /// A body with `<now+5000>` replaced by the milliseconds since 1970 in five seconds.
+    /// A body with `<now+5000>` replaced by the time in five seconds, in milliseconds since 1970.
     static func filled(_ body: [UInt8]) -> [UInt8] {
         let text = String(decoding: body, as: UTF8.self)
         guard let start = text.firstRange(of: "<now+"), let end = text[start.upperBound...].firstIndex(of: ">"),
@@ -142,7 +142,7 @@ struct VenueShape {
         Answer(status: status, body: Array(body.utf8))
     }
 
-    /// `2026-06-19T16:43:33.016274911Z`, with so many digits of the second's fraction.
+    /// `2026-06-19T16:43:33.016274911Z`, with this many digits of the second's fraction.
     static func iso(_ nanoseconds: Int64, digits: Int) -> String {
         let fraction = String(nanoseconds % 1_000_000_000)
         let padded = String(repeating: "0", count: 9 - fraction.count) + fraction

@@ -59,7 +59,7 @@ final class AlertHandler: ChannelInboundHandler {
     }
 }
 
-/// Holds back what is written, so that several writes become one.
+/// Holds back writes, so that several become one.
 final class HoldHandler: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -75,7 +75,7 @@ final class HoldHandler: ChannelOutboundHandler {
         self.context = nil
     }
 
-    /// Holds back everything from now on.
+    /// Holds back all writes from now on.
     func hold() {
         held = ByteBuffer()
     }

@@ -10,15 +10,15 @@ extension World {
         let venue: VenueName
         /// The number of its upgrade since the script was set.
         let number: Int
-        /// Of the script.
+        /// The number of the script in force at its upgrade.
         let generation: Int
-        /// Whether it opened when the venue was leaving already.
+        /// Whether it opened after the venue had begun to leave.
         let isSpared: Bool
     }
 
     /// The verdict on an upgrade.
     enum Opening {
-        /// With the fault at the opening.
+        /// The stream, and its fault at the opening.
         case open(Stream, StreamFault?)
         case refused(Verdict)
         /// The venue has no streams.
@@ -60,7 +60,7 @@ extension World {
         }
     }
 
-    /// Takes note that a stream has ended.
+    /// Records the end of a stream.
     func close(_ stream: Stream) {
         state.withLock { state in
             state.listeners[stream.id] = nil
@@ -68,7 +68,7 @@ extension World {
         }
     }
 
-    /// Takes note of messages.
+    /// Counts messages.
     func count(_ stream: Stream, sent: Int = 0, received: Int = 0) {
         state.withLock { state in
             state.streams[stream.venue]?.messages += sent
@@ -84,7 +84,7 @@ extension World {
     // MARK: Faults
 
     /// The current fault of a stream, and the time since the script was set.
-    /// - Parameter pairs: What it is subscribed to, or a part of it.
+    /// - Parameter pairs: The pairs of its subscriptions, or some of them.
     func fault(of stream: Stream, _ pairs: [Pair]) -> (fault: StreamFault?, milliseconds: Int64) {
         state.withLock { state in
             guard case .stream(let fault) = state.fault(of: stream, pairs) else { return (nil, state.milliseconds) }
@@ -92,12 +92,12 @@ extension World {
         }
     }
 
-    /// What a stream says a trade's price was.
+    /// The price of a trade as sent to a stream, with the fault.
     func price(of trade: Trade, in pair: Pair, to stream: Stream) -> String {
         let price = pair.rate == 1 ? trade.dollars : PriceSeries.price(trade.dollars, times: pair.rate)
         let fault = state.withLock { state in
             if case .price = state.fault(of: stream, [pair]) { return state.fault(of: stream, [pair]) }
-            // What is not of counted requests is of the streams, too.
+            // Rules for prices that do not count requests apply to streams too.
             return state.script.fault(for: stream.venue, request: 0, of: [pair], at: state.milliseconds)
         }
         guard case .price(let fixed, let factor) = fault else { return price }
@@ -106,8 +106,8 @@ extension World {
 
     // MARK: The market
 
-    /// Starts the market for a stream, unless it trades already.
-    /// - Parameter receiver: Gets each trade.
+    /// Adds a stream to the listeners, and starts the market unless it is running.
+    /// - Parameter receiver: Receives each trade.
     func listen(_ stream: Stream, _ receiver: NIOLoopBound<StreamHandler>, on loop: any EventLoop) {
         let begins = state.withLock { state in
             state.listeners[stream.id] = receiver
@@ -123,7 +123,7 @@ extension World {
         state.withLock { $0.last[venue] ?? Trade(number: 0, dollars: "0.00", nanoseconds: Trade.now()) }
     }
 
-    /// The trades at a time. The timer is not finer than 5 ms.
+    /// The number of trades per timer. The timer's interval is at least 5 ms.
     private var batch: Int { max(1, Int((tradesPerSecond * 0.005).rounded(.up))) }
 
     private var interval: TimeAmount { .nanoseconds(Int64(Double(batch) / tradesPerSecond * 1e9)) }
@@ -133,12 +133,13 @@ extension World {
             for _ in 0..<self.batch {
                 guard self.trade() else { return }
             }
-            // Late ones are made up for, but for those of more than a second.
+            // Late trades are made up for, up to one second of them.
             self.schedule(max(deadline + self.interval, .now() - .seconds(1)), on: loop)
         }
     }
 
-    /// Makes a trade on each venue and tells the streams; false if nobody listens any more.
+    /// Makes a trade on each venue and notifies the streams.
+    /// - Returns: Whether a stream listens.
     private func trade() -> Bool {
         let (trades, listeners) = state.withLock { state in
             guard !state.listeners.isEmpty else {
@@ -154,7 +155,7 @@ extension World {
 }
 
 extension World.State {
-    /// The stream's fault, unless it is of another script's upgrades.
+    /// The stream's fault. Rules that count upgrades apply only to upgrades since the script was set.
     fileprivate func fault(of stream: World.Stream, _ pairs: [Pair]) -> FaultScript.Fault? {
         let isOfScript = stream.generation == generation
         let fault = script.fault(
@@ -162,7 +163,7 @@ extension World.State {
         return fault == .stream(.leaving) && isOfScript && stream.isSpared ? nil : fault
     }
 
-    /// A trade on each venue whose market is open, or the many of a burst.
+    /// Makes a trade on each venue whose market is open, or the trades of a burst.
     fileprivate mutating func trade() -> [VenueName: [Trade]] {
         let dollars = feed.next()
         let now = Trade.now()

@@ -31,11 +31,11 @@ final class World: Sendable {
         var feed: PriceSeries
         var script: FaultScript
         var scriptSince: ContinuousClock.Instant
-        /// Counts the scripts.
+        /// The number of the current script.
         var generation = 0
         /// The number of requests since the script was set.
         var numbers: [VenueName: Int] = [:]
-        /// The same by pair.
+        /// The number of requests since the script was set, by pair.
         var pairNumbers: [VenueName: [Pair: Int]] = [:]
         /// The number of requests for candles since the script was set.
         var candleNumbers: [VenueName: Int] = [:]
@@ -45,11 +45,11 @@ final class World: Sendable {
         /// The number of upgrades since the script was set.
         var upgrades: [VenueName: Int] = [:]
         var streams: [VenueName: StreamCounter] = [:]
-        /// Of the newest stream.
+        /// The identifier of the newest stream.
         var streamID = 0
         /// The streams that have subscribed to something.
         var listeners: [Int: NIOLoopBound<StreamHandler>] = [:]
-        /// Whether the market's timer runs.
+        /// Whether the market's timer is running.
         var isTrading = false
         var counters = Dictionary(uniqueKeysWithValues: VenueName.allCases.map { ($0, RequestCounter($0)) })
 
@@ -58,7 +58,7 @@ final class World: Sendable {
     }
 
     let state: Mutex<State>
-    /// How often the market trades while a stream listens.
+    /// The number of trades per second while a stream listens.
     let tradesPerSecond: Double
     private let begun = ContinuousClock.now
 
@@ -94,7 +94,7 @@ final class World: Sendable {
     /// The price of the described exchanges in dollars.
     func dollars() -> String { state.withLock { $0.trade(for: .kraken).dollars } }
 
-    /// The current fault of a venue's connections, and when the script was set.
+    /// The current fault of a venue's connections; `nil` for none.
     func connectionFault(of venue: VenueName) -> FaultScript.Fault? {
         state.withLock { $0.script.connectionFault(for: venue, at: $0.milliseconds) }
     }
@@ -129,7 +129,7 @@ final class World: Sendable {
             let trade = state.trade(for: venue)
             let prices = pairs.map { pair -> (Pair, String) in
                 let price = pair.rate == 1 ? trade.dollars : PriceSeries.price(trade.dollars, times: pair.rate)
-                // A fault of another pair's price is not this one's.
+                // A fault of another pair's price does not apply to this pair.
                 let own = state.script.fault(for: venue, request: counted.0, of: [pair], counted.1, at: now)
                 guard case .price(let fixed, let factor) = own else { return (pair, price) }
                 return (pair, fixed ?? PriceSeries.price(price, times: factor))
@@ -142,7 +142,7 @@ final class World: Sendable {
         }
     }
 
-    /// What a fault does instead of a response or an upgrade; `nil` if it does not replace it.
+    /// The verdict that replaces a response or an upgrade because of a fault; `nil` if the fault replaces nothing.
     static func replacement(_ fault: FaultScript.Fault, uri: String) -> Verdict? {
         switch fault {
         case .answer(let status, let retryAfter, let body):
@@ -167,7 +167,7 @@ final class World: Sendable {
 }
 
 extension World.State {
-    /// The trade that a request shows: the newest while streams listen, and otherwise one more.
+    /// The trade that a response shows: the newest one while streams listen, otherwise a new one.
     fileprivate mutating func trade(for venue: VenueName) -> Trade {
         let last = last[venue]
         if let last, !listeners.isEmpty { return last }
@@ -180,7 +180,7 @@ extension World.State {
 }
 
 extension World.Manner {
-    /// How a response is sent with a fault.
+    /// The manner of a response with a fault.
     fileprivate init(_ fault: FaultScript.Fault?) {
         switch fault {
         case .stallBody: self = .stalled

@@ -17,7 +17,7 @@ package struct JournalLogHandler: LogHandler {
         self.identifier = identifier
     }
 
-    /// Where a service's entries belong: the journal if standard error is the journal, otherwise standard error.
+    /// The handler for a service: for the journal if standard error is the journal, otherwise for standard error.
     /// - Parameter identifier: `SYSLOG_IDENTIFIER`, or the prefix of every line.
     package static func orStandardError(identifier: String, environment: [String: String]) -> any LogHandler {
         isConnected(environment: environment)
@@ -39,7 +39,7 @@ package struct JournalLogHandler: LogHandler {
         set { metadata[key] = newValue }
     }
 
-    /// Writes one entry, soon.
+    /// Writes one entry, without waiting for it.
     package func log(event: LogEvent) {
         var fields = ["PRIORITY=\(event.level.journalPriority)", "SYSLOG_IDENTIFIER=\(identifier)"]
         for (key, value) in metadata.merging(event.metadata ?? [:], uniquingKeysWith: { $1 }) {
@@ -55,7 +55,7 @@ package struct JournalLogHandler: LogHandler {
         }
     }
 
-    /// What an entry says of those before it that were dropped.
+    /// The note in an entry about dropped entries before it; empty if there are none.
     static func note(_ dropped: Int) -> String {
         dropped == 0 ? "" : " (\(dropped) messages before it were lost: nobody read them)"
     }

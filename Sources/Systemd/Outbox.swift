@@ -2,12 +2,12 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Sends what may block for as long as another process does not read, in order and on a thread of its own: log entries and
-/// notifications to systemd. A tick never waits for the journal.
+/// Sends log entries and notifications to systemd, in order and on a thread of its own.
 ///
-/// If too much is waiting, what comes next is dropped and counted.
+/// A send may block while the other process does not read. A tick never waits for the journal. If too many sends are waiting, new ones
+/// are dropped and counted.
 final class Outbox: Sendable {
-    /// The process's own. What is waiting when the process exits is sent first, if that takes no longer than a second.
+    /// The outbox of this process. Before the process exits, it sends what is waiting, for at most one second.
     static let shared: Outbox = {
         atexit { Outbox.shared.flush(within: .seconds(1)) }
         return Outbox()
@@ -22,13 +22,13 @@ final class Outbox: Sendable {
     private let queue = DispatchQueue(label: "io.btcpriced.outbox")
     private let state = Mutex(State())
 
-    /// - Parameter capacity: The most sends that may wait.
+    /// - Parameter capacity: The maximum number of sends that may wait.
     init(capacity: Int = 1000) {
         self.capacity = capacity
     }
 
     /// Sends something soon. Never blocks.
-    /// - Parameter body: Does it. Gets the number of sends that were dropped just before it.
+    /// - Parameter body: Performs the send. Its argument is the number of sends that were dropped just before it.
     func send(_ body: @escaping @Sendable (_ dropped: Int) -> Void) {
         let dropped = state.withLock { state -> Int? in
             guard state.waiting < capacity else {
@@ -46,7 +46,7 @@ final class Outbox: Sendable {
         }
     }
 
-    /// Waits until everything is sent, at most this long.
+    /// Waits until everything is sent, for at most this time.
     func flush(within longest: Duration) {
         let sent = DispatchSemaphore(value: 0)
         queue.async { sent.signal() }

@@ -5,7 +5,7 @@ package import Logging
 package struct StandardErrorLogHandler: LogHandler {
     /// The lowest level written.
     package var logLevel: Logger.Level = .info
-    /// Not shown: lines are for people, and the message is complete.
+    /// Not shown: lines are for people, and the message is complete without it.
     package var metadata: Logger.Metadata = [:]
 
     private let identifier: String
@@ -21,7 +21,7 @@ package struct StandardErrorLogHandler: LogHandler {
         set { metadata[key] = newValue }
     }
 
-    /// Writes one line, soon.
+    /// Writes one line, without waiting for it.
     package func log(event: LogEvent) {
         let word = event.level >= .warning ? "\(event.level): " : ""
         let text = "\(identifier): \(word)\(event.message)"

@@ -52,7 +52,7 @@ package struct ClientConnection: ~Copyable {
     /// - Parameters:
     ///   - timeout: How long to wait for it.
     ///   - interruption: A descriptor. When it becomes readable, the wait ends with ``ClientError/interrupted``. -1 for none.
-    ///   - outlet: A descriptor that is written to. When its reader is gone, the wait ends with ``ClientError/interrupted``, too.
+    ///   - outlet: A descriptor that the caller writes to. When its reader is gone, the wait ends with ``ClientError/interrupted``, too.
     /// - Throws: ``ClientError``. After ``ClientError/interrupted``, which a signal causes too, it can be called again.
     package mutating func reply(
         timeout: Duration, interruption: Int32 = -1, outlet: Int32 = -1
@@ -60,7 +60,7 @@ package struct ClientConnection: ~Copyable {
         try decoded(try message(timeout: timeout, interruption: interruption, outlet: outlet))
     }
 
-    /// The next reply's bytes, without the NUL, for ``decoded(_:)``. Otherwise as ``reply(timeout:interruption:outlet:)``.
+    /// The next reply's bytes, without the NUL, for ``decoded(_:)``. Otherwise the same as ``reply(timeout:interruption:outlet:)``.
     package mutating func message(
         timeout: Duration, interruption: Int32 = -1, outlet: Int32 = -1
     ) throws(ClientError) -> ArraySlice<UInt8> {

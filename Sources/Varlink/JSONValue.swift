@@ -148,7 +148,7 @@ package struct JSONValue: Sendable, Hashable {
     /// The position of the quotation mark that ends a string in checked text.
     private static func endOfString(_ bytes: Span<UInt8>, from start: Int) -> Int {
         var place = start
-        // Checked text has one.
+        // In checked text, every string has an end.
         while bytes[unchecked: place] != UInt8(ascii: "\"") {
             place += bytes[unchecked: place] == UInt8(ascii: "\\") ? 2 : 1
         }

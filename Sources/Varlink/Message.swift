@@ -16,11 +16,11 @@ package struct Call: Sendable, Hashable {
     package var method: String
     /// The parameters; absent, null and `{}` are the same.
     package var parameters: JSONValue
-    /// No reply is wanted.
+    /// Whether no reply is wanted.
     package var oneway: Bool
-    /// More than one reply is wanted.
+    /// Whether more than one reply is wanted.
     package var more: Bool
-    /// The connection is to switch to another protocol.
+    /// Whether the connection is to switch to another protocol.
     package var upgrade: Bool
 
     package init(
@@ -82,7 +82,7 @@ package struct Call: Sendable, Hashable {
 package struct Reply: Sendable, Hashable {
     /// The parameters of the reply or of the error.
     package var parameters: JSONValue
-    /// Another reply to the same call will follow.
+    /// Whether another reply to the same call will follow.
     package var continues: Bool
     /// The error's fully qualified name, if the call failed.
     package var error: String?

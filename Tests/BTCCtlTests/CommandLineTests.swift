@@ -10,7 +10,7 @@ import Testing
         ("wtach", "watch"), ("souces", "sources"), ("stop", "pause"), ("stat", "status"), ("curr", "current"),
         ("dance", nil), ("x", nil), ("", nil),
     ])
-    func `a mistyped command is known`(word: String, meant: String?) {
+    func `a mistyped command gets a suggestion`(word: String, meant: String?) {
         #expect(CommandLineRepair.meant(by: word) == meant)
     }
 
@@ -30,11 +30,11 @@ import Testing
         ("help foo", "no command 'foo'."), ("help wtach", "no command 'wtach'. Did you mean 'watch'?"),
         ("convert -5btc", "'-5btc' is not an amount: it is below zero."),
     ])
-    func `what can't be meant is said`(given: String, complaint: String) {
+    func `options that can't be combined are reported`(given: String, complaint: String) {
         #expect(CommandLineRepair(given.split(separator: " ").map(String.init)).complaint == complaint)
     }
 
-    @Test func `what a terminal would obey is written out`() {
+    @Test func `control characters are escaped for a terminal`() {
         #expect("plain Ä€ 🙂".printable == "plain Ä€ 🙂")
         #expect("\u{1B}]0;x\u{7}\n".printable == "\\u{1b}]0;x\\u{7}\\u{a}")
         for scalar: Unicode.Scalar in ["\u{202E}", "\u{2066}", "\u{9B}", "\u{85}", "\u{200F}", "\u{2028}", "\u{7F}"] {
@@ -47,7 +47,7 @@ import Testing
         (PriceCondition.Trust.all, [true, true, true]), (.usual, [true, true, false]),
         (.confirmed, [false, true, false]),
     ])
-    func `which prices count`(trust: PriceCondition.Trust, expected: [Bool]) {
+    func `prices that a condition accepts`(trust: PriceCondition.Trust, expected: [Bool]) {
         var condition = PriceCondition()
         condition.trust = trust
         #expect([.single, .confirmed, .unconfirmed].map { condition.trusts($0) } == expected)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import BTCCtl
 
-/// What is printed of a price beside the fixed line, and when a command runs.
+/// The output formats of a price other than the fixed line, and the runs of a command.
 @Suite struct FormTests {
     private let now = ObservationTime(wall: Timestamp(milliseconds: 1_724_596_202_000), boottime: 12_345)
 
@@ -30,7 +30,7 @@ import Testing
 
     // MARK: --format
 
-    @Test func `a template has values in it`() throws {
+    @Test func `a template is filled with values`() throws {
         let template = try FormatTemplate(
             "{{{price}|{value}|{time}|{age}|{ageMs}|{source}|{market}|{currency}|{freshness}|{confirmation}|{failure}|{sats}|{tick}|{timestamp}|{direction}}}"
         )
@@ -44,7 +44,7 @@ import Testing
         #expect(throws: FormatTemplate.Mistake.self) { try FormatTemplate("") }
     }
 
-    @Test func `in satoshis all forms but JSON are`() throws {
+    @Test func `all formats except JSON can be in satoshis`() throws {
         let message = StateMessage(instance: "x", state: state("68901.23"))
         let forms: [(PriceOutput.Form, String)] = [
             (.text, " - 1,451 sat per $1"), (.raw, "1451"), (.bar(.polybar), "1,451 sat per $1"),
@@ -58,14 +58,14 @@ import Testing
     }
 
     @Test(arguments: ["{", "}", "{price", "price}", "{nothing}", "{}", "{{}", "{ price}"])
-    func `what is no template says why`(text: String) {
+    func `an invalid template is refused with a reason`(text: String) {
         let mistake = #expect(throws: FormatTemplate.Mistake.self) { try FormatTemplate(text) }
         #expect(mistake?.message.contains("--format") == true)
     }
 
     // MARK: --bar
 
-    @Test func `each bar has its own words for a price that rose`() {
+    @Test func `each bar has its own format for a rising price`() {
         let content = Bar.Content(state("68901.23"), model(state("1"), state("68901.23")))
         #expect(
             Bar.waybar.line(content)
@@ -77,7 +77,7 @@ import Testing
         #expect(Bar.polybar.line(content) == "%{F#46954a}$68,901.23%{F-}")
     }
 
-    @Test func `a stale price stands with its time, and none with why`() {
+    @Test func `a bar shows a stale price with its time, and a missing price with the reason`() {
         let stale = Bar.Content(state("68901.23", .stale), model(state("1"), state("68901.23", .stale)))
         #expect(stale.classes == ["stale"])
         #expect(Bar.polybar.line(stale) == "%{F#c69026}$68,901.23 (Aug 25, 14:30)%{F-}")
@@ -92,7 +92,7 @@ import Testing
 
     // MARK: Conditions
 
-    @Test func `above and below are told when they begin to hold`() {
+    @Test func `above and below are reported when they become true`() {
         var watch = ConditionWatch(PriceCondition(above: 100, below: 50))
         #expect(
             [60, 100, 101, 102, 99, 101, 49, 48, 50, 49].map { watch.take($0) } == [
@@ -100,7 +100,7 @@ import Testing
             ])
     }
 
-    @Test func `a change counts from the first price, and then from where it was told`() {
+    @Test func `a change is measured from the first price, and then from the last reported one`() {
         var percent = ConditionWatch(PriceCondition(change: .percent(2)))
         #expect(
             [100, 101, 102, 103, 104, Price("99.96") ?? 0, 99].map { percent.take($0) } == [
@@ -118,7 +118,7 @@ import Testing
         ExecEvent(message: StateMessage(instance: "i", state: state(value)), condition: .above)
     }
 
-    @Test func `never two commands at once, and after one the newest that it missed`() {
+    @Test func `two commands never run at once, and after one the newest missed price follows`() {
         var schedule = ExecSchedule()
         #expect(schedule.take(event("1")) == event("1"))
         #expect(schedule.take(event("2")) == nil)
@@ -130,7 +130,7 @@ import Testing
         #expect(schedule.take(event("4")) == event("4"))
     }
 
-    @Test func `a command is told all there is`() {
+    @Test func `a command receives all values`() {
         let variables = event("68901.23").environment(model(state("68901.23")), previous: 1, at: now)
         #expect(
             variables.map { "\($0.name)=\($0.value)" } == [

@@ -6,7 +6,7 @@ import Testing
 
 @testable import BTCCtl
 
-/// The two parsers of btcctl must mean the same: whatever the fast one takes, ArgumentParser takes the same way.
+/// The two parsers of btcctl must agree: ArgumentParser parses what the fast parser accepts with the same result.
 @Suite struct InvocationTests {
     private func whole(_ arguments: [String]) -> Invocation? {
         do {
@@ -23,14 +23,14 @@ import Testing
         "--bar=waybar", "--exec", "", "-", "help",
     ]
 
-    /// What the fast parser takes.
+    /// The result of the fast parser.
     private static let hotWords = [
         ["--json"], ["--raw"], ["--utc"], ["--iso"], ["--refresh"], ["--no-cache"], ["--socket", "/x"],
         ["--format", "{price}"],
         ["--bar", "polybar"],
     ]
 
-    /// Every command line of up to three words, and longer ones by chance.
+    /// Every command line of up to three words, and random longer ones.
     @Test func `both parsers agree on command lines`() {
         var taken = 0
         func hold(_ line: [String]) {
@@ -59,7 +59,7 @@ import Testing
         #expect(every > 40 && taken > every + 8, "\(every) and \(taken - every) were taken by the fast one")
     }
 
-    @Test func `the forms in use all day are taken by the fast one`() throws {
+    @Test func `the fast parser accepts the most frequent command lines`() throws {
         let output = { (form: PriceOutput.Form) in PriceOutput(form: form) }
         #expect(Invocation(hotForm: ["current"]) == .current(CurrentOptions()))
         #expect(Invocation(hotForm: ["current", "--json"]) == .current(CurrentOptions(output: output(.json))))
@@ -83,7 +83,7 @@ import Testing
         #expect(Invocation(hotForm: ["watch", "--refresh"]) == nil)
     }
 
-    @Test func `the other forms are ArgumentParser's`() {
+    @Test func `ArgumentParser parses the other command lines`() {
         #expect(
             whole(["current", "--socket", "/x", "--max-age", "1.5", "--refresh"])
                 == .current(
@@ -121,7 +121,7 @@ import Testing
         "wait --bar waybar",
         "convert 5", "convert 1xyz", "convert -- -1btc", "convert 1btc --json --raw", "dance",
     ])
-    func `what is no command line is refused`(line: String) {
+    func `an invalid command line is refused`(line: String) {
         #expect(whole(line.split(separator: " ").map(String.init)) == nil)
     }
 }

@@ -5,7 +5,7 @@ import Testing
 @testable import BTCCtl
 
 @Suite struct OutputTests {
-    @Test func `a state as JSON is the interface's, with the version and the age`() {
+    @Test func `a state as JSON has the interface's fields, the version and the age`() {
         let message = StateMessage(
             instance: "i",
             state: PriceState(
@@ -25,7 +25,7 @@ import Testing
         )
     }
 
-    @Test func `an error as JSON has a word, a line and the status`() {
+    @Test func `an error as JSON has a kind, a line of text and the status`() {
         #expect(
             Output.json(Complaint(word: "tooOld", message: "a \"b\"", status: 75))
                 == #"{"version":1,"error":"tooOld","message":"a \"b\"","exitStatus":75}"#)

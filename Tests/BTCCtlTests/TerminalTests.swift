@@ -4,11 +4,11 @@ import Testing
 
 @testable import BTCCtl
 
-/// What is drawn on a terminal, without one. On a real one: Tests/System/062-terminal.py.
+/// Drawing on a terminal, without a terminal. Tests/System/062-terminal.py tests a real one.
 @Suite struct TerminalTests {
     private func lines(_ texts: String...) -> [StyledLine] { texts.map { StyledLine($0) } }
 
-    @Test func `a screen takes back what it drew`() {
+    @Test func `a screen erases its last drawing`() {
         var screen = Screen()
         #expect(screen.draw(lines("one"), in: (80, 24)) == "\rone\u{1B}[K\u{1B}[J")
         #expect(screen.draw(lines("one", "two"), in: (80, 24)) == "\rone\u{1B}[K\r\ntwo\u{1B}[K\u{1B}[J")
@@ -20,13 +20,13 @@ import Testing
             "what would scroll is left out")
     }
 
-    @Test func `in a terminal that became narrower it takes back the rows that its lines wrapped into`() {
+    @Test func `in a narrower terminal a screen also erases the rows of wrapped lines`() {
         var screen = Screen()
         _ = screen.draw(lines("0123456789", "", "0123456"), in: (80, 24))
         #expect(screen.draw(lines("x"), in: (5, 24)) == "\r\u{1B}[4A\u{1B}[Jx\u{1B}[K\u{1B}[J", "two rows, one and two")
     }
 
-    @Test func `a part stands out in colour, and a cut counts what is seen`() {
+    @Test func `a part is coloured, and a cut counts only visible characters`() {
         let line = StyledLine([.init(text: "ab"), .init(text: "cd", style: .good), .init(text: "ef", style: .bad)])
         #expect(line.text(isColored: false) == "abcdef")
         #expect(line.prefix(3).text(isColored: true) == "ab\u{1B}[32mc\u{1B}[m")
@@ -39,7 +39,7 @@ import Testing
         (.always, false, ["NO_COLOR": "1"], true),
         (.never, true, [:], false),
     ])
-    func `colours are for terminals that want them`(
+    func `colours are used only on terminals that support them`(
         choice: ColorChoice, isTerminal: Bool, environment: [String: String], expected: Bool
     ) {
         #expect(choice.isWanted(isTerminal: isTerminal) { environment[$0] } == expected)
@@ -49,7 +49,7 @@ import Testing
         ([:], false), (["LANG": "C"], false), (["LANG": "C.UTF-8"], true), (["LANG": "de_DE.utf8"], true),
         (["LC_ALL": "C", "LANG": "C.UTF-8"], false), (["LC_ALL": "", "LC_CTYPE": "C.UTF-8"], true),
     ])
-    func `the locale says whether there is more than ASCII`(environment: [String: String], expected: Bool) {
+    func `the locale decides between ASCII and UTF-8`(environment: [String: String], expected: Bool) {
         #expect(WatchView.isUnicode { environment[$0] } == expected)
     }
 
@@ -79,7 +79,7 @@ import Testing
         return view.lines(states[states.count - 1], model, at: now, width: width).map { $0.text(isColored: isColored) }
     }
 
-    @Test func `price, source, age and what was seen`() {
+    @Test func `the view shows price, source, age and the range`() {
         #expect(
             shown(["68000", "68001", "68002.5"].map { state($0) }, width: 80) == [
                 "Aug 25, 14:30 - $68,002.50 ▲", "binance BTC/USDT, 2 s old", "▁▄█",
@@ -93,7 +93,7 @@ import Testing
                 == "Aug 25, 14:30 - \u{1B}[31m$68,000.00 ▼\u{1B}[m")
     }
 
-    @Test func `what is not current says so, and goes nowhere`() {
+    @Test func `a price that is not current is marked, and has no arrow`() {
         #expect(
             shown([state("68000"), state("68001"), state("68001", .stale)], width: 80) == [
                 "Aug 25, 14:30 - $68,001.00", "binance BTC/USDT, 2 s old",
@@ -103,7 +103,7 @@ import Testing
         #expect(shown([state("68000", .fresh, .unconfirmed)], width: 80)[1] == "binance BTC/USDT, 2 s old, unconfirmed")
     }
 
-    @Test func `twenty columns are enough, and no line is as wide as the terminal`() {
+    @Test func `the view fits in twenty columns, and no line is as wide as the terminal`() {
         let lines = shown((1...40).map { state("\(68000 + $0)") } + [state("68040", .stale)], width: 20)
         #expect(lines.allSatisfy { $0.count < 20 }, "\(lines)")
         #expect(lines[0...3] == ["$68,040.00", "Aug 25, 14:30", "binance BTC/USDT,", "2 s old"])

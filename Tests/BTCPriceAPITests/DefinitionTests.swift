@@ -5,7 +5,7 @@ import Varlink
 
 @testable import BTCPriceAPI
 
-/// Holds the interface's description against the messages that are really sent and read.
+/// Compares the interface's description with the messages that are sent and read.
 @Suite struct DefinitionTests {
     private let interface: InterfaceDefinition
 
@@ -51,7 +51,7 @@ import Varlink
 
     struct Missing: Error { let name: String }
 
-    @Test func `it stands in its one form`() {
+    @Test func `the definition is in its canonical form`() {
         #expect(interface.description == PriceInterface.description)
     }
 
@@ -65,11 +65,11 @@ import Varlink
         }
     }
 
-    @Test func `each message is as the definition has it, and read back as it was`() throws {
+    @Test func `each message conforms to the definition, and is read back unchanged`() throws {
         try hold(Self.state, "State", \.json, StateMessage.init(json:))
         try hold(Self.status, "Status", \.json, StatusMessage.init(json:))
         try hold(Self.source, "Source", \.json, SourceReport.init(json:))
-        // With nothing in it that may be absent.
+        // Without the optional fields.
         try hold(StateMessage(instance: "x", state: .empty()), "State", \.json, StateMessage.init(json:))
         let bare = SourceReport(name: "a", order: 1, market: "m", address: "u", use: .untried)
         try hold(bare, "Source", \.json, SourceReport.init(json:))
@@ -87,7 +87,7 @@ import Varlink
     private static let day = PriceDay(
         since: time, open: 100, high: 130, low: 90, close: 99, isBackfilled: true)
 
-    @Test func `the history's definition stands in its one form, and its messages and replies are as it has them`()
+    @Test func `the history's definition is in its canonical form, and its messages and replies conform to it`()
         throws
     {
         let history = try InterfaceDefinition(parsing: HistoryInterface.description)
@@ -97,7 +97,7 @@ import Varlink
             try history.check(json.value, fields)
             #expect(json.members.map(\.name) == fields.map(\.name))
         }
-        // The same type in both.
+        // Both interfaces have the same type.
         #expect(try fields("Day").map(\.name) == Self.day.json.members.map(\.name))
         try hold(
             StateMessage(
@@ -139,7 +139,7 @@ import Varlink
         try interface.check(object.value, fields)
         #expect(object.members.map(\.name) == fields.map(\.name), "\(type): in the definition's order")
         #expect(try read(object.value) == message)
-        // The letter follows from the word: a reader has no need of it.
+        // The letter follows from the name, so a reader does not need it.
         for field in fields where field.name != "letter" {
             var without = object
             without[field.name] = nil
@@ -150,7 +150,7 @@ import Varlink
             }
             var wrong = object
             wrong[field.name] = .number("1.5")
-            // What is beside the price does not take it away.
+            // An invalid value next to the price does not remove the price.
             if type == "State", ["consensus", "uncertainty", "day"].contains(field.name) {
                 #expect(throws: Never.self, "\(type).\(field.name)") { try read(wrong.value) }
             } else {
@@ -159,7 +159,7 @@ import Varlink
         }
     }
 
-    @Test func `the replies are as the methods have them`() throws {
+    @Test func `the replies conform to the methods`() throws {
         let replies: [(String, Reply)] = [
             ("GetPrice", .state(Self.state)), ("WatchPrice", .state(Self.state, continues: true)),
             ("GetStatus", .status(Self.status)), ("ListSources", .sources([Self.source])), ("Pause", Reply()),
@@ -184,7 +184,7 @@ import Varlink
         #expect(failed.error == "\(interface.name).FetchFailed")
     }
 
-    @Test func `every method is answered, and every call is a method`() throws {
+    @Test func `every method has a call, and every call has a method`() throws {
         let methods = interface.members.filter { if case .method = $0.kind { true } else { false } }.map(\.name)
         for method in methods {
             let call = Call(method: "\(PriceInterface.name).\(method)", more: method == "WatchPrice")
@@ -217,7 +217,7 @@ import Varlink
         #expect(try cases(of: parameters[0].type) == CachePolicy.allCases.map(\.rawValue))
     }
 
-    @Test func `the letters are documented in the order of their words`() throws {
+    @Test func `the letters are documented in the order of their names`() throws {
         let letters = SourceReport.Use.allCases.map { $0.letter == " " ? "(a space)" : String($0.letter) }
         let field = try #require(try fields("Source").first { $0.name == "letter" })
         #expect(field.documentation.joined().hasSuffix(letters.joined(separator: " ")))

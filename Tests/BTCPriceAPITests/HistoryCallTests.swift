@@ -23,7 +23,7 @@ import Varlink
         .getPriceAt(Timestamp(milliseconds: 1_724_596_200_000)), .getPriceAt(Timestamp(milliseconds: 0), "JPY"),
         .getDay(), .getDay("EUR"),
     ])
-    func `a call is read as it was sent`(call: HistoryCall) throws {
+    func `a call is read back unchanged`(call: HistoryCall) throws {
         let bytes = call.call.encoded().dropLast()
         #expect(try PriceCall.read(Call(decoding: bytes))?.get() == .history(call))
         #expect(call.method.name == call.call.method.split(separator: ".").last.map(String.init))
@@ -47,14 +47,14 @@ import Varlink
         #expect(refusal.reply == .invalidParameter(JSONValue(.string(wrong))))
     }
 
-    @Test func `null is the default, and another method none`() throws {
+    @Test func `null means the default, and another method is not a history call`() throws {
         let all = #"{"currency":null,"from":null,"to":null,"step":null,"limit":null}"#
         #expect(try read("GetHistory", all)?.get() == .history(.getHistory(HistoryQuery())))
         #expect(try read("GetHistory", "{}", more: true)?.get() == .history(.getHistory(HistoryQuery(more: true))))
         #expect(try read("Forget", "{}") == nil)
     }
 
-    @Test func `a candle and a day are read as they were sent`() throws {
+    @Test func `a candle and a day are read back unchanged`() throws {
         let candle = Candle(
             start: 1_724_596_200, open: 3, high: 5, low: 2, close: 4, ticks: 60, fresh: 58, origin: "kraken")
         #expect(try Candle(json: JSONValue(.object(candle.json))) == candle)
@@ -69,7 +69,7 @@ import Varlink
     }
 
     @Test(arguments: [(Int64(0), Int64(3)), (29, 3), (30, 4), (59, 4)])
-    func `the price at a moment is the nearer of the first and the last`(second: Int64, expected: Int64) {
+    func `the price at a moment is the nearer one of the first and the last price`(second: Int64, expected: Int64) {
         let candle = Candle(start: 600, open: 3, high: 5, low: 2, close: 4)
         #expect(PriceAt(candle, .minute, at: 600 + second).price == Price(expected))
         #expect(PriceAt(candle, .second, at: 600).price == 3)

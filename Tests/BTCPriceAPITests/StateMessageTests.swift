@@ -15,7 +15,7 @@ import Varlink
                 timestamp: Timestamp(milliseconds: 1_724_596_200_123), source: "binance", market: "BTC/USDT"),
             observedBoottime: 5_000_000, confirmation: .single, failure: nil))
 
-    @Test func `a state is sent as the interface has it`() {
+    @Test func `a state is sent as in the interface`() {
         #expect(
             JSON.object(full.json).text
                 == #"{"instance":"0123456789abcdef","tick":17,"freshness":"fresh","quote":{"value":"75500.99","currency":"USD","timestamp":1724596200123,"source":"binance","market":"BTC/USDT","via":null},"observedBoottime":5000000,"confirmation":"single","failure":null,"warning":null,"consensus":null,"conversion":null,"uncertainty":null,"currency":"USD","day":null}"#
@@ -26,7 +26,7 @@ import Varlink
         )
     }
 
-    @Test func `it is read back as it was`() throws {
+    @Test func `a state is read back unchanged`() throws {
         #expect(try StateMessage(json: full.json.value) == full)
         var stale = full
         stale.state.freshness = .stale
@@ -35,7 +35,7 @@ import Varlink
         #expect(try StateMessage(json: stale.json.value) == stale)
     }
 
-    @Test func `a newer daemon's fields are let pass, a missing or wrong one is not`() throws {
+    @Test func `a newer daemon's fields are ignored, a missing or wrong one is refused`() throws {
         var newer = full.json
         newer["basis"] = .number("0.14")
         #expect(try StateMessage(json: newer.value) == full)
@@ -64,7 +64,7 @@ import Varlink
     }
 
     @Test(arguments: [Int64.min, .max, 1 << 49])
-    func `a time that can't be is refused`(time: Int64) {
+    func `an impossible time is refused`(time: Int64) {
         var broken = full.json
         broken["observedBoottime"] = .integer(time)
         #expect(throws: JSONFieldError(field: "observedBoottime")) { try StateMessage(json: broken.value) }
@@ -80,7 +80,7 @@ import Varlink
         #expect(throws: JSONFieldError(field: "measuredBoottime")) { try StateMessage(json: broken.value) }
     }
 
-    @Test func `calls are read and refused by the interface's rules`() {
+    @Test func `calls are read or refused by the interface's rules`() {
         func read(_ name: String, _ parameters: JSONObject = [:], more: Bool = false, upgrade: Bool = false) -> String {
             let call = Call(
                 method: "io.btcpriced.Price.\(name)", parameters: parameters, more: more, upgrade: upgrade)
@@ -114,7 +114,7 @@ import Varlink
                 == "org.varlink.service.MethodNotImplemented io.btcpriced.Price.GetPrice")
     }
 
-    @Test(arguments: CachePolicy.allCases) func `a call is read as it was made`(policy: CachePolicy) throws {
+    @Test(arguments: CachePolicy.allCases) func `a call is read back unchanged`(policy: CachePolicy) throws {
         for made in [PriceCall.getPrice(policy), .watchPrice(), .watchPrice(["EUR"], .changes)] {
             let call = try Call(decoding: made.call.encoded().dropLast())
             #expect(try PriceCall.read(call)?.get() == made)

@@ -28,7 +28,7 @@ import Testing
         "$5usd", "５btc",
         "1234567890123456789btc", "0.000000000000000001btc", "1btcbtc", "nanbtc",
     ])
-    func `what is no amount is not`(text: String) {
+    func `an invalid amount is refused`(text: String) {
         #expect(Amount(text) == nil)
     }
 
@@ -38,18 +38,18 @@ import Testing
         ("10%", "'%' is not a unit"),
         ("0", "no unit"), ("hello", "a number and a unit"), ("1234567890123456789btc", "more than 18 digits"),
     ])
-    func `why a text is not an amount`(text: String, reason: String) {
+    func `an invalid amount has its reason`(text: String, reason: String) {
         #expect(Amount(text) == nil)
         #expect(Amount.mistake(in: text).contains(reason), "\(Amount.mistake(in: text))")
     }
 
-    @Test func `a number without a unit is of the one that is expected`() {
+    @Test func `a number without a unit has the expected unit`() {
         #expect(Amount("70k", unit: .money(.usd)) == Amount(70_000, .money(.usd)))
         #expect(Amount("70,000", unit: .money(.usd)) == Amount(70_000, .money(.usd)))
         #expect(Amount("5btc", unit: .money(.usd)) == Amount(5, .btc))
     }
 
-    @Test func `it is converted exactly`() {
+    @Test func `an amount is converted exactly`() {
         let price = decimal("68901.23")
         #expect(
             Amount(decimal("0.05"), .btc).converted(at: price)
@@ -70,8 +70,8 @@ import Testing
         }
     }
 
-    /// Up to the eighteen digits of a price, a product is exact: what is divided again gives what it was.
-    @Test func `nothing is lost on the way to dollars`() {
+    /// A product with at most the eighteen digits of a price is exact: dividing it gives the original amount.
+    @Test func `a conversion to dollars is exact`() {
         var generator = SeededGenerator.announced()
         for _ in 0..<2000 {
             let value = Price(Int64.random(in: 1...99_999_999, using: &generator), scale: 8)

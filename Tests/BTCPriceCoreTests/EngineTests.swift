@@ -18,7 +18,7 @@ import Testing
         await world.ticker.stop()
     }
 
-    @Test func `what a client can see was saved before`() async {
+    @Test func `a price is saved before clients can see it`() async {
         let world = World()
         await world.ticker.start()
         for second in 0..<5 {
@@ -32,13 +32,13 @@ import Testing
         await world.ticker.stop()
     }
 
-    @Test func `pause and stop wait for nobody's fetch`() async throws {
+    @Test func `pause and stop wait for no fetch`() async throws {
         let world = World()
         await world.ticker.start()
         await world.primary.isAsked()
         async let client = world.getPrice.execute(.noCache)
         while await world.engine.callersWaiting < 2 { await Task.yield() }
-        // Returns although the exchange has not answered, and the client's fetch goes on.
+        // Returns although the exchange has not responded, and the client's fetch continues.
         await world.ticker.pause()
         #expect(await world.nextTick().failure == "paused")
         world.primary.answer("68901.23")
@@ -53,14 +53,14 @@ import Testing
         await world.ticker.stop()
     }
 
-    @Test func `a tick that comes late has its whole budget`() async {
+    @Test func `a late tick has its whole budget`() async {
         let world = World(interval: .seconds(3600))
         await world.ticker.start()
         await world.primary.isAsked()
         world.primary.answer("68901.23")
         _ = await world.nextTick()
         await world.clock.timer(at: .seconds(3600))
-        // Asleep over the time it was due, for longer than the budget and less than the interval.
+        // Asleep at the time when the tick was due, for longer than the budget and less than the interval.
         world.clock.advance(to: .seconds(4800))
         await world.primary.isAsked()
         world.primary.answer("68902")
@@ -79,7 +79,7 @@ import Testing
         #expect(world.saves.count == 1, "one answer is taken in once")
     }
 
-    @Test func `localFirst asks nobody while something is held`() async throws {
+    @Test func `localFirst requests no source while a price is held`() async throws {
         let world = World()
         await world.engine.restore(cached("68000"))
         let state = try await world.getPrice.execute()
@@ -88,7 +88,7 @@ import Testing
         #expect(world.primary.asks == 0)
     }
 
-    @Test func `localFirst fetches where nothing is held`() async throws {
+    @Test func `localFirst fetches if no price is held`() async throws {
         let world = World()
         async let answer = world.getPrice.execute(.localFirst)
         await world.primary.isAsked()
@@ -96,7 +96,7 @@ import Testing
         #expect(try await answer.freshness == .fresh)
     }
 
-    @Test func `remoteFirst gives what is held where the fetch fails, and says why`() async throws {
+    @Test func `remoteFirst returns the held price and the reason if the fetch fails`() async throws {
         let world = World()
         await world.engine.restore(cached("68000"))
         async let answer = world.getPrice.execute(.remoteFirst)
@@ -110,7 +110,7 @@ import Testing
         #expect(state.failure == "binance: refused: HTTP 451; coinbase: rate limited for 30 s: HTTP 429")
     }
 
-    @Test func `noCache fails where the fetch fails, and takes nothing away`() async throws {
+    @Test func `noCache fails if the fetch fails, and keeps the held price`() async throws {
         let world = World()
         await world.ticker.start()
         await world.primary.isAsked()
@@ -126,7 +126,7 @@ import Testing
         await world.ticker.stop()
     }
 
-    @Test func `a refresh is kept and shown to callers, and is no tick`() async throws {
+    @Test func `a refresh is stored and shown to callers, and does not count as a tick`() async throws {
         let world = World()
         async let answer = world.getPrice.execute(.remoteFirst)
         await world.primary.isAsked()
@@ -136,7 +136,7 @@ import Testing
         #expect(world.store.price?.quote.value == price("68901.23"))
     }
 
-    @Test func `a caller that gives up leaves the fetch to the others`() async throws {
+    @Test func `a caller that gives up does not end the fetch of the others`() async throws {
         let world = World()
         let impatient = Task { try await world.getPrice.execute(.noCache) }
         await world.primary.isAsked()
@@ -151,7 +151,7 @@ import Testing
         #expect(failure == .cancelled)
     }
 
-    @Test func `a fetch that nobody waits for is cancelled, starts no fallback, and counts as no failure`() async {
+    @Test func `a fetch without waiting callers is cancelled, starts no fallback, and is not a failure`() async {
         let world = World()
         let task = Task { try await world.getPrice.execute(.noCache) }
         await world.primary.isAsked()
@@ -162,7 +162,7 @@ import Testing
         #expect(await world.engine.state == .empty())
     }
 
-    @Test func `after a fetch was given up, the next one asks anew`() async throws {
+    @Test func `after an abandoned fetch, the next one sends a new request`() async throws {
         let world = World()
         let task = Task { try await world.getPrice.execute(.noCache) }
         await world.primary.isAsked()

@@ -18,17 +18,17 @@ import Testing
         ).description
     }
 
-    @Test func `sources that fail alike have one diagnosis, and a cooldown that began so counts`() {
+    @Test func `sources with the same failure have one diagnosis, which includes a cooldown with this reason`() {
         let diagnosis = "No exchange can be reached (Connection refused): is the network up?"
         #expect(failure([Self.refused, Self.refused]) == diagnosis)
         #expect(failure([Self.refused], resting: [Self.refused]) == diagnosis)
         #expect(failure([], resting: [Self.refused, Self.refused], limited: 0) == diagnosis)
-        // Of the third one nothing is known.
+        // Nothing is known about the third source.
         #expect(failure([], resting: [Self.refused, Self.refused]) != diagnosis)
         #expect(failure([.unresolved("x"), .unresolved("y")]).contains("names cannot be resolved"))
     }
 
-    @Test func `one alone, and those that fail otherwise, are listed`() {
+    @Test func `a single source and sources with different failures are listed`() {
         for text in [
             failure([Self.refused]), failure([Self.refused, .unavailable("HTTP 502")]),
             failure([Self.refused, .unreachable("no route")]), failure([Self.refused], resting: [.refused("key")]),

@@ -10,7 +10,7 @@ private func moment(_ seconds: Double) -> ObservationTime {
         boottime: 5_000_000 + Int64(seconds * 1000))
 }
 
-/// A market's health together with its venue's.
+/// A market's health with its venue's health.
 private struct Health {
     var market = MarketHealth()
     var venue: VenueHealth
@@ -39,7 +39,7 @@ private struct Health {
         cooldown.map { .milliseconds($0.until.boottime - $0.since.boottime) }
     }
 
-    @Test func `a source that refuses us may be probed after a minute, counted from the last request`() {
+    @Test func `a source that refuses requests may be probed a minute after the last request`() {
         var health = Health()
         health.venue.requested(at: moment(0).boottime)
         _ = failed(&health, .refused("HTTP 403"), at: 0)
@@ -53,7 +53,7 @@ private struct Health {
         #expect(!limited.venue.mayProbeRefusal(at: moment(500).boottime))
     }
 
-    @Test func `a retry forgets what no exchange has asked for`() {
+    @Test func `a retry clears cooldowns that no exchange has requested`() {
         var refused = registry([("a", [])])
         end(&refused, 0, .refused("HTTP 403"))
         let (retried, none) = (refused.retry(nil, at: moment(1).boottime), refused.retry(nil, at: moment(1).boottime))
@@ -67,7 +67,7 @@ private struct Health {
         #expect(limited.isCoolingDown(0, at: moment(1).boottime))
     }
 
-    @Test func `three failures in a row open the breaker, and a probe decides when the rest is over`() {
+    @Test func `three failures in a row open the breaker, and a probe after the cooldown decides`() {
         var health = Health()
         let rest1 = failed(&health, outage, at: 0)
         #expect(rest1 == nil)
@@ -89,7 +89,7 @@ private struct Health {
         #expect(health.market.lastFailure?.at == moment(8))
     }
 
-    @Test func `one that fails every second time rests too`() {
+    @Test func `a source that fails every second time gets a cooldown too`() {
         var health = Health()
         var asked = 0
         while health.cooldown == nil, asked < 100 {
@@ -103,7 +103,7 @@ private struct Health {
         #expect(asked == 19, "ten failures of the last twenty")
     }
 
-    @Test func `rests grow to a bound and are spread, and sixty successes forget them`() {
+    @Test func `cooldowns grow up to a bound with random parts, and sixty successes reset them`() {
         var health = Health()
         for second in 0..<2 { _ = failed(&health, outage, at: Double(second)) }
         var lengths: [Duration] = []
@@ -121,14 +121,14 @@ private struct Health {
         #expect(length(rest6) == .seconds(5))
     }
 
-    @Test func `a ban is waited out to its end and a little longer, at the first failure`() {
+    @Test func `a ban causes a cooldown a little longer than the ban, at the first failure`() {
         var health = Health()
         let ban = PriceLoadingError.rateLimited("HTTP 418", retryAfter: .seconds(120))
         let rest7 = failed(&health, ban, at: 0, jitter: 0)
         #expect(length(rest7) == .seconds(121))
         #expect(health.isBound(at: moment(120.9).boottime))
         #expect(!health.isBound(at: moment(121).boottime))
-        // Back as told and turned away again: from now on it waits longer of itself, and never less than told.
+        // After the ban the source is banned again: from now on the cooldown grows by itself, and is never shorter than the ban.
         let rest8 = failed(&health, ban, at: 121, jitter: 0)
         #expect(length(rest8) == .seconds(121))
         for (strike, seconds) in [(3, 121), (4, 241), (5, 481), (20, 10_801)] {
@@ -143,7 +143,7 @@ private struct Health {
     }
 
     @Test
-    func `without a word of how long, a limit doubles from a minute to six hours and a refusal from ten to a day`() {
+    func `without a Retry-After, a limit doubles from a minute to six hours, a refusal from ten minutes to a day`() {
         func lengths(_ error: PriceLoadingError) -> [Int64] {
             (1...12).map { CooldownRule.length(error, consecutiveFailures: $0, jitter: 0).components.seconds / 60 }
         }
@@ -152,7 +152,7 @@ private struct Health {
         #expect(CooldownRule.length(.refused(""), consecutiveFailures: 99, jitter: 1) == .seconds(95_040))
     }
 
-    @Test func `a ban that comes while it rests for failures counts`() {
+    @Test func `a ban during a cooldown for failures counts`() {
         var health = Health()
         for second in 0..<3 { _ = failed(&health, outage, at: Double(second)) }
         let rest9 = failed(&health, outage, at: 3)
@@ -163,7 +163,7 @@ private struct Health {
     }
 
     @Test(arguments: [PriceLoadingError.cancelled, .timedOut(after: nil)])
-    func `what says nothing of the source counts nowhere`(error: PriceLoadingError) {
+    func `an error that does not come from the source is not counted`(error: PriceLoadingError) {
         var health = Health()
         for second in 0..<30 {
             let cooldown = failed(&health, error, at: Double(second))
@@ -173,9 +173,9 @@ private struct Health {
         #expect(health.breaker(at: moment(31).boottime) == .closed)
     }
 
-    /// The wall clock is set while a source rests: on the boot clock nothing changes.
+    /// The wall clock is set while a source is in cooldown: on the boot clock nothing changes.
     @Test(arguments: [-86_400.0, 86_400])
-    func `a step of the wall clock moves no rest`(step: Double) throws {
+    func `a step of the wall clock does not move a cooldown`(step: Double) throws {
         var health = Health()
         let cooldown = failed(&health, .rateLimited("", retryAfter: .seconds(300)), at: 0, jitter: 0)
         let stepped = ObservationTime(
@@ -184,11 +184,11 @@ private struct Health {
         #expect(length(cooldown) == .seconds(301))
         let kept = KeptCooldown(address: "", cooldown: try #require(cooldown), isOfThisBoot: true)
         #expect(kept.remaining(at: stepped) == .seconds(1))
-        // After a reboot only the wall clock knows: the rest may be over early, and is never longer than it was.
+        // After a reboot only the wall clock counts: the cooldown may end early, and is never longer than before.
         #expect(kept.ofAnotherBoot.remaining(at: stepped) <= .seconds(301))
     }
 
-    @Test func `a rest goes on after a restart, and a refusal for its shortest time only`() throws {
+    @Test func `a cooldown continues after a restart, one for a refusal only for its shortest time`() throws {
         let ban = SourceCooldown(
             reason: .rateLimited("HTTP 418", retryAfter: nil), since: moment(0), until: moment(3600),
             consecutiveFailures: 2)
@@ -244,7 +244,7 @@ private func end(
         plan.order.map { registry.entries[$0].source.name }
     }
 
-    @Test func `a limit that all markets of a venue are told of by one response counts once`() {
+    @Test func `a rate limit in one response for all markets of a venue counts once`() {
         let venue = Venue("kraken", limits: Self.minute)
         var registry = SourceRegistry(
             ["BTC/USD", "BTC/EUR", "BTC/CHF"].map {
@@ -259,7 +259,7 @@ private func end(
         #expect(registry.reports(at: moment(300), [:]).map(\.requests) == [1, 1, 1], "a limit of the venue")
     }
 
-    @Test func `while an exchange rests nothing is requested, whatever was planned`() {
+    @Test func `while an exchange is in cooldown nothing is requested, whatever was planned`() {
         let venue = Venue("binance", limits: Self.minute)
         var registry = SourceRegistry(
             [SourceDescription(venue: venue, market: .binance, address: "")], interval: .seconds(1))
@@ -269,7 +269,7 @@ private func end(
         }
         #expect(mayRequest(0))
         end(&registry, 0, .rateLimited("HTTP 418", retryAfter: .seconds(120)), at: 1)
-        // A stream has proven its price, and does no more.
+        // The stream had a valid price when the tick was planned, but not any more.
         let plan = registry.plan(
             .tick, among: [.binance], atHand: [0], streamed: [0], at: moment(10).boottime)
         #expect(plan.order == [0])
@@ -291,14 +291,14 @@ private func end(
         #expect(choice([], at: 60) == [0])
     }
 
-    @Test func `a reserve is left alone until no other source has had a price for its time`() {
+    @Test func `a reserve is not requested until no other source has had a price for its time`() {
         var sources = [("alpha", "USD"), ("binance", "USD"), ("kraken", "EUR")].map { name, currency in
             SourceDescription(venue: Venue(name), market: Market(name, "BTC/\(currency)"), address: name)
         }
         sources[1].reserve = .seconds(300)
         var registry = SourceRegistry(sources.map { ($0, .seconds(1)) }, at: moment(0).boottime)
         func order(at seconds: Double, _ requester: Requester = .tick) -> [String] {
-            // Euros have prices all the time.
+            // The euro's source has a price at every moment.
             _ = registry.ended(2, .success, latency: .zero, at: moment(seconds), jitter: 0)
             let dollars = Set(sources.prefix(2).map(\.market))
             return names(registry.plan(requester, among: dollars, at: moment(seconds).boottime), registry)
@@ -306,18 +306,18 @@ private func end(
         #expect(order(at: 299.9) == ["alpha"])
         #expect(order(at: 299.9, .observer) == ["alpha"])
         #expect(order(at: 300) == ["alpha", "binance"])
-        // Its own success does not end its turn, the peer's does.
+        // A success of the reserve does not end its use; a success of the peer does.
         _ = registry.ended(1, .success, latency: .zero, at: moment(310), jitter: 0)
         #expect(order(at: 311) == ["alpha", "binance"])
         _ = registry.ended(0, .success, latency: .zero, at: moment(320), jitter: 0)
         #expect(order(at: 321) == ["alpha"])
-        // Another currency's sources are others, and a machine that slept begins anew.
+        // Sources of another currency do not count, and a sleep of the machine restarts the time.
         registry.looked(at: moment(610).boottime)
         registry.looked(at: moment(3600).boottime)
         #expect(order(at: 3600) == ["alpha"])
         #expect(order(at: 3900) == ["alpha", "binance"])
         _ = registry.ended(0, .success, latency: .zero, at: moment(320), jitter: 0)
-        // A reload is no reason to begin anew.
+        // A reload does not restart the time.
         var reloaded = SourceRegistry(sources.map { ($0, .seconds(1)) }, at: moment(600).boottime)
         reloaded.inherit(registry, at: moment(600))
         registry = reloaded
@@ -325,7 +325,7 @@ private func end(
         #expect(order(at: 620) == ["alpha", "binance"])
     }
 
-    @Test func `who rests is passed over, and said to be`() {
+    @Test func `a source in cooldown is skipped, and the plan says so`() {
         var registry = registry([("a", Self.minute), ("b", Self.minute), ("c", Self.minute)])
         end(&registry, 0, outage, times: 3)
         end(&registry, 1, .rateLimited("HTTP 429", retryAfter: .seconds(59)))
@@ -340,7 +340,7 @@ private func end(
             ])
     }
 
-    @Test func `where all rest, those that only failed are asked, and who was told to stay away is not`() {
+    @Test func `if all are in cooldown, failed sources are requested, but not sources with a limit or a refusal`() {
         var registry = registry([("a", Self.minute), ("b", Self.minute), ("c", Self.minute)])
         end(&registry, 0, .refused("HTTP 451"))
         end(&registry, 1, .rateLimited("HTTP 418", retryAfter: .seconds(60)))
@@ -351,7 +351,7 @@ private func end(
         #expect(registry.plan(.tick, at: moment(2).boottime).skipped.count == 3)
     }
 
-    @Test func `a tick leaves probing to the observer while somebody is well`() {
+    @Test func `a tick leaves probing to the observer while another source is healthy`() {
         var registry = registry([("a", Self.minute), ("b", Self.minute)])
         end(&registry, 0, outage, times: 3)
         #expect(names(registry.plan(.tick, at: moment(60).boottime), registry) == ["b", "a"])
@@ -360,7 +360,7 @@ private func end(
             names(registry.plan(.observer, at: moment(4).boottime), registry) == ["b"], "not before its rest is over")
     }
 
-    @Test func `the observer goes round those that the ticks do not ask`() {
+    @Test func `the observer takes turns among the sources that the ticks do not request`() {
         var registry = registry([("a", Self.minute), ("b", Self.minute), ("c", Self.minute)])
         var seen: [String] = []
         for second in stride(from: 0.0, to: 90, by: 15) {
@@ -372,13 +372,13 @@ private func end(
         #expect(seen == ["b", "c", "b", "c", "b", "c"])
     }
 
-    @Test func `the observer leaves alone the one source that the ticks ask`() {
+    @Test func `the observer does not request the only source, which the ticks request`() {
         var registry = registry([("a", Self.minute)])
         _ = registry.take(0, .tick, at: moment(0).boottime)
         #expect(registry.plan(.observer, at: moment(9).boottime).order.isEmpty)
     }
 
-    @Test func `who can't be asked at every tick comes after those that can`() {
+    @Test func `a source that can't be requested at every tick comes after those that can`() {
         let slow = [RequestLimit(1, per: .seconds(10))]
         let impatient = registry([("a", Self.minute), ("slow", slow), ("b", [])])
         #expect(names(impatient.plan(.tick, at: 0), impatient) == ["a", "b", "slow"])
@@ -387,7 +387,7 @@ private func end(
         #expect(registry([("slow", slow)]).isSlow(0))
     }
 
-    @Test func `a tick passes over whoever's limit is used up, and a client gets nobody else's price for it`() {
+    @Test func `a tick skips a source whose limit is used up, and a client gets no other source's price instead`() {
         var registry = registry([("a", [RequestLimit(1, per: .seconds(1))]), ("b", Self.minute)])
         let now = moment(0).boottime
         let (first, second) = (registry.take(0, .tick, at: now), registry.take(0, .tick, at: now + 999))
@@ -399,7 +399,7 @@ private func end(
         #expect(names(registry.plan(.client, at: now + 1000), registry) == ["a", "b"])
     }
 
-    @Test func `rests that a restart must not cut short are kept, each for its address`() {
+    @Test func `cooldowns that a restart must not shorten are stored by address`() {
         var first = registry([("a", []), ("b", []), ("c", [])])
         end(&first, 0, .rateLimited("HTTP 429", retryAfter: .seconds(60)))
         end(&first, 1, .refused("HTTP 451"))
@@ -414,7 +414,7 @@ private func end(
             interval: .seconds(1))
         elsewhere.resume(cooldowns, at: moment(2))
         #expect(elsewhere.plan(.tick, at: moment(2).boottime).order == [0])
-        // Not asked there, it is remembered all the same: it may be asked there again.
+        // The cooldown of the unused address is kept, because the source may use that address again.
         #expect(Set(elsewhere.cooldowns(at: moment(3)).keys) == ["a", "b"])
         var back = registry([("b", []), ("a", [])])
         back.inherit(elsewhere, at: moment(4))
@@ -422,7 +422,7 @@ private func end(
         #expect(first.cooldowns(at: moment(100_000)).isEmpty && back.cooldowns(at: moment(100_000)).isEmpty)
     }
 
-    @Test func `two markets of a venue share its limits and its bans, and each has its own failures`() {
+    @Test func `two markets of a venue share its limits and bans, and have separate failures`() {
         let venue = Venue("a", limits: [RequestLimit(1, per: .seconds(1))])
         let markets = [Market("a", "BTC/USD"), Market("a", "BTC/EUR")]
         var registry = SourceRegistry(
@@ -437,11 +437,11 @@ private func end(
         #expect(registry.cooldowns(at: moment(0)).count == 1)
     }
 
-    @Test func `a rest is kept by the wall clock as it is set when it is kept`() throws {
+    @Test func `a cooldown is stored by the wall clock at the time of storing`() throws {
         var registry = registry([("a", [])])
         end(&registry, 0, .rateLimited("HTTP 429", retryAfter: .seconds(3600)))
         let now = moment(60)
-        // The clock was set a year on in the meantime.
+        // The clock was set a year ahead in the meantime.
         let set = ObservationTime(
             wall: Timestamp(milliseconds: now.wall.milliseconds + 31_536_000_000), boottime: now.boottime)
         let kept = try #require(registry.cooldowns(at: set)["a"])

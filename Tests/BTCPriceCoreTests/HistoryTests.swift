@@ -12,7 +12,7 @@ final class MemoryArchive: CandleArchive {
 
     private let state = Mutex((kept: [KeptCandle](), filled: [Candle.Step: [Candle]]()))
 
-    /// What it was given by ``keep(_:)``.
+    /// The candles passed to ``keep(_:)``.
     var kept: [KeptCandle] { state.withLock(\.kept) }
     var filled: [Candle.Step: [Candle]] { state.withLock(\.filled) }
 
@@ -63,7 +63,7 @@ final class MemoryArchive: CandleArchive {
         for (second, value) in [nil, "100", "120", nil, "90", "110"].enumerated() {
             _ = history.add(state(value), isTick: true, at: at(Int64(second) * 10))
         }
-        // A client's fetch extends it and is no tick.
+        // A client's fetch extends the candle and does not count as a tick.
         _ = history.add(state("125"), isTick: false, at: at(55))
         #expect(archive.kept.isEmpty)
         #expect(history.presentMinute(of: .usd)?.high == price("125"))
@@ -95,7 +95,7 @@ final class MemoryArchive: CandleArchive {
         #expect(archive.kept.map(\.currency) == [.eur, .usd])
     }
 
-    @Test func `a clock that is set back a little is waited for`() {
+    @Test func `after the clock is set back a little, the history waits until it has caught up`() {
         let history = PriceHistory(store: archive)
         _ = history.add(state("100"), isTick: true, at: at(65))
         for second in 58..<65 { _ = history.add(state("101"), isTick: true, at: at(Int64(second))) }
@@ -104,7 +104,7 @@ final class MemoryArchive: CandleArchive {
         #expect(archive.kept.map(\.candle.ticks) == [8])
     }
 
-    @Test func `a clock that is set back a day writes its minutes anew, until it has caught up`() {
+    @Test func `after the clock is set back by a day, its minutes are written again`() {
         let history = PriceHistory(store: archive)
         let day: Int64 = 86_400
         for minute in 0..<3 { _ = history.add(state("100"), isTick: true, at: at(day + Int64(minute) * 60)) }
@@ -117,14 +117,14 @@ final class MemoryArchive: CandleArchive {
         #expect(archive.kept.map(\.conflict).suffix(2) == [.replaces, .keepsOwn])
     }
 
-    @Test func `the day has 1440 minutes, and what the store knew of them`() throws {
+    @Test func `the day has 1440 minutes, including those from the store`() throws {
         let history = PriceHistory(store: archive)
         var day = history.add(state("100"), isTick: true, at: at(0))
         #expect(
             day
                 == PriceDay(
                     since: Timestamp(milliseconds: Self.midnight * 1000), open: 100, high: 100, low: 100, close: 100))
-        // Those of the store: one too old, one of the present minute from before a restart.
+        // The store's candles: one is too old, and one is of the present minute from before a restart.
         history.restore(
             [
                 candle(-1440, "50", "50"), candle(-1439, "80", "85"), candle(-100, "85", "130", origin: "kraken"),
@@ -137,17 +137,17 @@ final class MemoryArchive: CandleArchive {
         #expect(known.since.milliseconds / 1000 == Self.midnight - 1439 * 60)
         #expect(known.isBackfilled)
         #expect((known.change, known.changePercent) == (19, price("23.75")))
-        // A minute later the first one has left.
+        // A minute later the first candle is out of the day.
         day = history.add(state("99"), isTick: true, at: at(60))
         #expect(day?.open == 85)
         #expect(history.day(of: .usd, at: at(60)) == day)
         #expect(history.day(of: .eur, at: at(60)) == nil)
-        // Nothing is left of it a day later.
+        // A day later no candle is left.
         #expect(history.add(state(nil), isTick: true, at: at(2 * 86_400)) == nil)
     }
 
-    /// The day, beside one that is computed from all prices.
-    @Test func `the day is what all prices of its minutes say, over three days with gaps`() {
+    /// Compares the day with one that is computed from all prices.
+    @Test func `the day matches all prices of its minutes, over three days with gaps`() {
         var random = SeededGenerator.announced()
         let history = PriceHistory(store: archive)
         var (seen, value) = ([(second: Int64, price: Price)](), 68_900)
@@ -160,7 +160,7 @@ final class MemoryArchive: CandleArchive {
             let first = second / 60 * 60 - 1439 * 60
             seen.removeFirst(seen.prefix { $0.second < first }.count)
             if second % 20 > 0 {
-                // Held against all prices once in a while.
+                // Compared with all prices at some of the ticks.
             } else if let day {
                 let prices = seen.map(\.price)
                 if day.open != prices.first || day.high != prices.max() || day.low != prices.min()
@@ -173,7 +173,7 @@ final class MemoryArchive: CandleArchive {
                 Issue.record("nothing at \(second)")
                 return
             }
-            // A gap of minutes or hours once in a while.
+            // An occasional gap of minutes or hours.
             second += Int.random(in: 0..<2000, using: &random) == 0 ? .random(in: 60...20_000, using: &random) : 17
         }
     }
@@ -187,7 +187,7 @@ final class MemoryArchive: CandleArchive {
         #expect(
             history.seconds(of: .usd, in: Self.midnight + 8998..<Self.midnight + 9999).map(\.close)
                 == [8999, 9000].map { Price($0) })
-        // The clock is set back: what is later is gone.
+        // The clock is set back, which removes later seconds.
         _ = history.add(state("7"), isTick: true, at: at(6000))
         #expect(history.seconds(of: .usd, in: Self.midnight + 5990..<Int64.max).last?.close == 7)
     }
@@ -222,7 +222,7 @@ final class MemoryArchive: CandleArchive {
         #expect(first?.loader == 1)
         #expect(minutes(first) == [0, 1000])
         plan.answered(first ?? .init(loader: 0, step: .minute, range: 0..<0))
-        // Of several that need one, the first source's; but the span is longer than its page.
+        // Of several loaders that need one request, the first source's; but the span is longer than its page.
         #expect(minutes(next(plan)) == [1000, 1440])
         #expect(next(plan)?.loader == 1)
         #expect(next(plan, known: 0..<1000, failed: [1])?.loader == 0)
@@ -230,18 +230,18 @@ final class MemoryArchive: CandleArchive {
         #expect(next(plan, failed: [0, 1]) == nil)
     }
 
-    @Test func `a loader that has the newest candles only is asked for those`() {
+    @Test func `a loader that has only the newest candles is requested for those`() {
         let plan = BackfillPlan([.init(page: 720, hasNewestOnly: true), .init(page: 300, hasNewestOnly: false)])
         // The gap is within its reach.
         #expect(next(plan, known: 0..<1300)?.loader == 0)
         #expect(minutes(next(plan, known: 0..<1300)) == [1300, 1440])
-        // It has only a part of this one; the other needs more requests, and has all.
+        // The loader has only a part of this gap. The other one needs more requests, but has all of it.
         #expect(next(plan)?.loader == 1)
         #expect(minutes(next(plan, failed: [1])) == [721, 1440])
         #expect(next(plan, known: 700..<1440, failed: [1]) == nil)
     }
 
-    @Test func `what an exchange has no candle of is not requested again, and what is known never`() {
+    @Test func `a candle that an exchange lacks is not requested again, and a known one never`() {
         var plan = BackfillPlan([.init(page: 300, hasNewestOnly: false)])
         let known = (0..<1440).filter { $0 != 400 && $0 != 402 }.map(Int64.init)
         let request = next(plan, known: known)
@@ -249,7 +249,7 @@ final class MemoryArchive: CandleArchive {
         if let request { plan.answered(request) }
         #expect(next(plan, known: known) == nil)
         #expect(next(BackfillPlan([]), known: []) == nil)
-        // Another exchange may have it.
+        // Another exchange may have the candle.
         var two = BackfillPlan([.init(page: 300, hasNewestOnly: false), .init(page: 300, hasNewestOnly: false)])
         for loader in [0, 1] {
             let request = next(two, known: known)
@@ -259,7 +259,7 @@ final class MemoryArchive: CandleArchive {
         #expect(next(two, known: known) == nil)
     }
 
-    @Test func `the present candle is not wanted, nor the one that has just ended`() {
+    @Test func `the present candle and the one that has just ended are not requested`() {
         #expect(BackfillPlan.range(of: .minute, 2, at: 1000 * 60 + 31) == 998 * 60..<1000 * 60)
         #expect(BackfillPlan.range(of: .minute, 2, at: 1000 * 60 + 29) == 997 * 60..<999 * 60)
         #expect(BackfillPlan.range(of: .hour, 1, at: 7200 + 60) == 3600..<7200)
@@ -303,7 +303,7 @@ private final class ScriptedCandles: CandleLoader {
     private func finish<Value: Sendable>(_ task: Task<Value, any Error>, _ clock: TestClock) async throws -> Value {
         let mover = Task {
             while !Task.isCancelled {
-                // Only while somebody waits, or the price grows old on a slow machine.
+                // The clock advances only while a task waits, or else the price becomes old on a slow machine.
                 if clock.timers > 0 { clock.advance(to: clock.now.offset + .milliseconds(500)) }
                 for _ in 0..<50 { await Task.yield() }
             }
@@ -312,7 +312,7 @@ private final class ScriptedCandles: CandleLoader {
         return try await task.value
     }
 
-    @Test func `without a current price nothing is requested; with one, what is missing, and the day has it`()
+    @Test func `without a current price nothing is requested; with one, the gaps are, and the day includes them`()
         async throws
     {
         let (world, loader) = (World(), ScriptedCandles())
@@ -326,7 +326,7 @@ private final class ScriptedCandles: CandleLoader {
         _ = await world.nextTick()
         await world.ticker.stop()
         #expect(try await finish(Task { try await backfill.fill() }, world.clock))
-        // Minutes may end meanwhile.
+        // More minutes may end meanwhile.
         #expect(archive.filled[.minute]?.count ?? 0 >= 1440)
         #expect(archive.filled[.hour]?.count == 720)
         #expect(archive.filled[.day]?.count == 730)
@@ -335,7 +335,7 @@ private final class ScriptedCandles: CandleLoader {
         #expect(loader.requests.count { $0.step == .minute && $0.range.count > 60 * 60 } == 5)
         let day = try #require(history.day(of: .usd, at: world.now().wall))
         #expect((day.open, day.high, day.isBackfilled) == (68_900, 68_950, true))
-        // All is known now, but for what ended since.
+        // All candles are known now, except those that have ended since.
         #expect(try await finish(Task { try await backfill.fill() }, world.clock))
         for step in Candle.Step.allCases {
             let ranges = loader.requests.filter { $0.step == step }.map(\.range).sorted {
@@ -345,7 +345,7 @@ private final class ScriptedCandles: CandleLoader {
         }
     }
 
-    @Test func `a minute that a client wants is requested by itself, and kept`() async throws {
+    @Test func `a minute that a client requests is requested separately, and stored`() async throws {
         let (world, loader) = (World(), ScriptedCandles(failures: 1))
         let backfill = backfill(world, loader, history: PriceHistory(store: archive))
         let second = world.now().wall.milliseconds / 1000 - 400 * 86_400
@@ -361,7 +361,7 @@ private final class ScriptedCandles: CandleLoader {
         #expect(loader.requests.count == 2)
     }
 
-    @Test func `a loader that fails is not used for the rest of the look`() async throws {
+    @Test func `a loader that fails is not used again in the same run`() async throws {
         let (world, loader) = (World(), ScriptedCandles(failures: 1))
         let backfill = backfill(world, loader, history: PriceHistory(store: archive))
         await world.ticker.start()

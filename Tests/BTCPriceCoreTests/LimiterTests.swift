@@ -11,7 +11,7 @@ import Testing
         ("two at once", [RequestLimit(400, per: .seconds(1)), RequestLimit(10_000, per: .seconds(600))]),
     ]
 
-    /// However greedily it is asked: in any half-open span of the period there are no more requests than the limit.
+    /// For any demand, a half-open span of the period never has more requests than the limit.
     @Test(arguments: limits.indices) func `no span of a period ever sees more than its limit`(index: Int) {
         let limits = Self.limits[index].limits
         var limiter = RequestLimiter(limits)
@@ -25,7 +25,7 @@ import Testing
                 limiter.take(at: now)
                 times.append(now)
             }
-            // Bursts, and now and then a pause that fills the room again.
+            // Bursts, and now and then a pause after which the limit is unused again.
             now +=
                 Int.random(in: 0..<20_000, using: &generator) == 0
                 ? 120_000 : Int64.random(in: 0...3, using: &generator)
@@ -41,8 +41,8 @@ import Testing
         }
     }
 
-    /// It is not so careful that it is of no use.
-    @Test(arguments: limits.flatMap(\.limits)) func `of a limit at least eight tenths can be used`(limit: RequestLimit)
+    /// The limiter is not too careful to be useful.
+    @Test(arguments: limits.flatMap(\.limits)) func `at least eight tenths of a limit can be used`(limit: RequestLimit)
     {
         var limiter = RequestLimiter([limit])
         var taken = 0
@@ -55,7 +55,7 @@ import Testing
         #expect(taken * 10 >= limit.requests * 8)
     }
 
-    @Test func `what clients leave is the ticks'`() {
+    @Test func `the ticks use the part of a limit that clients leave`() {
         var limiter = RequestLimiter([RequestLimit(10, per: .seconds(1))])
         var clients = 0
         while limiter.admits(.client, at: 0) {
@@ -66,7 +66,7 @@ import Testing
         #expect(limiter.admits(.tick, at: 0))
     }
 
-    @Test func `without a limit everybody is admitted, and the pace is none`() {
+    @Test func `without a limit every request is admitted, and the pace is zero`() {
         let limiter = RequestLimiter([])
         #expect(limiter.admits(.client, at: 0))
         #expect(limiter.pace == .zero)
@@ -75,7 +75,7 @@ import Testing
 }
 
 @Suite struct LatencyTests {
-    @Test func `percentiles are of the newest answers, by nearest rank`() {
+    @Test func `percentiles are computed from the newest responses, by nearest rank`() {
         var window = LatencyWindow()
         #expect(window.percentile(50) == nil)
         for value in 1...100 { window.add(.milliseconds(value)) }

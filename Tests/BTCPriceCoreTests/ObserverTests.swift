@@ -5,7 +5,7 @@ import Testing
 @testable import BTCPriceCore
 
 @Suite(.timeLimit(.minutes(3))) struct ObserverTests {
-    /// Counts the looks.
+    /// Counts the observer's requests.
     final class Target: ObserverTarget {
         let looks = Counter()
         /// Whether the prices have moved apart.
@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    @Test func `it looks soon, then every 3 to 4.5 s, until its task is cancelled`() async {
+    @Test func `the observer sends a request soon, then every 3 to 4.5 s, until its task is cancelled`() async {
         let (clock, target) = (TestClock(), Target())
         let observer = Observer(clock: clock, target: target, jitter: { 1 })
         let task = Task { await observer.run() }
@@ -29,7 +29,7 @@ import Testing
         await task.value
     }
 
-    @Test func `while the prices move apart it looks every second`() async {
+    @Test func `while the prices move apart, the observer sends a request every second`() async {
         let (clock, target) = (TestClock(), Target(isRestless: true))
         let observer = Observer(clock: clock, target: target, jitter: { 0 })
         let task = Task { await observer.run() }
@@ -40,7 +40,7 @@ import Testing
         await task.value
     }
 
-    @Test func `a shorter interval is the first one, too, and a changed one counts from the next look on`() async {
+    @Test func `a shorter interval applies to the first request too, and a changed one after the next request`() async {
         let (clock, target) = (TestClock(), Target())
         let interval = Mutex(Duration.seconds(1))
         let observer = Observer(clock: clock, target: target, interval: { interval.withLock { $0 } }, jitter: { 0 })
@@ -55,7 +55,7 @@ import Testing
         await task.value
     }
 
-    @Test func `it stands still while the ticks do`() async {
+    @Test func `the observer stands still while the ticks are paused`() async {
         let (clock, target) = (TestClock(), Target())
         let observer = Observer(
             clock: clock, target: target, jitter: { 0 }, isPaused: { clock.now.offset < .seconds(20) })
@@ -67,7 +67,7 @@ import Testing
         await task.value
     }
 
-    @Test func `a source that rests is passed over, and comes back when a probe succeeds`() async {
+    @Test func `a source in cooldown is skipped, and is used again when a probe succeeds`() async {
         let world = World()
         await world.ticker.start()
         for second in 0..<3 {
@@ -78,7 +78,7 @@ import Testing
             world.fallback.answer("68900")
             #expect(await world.nextTick().quote?.source == "coinbase")
         }
-        // It rests for 3.75 s now: half of five is drawn, and half of the other half.
+        // The cooldown is 3.75 s: half of 5 s is fixed, and the random factor 0.5 adds half of the other half.
         for second in 3..<8 {
             await world.clock.run(to: .seconds(second))
             await world.fallback.isAsked()
@@ -99,7 +99,7 @@ import Testing
         await world.ticker.stop()
     }
 
-    @Test func `a ban is kept at once, also where there never was a price, and waited out`() async {
+    @Test func `a ban is stored at once, even if there never was a price, and the source waits until its end`() async {
         let world = World()
         await world.ticker.start()
         await world.primary.isAsked()
@@ -112,7 +112,7 @@ import Testing
         #expect(world.store.price == nil)
         let kept = world.store.cooldowns["binance"]
         #expect(kept?.address == "https://binance")
-        // Two seconds and a fortieth, and one more.
+        // Two seconds plus a fortieth, plus one second.
         #expect(kept?.cooldown.until.boottime == World.start.boottime + 3050)
         for second in 1..<4 {
             await world.clock.run(to: .seconds(second))
@@ -123,7 +123,7 @@ import Testing
                 failure == "coinbase: not available: HTTP 500; binance: cooldown until 2024-08-25 14:30:03 UTC, "
                     + "rate limited for 2 s: HTTP 418")
         }
-        // The first tick after its end probes it: nobody else is well.
+        // The first tick after the cooldown probes the source, because no other source is healthy.
         await world.clock.run(to: .seconds(4))
         await world.primary.isAsked()
         world.primary.answer("68901.23")
@@ -133,7 +133,7 @@ import Testing
         await world.ticker.stop()
     }
 
-    @Test func `clients in a loop leave the ticks their part of a limit`() async throws {
+    @Test func `clients in a loop do not use the ticks' part of a limit`() async throws {
         let world = World(limits: [RequestLimit(20, per: .seconds(10))])
         var answered = 0
         while true {
@@ -157,7 +157,7 @@ import Testing
 }
 
 extension ScriptedLoader {
-    /// Whether it is asked before a task ends.
+    /// Whether the loader is requested before a task ends.
     fileprivate func wasAsked<Value, Failure>(after before: Int, orEndOf task: Task<Value, Failure>) async -> Bool {
         let isOver = Shared()
         Task {

@@ -1,6 +1,6 @@
 @testable import BTCPriceCore
 
-// Short forms for tests of what does not depend on the currency: all sources are the dollar's.
+// Short forms for tests that do not depend on the currency: all sources have dollar prices.
 
 extension SourceRegistry {
     init(_ sources: [SourceDescription], interval: Duration) {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import BTCPriceCore
 
-/// What an operator is told of the sources, and the counts behind it.
+/// The source reports for an operator, and their counts.
 @Suite struct SourceReportTests {
     private static let second = RequestLimit(10, per: .seconds(1))
 
@@ -35,7 +35,7 @@ import Testing
         _ = registry.ended(index, outcome, latency: .milliseconds(35), at: time(boottime), jitter: 0)
     }
 
-    @Test func `each state of health has its word`() {
+    @Test func `each state of health has its own name`() {
         var registry = Self.registry()
         #expect(uses(registry) == [.untried, .untried])
         ask(&registry, 0, .success)
@@ -53,7 +53,7 @@ import Testing
         #expect(uses(other)[0] == .refused)
     }
 
-    @Test func `one that is asked less than once a tick is slow, and full when its turn is used up`() {
+    @Test func `a source with less than a request per tick is slow, and full when its limit is used up`() {
         var registry = Self.registry(["a"], limits: [RequestLimit(1, per: .seconds(3))])
         ask(&registry, 0, .success, at: 10_000)
         #expect(uses(registry, shown: ["a"]) == [.current], "it is what is shown")
@@ -69,10 +69,10 @@ import Testing
         #expect(Set(letters).count == letters.count)
     }
 
-    @Test func `times are by the wall clock as it is set now`() throws {
+    @Test func `times use the current setting of the wall clock`() throws {
         var registry = Self.registry()
         ask(&registry, 0, .success, at: 10_000)
-        // Ten seconds later the clock was set an hour on.
+        // Ten seconds later the clock is set an hour ahead.
         let later = ObservationTime(wall: Timestamp(milliseconds: 5_000_000), boottime: 20_000)
         let report = try #require(registry.reports(at: later, [:]).first)
         #expect(report.lastSuccess == Timestamp(milliseconds: 4_990_000))
@@ -88,7 +88,7 @@ import Testing
             #expect(tally.count(at: boot) == 0)
             for step in 0..<10 as Range<Int64> { tally.add(at: boot + step * period / 10) }
             #expect(tally.count(at: boot + period * 9 / 10) == 10)
-            // Half a period later half of them are out of it; one thirtieth of the period may still be counted.
+            // Half a period later half of the requests are outside of it. Up to one thirtieth of the period may still be counted.
             #expect((5...6).contains(tally.count(at: boot + period * 15 / 10)))
             #expect(tally.count(at: boot + 3 * period) == 0)
         }
@@ -96,7 +96,7 @@ import Testing
 }
 
 @Suite struct TickControlTests {
-    /// A world whose ticks are under control, and what the control told.
+    /// A world with a tick control, and the reports of the control.
     struct Setup {
         let world = World()
         let activity: ClientActivity
@@ -131,7 +131,7 @@ import Testing
         }
     }
 
-    @Test func `paused by an operator, only a resume helps`() async {
+    @Test func `after an operator's pause, only a resume restarts the ticks`() async {
         let setup = Setup(idleAfter: .seconds(5))
         await setup.firstTick()
         await setup.control.pause()
@@ -146,7 +146,7 @@ import Testing
         await setup.world.tickers.stop()
     }
 
-    @Test func `where nobody wants a price the ticks stand still, and the first client resumes them at once`() async {
+    @Test func `without clients the ticks stop, and the first client resumes them at once`() async {
         let setup = Setup(idleAfter: .seconds(5))
         await setup.firstTick()
         #expect(!setup.control.mayPause)
@@ -167,7 +167,7 @@ import Testing
         await setup.world.tickers.stop()
     }
 
-    @Test func `a watcher keeps the ticks going, and counts from when it leaves`() {
+    @Test func `a watcher keeps the ticks running, and the idle time begins when it leaves`() {
         let activity = ClientActivity(at: 0)
         activity.watcherCame()
         #expect(!activity.isIdle(for: .seconds(5), at: 60_000))
@@ -176,14 +176,14 @@ import Testing
         #expect(activity.isIdle(for: .seconds(5), at: 65_000))
     }
 
-    @Test func `without the setting they never stand still`() async {
+    @Test func `without the setting the ticks never stop`() async {
         let setup = Setup()
         #expect(!setup.control.mayPause)
         _ = setup.activity.called(at: 0)
         #expect(!setup.control.mayPause)
     }
 
-    @Test func `pause and resume by many at once end as the last one wanted`() async {
+    @Test func `concurrent calls of pause and resume end in the state of the last call`() async {
         let setup = Setup()
         await setup.firstTick()
         for _ in 0..<20 {
@@ -215,7 +215,7 @@ import Testing
         await setup.world.tickers.stop()
     }
 
-    @Test func `a price that nobody has renewed became stale when its time was over`() async {
+    @Test func `a price without a renewal becomes stale when its time is over`() async {
         let setup = Setup()
         await setup.firstTick()
         await setup.world.tickers.stop()
@@ -226,9 +226,9 @@ import Testing
     }
 }
 
-/// What a reload changes while the ticks go on.
+/// The changes of a reload while the ticks run.
 @Suite struct ChangeTests {
-    @Test func `a new interval holds from the tick after the one under way, and none is lost`() async {
+    @Test func `a new interval applies after the running tick, and no tick is lost`() async {
         let world = World()
         await world.tickers.start()
         await world.primary.isAsked()
@@ -236,7 +236,7 @@ import Testing
         world.primary.answer("68901.23")
         #expect(await world.nextTick().freshness == .fresh, "the tick under way goes on")
         await world.clock.timer(at: .seconds(5))
-        // From a wait a shorter one begins at once.
+        // During a wait, a shorter interval applies at once.
         world.clock.advance(to: .seconds(2))
         await world.tickers.change([.init(.usd, .seconds(1))])
         await world.primary.isAsked()
@@ -246,7 +246,7 @@ import Testing
         await world.tickers.stop()
     }
 
-    @Test func `other sources are asked from the next fetch on, and the same ones keep their health`() async {
+    @Test func `new sources are requested from the next fetch on, and unchanged ones keep their health`() async {
         let world = World()
         let now = world.now
         let registry = { (names: [String], previous: Sources?) in
@@ -261,12 +261,12 @@ import Testing
         _ = old.ended(0, .failure(.refused("HTTP 451")), latency: .zero)
         let new = registry(["c", "b", "a"], old)
         #expect(new.registry.reports(at: now(), [:]).map(\.use) == [.untried, .untried, .refused])
-        // What was under way at the old ones is told to the new ones: a ban must not be forgotten.
+        // The result of a pending request to the old sources is passed to the new ones: a ban must not be lost.
         _ = old.take(1, .tick)
         _ = old.ended(1, .failure(.rateLimited("HTTP 429", retryAfter: nil)), latency: .zero)
         #expect(new.registry.reports(at: now(), [:]).map(\.use) == [.untried, .limited, .refused])
         #expect(new.takeCooldownsChanged())
-        // At another address it is another host.
+        // Another address is another host.
         let elsewhere = Sources(
             [SourceDescription(venue: Venue("a"), market: Market("a", "m"), address: "https://mirror")],
             interval: .seconds(1), now: now, jitter: { 0 },
@@ -274,7 +274,7 @@ import Testing
         #expect(elsewhere.registry.reports(at: now(), [:]).map(\.use) == [.untried])
     }
 
-    @Test func `before a sleep the ticks stop and after it the first is at once`() async {
+    @Test func `the ticks stop before a sleep, and the first one after it is at once`() async {
         let setup = TickControlTests.Setup()
         await setup.firstTick()
         await setup.control.suspend()

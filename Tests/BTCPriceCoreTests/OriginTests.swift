@@ -2,7 +2,7 @@ import Testing
 
 @testable import BTCPriceCore
 
-/// One vote for one exchange, however many ways its price comes; and what is shown if as many say one thing as another.
+/// One vote per exchange, for any number of sources of its price; and the shown price if two sides have the same number of votes.
 @Suite struct OriginTests {
     private static let cryptocompare = Market("cryptocompare", "BTC/USD")
 
@@ -17,7 +17,7 @@ import Testing
         return rounds
     }
 
-    @Test func `Coinbase and who repeats it don't outvote Bitstamp`() throws {
+    @Test func `Coinbase and sources of its price don't outvote Bitstamp`() throws {
         let rounds = rounds([.bitstamp, .coinbase, Self.cryptocompare])
         for second in 10..<40 {
             rounds.prices = [.bitstamp: "6800\(second % 3)", .coinbase: "70041", Self.cryptocompare: "70041"]
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func `Coinbase is not confirmed by who repeats it`() throws {
+    @Test func `Coinbase is not confirmed by a source of its own price`() throws {
         let rounds = rounds([.coinbase, Self.cryptocompare, .bitstamp])
         rounds.prices = [.coinbase: "70041", Self.cryptocompare: "70041", .bitstamp: "68001"]
         let decision = try #require(rounds.tick(at: 10))
@@ -53,7 +53,7 @@ import Testing
         #expect(two.tick(at: 1.5)?.quote == nil)
     }
 
-    @Test func `of two that are left in a median, the one that stayed is shown, and not their mean`() throws {
+    @Test func `of two prices left in a median, the one that did not move is shown, not their mean`() throws {
         let rounds = rounds([.binance, .coinbase, .kraken], rules: SelectionRules(mode: .median, quorum: 2))
         for second in 10..<20 {
             rounds.prices = [.binance: "69973", .coinbase: "6800\(second % 3)"]
@@ -68,16 +68,16 @@ import Testing
     }
 
     @Test(arguments: [[Market.binance, .coinbase], [.coinbase, .kraken], [.bitstamp, .kraken]])
-    func `two against two is said, and does not jump`(liars: [Market]) throws {
+    func `two against two is reported, and the price does not jump`(liars: [Market]) throws {
         let rounds = rounds(Rounds.four)
         let honest = Rounds.four.filter { !liars.contains($0) }
         var sides: [Bool] = []
         for second in 10..<40 {
             for market in honest { rounds.prices[market] = "6800\(second % 3)" }
             for market in liars { rounds.prices[market] = "7004\(second % 3)" }
-            // Its limit keeps Kraken back in every second tick.
+            // Kraken's limit prevents a request at every second tick.
             rounds.isUnreachable = second % 2 == 0 ? [.kraken] : []
-            // One of them does not respond now and then: nobody is outvoted by that.
+            // One of them does not respond now and then, which does not outvote the other.
             if second % 7 == 5 { rounds.prices[liars[1]] = nil }
             let decision = try #require(rounds.tick(at: Double(second)))
             #expect(second < 14 || decision.rejected.isEmpty)
@@ -91,25 +91,25 @@ import Testing
         }
         #expect(sides.allSatisfy { $0 == true })
         rounds.isUnreachable = []
-        // The side that is shown does not respond: the other one does not take its place.
+        // The shown side does not respond, and the other one does not replace it.
         for market in honest { rounds.prices[market] = nil }
         let alone = try #require(rounds.tick(at: 40))
         #expect(alone.quote == nil && alone.withheld != nil)
         for market in honest { rounds.prices[market] = "68001" }
-        // One of them gives in: it is three to one.
+        // One of them changes sides: now it is three to one.
         rounds.prices[liars[1]] = "68001"
         let last = try #require(rounds.tick(at: 41))
         #expect(last.confirmation == .confirmed && last.dispute == nil)
         #expect(rounds.tracker.state.warning == nil)
     }
 
-    @Test func `of three that are apart in a crash, the one that stands still does not come back at every second tick`()
+    @Test func `of three prices apart in a crash, the one that stands still does not return at every second tick`()
         throws
     {
         let rounds = rounds([.coinbase, .bitstamp, .kraken])
         var far = 0
         for second in 10..<60 {
-            // Coinbase gives an old price with a new time, and Kraken's limit keeps it back in every second tick.
+            // Coinbase has an old price with a new time, and Kraken's limit prevents a request at every second tick.
             let fair = 68_000 - 40 * (second - 9)
             rounds.prices = [.coinbase: "6800\(second % 3)", .bitstamp: "\(fair - 500)", .kraken: "\(fair)"]
             rounds.isUnreachable = second % 2 == 0 ? [.kraken] : []
@@ -121,20 +121,20 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a lie is not shown because another one lied a moment ago`(isHeard: Bool) throws {
+    func `a false price is not shown because another market had a false price a moment ago`(isHeard: Bool) throws {
         let rounds = rounds(Rounds.four)
         rounds.prices = [.coinbase: "68801", .bitstamp: "68802", .kraken: "68803"]
         #expect(rounds.tick(at: 10)?.quote?.source == "coinbase")
         rounds.prices[.kraken] = "8200"
         if isHeard { rounds.observe(.kraken, at: 10.5) }
-        // Only Bitstamp can be requested beside it. Its price agrees with the one that is shown.
+        // Besides it, only Bitstamp can be requested. Its price agrees with the shown one.
         rounds.prices = [.binance: "34329", .bitstamp: "68810", .kraken: "8200"]
         rounds.isUnreachable = [.coinbase, .kraken]
         let decision = try #require(rounds.tick(at: 11))
         #expect(decision.quote?.source != "binance", "\(decision.text)")
     }
 
-    @Test func `two don't outvote one whose witness only its limit keeps back`() throws {
+    @Test func `two don't outvote one price whose witness is only held back by its limit`() throws {
         let rounds = rounds(Rounds.four)
         // Binance is not requested.
         rounds.prices[.binance] = nil
@@ -153,7 +153,9 @@ import Testing
         #expect(decision.dispute?.text == "coinbase and kraken (68002) contradict bitstamp and binance (70042)")
     }
 
-    @Test func `a liar that comes back while the others are quiet leaves the next source's price`() throws {
+    @Test func `a lying source that returns while the others do not respond does not replace the next source's price`()
+        throws
+    {
         let rounds = rounds(Rounds.four)
         rounds.prices[.binance] = "70041"
         #expect(rounds.tick(at: 10)?.rejected.map(\.source) == ["binance"])

@@ -12,21 +12,21 @@ import Testing
         return rounds
     }
 
-    @Test func `its quote names the peer and the peer's source, and has the time of the push`() throws {
+    @Test func `the quote of a peer names the peer and its source, and has the time of the push`() throws {
         let decision = try #require(rounds([Self.alpha]).tick(at: 1.8))
         let quote = try #require(decision.quote)
         #expect((quote.source, quote.market, quote.via, quote.supplier) == ("binance", "BTC/USDT", "alpha", "alpha"))
         #expect(decision.observed == Rounds.time(1))
     }
 
-    @Test func `it counts for two intervals`() {
+    @Test func `a peer's price counts for two intervals`() {
         let rounds = rounds([Self.alpha])
         #expect(rounds.give(Self.alpha, at: Rounds.time(3)) == nil)
         #expect(rounds.give(Self.alpha, at: Rounds.time(3.1))?.category == .staleData)
     }
 
     @Test(arguments: [(0.0, MarketVerdict.old, false), (1.9, .agrees, true)])
-    func `as a witness it must have been observed after the move began`(
+    func `a peer's price is a witness only if it was observed after the move began`(
         pushed: Double, verdict: MarketVerdict, isShown: Bool
     ) throws {
         let rounds = rounds([.binance, Self.alpha])
@@ -42,7 +42,7 @@ import Testing
         #expect((decision.quote != nil) == isShown)
     }
 
-    @Test func `a median of which it is a part came through it`() throws {
+    @Test func `a median that includes a peer names the peer as its way`() throws {
         let rounds = Rounds([Self.alpha, .coinbase, .kraken], rules: SelectionRules(mode: .median, quorum: 2))
         rounds.pushes[Self.alpha] = (at: 1, origin: PriceOrigin(source: "kraken", pair: "BTC/USD", instance: "one"))
         rounds.prices = [Self.alpha: "68901", .coinbase: "68902", .kraken: "68903"]

@@ -3,9 +3,9 @@ import Testing
 
 @testable import BTCPriceCore
 
-/// The rules of the requests of a round, on the pure value: no clock, no tasks.
+/// The rules for the requests of a round, tested on the value alone: no clock, no tasks.
 @Suite struct PollPlanTests {
-    /// Runs a plan and keeps what it asked for.
+    /// Runs a plan and records its requests.
     struct Run {
         var plan: PollPlan
         var asked: [Int] = []
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func `the primary alone is asked, and its answer ends it`() {
+    @Test func `only the primary is requested, and its response ends the plan`() {
         var run = Run(sources: 3)
         #expect(run.asked == [0])
         #expect(run.wake == 400)
@@ -64,7 +64,7 @@ import Testing
         #expect(run.errors == [])
     }
 
-    @Test func `a failure asks the next one at once`() {
+    @Test func `after a failure the next source is requested at once`() {
         var run = Run(sources: 3)
         run.failed(0, at: 30)
         #expect(run.asked == [0, 1])
@@ -75,7 +75,7 @@ import Testing
         #expect(run.errors == [.unavailable("HTTP 503"), .refused("HTTP 403")])
     }
 
-    @Test func `silence asks the next one too, and the primary still wins within its time`() {
+    @Test func `without a response the next source is requested too, and the primary still wins within its time`() {
         var run = Run(sources: 2)
         run.timer(at: 400)
         #expect(run.asked == [0, 1])
@@ -86,7 +86,7 @@ import Testing
         #expect(run.winner == 0)
     }
 
-    @Test func `the held answer is taken when the primary's time is over`() {
+    @Test func `the held response is used when the primary's time is over`() {
         var run = Run(sources: 2)
         run.timer(at: 400)
         run.answered(1, at: 450)
@@ -95,7 +95,7 @@ import Testing
         #expect(run.errors == [.timedOut(after: .milliseconds(800))])
     }
 
-    @Test func `the held answer is taken when the primary fails`() {
+    @Test func `the held response is used when the primary fails`() {
         var run = Run(sources: 2)
         run.timer(at: 400)
         run.answered(1, at: 450)
@@ -103,7 +103,7 @@ import Testing
         #expect(run.winner == 1)
     }
 
-    @Test func `an answer after the source's time comes after everybody else's`() {
+    @Test func `a response after its source's time ranks after all others`() {
         var run = Run(sources: 2)
         run.timer(at: 400)
         run.timer(at: 800)
@@ -137,7 +137,7 @@ import Testing
         #expect(silent.winner == 0)
     }
 
-    @Test func `who must not be asked after all costs nothing`() {
+    @Test func `a source that may not be requested any more costs no time`() {
         var run = Run(sources: 3)
         let actions = run.plan.skipped(0, now: at(0))
         run.take(actions)
@@ -147,7 +147,7 @@ import Testing
         #expect(run.errors == [])
     }
 
-    @Test func `the budget's end fails what is still silent`() {
+    @Test func `the end of the budget fails sources without a response`() {
         var run = Run(sources: 2)
         run.timer(at: 400)
         run.timer(at: 800)
@@ -158,7 +158,7 @@ import Testing
         #expect(run.winner == nil)
     }
 
-    @Test func `a hedge is not asked while somebody's answer is held`() {
+    @Test func `a hedge is not requested while a response is held`() {
         var run = Run(sources: 3)
         run.timer(at: 400)
         run.answered(1, at: 450)
@@ -166,7 +166,7 @@ import Testing
         #expect(run.asked == [0, 1])
     }
 
-    @Test func `two silent sources have the third asked`() {
+    @Test func `after two sources without a response the third is requested`() {
         var run = Run(sources: 3)
         run.timer(at: 400)
         run.timer(at: 800)
@@ -177,7 +177,7 @@ import Testing
         #expect(run.winner == 2)
     }
 
-    @Test func `a cancelled source ends it and starts no fallback`() {
+    @Test func `a cancelled source ends the plan and starts no fallback`() {
         var run = Run(sources: 2)
         run.failed(0, .cancelled, at: 10)
         guard case .cancelled = run.result else {
@@ -187,13 +187,13 @@ import Testing
         #expect(run.asked == [0])
     }
 
-    @Test func `a single source's failure is everybody's`() {
+    @Test func `the failure of a single source is the failure of the plan`() {
         var run = Run(sources: 1)
         run.failed(0, at: 5)
         #expect(run.errors == [.unavailable("HTTP 503")])
     }
 
-    @Test func `a timer that fires in vain does no harm`() {
+    @Test func `a timer that fires without need has no effect`() {
         var run = Run(sources: 2)
         run.timer(at: 1)
         run.timer(at: 399)
@@ -218,7 +218,7 @@ import Testing
         #expect(silent.errors == Array(repeating: .timedOut(after: .milliseconds(800)), count: 2))
     }
 
-    /// Whatever happens in whatever order: it finishes exactly once, by the deadline, asks nobody twice and keeps the order.
+    /// For any order of events, the plan finishes exactly once, by the deadline, requests no source twice and keeps the order.
     @Test(arguments: 0..<400) func `random histories keep the rules`(seed: Int) {
         var random = SeededGenerator(seed: seed)
         let sources = Int.random(in: 1...5, using: &random)

@@ -24,7 +24,7 @@ import Testing
         ("123456789012345678901234567890123456789", "123456789012345679000000000000000000000"),
         ("3.00000000000000000000000000000000000001", "3"), ("99999999.99999999999", "100000000"),
     ])
-    func `more digits than there is room for are rounded half to even`(text: String, expected: String) {
+    func `more digits than fit are rounded half to even`(text: String, expected: String) {
         #expect(Price(text)?.description == expected)
     }
 
@@ -32,7 +32,7 @@ import Testing
         "", "-", ".", "12abc", "1.", ".5", "1e", "1e+", "0x10", "1,5", " 1", "1 ", "NaN", "inf", "--1", "1e9999",
         "1e400", "1e-400", "٣", "1.2.3", "+1",
     ])
-    func `anything else is not read at all`(text: String) {
+    func `any other text is refused`(text: String) {
         #expect(Price(text) == nil)
     }
 
@@ -45,7 +45,7 @@ import Testing
         #expect(price.double == Double(price.description))
     }
 
-    /// Any number that is written is read again, equal numbers are equal, and order and sum are those of the integers.
+    /// A printed number is read as the same number, equal numbers are equal, and order and sum are those of the integers.
     @Test func `random numbers keep the rules of arithmetic`() throws {
         var random = SeededGenerator.announced()
         func number() -> Int64 {
@@ -101,7 +101,7 @@ import Testing
         ("-5", false), ("0.999999999999999999", false), ("1.00000000000000001", true),
         ("99999999.9999999999", true), ("100000000.000000001", false),
     ])
-    func `a price is taken up to its bounds, to the last digit`(text: String, isTaken: Bool) throws {
+    func `a price is accepted up to its bounds, to the last digit`(text: String, isTaken: Bool) throws {
         let loaded = LoadedPrice(.coinbase, try #require(Price(text)))
         if isTaken {
             try ResponseCheck.check(loaded, in: .usd, after: nil, at: Timestamp(milliseconds: 0), oldest: .seconds(60))
@@ -117,7 +117,9 @@ import Testing
         ("68901.23", 6_890_123_000_000), ("0", 0), ("0.000000004", 0), ("0.000000006", 1),
         ("1e10", 1_000_000_000_000_000_000),
         ("92233720368.54775807", nil), ("1e11", nil), ("1e28", nil), ("-1e128", nil), ("-2", -200_000_000),
-    ]) func `a number has so many units of a place, or too many`(text: String, units: Int64?) throws {
+    ]) func `a number is converted to units of a decimal place, unless there are too many`(text: String, units: Int64?)
+        throws
+    {
         #expect(try #require(Price(text)).units(ofPlaces: 8) == units)
     }
 }

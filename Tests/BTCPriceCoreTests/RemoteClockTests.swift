@@ -3,7 +3,7 @@ import Testing
 @testable import BTCPriceCore
 
 @Suite struct RemoteClockTests {
-    /// Their boot was an hour before ours; their wall clock is a second ahead.
+    /// The remote machine booted an hour before ours, and its wall clock is a second ahead.
     private static func theirs(_ seconds: Double) -> (boottime: Int64, wall: Timestamp) {
         (3_600_000 + Int64(seconds * 1000), Timestamp(milliseconds: 1_001_000 + Int64(seconds * 1000)))
     }
@@ -21,7 +21,7 @@ import Testing
         return (Self.ours(arrived).boottime - time.boottime, isEstimate)
     }
 
-    @Test func `the first age is the wall clocks', the others count from the shortest way`() {
+    @Test func `the first age comes from the wall clocks, later ones from the shortest delay`() {
         var clock = RemoteClock()
         #expect(age(&clock, observed: 10, arrived: 70) == (59_000, true))
         #expect(age(&clock, observed: 70, arrived: 70.1) == (0, false))
@@ -30,7 +30,7 @@ import Testing
         #expect(age(&clock, observed: 76, arrived: 76.2, instance: "b") == (0, true))
     }
 
-    @Test func `without their clock it is an estimate`() {
+    @Test func `without the remote clock the age is an estimate`() {
         var clock = RemoteClock()
         _ = age(&clock, observed: 1, arrived: 1)
         let (time, isEstimate) = clock.date(nil, Self.theirs(1).wall, of: "a", arrivedAt: Self.ours(4))
@@ -38,7 +38,7 @@ import Testing
         #expect(Self.ours(4).boottime - time.boottime == 2000)
     }
 
-    @Test func `a way that has become longer is believed after a while`() {
+    @Test func `a delay that has become longer is accepted after a while`() {
         var clock = RemoteClock()
         _ = age(&clock, observed: 0, arrived: 0)
         for second in 1...59 { _ = age(&clock, observed: Double(second), arrived: Double(second)) }

@@ -1,29 +1,29 @@
 @testable import BTCPriceCore
 
-/// Rounds on a tracker, with markets that give the prices that a test sets. No clock, no tasks.
+/// Rounds on a tracker, with markets whose prices a test sets. No clock, no tasks.
 final class Rounds {
     static let four: [Market] = [.binance, .coinbase, .bitstamp, .kraken]
 
     var tracker: PriceTracker
     let markets: [Market]
-    /// The price of each market; none for one that does not respond.
+    /// The price of each market. A market without a price does not respond.
     var prices: [Market: String] = [:]
     var positions: [Market: FeedPosition] = [:]
-    /// Dollars for one USDT, as Kraken states it.
+    /// The price of one USDT in dollars, as Kraken reports it.
     var peg: String?
     /// The minimum time between two requests of a market.
     var paces: [Market: Duration] = [:]
-    /// What counts of the venues.
+    /// The independent venues.
     var venues: [Market: Venue] = [:]
-    /// Peers: when each pushed its price, and where it has it from.
+    /// The peers: when each pushed its price, and the source of the price.
     var pushes: [Market: (at: Double, origin: PriceOrigin)] = [:]
     /// The price in another currency.
     var other: OtherCurrency?
     /// The markets that were requested in the last round, in their order.
     private(set) var requested: [Market] = []
-    /// What each of those requests was for.
+    /// The purpose of each of those requests.
     private(set) var purposes: [Need.Purpose] = []
-    /// Markets that are not requested, because their limits do not allow it.
+    /// The markets that their limits do not allow to be requested.
     var isUnreachable: Set<Market> = []
     private(set) var lastActions = PriceTracker.Actions()
 
@@ -35,7 +35,7 @@ final class Rounds {
         tracker = PriceTracker(interval: .seconds(1), rules: rules, book: book)
     }
 
-    /// A copy, to continue in two ways.
+    /// A copy, for tests that continue in two ways.
     func copy() -> Rounds {
         let copy = Rounds(markets)
         copy.tracker = tracker
@@ -91,7 +91,7 @@ final class Rounds {
         return result
     }
 
-    /// One market's response enters the book.
+    /// Records one market's response in the book.
     func give(_ market: Market, at now: ObservationTime) -> PriceLoadingError? {
         guard let value = prices[market] else { return .unavailable("HTTP 503") }
         var loaded = [LoadedPrice(market, price(value), position: positions[market] ?? FeedPosition())]
@@ -108,7 +108,7 @@ final class Rounds {
         }
     }
 
-    /// The observer requests a market.
+    /// Requests a market as the observer does.
     @discardableResult
     func observe(_ market: Market, at seconds: Double) -> PriceTracker.Actions {
         if let error = give(market, at: Self.time(seconds)) {

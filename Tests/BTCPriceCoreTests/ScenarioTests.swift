@@ -3,7 +3,7 @@ import Testing
 
 @testable import BTCPriceCore
 
-/// The scenarios of the main job, under the shipped ticker, fallback and state machine. Tests/System shows the same on the
+/// The scenarios of the main job, with the shipped ticker, fallback and state machine. Tests/System tests the same with the
 /// built binaries.
 @Suite(.timeLimit(.minutes(3))) struct ScenarioTests {
     @Test func `primary succeeds`() async {
@@ -168,12 +168,12 @@ import Testing
         let resumed = await world.nextTick()
         #expect(resumed.freshness == .fresh)
         #expect(resumed.quote?.timestamp.milliseconds == World.start.wall.milliseconds + 30_300)
-        // From here on a new grid.
+        // A new grid starts here.
         await world.clock.timer(at: .milliseconds(31_300))
         await world.ticker.stop()
     }
 
-    @Test func `a failed save is logged and the price goes on`() async {
+    @Test func `a failed save is logged, and the price is still updated`() async {
         let world = World()
         let failure = PriceStoreError.unwritable(path: "/run/x", reason: "No space left on device")
         world.store.fail(with: failure)

@@ -3,12 +3,11 @@ import Testing
 
 @testable import BTCPriceCore
 
-/// A market that trades: another price each time.
+/// The price of a market that trades: a new one each second.
 private func alive(_ whole: Int, _ second: Double) -> String { "\(whole).\(Int(second) % 89 + 10)" }
 
 /// A book, the prices of a round, and the decision: book in, decision out.
 private struct SelectorCase: Sendable, CustomTestStringConvertible {
-    /// What it shows.
     let testDescription: String
     var rules = SelectionRules()
     var markets = Rounds.four
@@ -17,7 +16,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
     var peg: String?
     /// Seconds after the prices in the book.
     var at = 1.0
-    /// What happened before the round.
+    /// The preparation before the round.
     var before: @Sendable (Rounds) -> Void = { _ in }
     var book = ObservationBook.ofToday
     let expected: String
@@ -42,7 +41,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
             prices: [.binance: "65500", .coinbase: "65520"],
             expected: "65500 binance confirmed"),
         SelectorCase(
-            testDescription: "a price that has left the level is held against another market",
+            testDescription: "a price that has left the level is compared with another market",
             prices: [.binance: "68500", .coinbase: "68510"], expected: "68500 binance confirmed"),
         SelectorCase(
             testDescription: "a price that has left the level is shown if no other market responds",
@@ -52,13 +51,13 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
             testDescription: "two markets that agree outvote one",
             prices: [.binance: "65500", .coinbase: "68850", .bitstamp: "68900"], expected: "68850 coinbase confirmed"),
         SelectorCase(
-            testDescription: "the agreement is absolute: 0.9 % apart in a fall of 5 % is none",
+            testDescription: "the bound for agreement is absolute: prices 0.9 % apart in a fall of 5 % do not agree",
             prices: [.binance: "65500", .coinbase: "66100", .bitstamp: "66110"], expected: "66100 coinbase confirmed"),
         SelectorCase(
             testDescription: "if no two markets agree, the one nearest to the median is shown",
             prices: [.binance: "63000", .coinbase: "66800", .bitstamp: "65000"], expected: "65000 bitstamp unconfirmed"),
         SelectorCase(
-            testDescription: "a witness that has not changed since before the move says nothing",
+            testDescription: "a witness that has not changed since before the move does not count",
             prices: [.binance: "66800", .coinbase: "68905", .bitstamp: "68895"], at: 20,
             before: { rounds in
                 rounds.prices = [.coinbase: "68905", .bitstamp: "68895"]
@@ -66,7 +65,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
                 rounds.observe(.bitstamp, at: 2)
             }, expected: "withheld binance"),
         SelectorCase(
-            testDescription: "a witness that was made before the move began, by its own time, says nothing",
+            testDescription: "a witness whose own time is before the move does not count",
             prices: [.binance: "66800", .coinbase: "68905"], at: 30,
             before: { rounds in
                 rounds.prices = [.binance: "68901"]
@@ -75,7 +74,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
                 rounds.positions[.coinbase] = FeedPosition(time: made)
             }, expected: "withheld binance"),
         SelectorCase(
-            testDescription: "a jump that no other market can judge is shown if another currency has jumped, too",
+            testDescription: "a jump that no other market can judge is shown if another currency has jumped too",
             prices: [.binance: "66000"], at: 2,
             before: { rounds in
                 rounds.prices = [.binance: "68900"]
@@ -91,14 +90,14 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
             prices: [.coinbase: "22000", .bitstamp: "24000"], book: ObservationBook(currency: .usd),
             expected: "rejected coinbase"),
         SelectorCase(
-            testDescription: "after a gap the one of two that is nearer to the last price is shown",
+            testDescription: "after a gap, of two prices the one nearer to the last price is shown",
             prices: [.binance: "57000", .coinbase: "68910"], at: 10_800, expected: "68910 coinbase unconfirmed"),
         SelectorCase(
-            testDescription: "after a gap two outvote one",
+            testDescription: "after a gap two markets outvote one",
             prices: [.binance: "57000", .coinbase: "68910", .kraken: "68905"], at: 10_800,
             expected: "68910 coinbase confirmed"),
         SelectorCase(
-            testDescription: "a USDT that has left its peg is no contradiction once Kraken has stated it",
+            testDescription: "a USDT off its peg does not cause a contradiction once Kraken has reported it",
             prices: [.binance: "25000", .coinbase: "22000", .kraken: "22010"], peg: "0.88",
             book: ObservationBook(currency: .usd), expected: "25000 binance confirmed"),
         SelectorCase(
@@ -112,20 +111,20 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
             testDescription: "off its peg a price in USDT is shown as it is", prices: [.binance: "68950"], at: 602,
             before: { $0.leavePeg() }, expected: "68950 binance single"),
         SelectorCase(
-            testDescription: "a price in USDT that can't be converted gives way to one in dollars",
+            testDescription: "a price in USDT that can't be converted is rejected in favour of a dollar price",
             rules: SelectionRules(peg: .convert), prices: [.binance: "90000", .coinbase: "68900"],
             book: ObservationBook(currency: .usd), expected: "rejected binance"),
         SelectorCase(
-            testDescription: "a median leaves out what is far from it",
+            testDescription: "a median leaves out prices far from it",
             rules: SelectionRules(mode: .median, quorum: 2),
             prices: [.coinbase: "68910", .bitstamp: "68930", .kraken: "90000"], expected: "68920 median confirmed"),
         SelectorCase(
-            testDescription: "fewer than the quorum are no price",
+            testDescription: "fewer prices than the quorum give no price",
             rules: SelectionRules(mode: .median, quorum: 3), prices: [.coinbase: "68900", .bitstamp: "68910"],
             expected: "withheld median"),
         SelectorCase(
             testDescription:
-                "a source that can't be requested at every tick supports a median as long as its limits take",
+                "a source that can't be requested at every tick supports a median for the time that its limits require",
             rules: SelectionRules(mode: .median, quorum: 3),
             prices: [.coinbase: "68900", .bitstamp: "68910"], at: 5,
             before: { rounds in
@@ -135,12 +134,13 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
                 rounds.isUnreachable.insert(.kraken)
             }, expected: "68905 median confirmed"),
         SelectorCase(
-            testDescription: "a median of three begins although one of them is in USDT and nothing is known yet",
+            testDescription:
+                "a median of three markets begins although one of them is in USDT and nothing is known yet",
             rules: SelectionRules(mode: .median, quorum: 3),
             prices: [.binance: "68950", .coinbase: "68900", .kraken: "68910"],
             book: ObservationBook(currency: .usd), expected: "68910 median confirmed"),
         SelectorCase(
-            testDescription: "with a quorum of one, the one in the middle is shown and no outlier",
+            testDescription: "with a quorum of one, the middle price is shown and not an outlier",
             rules: SelectionRules(mode: .median, quorum: 1),
             prices: [.coinbase: "66000", .bitstamp: "72000", .kraken: "68900"], expected: "68900 kraken unconfirmed"),
     ]
@@ -156,7 +156,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         (8.0, 10.0, 9.0, true), (10.0, 10.0, 10.0, true), (10.0, 10.2, 10.0, false), (10.0, 10.2, 10.1, true),
         (10.0, 10.2, 9.9, false), (10.0, 9.9, 9.95, false),
     ])
-    func `a witness is from after the move began, or as new as the price`(
+    func `a witness is newer than the start of the move, or as new as the price`(
         began: Double, price: Double, witness: Double, isOfNow: Bool
     ) throws {
         let rounds = Rounds()
@@ -176,7 +176,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
     }
 
     @Test(arguments: [("68280.10", true), ("68200", false), ("69510", true), ("69600", false)])
-    func `a move within the bound is believed, one beyond it is not`(value: String, isBelieved: Bool) throws {
+    func `a move within the bound is accepted, one beyond it is not`(value: String, isBelieved: Bool) throws {
         let rounds = Rounds([.binance])
         rounds.prices = [.binance: value]
         let decision = try #require(rounds.tick(at: 1))
@@ -184,7 +184,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         if !isBelieved { #expect(decision.withheld?.error.description.contains("no second source") == true) }
     }
 
-    @Test func `a decision says of each market why it was used or not`() throws {
+    @Test func `a decision has a verdict for each market`() throws {
         let rounds = Rounds()
         rounds.prices = [.binance: "65500", .bitstamp: "68850", .kraken: "68900"]
         #expect(
@@ -213,7 +213,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
                         "65500 BTC/USDT is -4.9 % from the price of 1 s ago, which coinbase (68850) contradicts")))
     }
 
-    @Test func `a price that slides needs a witness as soon as it has left the level, whatever the slope`() {
+    @Test func `a price that slides needs a witness once it has left the level, whatever the slope`() {
         for step in [0.00005, 0.0005, 0.003, 0.008] {
             let rounds = Rounds()
             var log = price("68900").logarithm
@@ -232,7 +232,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         }
     }
 
-    @Test func `a market that usually changes and does not for 3 s is held against another one`() {
+    @Test func `a market that usually changes but has not for 3 s is compared with another one`() {
         let rounds = Rounds()
         for second in 1...20 {
             rounds.prices = [.binance: alive(68_900, Double(second)), .coinbase: alive(68_901, Double(second))]
@@ -241,7 +241,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         }
         var looks: [Int] = []
         for second in 21...35 {
-            // Binance has stopped.
+            // Binance's price does not change any more.
             rounds.prices[.coinbase] = alive(68_901, Double(second))
             _ = rounds.tick(at: Double(second))
             if rounds.purposes.contains(.staleFeed) { looks.append(second) }
@@ -249,7 +249,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         #expect(looks == [24, 29, 34], "at once, then every 5 s")
     }
 
-    @Test func `a jump that stays is believed after three ticks, but not shortly after a contradiction`() throws {
+    @Test func `a jump that stays is accepted after three ticks, but not shortly after a contradiction`() throws {
         let rounds = Rounds([.binance])
         let prices = ["65500", "65510", "60000", "60010", "60020"]
         var texts: [String] = []
@@ -257,7 +257,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
             rounds.prices = [.binance: value]
             texts.append(try #require(rounds.tick(at: Double(index + 1))).text)
         }
-        // Another jump begins anew.
+        // Another jump restarts the count.
         #expect(texts == Array(repeating: "withheld binance", count: 4) + ["60020 binance unconfirmed"])
         let contradicted = Rounds([.binance, .coinbase])
         contradicted.prices = [.binance: "65500", .coinbase: "68901"]
@@ -266,7 +266,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         for second in 2...10 { #expect(contradicted.tick(at: Double(second))?.quote == nil) }
     }
 
-    @Test func `what was unconfirmed stays so until another source agrees`() {
+    @Test func `an unconfirmed price stays unconfirmed until another source agrees`() {
         let rounds = Rounds([.binance, .coinbase])
         for second in 1...3 {
             rounds.prices = [.binance: alive(65_500, Double(second))]
@@ -286,7 +286,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         #expect((600...620).contains(second), "for ten minutes, if none contradicts")
     }
 
-    @Test func `a market that stays where none can be is never learned, however long`() {
+    @Test func `a market at an impossible price is never learned, however long it stays`() {
         let rounds = Rounds()
         rounds.prices = [.binance: "68900.01", .kraken: "68910"]
         _ = rounds.tick(at: 1)
@@ -305,7 +305,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
 
     @Test
     func
-        `after a restart a dollar market contradicts a USDT price that can't be, and stands for one of which nothing is known`()
+        `after a restart a dollar market contradicts an impossible USDT price, and confirms one whose basis is unknown`()
     {
         let halved = Rounds([.binance, .coinbase], book: ObservationBook(currency: .usd))
         _ = halved.tracker.restored(cached("60000", age: .seconds(5)), at: World.start)
@@ -317,7 +317,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         #expect(other.tick(at: 5)?.text == "60400 binance confirmed")
     }
 
-    @Test func `a price that no market has confirmed is held against the first other one that is seen`() throws {
+    @Test func `an unconfirmed price is compared with the first other market`() throws {
         let rounds = Rounds(book: ObservationBook(currency: .usd))
         rounds.prices = [.binance: "100000.1"]
         #expect(rounds.tick(at: 0)?.text == "100000.1 binance unconfirmed")
@@ -325,13 +325,13 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         let seen = rounds.observe(.coinbase, at: 1)
         #expect(seen.rejected.isEmpty && seen.doubted?.source == "coinbase")
         rounds.prices = [.binance: "100000.2", .coinbase: "22001", .bitstamp: "22011"]
-        // The next source has the others' word.
+        // The next source agrees with the others.
         let decision = rounds.tick(at: 2)
         #expect(decision?.text == "22001 coinbase confirmed")
         #expect(decision?.rejected.map(\.source) == ["binance"])
     }
 
-    @Test func `a market that drifts away from two others strays`() {
+    @Test func `a market that drifts away from two others is found`() {
         let rounds = Rounds([.coinbase, .bitstamp, .kraken], book: ObservationBook(currency: .usd))
         rounds.prices = [.coinbase: "60000", .bitstamp: "60010", .kraken: "59990"]
         _ = rounds.tick(at: 0)
@@ -353,7 +353,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         #expect((strayed ?? 1) < 0.015)
     }
 
-    @Test func `a reload forgets the sources that are gone, and not where the price is`() {
+    @Test func `a reload forgets removed sources, but not the level of the price`() {
         let rounds = Rounds()
         rounds.tracker.changed(interval: .seconds(1), rules: SelectionRules(mode: .median), markets: [.kraken])
         #expect(rounds.book.bases.known.keys.sorted { $0.venue < $1.venue } == [.binance])
@@ -367,7 +367,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         try #require(rounds.tick(at: second))
     }
 
-    @Test func `one market alone has none, and two have one that grows with their distance and their age`() throws {
+    @Test func `a single market has no uncertainty, and that of two grows with their distance and age`() throws {
         let rounds = Rounds()
         rounds.prices = [.binance: "68900"]
         #expect(try decision(rounds, at: 1).uncertainty == nil)
@@ -381,7 +381,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         apart.observe(.coinbase, at: 1)
         let wide = try #require(try decision(apart, at: 2).uncertainty)
         #expect(wide.plusMinus > 50 && wide.plusMinus < 150)
-        // A market that was seen long ago says nothing.
+        // A market that was seen long ago does not count.
         let markets: [Double: String] = [59: "68900.01", 63: "68900.02"]
         for (second, value) in markets.sorted(by: { $0.key < $1.key }) {
             apart.prices = [.binance: value]
@@ -389,7 +389,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         }
     }
 
-    @Test func `a rejected market and a suspect don't count`() throws {
+    @Test func `a rejected or suspicious market does not count`() throws {
         let rounds = Rounds()
         rounds.prices = [.binance: "65500", .coinbase: "68890", .bitstamp: "68900"]
         let decision = try decision(rounds, at: 1)
@@ -400,7 +400,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
 
 @Suite struct StaleFeedTests {
     private func run(_ moves: [Market: (Double) -> Double], seconds: Int) -> (Rounds, [SourceFailure]) {
-        // The others are seen by the observer only.
+        // Only the observer requests the others.
         let rounds = Rounds([.binance])
         var found: [SourceFailure] = []
         for second in 1...seconds {
@@ -432,7 +432,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         #expect(moved.book.staleFeeds.frozen.isEmpty)
     }
 
-    @Test func `if all feeds stay the same, or two move against each other, none is found`() {
+    @Test func `if all feeds stay the same, or two move against each other, no stale feed is found`() {
         let still = { (_: Double) in 68_900.0 }
         #expect(run([.coinbase: still, .bitstamp: still], seconds: 300).1.isEmpty)
         let up = { (second: Double) in 68_900 + 2 * second }
@@ -454,7 +454,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         #expect(feeds.suspects(.coinbase))
     }
 
-    @Test func `two responses are not suspicious because nothing was requested in between`() {
+    @Test func `two equal responses are not suspicious if nothing was requested in between`() {
         var feeds = StaleFeeds()
         feeds.saw(seen("68900", at: 0))
         #expect(feeds.unchanged(.coinbase) == 0)
@@ -462,7 +462,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         #expect(!feeds.suspects(.coinbase))
     }
 
-    @Test func `a market that returns after long must give another price first`() {
+    @Test func `a market that returns after a long time must first report another price`() {
         let rounds = Rounds()
         rounds.prices = [.binance: "68900", .coinbase: "68900"]
         rounds.observe(.binance, at: 0)
@@ -475,7 +475,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
 }
 
 extension Rounds {
-    /// USDT falls to 0.9 dollars within 210 seconds, and Kraken states it.
+    /// USDT falls to 0.9 dollars within 210 seconds, and Kraken reports it.
     func leavePeg() {
         var value = 68_900.0
         for second in stride(from: 5.0, through: 600, by: 5) {
@@ -505,7 +505,7 @@ extension Rounds {
         #expect(peg.rate?.value == price("0.998002"))
         #expect(peg.rate?.sources == ["bitstamp", "coinbase", "kraken"])
         #expect(peg.rate?.isOffPeg == false)
-        // One odd one of each changes nothing.
+        // One outlier of each kind changes nothing.
         for (index, source) in ["coinbase", "bitstamp", "kraken"].enumerated() {
             peg.imply(0, by: source, at: 30_000 + Int64(index))
             peg.imply(-0.2, by: source, at: 60_000 + Int64(index))
@@ -518,7 +518,7 @@ extension Rounds {
         for second in 0..<600 { peg.imply(-0.3, by: "coinbase", at: Int64(second) * 1000) }
         #expect(peg.rate == nil)
         #expect(peg.logs(at: 600_000) == [0])
-        // A USDT/USD market that states that the peg holds is believed; so is one that states what they imply.
+        // A USDT/USD market is accepted if it reports that the peg holds, or the rate that they imply.
         var holding = peg
         holding.state(price("0.9996"), by: "kraken", at: 600_000)
         #expect(holding.rate?.value == price("0.9996"))
@@ -526,7 +526,7 @@ extension Rounds {
         peg.state(price("0.7408"), by: "kraken", at: 600_000)
         #expect(peg.rate?.isOffPeg == true)
         #expect(peg.rate?.sources == ["kraken", "coinbase"])
-        // One that states what no bitcoin market implies is not.
+        // A USDT/USD market with a rate that no bitcoin market implies is not accepted.
         var lone = PegMonitor()
         for second in 0..<10 { lone.imply(0, by: "coinbase", at: Int64(second) * 10_000) }
         lone.state(price("0.9"), by: "kraken", at: 100_000)
@@ -552,7 +552,9 @@ extension Rounds {
         #expect(peg.rate?.isOffPeg == false)
     }
 
-    @Test func `a warning as long as it lasts, the exact product, and a refusal that is not the source's fault`() throws
+    @Test
+    func `a warning while USDT is off its peg, the exact product, and a refusal that is not a failure of the source`()
+        throws
     {
         let warning = Rounds()
         warning.leavePeg()
@@ -578,7 +580,7 @@ extension Rounds {
 @Suite struct MedianTests {
     private func market(_ name: String) -> Market { Market(name, "BTC/USD") }
 
-    @Test func `the median of those that agree`() {
+    @Test func `a median is computed from the prices that agree`() {
         let (value, used, spread) = OutlierRule.median(of: [
             (market("a"), price("100")), (market("b"), price("101")), (market("c"), price("100.5")),
             (market("d"), price("90")),
@@ -595,11 +597,11 @@ extension Rounds {
         ("68812.48", "68812.48"), ("99999999.999999999", "100000000"),
         ("0.3333333333333333333333333333333333333", "0.33333333"), ("-1.123456775", "-1.12345678"),
     ])
-    func `what is calculated has eight digits after the point at most`(value: String, rounded: String) {
+    func `a calculated price has at most eight digits after the point`(value: String, rounded: String) {
         #expect(price(value).rounded(toPlaces: 8) == price(rounded))
     }
 
-    @Test func `earlier prices support, and are not shown`() {
+    @Test func `earlier prices support a median, and are not shown`() {
         let (value, used, _) = OutlierRule.median(
             of: [(market("a"), price("101")), (market("b"), price("100")), (market("c"), price("100"))],
             isEarlier: { $0.venue != "a" })

@@ -9,7 +9,7 @@ import Testing
         let seconds = Mutex(0.0)
     }
 
-    /// A request that a test answers, and a clock that it sets.
+    /// A request whose response and clock a test sets.
     private final class Setup: Sendable {
         let loader = ScriptedLoader("kraken")
         let time = Time()
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func `who comes while a request is under way gets its response, and who comes soon after the same one`()
+    @Test func `a caller during a pending request gets its response, and a caller soon after it gets the same one`()
         async throws
     {
         let setup = Setup()
@@ -50,13 +50,13 @@ import Testing
         #expect(setup.loader.asks == 1)
         let prices = try await setup.request.load(after: .min)
         #expect(prices[0].observed == Rounds.time(0), "it is as old as it is")
-        // Not for one who knows that response, and not once the venue has another one.
+        // But not a caller that has this response, and not once the venue has a new one.
         #expect(setup.request.isNeeded(after: Rounds.time(0).boottime))
         setup.time.seconds.withLock { $0 = 2 }
         #expect(setup.request.isNeeded(after: .min))
     }
 
-    @Test func `the last caller that leaves ends the request, and one a moment later begins anew`() async {
+    @Test func `the request ends when the last caller leaves, and the next caller starts a new one`() async {
         let setup = Setup()
         let first = setup.load()
         await setup.loader.isAsked()
@@ -84,7 +84,7 @@ import Testing
         #expect(setup.loader.asks == 1)
     }
 
-    @Test func `an error is everyone's for a moment, and is not kept`() async {
+    @Test func `an error is shared for a moment, and is not kept`() async {
         let setup = Setup()
         let first = setup.load()
         await setup.loader.isAsked()

@@ -13,7 +13,7 @@ import Testing
 
     private func tracker() -> PriceTracker { PriceTracker(interval: .seconds(1), book: .ofToday) }
 
-    /// A tick in which Coinbase gives a price.
+    /// A tick with a price from Coinbase.
     private func tick(
         _ tracker: inout PriceTracker, _ value: String, at milliseconds: Int64 = 0,
         position: FeedPosition = FeedPosition()
@@ -32,7 +32,7 @@ import Testing
         return tracker.decided(decision, in: round, isTick: true)
     }
 
-    @Test func `a fresh state is stale two intervals after its price, and says so`() throws {
+    @Test func `a fresh state becomes stale two intervals after its price, and has this time`() throws {
         var tracker = self.tracker()
         let state = try tick(&tracker, "68901.23").publish
         #expect(state?.aged(at: World.start.boottime + 2000).freshness == .fresh)
@@ -42,7 +42,7 @@ import Testing
         #expect(aged?.quote == state?.quote)
     }
 
-    @Test func `what is shown is what is kept`() throws {
+    @Test func `the stored price is the shown one`() throws {
         var tracker = self.tracker()
         let actions = try tick(&tracker, "68901.23")
         #expect(tracker.kept?.quote == actions.publish?.quote)
@@ -62,7 +62,7 @@ import Testing
         #expect(back.events == [.becameFresh(try #require(back.publish?.quote), failedTicks: 100)])
     }
 
-    @Test func `a round that was given up changes nothing`() throws {
+    @Test func `a cancelled round changes nothing`() throws {
         var tracker = self.tracker()
         _ = try tick(&tracker, "68901.23")
         let before = tracker.state
@@ -71,7 +71,7 @@ import Testing
         #expect(tracker.state == before)
     }
 
-    @Test func `positions and bases are kept with the price and taken over at a start`() throws {
+    @Test func `positions and bases are stored with the price and restored at a start`() throws {
         let position = FeedPosition(time: World.start.wall, sequence: 4)
         var tracker = self.tracker()
         _ = try tick(&tracker, "68901.23", at: 5000, position: position)
@@ -86,17 +86,17 @@ import Testing
         #expect(restarted.book.bases[.binance]?.at == World.start.boottime)
         #expect(shown?.freshness == .stale)
         #expect(shown?.quote == kept.quote)
-        // A position of the future would make every later one look old.
+        // With a position from the future, every later one would look old.
         var early = PriceTracker(interval: .seconds(1), book: ObservationBook(currency: .usd))
         _ = early.restored(kept, at: time(-1))
         #expect(early.book.positions.isEmpty)
-        // A day later it says nothing of the markets any more.
+        // A day later the bases of the markets are out of date.
         var late = PriceTracker(interval: .seconds(1), book: ObservationBook(currency: .usd))
         _ = late.restored(kept, at: time(86_500_000))
         #expect(late.book.bases[.binance] == nil)
     }
 
-    @Test func `a converted price is compared, after a restart, as the market gave it`() throws {
+    @Test func `after a restart a converted price is compared in its market's unit`() throws {
         let rules = SelectionRules(peg: .convert)
         var tracker = PriceTracker(interval: .seconds(1), rules: rules, book: ObservationBook(currency: .usd))
         let conversion = Conversion(
@@ -106,13 +106,13 @@ import Testing
             quote: cached("65455").quote, observedBoottime: World.start.boottime, conversion: conversion)
         #expect(tracker.restored(kept, at: World.start).publish?.conversion == conversion)
         #expect(tracker.book.reference?.log == price("68900").logarithm)
-        // Of one of another boot only the wall clock knows the age, which may be wrong: it is never of this moment.
+        // The age of a price from another boot comes only from the wall clock, which may be wrong. Such a price is never current.
         var rebooted = PriceTracker(interval: .seconds(1), book: ObservationBook(currency: .usd))
         _ = rebooted.restored(cached("65455", age: .seconds(-3600)), at: World.start)
         #expect(rebooted.book.reference?.at == World.start.boottime - 60_000)
     }
 
-    @Test func `an age is exact on the boot clock, and not known of an earlier boot`() throws {
+    @Test func `an age is exact on the boot clock, and unknown for a price from an earlier boot`() throws {
         let now = ObservationTime(
             wall: Timestamp(milliseconds: World.start.wall.milliseconds + 1500), boottime: World.start.boottime + 1500)
         var tracker = self.tracker()
@@ -123,11 +123,11 @@ import Testing
         #expect(restored?.age(at: now) == nil)
         #expect(restored?.isOfUnknownAge == true)
         #expect(restored?.ageByWallClock(at: now) == .milliseconds(11_500))
-        // The wall clock was set back by a day since.
+        // The wall clock has been set back by a day.
         let past = ObservationTime(
             wall: Timestamp(milliseconds: World.start.wall.milliseconds - 86_400_000), boottime: 0)
         #expect(restored?.ageByWallClock(at: past) == .zero)
-        // A live price does not age by that.
+        // This does not change the age of a live price.
         #expect(fresh?.age(at: ObservationTime(wall: past.wall, boottime: now.boottime))?.age == .milliseconds(1500))
         #expect(fresh?.isOfUnknownAge == false)
         #expect(PriceState.empty().age(at: now) == nil)
@@ -136,7 +136,7 @@ import Testing
 
 @Suite struct ResponseCheckTests {
     @Test(arguments: ["0", "-1", "0.99", "100000000.01", "850867136053.72"])
-    func `what can't be a price is refused`(value: String) {
+    func `a value that can't be a price is refused`(value: String) {
         #expect(throws: PriceLoadingError.self) {
             try ResponseCheck.check(
                 LoadedPrice(.coinbase, price(value)), in: .usd, after: nil, at: World.start.wall, oldest: .seconds(60))
@@ -151,7 +151,7 @@ import Testing
         }
     }
 
-    @Test func `an answer from before the last one is stale, by time first`() {
+    @Test func `a response older than the last one is stale, compared by time first`() {
         let last = FeedPosition(time: Timestamp(milliseconds: 1000), sequence: 50)
         func judge(_ mark: FeedPosition) -> PriceLoadingError? {
             do {
@@ -192,7 +192,7 @@ import Testing
         #expect(age(-3600) == nil, "ahead is not old")
     }
 
-    @Test func `a mark from the future is remembered as the present`() {
+    @Test func `a position from the future is stored as the present`() {
         let now = Timestamp(milliseconds: 1_000_000)
         func mark(_ time: Int64) -> FeedPosition? {
             ResponseCheck.position(
@@ -225,7 +225,7 @@ import Testing
             ([], 0), ([3_600_000], 3_600_000), ([0, 3_600_000], 0), ([3_600_000, 0, 3_600_500], 3_600_000),
             ([0, 0, -86_400_000], 0), ([900, 300], 300),
         ] as [([Int64], Int64)])
-    func `our clock is wrong if most venues say so`(errors: [Int64], expected: Int64) {
+    func `our clock is wrong if most venues disagree with it`(errors: [Int64], expected: Int64) {
         #expect(told(errors) == expected)
     }
 
@@ -240,17 +240,17 @@ import Testing
                 cacheTime: cacheTime, at: now)
             return (clocks.wallTime(at: now).milliseconds - World.start.wall.milliseconds) / 1000
         }
-        // Three hours behind: believed from the second response on.
+        // Three hours behind: accepted from the second response on.
         #expect(wall(after: 0, says: -10_800) == 0)
         for second in 1...200 as ClosedRange<Int64> {
             #expect(wall(after: second, says: second - 10_800) == second - 10_800)
         }
-        // From then on it is a cache.
+        // From then on the responses come from a cache.
         for second in 201...260 as ClosedRange<Int64> {
             let seen = wall(after: second, says: -10_600)
             #expect(clocks.stands("coinbase") == (second > 202) && (second <= 202 || seen == second))
         }
-        // A venue whose responses are cached for 10 s is none.
+        // A venue whose responses are cached for 10 s does not count as stopped.
         clocks = VenueClocks()
         for second in 0...60 as ClosedRange<Int64> {
             _ = wall(after: second, says: second / 10 * 10, cacheTime: .seconds(10))
@@ -274,7 +274,7 @@ import Testing
         }
     }
 
-    @Test func `what was told stays right if our clock is set`() {
+    @Test func `a reported time stays correct if our clock is set`() {
         var clocks = VenueClocks()
         clocks.record(World.start.wall, of: "coinbase", at: World.start)
         clocks.record(

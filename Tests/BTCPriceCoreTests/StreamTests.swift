@@ -4,7 +4,7 @@ import Testing
 
 @testable import BTCPriceCore
 
-/// A stream that a test moves.
+/// A stream that a test controls.
 private final class ScriptedStream: PriceStream {
     private let state = Mutex<(price: LoadedPrice?, told: (@Sendable (StreamNews) -> Void)?)>((nil, nil))
     private let comparedPrices = Mutex<[Price]>([])
@@ -22,7 +22,7 @@ private final class ScriptedStream: PriceStream {
 
     func stop() { state.withLock { $0.told = nil } }
 
-    /// - Parameter text: `nil` if it proves no price any more.
+    /// - Parameter text: The price; `nil` if the stream has no valid price any more.
     func bring(_ text: String?, at now: ObservationTime) {
         let told = state.withLock { state in
             state.price = text.map { text in
@@ -50,14 +50,14 @@ private final class ScriptedStream: PriceStream {
             await world.engine.change(streaming)
         }
 
-        /// One tick that begins now.
+        /// Runs one tick, which begins now.
         func tick() async {
             let now = world.clock.now
             await world.engine.tick(Tick(due: now, lateness: .zero, skipped: 0))
         }
     }
 
-    @Test func `a tick takes what the stream proves, and sends no request`() async {
+    @Test func `a tick uses the stream's price, and sends no request`() async {
         let setup = Setup()
         await setup.open()
         setup.stream.bring("68901", at: setup.world.now())
@@ -70,7 +70,7 @@ private final class ScriptedStream: PriceStream {
     }
 
     @Test(arguments: [nil, "0.01"])
-    func `if the stream proves nothing valid, the same tick requests the exchange, and compares it`(
+    func `if the stream has no valid price, the same tick requests the exchange, and compares the response`(
         text: String?
     ) async {
         let setup = Setup()
@@ -95,7 +95,7 @@ private final class ScriptedStream: PriceStream {
         setup.world.clock.advance(to: .milliseconds(150))
         setup.stream.bring("68903", at: setup.world.now())
         #expect(await setup.world.nextState().quote?.value == price("68903"))
-        // Too early: of these two only the second one is seen.
+        // Within the interval: of these two prices only the second one is published.
         setup.stream.bring("68904", at: setup.world.now())
         setup.stream.bring("68905", at: setup.world.now())
         await setup.world.clock.timer(at: .milliseconds(250))
@@ -119,7 +119,7 @@ private final class ScriptedStream: PriceStream {
         #expect(setup.world.fallback.asks == 1)
     }
 
-    @Test func `a stream is checked by a request every 10 s, however often the observer looks`() async {
+    @Test func `a stream is checked by a request every 10 s, however often the observer runs`() async {
         let setup = Setup()
         let world = setup.world
         await setup.open()
@@ -141,7 +141,7 @@ private final class ScriptedStream: PriceStream {
         #expect(world.primary.asks == 4)
     }
 
-    @Test func `a pause closes the stream, and the end of it opens it again`() async {
+    @Test func `a pause closes the stream, and the end of the pause opens it again`() async {
         let setup = Setup()
         await setup.open()
         #expect(setup.stream.isOpen)

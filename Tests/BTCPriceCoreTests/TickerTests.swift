@@ -5,7 +5,7 @@ import Testing
 @testable import BTCPriceCore
 
 @Suite(.timeLimit(.minutes(3))) struct TickerTests {
-    /// Counts ticks and lets the test hold them.
+    /// Counts ticks, and lets a test hold them.
     final class Target: TickTarget {
         private let state = Mutex((running: 0, most: 0, ticks: [Tick<TestClock.Instant>](), pauses: 0))
         private let stream: AsyncStream<Void>
@@ -40,7 +40,7 @@ import Testing
         func hasBegun() async { for await _ in stream { return } }
     }
 
-    @Test func `a tick that takes too long has the missed ones skipped, and the grid stays`() async {
+    @Test func `after a tick that takes too long, missed ticks are skipped, and the grid stays`() async {
         let clock = TestClock()
         let target = Target(clock: clock, work: .milliseconds(2300))
         let ticker = OneSecondTicker(clock: clock, target: target)
@@ -56,7 +56,7 @@ import Testing
         await ticker.stop()
     }
 
-    @Test func `a tick that uses its whole budget does not cost the next one`() async {
+    @Test func `a tick that uses its whole budget does not delay the next one`() async {
         let clock = TestClock()
         let target = Target(clock: clock, work: .milliseconds(1003))
         let ticker = OneSecondTicker(clock: clock, target: target)
@@ -70,7 +70,7 @@ import Testing
         await ticker.stop()
     }
 
-    @Test func `a machine that slept for hours ticks at once and once`() async {
+    @Test func `after hours of sleep there is one tick at once`() async {
         let clock = TestClock()
         let target = Target(clock: clock)
         let ticker = OneSecondTicker(clock: clock, target: target)
@@ -86,7 +86,7 @@ import Testing
         await ticker.stop()
     }
 
-    @Test func `pause cancels the tick that is under way, and resume never runs two at a time`() async {
+    @Test func `pause cancels the running tick, and resume never runs two ticks at a time`() async {
         let clock = TestClock()
         let target = Target(clock: clock, work: .milliseconds(900))
         let ticker = OneSecondTicker(clock: clock, target: target)
@@ -135,7 +135,7 @@ import Testing
             let (due, skipped) = schedule.advance(now: now)
             #expect(skipped == 0)
             #expect(due.offset == start.offset + .seconds(index))
-            // The work takes a while, and never the same.
+            // The work takes some time, each time a different one.
             now = due.advanced(by: .milliseconds(index * 37 % 999))
         }
     }

@@ -3,7 +3,7 @@ import Testing
 @testable import BTCPriceCore
 
 @Suite struct WantedChangesTests {
-    @Test func `a burst of a market is one look, and unwatched streams are none`() {
+    @Test func `a burst from a market is handled once, and unwatched streams are ignored`() {
         let changes = WantedChanges()
         #expect(!changes.begin(.binance))
         changes.set(true)

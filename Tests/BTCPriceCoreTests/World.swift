@@ -3,9 +3,9 @@ import TestSupport
 
 @testable import BTCPriceCore
 
-/// A whole core on a clock of its own: ticker, keeper and state machine as shipped, with scripted loaders and a store in memory.
+/// A whole core on a test clock: the shipped ticker, keeper and state machine, with scripted loaders and a store in memory.
 final class World: Sendable {
-    /// Wall clock and boot clock at the test clock's zero.
+    /// The wall clock and the boot clock at the test clock's zero.
     static let start = ObservationTime(wall: Timestamp(milliseconds: 1_724_596_200_000), boottime: 5_000_000)
 
     let clock = TestClock()
@@ -14,20 +14,20 @@ final class World: Sendable {
     let store: MemoryStore
     let engine: PriceEngine<TestClock>
     let ticker: OneSecondTicker<TestClock>
-    /// The same ticks as the daemon has them; used instead of ``ticker``.
+    /// The tickers as in the daemon. Used instead of ``ticker``.
     let tickers: Tickers<TestClock>
     let getPrice: GetPrice<TestClock>
     let events: EventLog
     let now: TimeSource
-    /// Whether each state that was shown with a fresh quote was saved before.
+    /// Whether each fresh quote was saved before it was shown.
     let shownUnsaved = Counter()
     let saves: Counter
     private let states: AsyncStream<(PriceState, Bool)>
 
     /// - Parameters:
-    ///   - limits: Those of the primary.
+    ///   - limits: The limits of the primary.
     ///   - stream: The stream of the primary.
-    ///   - isNew: Whether no price was ever seen; else one of 68,900 is believed by itself.
+    ///   - isNew: Whether no price is known. If false, a price near 68,900 is accepted without confirmation.
     init(
         cached: CachedPrice? = nil, interval: Duration = .seconds(1), limits: [RequestLimit] = [],
         rules: SelectionRules = SelectionRules(), isNew: Bool = false, stream: (any PriceStream)? = nil
@@ -73,20 +73,20 @@ final class World: Sendable {
         while await !engine.observedMarkets.contains(market) { await Task.yield() }
     }
 
-    /// The next state that watchers get.
+    /// The next state that watchers receive.
     func nextTick() async -> PriceState {
         for await (state, toWatchers) in states where toWatchers { return state }
         return .empty()
     }
 
-    /// The next state that is shown at all.
+    /// The next state that is shown, with or without a message to watchers.
     func nextState() async -> PriceState {
         for await (state, _) in states { return state }
         return .empty()
     }
 }
 
-/// Passes on what is published.
+/// Passes on published states.
 private struct Watcher: StateSubscriber {
     let watch: @Sendable (PriceState, Bool) -> Void
 
@@ -101,7 +101,7 @@ extension Market {
 }
 
 extension ObservationBook {
-    /// Both sources were at 68,900 a moment ago.
+    /// A book in which both sources had a price of 68,900 a moment ago.
     static var ofToday: ObservationBook {
         var book = ObservationBook(currency: .usd)
         let log = price("68900").logarithm
@@ -122,7 +122,7 @@ final class EventLog: Sendable {
         events.withLock { $0.append(event) }
     }
 
-    /// What was told, the ticks apart.
+    /// The events without the ticks.
     var all: [PriceEvent] {
         events.withLock { events in
             events.filter { if case .ticked = $0 { false } else { true } }

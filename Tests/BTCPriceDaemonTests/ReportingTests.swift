@@ -6,7 +6,7 @@ import Testing
 
 @testable import BTCPriceDaemon
 
-/// Keeps the lines.
+/// Collects the lines.
 final class LineLog: Sendable {
     private let lines = Mutex<[String]>([])
     func add(_ line: String) { lines.withLock { $0.append(line) } }
@@ -46,7 +46,7 @@ struct LineLogHandler: LogHandler {
         func advance(_ duration: Duration) { milliseconds.add(duration.wholeMilliseconds, ordering: .relaxed) }
     }
 
-    @Test func `transitions are told in the fixed words`() {
+    @Test func `transitions are logged in the fixed words`() {
         let reporter = reporter(at: TimeBox())
         reporter.report(.becameStale(failure: "binance: no response within 800 ms", quote: nil))
         reporter.report(.becameFresh(quote, failedTicks: 3))
@@ -65,7 +65,7 @@ struct LineLogHandler: LogHandler {
     }
 
     /// A source that fails once a second for a virtual day, in two ways.
-    @Test func `a day of failures is a few lines with counts`() {
+    @Test func `a day of failures gives a few lines with counts`() {
         let time = TimeBox()
         let reporter = reporter(at: time)
         for second in 0..<86_400 {
@@ -83,7 +83,7 @@ struct LineLogHandler: LogHandler {
             ])
     }
 
-    @Test func `a permanent refusal is said once, with a reminder a day`() {
+    @Test func `a permanent refusal is logged once, with a daily reminder`() {
         let time = TimeBox()
         let reporter = reporter(at: time)
         let now = time.now
@@ -101,7 +101,7 @@ struct LineLogHandler: LogHandler {
         #expect(log.all == [line, "\(line) (23 more in 24 h)", "\(line) (23 more in 24 h)"])
     }
 
-    @Test func `what has been quiet for long is said at once again`() {
+    @Test func `a kind of line without an event for long is logged at once`() {
         let time = TimeBox()
         let reporter = reporter(at: time)
         func fail() { reporter.report(.sourceFailed(SourceFailure(source: "binance", error: .unavailable("a")))) }
@@ -126,7 +126,7 @@ struct LineLogHandler: LogHandler {
         #expect(log.all.count == 4)
     }
 
-    @Test func `ticks are told at debug level only`() {
+    @Test func `ticks are logged only at debug level`() {
         reporter(at: TimeBox()).report(.ticked(5, lateness: .microseconds(1214), skipped: 0))
         #expect(log.all.isEmpty)
         var logger = Logger(label: "t") { [log] _ in LineLogHandler(log: log) }
@@ -135,7 +135,7 @@ struct LineLogHandler: LogHandler {
         #expect(log.all == ["debug: tick 5 began 1.214 ms late, 0 skipped before it"])
     }
 
-    @Test func `the status line gives the time of the observation`() {
+    @Test func `the status line has the time of the observation`() {
         var state = PriceState(
             tick: 1, freshness: .fresh, quote: quote, observedBoottime: 0, confirmation: .single, failure: nil)
         #expect(StatusLine.text(state) == "68901.23 USD from binance at 2024-08-25 14:30:00 UTC")
@@ -149,7 +149,7 @@ struct LineLogHandler: LogHandler {
     }
 
     @Test(arguments: [true, false], [true, false])
-    func `alive is who moves on or stands still on purpose`(loopHasAnswered: Bool, isPaused: Bool) {
+    func `a daemon is alive if it makes progress or is paused`(loopHasAnswered: Bool, isPaused: Bool) {
         for (silence, isTicking) in [(Duration.zero, true), (.seconds(3), true), (.milliseconds(3001), false)] {
             let signs = SignsOfLife(
                 loopHasAnswered: loopHasAnswered, tickerSilence: silence, longestSilence: .seconds(3),

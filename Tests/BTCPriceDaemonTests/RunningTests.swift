@@ -8,9 +8,9 @@ import Testing
 
 @testable import BTCPriceDaemon
 
-/// What changes while the daemon runs: the configuration, the log's level, and the machine's sleep.
+/// Changes while the daemon runs: the configuration, the log level, and a sleep of the machine.
 @Suite struct RunningTests {
-    @Test func `a sleep shows in the clocks, and only a sleep`() {
+    @Test func `the clocks show a sleep, and only a sleep`() {
         var detector = SuspendDetector()
         #expect(detector.slept(boottime: .seconds(1000), monotonic: .seconds(900)) == nil, "slept before the start")
         #expect(detector.slept(boottime: .seconds(1001), monotonic: .seconds(901)) == nil)
@@ -21,7 +21,7 @@ import Testing
         #expect(detector.slept(boottime: .milliseconds(1_064_400), monotonic: .seconds(904)) == nil)
     }
 
-    /// Takes what is logged.
+    /// Collects the log.
     final class Sink: Sendable {
         let lines = Mutex<[String]>([])
     }
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func `the level changes for all loggers at once, and one may say less than the others`() {
+    @Test func `the level changes for all loggers at once, and a logger may have a higher one`() {
         let (sink, level) = (Sink(), SharedLogLevel(.info))
         let logger = Logger(label: "x") { _ in AdjustableLogHandler(SinkHandler(sink: sink), level: level) }
         var quiet = logger
@@ -59,13 +59,13 @@ import Testing
             sink.lines.withLock { $0 } == ["1 ", "4 ", "5 ", "9 \(JournalMessage.saveFailed.rawValue)"])
     }
 
-    @Test func `every kind of message has an id of its own`() {
+    @Test func `every kind of message has its own id`() {
         let ids = JournalMessage.allCases.map(\.rawValue)
         #expect(Set(ids).count == ids.count)
         #expect(ids.allSatisfy { $0.count == 32 && $0.allSatisfy(\.isHexDigit) })
     }
 
-    @Test func `the file of all defaults sets nothing, and each of its lines is a good one`() throws {
+    @Test func `the file of all defaults sets nothing, and each of its lines is valid`() throws {
         let bare = try ConfigurationFile(text: SettingKey.standardFile, path: "c.toml")
         let settings = try Settings(
             Layers(
@@ -86,7 +86,7 @@ import Testing
         #expect(same.first.interval == .seconds(10) && same.sources.map(\.url) == settings.sources.map(\.url))
     }
 
-    @Test(arguments: Completions.Shell.allCases) func `completions have every flag there is`(shell: Completions.Shell) {
+    @Test(arguments: Completions.Shell.allCases) func `completions have every flag`(shell: Completions.Shell) {
         let script = Completions.script(for: shell)
         for flag in DaemonCommandLine.flags.map(\.flag) + SettingKey.all.map(\.flag) {
             #expect(script.contains(shell == .fish ? "-l \(flag.dropFirst(2)) " : flag), "\(flag)")
@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test(arguments: [["--reload", "x"], ["--reload"], ["--reload", "0"], ["--generate-completion-script", "csh"]])
-    func `what is no process and no shell is refused`(arguments: [String]) {
+    func `an invalid process or shell is refused`(arguments: [String]) {
         #expect(throws: DaemonCommandLine.UsageError.self) { try DaemonCommandLine(arguments) }
     }
 }

@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func `without a word everything is as the design has it`() throws {
+    @Test func `without settings every value is the documented default`() throws {
         let settings = try read()
         #expect(
             settings.sources.map(\.name) == [
@@ -46,7 +46,9 @@ import Testing
         #expect(settings.logLevel == .info)
     }
 
-    @Test func `the command line goes before the environment, that before the file, that before the defaults`() throws {
+    @Test func `the command line overrides the environment, which overrides the file, which overrides the defaults`()
+        throws
+    {
         let file = "[tick]\ninterval-ms = 2000\nbudget-ms = 300\n[source.binance]\ntimeout-ms = 700\n"
         let environment = ["BTC_PRICED_TICK_INTERVAL_MS": "3000", "BTC_PRICED_SOURCE_BINANCE_TIMEOUT_MS": "600"]
         let settings = try read(["--tick-interval-ms", "4000"], environment: environment, file: file)
@@ -64,7 +66,7 @@ import Testing
         #expect(listing.contains("# proxy.url is not set\n"))
     }
 
-    @Test func `the second address is the first one's: another first address has none unless it is named`() throws {
+    @Test func `a second address belongs to the default first one: another one has none unless it is set`() throws {
         #expect(try read().sources[0].secondURL == "https://data-api.binance.vision")
         #expect(try read(["--source-binance-url", "https://mirror.example"]).sources[0].secondURL == nil)
         let both = try read([
@@ -75,7 +77,7 @@ import Testing
         #expect(complaint(["--source-binance-second-url", "ftp://x.example"]) != nil)
     }
 
-    @Test func `the exchanges are the reserve of peers, if that is wanted`() throws {
+    @Test func `the exchanges are the reserve of peers if the setting is on`() throws {
         let file = "fleet.fallback = true\nsource.alpha.socket = \"/run/a\"\n"
         let sources = try read(file: "sources = [\"alpha\"]\n" + file).first.sources
         #expect(sources.map(\.name) == ["alpha"] + Exchange.names(of: .usd))
@@ -115,14 +117,14 @@ import Testing
         }
     }
 
-    @Test func `a file with a NUL is refused, whatever stands before it`() {
+    @Test func `a file with a NUL is refused, whatever precedes it`() {
         #expect(
             complaint(file: "tick.interval-ms = 4000\n\0tick.interval-ms = 5\n")
                 == "c.toml: it contains a NUL byte")
         #expect(complaint(file: "\0\0\0") != nil)
     }
 
-    @Test func `what is listed can be read as a file`() throws {
+    @Test func `the list of settings can be read as a file`() throws {
         let settings = try read(["--log-level=debug", "--proxy-url=socks5://[::1]:9050", "--sources=coinbase,binance"])
         let again = try read(file: settings.listing)
         #expect(again.entries.map(\.value) == settings.entries.map(\.value))
@@ -185,11 +187,13 @@ import Testing
             "c.toml, line 1: source.binance.url = \"https://user@host\": must be an address like https://host, without user, query and fragment"
         ),
     ])
-    func `a wrong line is named with file, line, key, value and what is allowed`(file: String, expected: String) {
+    func `an invalid line is reported with file, line, key, value and the allowed values`(
+        file: String, expected: String
+    ) {
         #expect(complaint(file: file) == expected)
     }
 
-    @Test func `an empty table of a known name is no harm`() {
+    @Test func `an empty table with a known name is allowed`() {
         #expect(complaint(file: "[tick]\n[source.binance]\n") == nil)
         #expect(
             complaint(file: "[tick]\ncurrencies = [\"EUR\"]\n")?.contains(
@@ -197,12 +201,12 @@ import Testing
         #expect(complaint(file: "[tcik]\n")?.contains("unknown key tcik") == true)
     }
 
-    @Test func `what is no TOML is named with line and column`() {
+    @Test func `invalid TOML is reported with line and column`() {
         #expect(complaint(file: "a = 1\nb = = 2\n")?.hasPrefix("c.toml, line 2, column ") == true)
         #expect(complaint(file: "a = 1\na = 2\n")?.hasPrefix("c.toml, line 2, column ") == true)
     }
 
-    @Test func `wrong words on the command line and in the environment are named too`() {
+    @Test func `errors on the command line and in the environment are reported too`() {
         #expect(complaint(["--nonsense"]) == "unknown argument '--nonsense'")
         #expect(complaint(["--tick-interval-ms"]) == "--tick-interval-ms needs a value")
         #expect(
@@ -219,11 +223,11 @@ import Testing
         #expect(complaint(environment: ["BTC_PRICED_SOCKET": "/x"]) == nil, "that one is the client's")
     }
 
-    @Test func `a wrong line is an error also where it is overridden`() {
+    @Test func `an invalid line is an error even if it is overridden`() {
         #expect(complaint(["--tick-interval-ms", "1000"], file: "tick.interval-ms = 1") != nil)
     }
 
-    @Test func `a file that was asked for must be there, the default one need not`() throws {
+    @Test func `a named file must exist, the default one need not`() throws {
         let asked = try DaemonCommandLine(["--config", "/none.toml"])
         #expect(throws: SettingsError("/none.toml: No such file or directory")) {
             try Settings.read(commandLine: asked, environment: [:], uid: 0)
@@ -234,7 +238,7 @@ import Testing
             environment: ["XDG_CONFIG_HOME": directory.path, "HOME": directory.path], uid: 1000)
     }
 
-    @Test func `a user has directories of its own, a service those that systemd made`() throws {
+    @Test func `a user has its own directories, a service those of systemd`() throws {
         let user = try read(
             environment: ["HOME": "/home/a", "XDG_RUNTIME_DIR": "/run/user/1000"], uid: 1000)
         #expect(
@@ -261,7 +265,7 @@ import Testing
         ("https://a#x", false),
         ("file:///etc/passwd", false), ("https://a:99999", false), ("https://a:x", false), ("https://ä.de", false),
     ])
-    func `addresses are looked at`(text: String, expected: Bool) {
+    func `addresses are checked`(text: String, expected: Bool) {
         #expect(URLRule.isExchange(text) == expected)
     }
 }

@@ -33,10 +33,10 @@ import Testing
             .lines.map { $0.map(\.text).joined() }
     }
 
-    /// The texts beside this file, a section each. With UPDATE_GOLDEN set they are written anew.
+    /// The expected texts, each in a section of the file next to this one. UPDATE_GOLDEN writes them again.
     private static let golden = String(#filePath.dropLast("Tests.swift".count)) + ".golden"
 
-    @Test func `charts at four sizes are as kept`() throws {
+    @Test func `charts at four sizes match the golden file`() throws {
         let day = Self.candles(.minute, 1440, gap: 500..<640)
         let month = Self.candles(.hour, 720)
         let charts: [(name: String, lines: [String])] = [
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(arguments: [1, 24, 25, 40, 79, 200, 500], [1, 6, 7, 24, 100])
-    func `a chart fits whatever its size`(width: Int, height: Int) {
+    func `a chart fits at any size`(width: Int, height: Int) {
         for (candles, span) in [
             (Self.candles(.minute, 1440), ChartSpan.day), (Self.candles(.day, 900), .all),
             (Array(Self.candles(.minute, 3)), .hour),
@@ -82,7 +82,7 @@ import Testing
         #expect(labels.isEmpty == (width < 24))
     }
 
-    @Test func `nothing known is no chart, and one price or one level is one`() {
+    @Test func `without prices there is no chart, and one price or one level is enough`() {
         #expect(text([], .day, width: 80, height: 20).isEmpty)
         let one = Candle(start: Self.now - 60, 68_900)
         #expect(text([one], .day, width: 80, height: 20).count == 20)
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test func `the title has as much as fits`() {
+    @Test func `the title has as many parts as fit`() {
         var state = PriceState.empty()
         state.freshness = .fresh
         state.quote = PriceQuote(
@@ -139,7 +139,7 @@ import Testing
     ]
 
     @Test(arguments: times)
-    func `times as people write them`(text: String, seconds: Int64) throws {
+    func `times are read as people write them`(text: String, seconds: Int64) throws {
         let read = try ReaderTime.read(text, isUTC: true, now: now)
         #expect(read.milliseconds - now.milliseconds == seconds * 1000)
     }
@@ -151,11 +151,11 @@ import Testing
         "2026-08-25T11:30+25:00", "26-08-25", "999999999999999999h", "9999999y", "99999999h", "3200000001s",
         "2026-08-25T11:30:60",
     ])
-    func `what is no time is refused`(text: String) {
+    func `an invalid time is refused`(text: String) {
         #expect(throws: ReaderTime.Mistake.self) { try ReaderTime.read(text, isUTC: true, now: now) }
     }
 
-    @Test func `a day begins at midnight, also if it has 23 or 25 hours`() throws {
+    @Test func `a day begins at midnight, even if it has 23 or 25 hours`() throws {
         // Noon of the day after the clock was set forward, and of that day itself.
         for (text, milliseconds, expected) in [
             ("yesterday", 1_774_864_800_000, 1_774_738_800), ("today", 1_774_778_400_000, 1_774_738_800),
@@ -175,19 +175,19 @@ import Testing
         ("America/New_York", "2026-11-01T02:00", 1_793_516_400),
         ("Europe/Berlin", "2026-10-25", 1_792_879_200),
     ])
-    func `of an hour that comes twice the first is meant`(zone: String, text: String, expected: Int64) throws {
+    func `a time in an hour that occurs twice is in the first one`(zone: String, text: String, expected: Int64) throws {
         let read = try inZone(zone) { try ReaderTime.read(text, isUTC: false, now: now) }
         #expect(read.milliseconds / 1000 == expected)
     }
 
     @Test(arguments: [("Europe/Berlin", "2026-03-29T02:30"), ("America/New_York", "2026-03-08T02:30")])
-    func `an hour that is left out is no time`(zone: String, text: String) {
+    func `a time in a skipped hour is invalid`(zone: String, text: String) {
         inZone(zone) {
             _ = #expect(throws: ReaderTime.Mistake.self) { try ReaderTime.read(text, isUTC: false, now: now) }
         }
     }
 
-    /// The labels of a day around a change of the clock are round, each comes once, and in order.
+    /// The labels of a day around a change of the clock are round, unique and in order.
     @Test(arguments: [
         ("Europe/Berlin", 1_792_900_800, ["18:00", "Oct 25", "06:00"]),
         ("America/New_York", 1_793_534_400, ["18:00", "Nov 1", "06:00"]),
@@ -201,8 +201,8 @@ import Testing
         #expect(Set(texts).count == texts.count)
     }
 
-    /// From December into February: each month begins anew, in its own year.
-    @Test func `labels of days go on over the new year`() {
+    /// From December into February: the days restart in each month, in the right year.
+    @Test func `labels of days continue over the new year`() {
         let labels = ReaderCalendar(isUTC: true).labels(in: 1_765_584_000..<1_770_940_800, atLeast: 6 * 86_400).map(
             \.text)
         #expect(labels == ["Dec 21", "Jan 1", "Jan 11", "Jan 21", "Feb 1", "Feb 11"])

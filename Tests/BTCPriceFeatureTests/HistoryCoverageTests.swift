@@ -6,7 +6,7 @@ import Testing
 @Suite struct HistoryCoverageTests {
     private let day = HistoryCoverage(from: Timestamp(milliseconds: 0), to: Timestamp(milliseconds: 86_400_000))
 
-    @Test func `a tenth that is missing is said, one candle is not`() {
+    @Test func `a missing tenth is reported, one missing candle is not`() {
         #expect(day.count(.minute) == 1440)
         #expect(!day.isPoor(1440, .minute) && !day.isPoor(1297, .minute) && day.isPoor(1296, .minute))
         #expect(!day.isPoor(23, .hour) && day.isPoor(21, .hour))

@@ -17,7 +17,7 @@ import Testing
         #expect(MoneyFormatter().string(from: Price(value) ?? 0, currency: "USD") == expected)
     }
 
-    @Test func `another currency is named`() {
+    @Test func `a currency other than the dollar is named`() {
         #expect(MoneyFormatter().string(from: 61234, currency: "EUR") == "€61,234.00")
     }
 
@@ -30,7 +30,7 @@ import Testing
         // The two sides of the end of summer time.
         ("Europe/Berlin", 1_729_990_799_000, "Oct 27, 02:59"), ("Europe/Berlin", 1_729_990_800_000, "Oct 27, 02:00"),
     ])
-    func `times are the reader's`(zone: String, milliseconds: Int64, expected: String) {
+    func `times are in the reader's time zone`(zone: String, milliseconds: Int64, expected: String) {
         let time = Timestamp(milliseconds: milliseconds)
         let text = inZone(zone) { ReaderTimestampFormatter(present: time).string(from: time) }
         #expect(text == expected)
@@ -52,7 +52,7 @@ import Testing
         ("UTC", 1_795_350_600_000, "Aug 25 2024, 14:30"), ("UTC", 1_735_689_599_999, "Aug 25, 14:30"),
         ("UTC", 1_735_689_600_000, "Aug 25 2024, 14:30"), ("Europe/Berlin", 1_735_686_000_000, "Aug 25 2024, 16:30"),
     ])
-    func `a time that is not of this year gets its year`(zone: String, present: Int64, expected: String) {
+    func `a time in another year has its year`(zone: String, present: Int64, expected: String) {
         let formatter = ReaderTimestampFormatter(present: Timestamp(milliseconds: present))
         #expect(inZone(zone) { formatter.string(from: Timestamp(milliseconds: 1_724_596_200_000)) } == expected)
     }
@@ -75,7 +75,7 @@ import Testing
         #expect(SatoshiFormatter().string(from: try #require(Price(price)), currency: currency) == expected)
     }
 
-    @Test func `which way it went is that of the last change`() {
+    @Test func `the direction is that of the last change`() {
         let model = PriceViewModel()
         var directions: [PriceDirection] = []
         for value in ["5", "5", "6", "6", "4"] {
@@ -125,7 +125,7 @@ import Testing
     @Test(arguments: [
         (86_399, ""), (86_400, " (1 day ago)"), (63_072_000, " (730 days ago)"),
     ])
-    func `beyond a day the age follows the time`(seconds: Int64, expected: String) {
+    func `after a day the age follows the time`(seconds: Int64, expected: String) {
         let model = PriceViewModel(timestampFormatter: formatter)
         let later = ObservationTime(
             wall: Timestamp(milliseconds: 1_724_596_200_000 + seconds * 1000), boottime: 0)
@@ -134,7 +134,7 @@ import Testing
             model.banner == "Failed to update value. Displaying last updated value from Aug 25, 14:30\(expected)")
     }
 
-    @Test func `paused is not failed, and an unconfirmed price says so`() {
+    @Test func `a pause is not shown as a failure, and an unconfirmed price is marked`() {
         let model = PriceViewModel(timestampFormatter: formatter)
         var paused = state(.stale)
         paused.failure = PriceState.pausedFailure

@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// The time zone is the process's, and tests of several suites set it.
+/// Serialises the tests of several suites that set the time zone of the process.
 private let lock = Mutex(())
 
 /// Runs `body` in a time zone, one after the other.

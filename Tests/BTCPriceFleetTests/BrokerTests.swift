@@ -8,7 +8,7 @@ import Testing
         ("mqtts://broker.example:1234/", "broker.example", 1234, true),
         ("mqtts://[2001:db8::1]:1", "2001:db8::1", 1, true),
     ])
-    func `addresses of brokers`(text: String, host: String, port: UInt16, isEncrypted: Bool) {
+    func `an address of a broker is read`(text: String, host: String, port: UInt16, isEncrypted: Bool) {
         let address = BrokerAddress(text)
         #expect(address?.host == host)
         #expect(address?.port == port)
@@ -19,7 +19,7 @@ import Testing
         "", "broker.example", "http://broker.example", "mqtts://", "mqtts://a:0", "mqtts://a:65536", "mqtts://u@a",
         "mqtts://a/b", "mqtts://a?b", "mqtts://a b",
     ])
-    func `what is no address of a broker is refused`(text: String) {
+    func `an invalid address of a broker is refused`(text: String) {
         #expect(BrokerAddress(text) == nil)
     }
 }

@@ -5,7 +5,7 @@ import Varlink
 
 @testable import BTCPriceFleet
 
-/// Seconds since a moment, on the clocks of all machines.
+/// A time in seconds after a fixed moment, the same on the clocks of all machines.
 private func time(_ seconds: Double) -> ObservationTime {
     ObservationTime(
         wall: Timestamp(milliseconds: 1_787_659_200_000 + Int64(seconds * 1000)),
@@ -26,7 +26,7 @@ private func state(
     return StateMessage(instance: "theirs", state: state)
 }
 
-/// A message of alpha.
+/// A message from the publisher alpha.
 private func message(
     _ sequence: Int64, at seconds: Double, _ value: Price = 68_900, bootID: String = "one", publisher: String = "alpha",
     isRetained: Bool = false, change: (inout PriceState) -> Void = { _ in }
@@ -75,7 +75,7 @@ private struct Host {
 }
 
 @Suite struct FollowingTests {
-    @Test func `a message is a price, and silence of three intervals makes it stale`() {
+    @Test func `a message has a price, which three intervals without a message make stale`() {
         var host = Host()
         host.lose("no connection yet", at: -1)
         #expect(host.alpha.failure == "no connection yet")
@@ -93,7 +93,7 @@ private struct Host {
         #expect(host.following.deadline == time(4.01).boottime + 1)
         host.wait(until: 4.02)
         #expect((host.alpha.freshness, host.alpha.failure) == (.stale, "no message of alpha"))
-        // Why, as soon as that is known.
+        // The reason is shown as soon as it is known.
         host.lose("the broker is gone", at: 5)
         #expect(host.alpha.failure == "the broker is gone")
         host.connect(at: 6)
@@ -101,24 +101,24 @@ private struct Host {
         #expect(host.alpha.freshness == .fresh)
     }
 
-    @Test func `what the broker has kept is old: shown, but no price`() {
+    @Test func `a retained message is old: it is shown, but does not count as a price`() {
         var host = Host()
         host.connect(at: 3600)
         host.receive(message(5, at: 0, isRetained: true), at: 3600)
         #expect((host.alpha.freshness, host.alpha.quote?.value) == (.stale, 68_900))
         #expect(host.alpha.isOfUnknownAge)
         #expect(host.alpha.ageByWallClock(at: time(3600)) == .seconds(3600))
-        // Just published, it is a price at once.
+        // A retained message that was just published is a price at once.
         host.receive(message(6, at: 3601, isRetained: true), at: 3601.3)
         #expect(host.alpha.freshness == .fresh)
-        // The same once more, after a reconnect, says nothing new.
+        // The same message again, after a reconnect, changes nothing.
         host.lose("gone", at: 3602)
         host.connect(at: 3602.5)
         host.receive(message(6, at: 3601, isRetained: true), at: 3602.5)
         #expect(host.counts == ["ok": 2])
     }
 
-    @Test func `of what is kept, one after the other, none is young`() {
+    @Test func `of several retained messages in sequence none is new`() {
         var host = Host()
         host.connect(at: 7200)
         host.receive(message(5, at: 0, isRetained: true), at: 7200)
@@ -127,7 +127,7 @@ private struct Host {
         host.receive(message(6, at: 6000, bootID: "two", isRetained: true), at: 7202)
         #expect((host.alpha.freshness, host.alpha.quote?.value) == (.stale, 68_900))
         #expect(host.alpha.isOfUnknownAge)
-        // Nor does it make the way of the live ones longer, or unknown.
+        // Retained messages do not change the measured delay of live ones either.
         for second in [8000.0, 8001] { host.receive(message(Int64(second), at: second, bootID: "three"), at: second) }
         host.receive(message(8002, at: 8002, bootID: "three", isRetained: true), at: 8004)
         host.receive(message(8005, at: 8005, bootID: "three"), at: 8005)
@@ -135,7 +135,7 @@ private struct Host {
         #expect(host.alpha.age(at: time(8005))?.isEstimate == false)
     }
 
-    @Test func `a price that has been stale for hours is as old as its publisher says`() {
+    @Test func `a price that has been stale for hours has the age that its publisher reports`() {
         var host = Host()
         host.connect(at: 0)
         for second in 10_000..<10_700 {
@@ -156,7 +156,7 @@ private struct Host {
         #expect(age?.isEstimate == false)
     }
 
-    @Test func `after a clock that was ahead has been corrected, its messages are believed`() {
+    @Test func `after the correction of a clock that was ahead, its messages are accepted`() {
         var host = Host()
         host.connect(at: 3600)
         host.receive(message(1, at: 3600), at: 3600)
@@ -164,7 +164,7 @@ private struct Host {
         #expect(host.counts == ["ok": 2])
     }
 
-    @Test func `what goes back, is of the future or of long ago is refused`() {
+    @Test func `a message that goes back, or is from the future or from long ago is refused`() {
         var host = Host()
         host.connect(at: 0)
         host.receive(message(10, at: 10), at: 10)
@@ -185,7 +185,7 @@ private struct Host {
         #expect(host.refused.count == 1, "told once")
         host.receive(message(11, at: 12), at: 12)
         #expect(host.refused.count == 1, "believed again only after a while")
-        // A restart of the publisher, and then a recorded day for somebody who remembers nothing.
+        // A restart of the publisher, and then a recorded message for a follower without a memory.
         host.receive(message(1, at: 13, 2, bootID: "two"), at: 13)
         #expect(host.alpha.quote?.value == 2)
         var newcomer = Host()
@@ -198,7 +198,7 @@ private struct Host {
         #expect(newcomer.alpha.failure?.contains("published 86400 s ago") == true)
     }
 
-    @Test func `a stale or unconfirmed price stays what it is`() {
+    @Test func `a stale or unconfirmed price stays stale or unconfirmed`() {
         var host = Host()
         host.connect(at: 0)
         host.receive(message(1, at: 0) { ($0.freshness, $0.failure) = (.stale, "all sources are down") }, at: 0)
@@ -207,7 +207,7 @@ private struct Host {
         #expect(host.alpha.confirmation == .unconfirmed)
     }
 
-    @Test func `a message that was held up is as old as it is`() {
+    @Test func `a delayed message has its real age`() {
         var host = Host()
         host.connect(at: 0)
         for second in 0...5 { host.receive(message(Int64(second) + 1, at: Double(second)), at: Double(second) + 0.25) }
@@ -217,7 +217,7 @@ private struct Host {
         #expect(host.alpha.freshness == .stale)
     }
 
-    @Test func `an offline publisher is said to be, and age decides`() {
+    @Test func `an offline publisher is reported, and the age decides`() {
         var host = Host()
         host.connect(at: 0)
         let offline = BrokerMessage(topic: "btcpriced/v1/alpha/status", payload: Array(#"{"state":"offline"}"#.utf8))
@@ -230,7 +230,7 @@ private struct Host {
         #expect((host.alpha.freshness, host.alpha.failure) == (.stale, "alpha is offline"))
     }
 
-    @Test func `unknown publishers come only if none is named, and not without end`() {
+    @Test func `unknown publishers are accepted only if none is named, and up to a limit`() {
         var named = Host(["beta"])
         named.receive(message(1, at: 0), at: 0)
         #expect(named.came.isEmpty)
@@ -263,7 +263,7 @@ private struct Host {
         }
     }
 
-    @Test func `only the newest of each currency is published, as soon as the broker takes it`() throws {
+    @Test func `only the newest price of each currency is published, once the broker accepts it`() throws {
         let news = DaemonNews()
         var publishing = Publishing(name: "alpha", bootID: "b", isForHomeAssistant: false, news: news)
         news.put(state(1, at: 0), interval: 1000)
@@ -297,7 +297,7 @@ private struct Host {
         #expect(word(publishing.farewell().first) == #"{"state":"offline"#)
     }
 
-    @Test func `Home Assistant gets its discovery, and a value every ten seconds that is a price`() {
+    @Test func `Home Assistant gets its discovery message, and a price every ten seconds`() {
         let news = DaemonNews()
         var publishing = Publishing(name: "alpha", bootID: "b", isForHomeAssistant: true, news: news)
         _ = publishing.connected(at: time(0))

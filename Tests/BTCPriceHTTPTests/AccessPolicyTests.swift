@@ -20,7 +20,7 @@ import Testing
     @Test(arguments: [
         "localhost", "LOCALHOST:8340", "localhost.", "127.0.0.1", "127.0.0.1:8340", "host.docker.internal:80",
     ])
-    func `its own names and addresses are answered`(host: String) {
+    func `the gateway's own names and addresses are served`(host: String) {
         #expect(refusal(host: host) == nil)
     }
 
@@ -29,14 +29,14 @@ import Testing
         #expect(refusal(host: host) == 421)
     }
 
-    @Test func `a host that is missing is misdirected, and one on a Unix socket does not matter`() {
+    @Test func `a missing host is misdirected, and the host on a Unix socket does not matter`() {
         #expect(refusal(host: nil) == 421)
         #expect(refusal(host: "evil.example", at: .init(localAddress: nil)) == nil)
         #expect(refusal(host: "[::1]:8340", at: .init(localAddress: "::1")) == nil)
     }
 
     @Test(arguments: ["POST", "PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT", "get"])
-    func `only GET and HEAD are possible`(method: String) {
+    func `only GET and HEAD are allowed`(method: String) {
         #expect(refusal(method) == 405)
         #expect(refusal("HEAD") == nil)
     }
@@ -48,7 +48,7 @@ import Testing
         #expect(refusal(origin: "https://evil.example", site: "same-origin") == 403)
     }
 
-    @Test func `its own pages and those of a listed origin are not`() {
+    @Test func `pages of the gateway and of a listed origin are allowed`() {
         #expect(refusal(origin: "http://localhost") == nil)
         #expect(refusal(site: "same-origin") == nil)
         #expect(refusal(site: "none") == nil)
@@ -69,17 +69,17 @@ import Testing
         "", "8340", ":8340", "localhost:8340", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:65536", "unix:x", "unix:",
         "1.2.3:80", "/run/x.sock",
     ])
-    func `anything else is not`(text: String) {
+    func `any other text is not an address`(text: String) {
         #expect(ListenAddress(text) == nil)
     }
 
-    @Test func `a path that no socket can have is not`() {
+    @Test func `a path that no socket can have is refused`() {
         #expect(ListenAddress("unix:/" + String(repeating: "x", count: 107)) == nil)
     }
 }
 
 @Suite struct HTTPDateTests {
-    @Test func `dates are as the specifications have them`() {
+    @Test func `dates have the form of the specifications`() {
         // RFC 9110, section 5.6.7.
         #expect(HTTPDate.text(784_111_777) == "Sun, 06 Nov 1994 08:49:37 GMT")
         #expect(HTTPDate.rfc3339(1_724_596_200_007) == "2024-08-25T14:30:00.007Z")

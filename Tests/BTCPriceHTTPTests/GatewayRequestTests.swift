@@ -15,11 +15,11 @@ import Testing
         ("/v1/price#x?currency=EUR", ["v1", "price"]), ("http://other.example:80/v1/day?x", ["v1", "day"]),
         ("//x/metrics", ["x", "metrics"]),
     ])
-    func `the path is taken as it is, but empty segments do not count`(target: String, path: [String]) {
+    func `the path is used as it is, except for empty segments`(target: String, path: [String]) {
         #expect(request(target)?.path == path)
     }
 
-    @Test func `parameters are decoded, the first of a name counts, and a plus sign is one`() {
+    @Test func `parameters are decoded, the first one of a name counts, and a plus sign stays one`() {
         let found = request("/v1/at?time=2026-08-25T14:30%3A00+02:00&currency=EUR&currency=USD&x&y=&z=a=b")
         #expect(found?["time"] == "2026-08-25T14:30:00+02:00")
         #expect(found?["currency"] == "EUR")
@@ -27,7 +27,7 @@ import Testing
         #expect(request("/?&x=1&&")?.parameters.map(\.name) == ["x"])
     }
 
-    @Test func `the authority of an absolute target goes before the Host header`() {
+    @Test func `the authority of an absolute target overrides the Host header`() {
         #expect(request("/")?.authority == "localhost")
         #expect(request("http://evil.example:1/")?.authority == "evil.example:1")
         #expect(request("http://evil.example?x")?.authority == "evil.example")
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(arguments: ["*", "v1/price", "http:", "http://", "http://localhost:x/", "mailto:x"])
-    func `what is neither a path nor an absolute URL is refused`(target: String) {
+    func `a target that is neither a path nor an absolute URL is refused`(target: String) {
         #expect(request(target) == nil)
     }
 }

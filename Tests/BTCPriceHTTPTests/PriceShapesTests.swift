@@ -20,24 +20,24 @@ import Varlink
             uncertainty: Uncertainty(plusMinus: Price("4.10") ?? 0, markets: 3), currency: currency)
     }
 
-    @Test func `mempool's shape has numbers, and the time of the oldest`() {
+    @Test func `mempool's format has numbers, and the time of the oldest price`() {
         let text = JSON.object(
             PriceShapes.mempoolPrices([state("USD", "68901.23"), state("EUR", "59411.020000001", at: 1_795_339_990)])
         ).text
         #expect(text == #"{"time":1795339990,"USD":68901.23,"EUR":59411.020000001}"#)
     }
 
-    @Test func `rate providers' shape`() {
+    @Test func `the format of rate providers`() {
         #expect(JSON.object(PriceShapes.rates([state("USD", "68901.23")])).text == #"{"BTC":{"USD":68901.23}}"#)
     }
 
-    @Test func `BTCPay Server's shape`() {
+    @Test func `the format of BTCPay Server`() {
         #expect(
             PriceShapes.rateList([state("USD", "68901.23")]).text
                 == #"[{"name":"US Dollar","cryptoCode":"BTC","currencyPair":"BTC_USD","code":"USD","rate":68901.23}]"#)
     }
 
-    @Test func `our shape has the exact decimal, and no error text`() {
+    @Test func `our own format has the exact decimal, and no error text`() {
         #expect(
             JSON.object(PriceShapes.price(state("USD", "68901.23"), at: now)).text
                 == #"{"currency":"USD","state":"fresh","price":"68901.23","time":"2026-11-22T09:33:20.112Z","source":"kraken","market":"BTC/USD","confirmation":"confirmed","uncertainty":{"plusMinus":"4.1","markets":3}}"#
@@ -47,7 +47,7 @@ import Varlink
                 == #"{"currency":"USD","state":"none","reason":"the last update failed"}"#)
     }
 
-    @Test func `an old price has its age and the reason, but not in the daemon's words`() {
+    @Test func `an old price has its age and the reason, but not the daemon's error text`() {
         var old = state("USD", "68901.23")
         old.freshness = .stale
         #expect(
@@ -58,7 +58,7 @@ import Varlink
         #expect(PriceShapes.reason(of: old) == "the updates are paused")
     }
 
-    @Test func `LNbits' shape`() {
+    @Test func `the format of LNbits`() {
         #expect(
             JSON.object(PriceShapes.aggregate(state("EUR", "59411.02"))).text
                 == #"{"currency":"EUR","rates":{"median":59411.02}}"#)
@@ -83,7 +83,7 @@ import Varlink
         return Representation(.object(["a": .integer(1)])).response(to: try #require(GatewayRequest(head, .init())))
     }
 
-    @Test func `a client that has the body is told so`() throws {
+    @Test func `a client that has the body gets status 304`() throws {
         let tag = try response(nil).headers.first(name: "etag") ?? ""
         #expect(try response(nil).status == .ok)
         for known in [tag, "W/\(tag)", "\"x\", \(tag)", "*"] {

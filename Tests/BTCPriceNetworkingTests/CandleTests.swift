@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<4) func `no number that can't be a price or a time gets in`(index: Int) throws {
+    @Test(arguments: 0..<4) func `a number that can't be a price or a time is refused`(index: Int) throws {
         let (source, body) = Self.bodies[index]
         let times = ["1787659200000", "1787659200"].first { body.contains($0) } ?? ""
         let absurd = [
@@ -63,7 +63,7 @@ import Testing
         ]
         for value in absurd {
             for price in ["68901.2", "68950", "68890.1", "68900.5"] {
-                // As a text and as a number, whatever the exchange sends.
+                // As a string and as a number, whichever the exchange sends.
                 for written in [value, "\"\(value)\""] {
                     let wrong = body.replacing("\"\(price)\"", with: written).replacing(price, with: value)
                     guard wrong != body else { continue }
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func `an error of Kraken's has status 200, and an empty list of candles is one`() throws {
+    @Test func `Kraken's errors have status 200, and an empty list of candles is an error`() throws {
         #expect(throws: PriceLoadingError.rateLimited("EGeneral:Too many requests", retryAfter: nil)) {
             try read("kraken", #"{"error":["EGeneral:Too many requests"]}"#)
         }
@@ -86,7 +86,7 @@ import Testing
         #expect(try read("kraken", #"{"error":[],"result":{"XXBTZUSD":[],"last":0}}"#).isEmpty)
     }
 
-    @Test func `only what was requested is taken, from the oldest on, and not the candle of the present`() {
+    @Test func `only requested candles are accepted, from the oldest on, without the present one`() {
         let all = [300, 60, 120, 130, 180, 240].map { Candle(start: $0, 68_900) }
         #expect(ExchangeCandleLoader.requested(all, .minute, 120..<240).map(\.start) == [120, 180])
     }
@@ -108,7 +108,7 @@ import Testing
         #expect(try path("kraken", .day) == "/0/public/OHLC?pair=XBTUSD&interval=1440&since=1787659199")
     }
 
-    @Test func `there are candles of each market but those in USDT`() {
+    @Test func `there are candles for each market except those in USDT`() {
         let usd = Exchange.all.filter { $0.candles != nil && $0.markets[.usd]?.isInTether == false }.map(\.name)
         #expect(usd == ["coinbase", "bitstamp", "kraken"])
     }

@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test(arguments: Exchange.all.map(\.name))
-    func `every exchange is asked as it wants to be asked`(name: String) async throws {
+    func `every exchange gets a valid request`(name: String) async throws {
         let setup = try await Setup()
         let loaded = try await setup.loader(name).load()[0]
         #expect(loaded.value > 1000)
@@ -51,7 +51,7 @@ import Testing
         await setup.end()
     }
 
-    @Test func `recorded prices come through to the last digit`() async throws {
+    @Test func `recorded prices are read to the last digit`() async throws {
         let simulator = try await Simulator.start(
             feed: PriceSeries(replaying: "close\n61828.02000000\n75500.99\n0.10000001\n12345678.12345678\n"))
         let loop = TickLoop()
@@ -83,7 +83,7 @@ import Testing
         ("binance always reset", "not reached: "),
         ("binance always refuse", "not reached: "),
     ])
-    func `what goes wrong on the way has its word`(faults: String, expected: String) async throws {
+    func `each fault of a connection has its error`(faults: String, expected: String) async throws {
         let setup = try await Setup(faults: faults)
         var found = await error(of: try setup.loader("binance"))
         // The simulator closes its port a moment after the script is set.
@@ -93,17 +93,17 @@ import Testing
         await setup.end()
     }
 
-    @Test func `a host that does not exist is said not to`() async throws {
+    @Test func `an unknown host is reported`() async throws {
         let setup = try await Setup()
         let exchange = try #require(Exchange.all.first)
         let access = Exchange.Access(client: setup.client, baseURL: "http://does-not-exist.invalid")
         let loader = try #require(exchange.loaders(access, for: [.usd])[.usd])
-        // Where the name server is silent, it is the connection that does not come.
+        // If the name server does not respond, the connection fails instead.
         #expect(await error(of: loader)?.kind == "unreachable")
         await setup.end()
     }
 
-    @Test func `a body without end is not read to its end`() async throws {
+    @Test func `an endless body is not read to its end`() async throws {
         let long = String(repeating: "x", count: 100_000)
         let setup = try await Setup(faults: "binance always status 200 body \(long)")
         #expect(await error(of: try setup.loader("binance")) == .invalidData("more than 65536 bytes"))
@@ -111,19 +111,19 @@ import Testing
     }
 
     @Test(arguments: ["stall-body", "dark", "delay 60s"])
-    func `the caller's cancellation ends head and body alike, and is no failure`(fault: String) async throws {
-        // So patient a client that only the cancellation can end it in time.
+    func `a caller's cancellation ends head and body alike, and is not a failure`(fault: String) async throws {
+        // With this timeout, only the cancellation can end the request in time.
         let setup = try await Setup(faults: "binance always \(fault)", connectTimeout: .seconds(600))
         let loader = try setup.loader("binance")
         let task = Task { await error(of: loader) }
-        // Under way once the server has seen it.
+        // The request is pending once the server has received it.
         while setup.simulator.requests(of: .binance) == 0 { await Task.yield() }
         task.cancel()
         #expect(await task.value == .cancelled)
         await setup.end()
     }
 
-    @Test func `one deadline holds around head and body`() async throws {
+    @Test func `one deadline applies to head and body`() async throws {
         let setup = try await Setup(faults: "binance always stall-body", connectTimeout: .seconds(600))
         let clock = ContinuousClock()
         let candidate = FetchCandidate(
@@ -142,7 +142,7 @@ import Testing
         await setup.end()
     }
 
-    @Test func `a connection that went dark costs one request, not the next`() async throws {
+    @Test func `a connection that stops responding costs one request, not the next`() async throws {
         let setup = try await Setup(faults: "binance request 2 dark")
         let loader = try setup.loader("binance")
         _ = try await loader.load()
@@ -154,7 +154,7 @@ import Testing
         await setup.end()
     }
 
-    @Test func `a file without certificates is said to be one`() async throws {
+    @Test func `a file without certificates is reported`() async throws {
         let loop = TickLoop()
         #expect(throws: ExchangeClientError.self) {
             try ExchangeClient(HTTPTransportSettings(userAgent: "x", caFile: "/etc/hostname"), on: loop)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import BTCPriceNetworking
 
-/// A status and a body, and what the loader makes of them: a price, or a kind of failure.
+/// A status and a body, with the expected result of the loader: a price, or a kind of failure.
 struct Case: Sendable, CustomTestStringConvertible {
     let exchange: String
     var name: String
@@ -25,7 +25,7 @@ struct Case: Sendable, CustomTestStringConvertible {
         name = String(body.prefix(60))
     }
 
-    /// What the loader makes of it: `68901.23` with its mark, or the error's kind, with the seconds it is for where it tells them.
+    /// The loader's result: `68901.23` with its position, or the error's kind, with its seconds if it has them.
     var outcome: String {
         let answer = HTTPResponse(
             status: status, retryAfter: retryAfter, date: Self.date, encoding: nil, body: body)
@@ -46,7 +46,7 @@ struct Case: Sendable, CustomTestStringConvertible {
     }
 }
 
-/// Every shape of answer, in small bodies of our own.
+/// Every form of response, in small bodies written for the test.
 @Suite struct ExchangeResponseTests {
     static let coinbase =
         #"{"ask":"1","bid":"1","price":"63212.97","time":"2026-06-19T16:43:33.016274911Z","trade_id":7}"#
@@ -62,10 +62,10 @@ struct Case: Sendable, CustomTestStringConvertible {
     static let cases: [Case] = [
         Case("binance", 200, #"{"symbol":"BTCUSDT","price":"66836.69000000"}"#, "66836.69"),
         Case("binance", 200, " {\n \"price\" : \"60740.00000000\", \"symbol\" : \"BTCUSDT\" }\n", "60740"),
-        // A number instead of a string, and an exponent: both are seen in exchanges' answers.
+        // A number instead of a string, and an exponent: both occur in exchanges' responses.
         Case("binance", 200, #"{"symbol":"BTCUSDT","price":75500.99}"#, "75500.99"),
         Case("binance", 200, #"{"symbol":"BTCUSDT","price":"6.683669E4"}"#, "66836.69"),
-        // Digits without end are rounded.
+        // Too many digits are rounded.
         Case("binance", 200, #"{"symbol":"BTCUSDT","price":3.00000000000000000000000000000000000001}"#, "3"),
         Case("binance", 200, #"{"symbol":"LTCBTC","price":"4.00000200"}"#, "invalid-data"),
         Case("binance", 200, #"{"symbol":"BTCUSDT","price":"0.00000000"}"#, "invalid-data"),
@@ -180,11 +180,11 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case("coinbase", 520, html, "unavailable"),
     ]
 
-    @Test(arguments: cases) func `an answer is a price or the right error`(answer: Case) {
+    @Test(arguments: cases) func `a response is a price or the right error`(answer: Case) {
         #expect(answer.outcome == answer.expected)
     }
 
-    @Test func `an error names the status and the exchange's own word, on one line`() {
+    @Test func `an error has the status and the exchange's own text, on one line`() {
         let answer = HTTPResponse(
             status: 429, retryAfter: "17", date: Case.date, encoding: nil,
             body: Array("{\"code\":-1003,\"msg\":\"Too\\nmuch\\u001b[31m\"}".utf8))
@@ -199,9 +199,9 @@ struct Case: Sendable, CustomTestStringConvertible {
         }
     }
 
-    /// Names and shapes of the pairs other than the dollar's. Kraken's CHF body is one that a public project recorded; the others are
-    /// shaped as the exchanges' documentation has them (Get Ticker Information; Symbol price ticker; Get product ticker; Ticker).
-    @Test func `every currency is read from the name that its exchange has for it`() throws {
+    /// The names and forms of the pairs in other currencies. A public project recorded Kraken's CHF body; the others have the form of the
+    /// exchanges' documentation (Get Ticker Information; Symbol price ticker; Get product ticker; Ticker).
+    @Test func `every currency is read from its exchange's name for it`() throws {
         func answer(_ body: String) -> HTTPResponse {
             HTTPResponse(status: 200, retryAfter: nil, date: Case.date, encoding: nil, body: Array(body.utf8))
         }
@@ -229,14 +229,14 @@ struct Case: Sendable, CustomTestStringConvertible {
         #expect(try prices(answer(coinbase), Market("coinbase", "BTC/EUR"))[0].value > 0)
     }
 
-    @Test func `a foreign text is short by every measure, and turns and breaks no line`() {
+    @Test func `a foreign text is short by every measure, and neither reverses nor breaks a line`() {
         let endless = "a" + String(repeating: "\u{301}", count: 32_000)
         #expect(oneLine(endless).unicodeScalars.count == 160)
         #expect(oneLine("a\u{202E}b\u{2028}c\u{9B}31m") == "a b c 31m")
         #expect(oneLine(String(repeating: " ", count: 5000) + "x") == "")
     }
 
-    @Test func `a body that came encoded is said to be, since none was asked for`() {
+    @Test func `an encoded body is an error, since no encoding was requested`() {
         let answer = HTTPResponse(
             status: 200, retryAfter: nil, date: Case.date, encoding: "gzip", body: [0x1F, 0x8B, 8, 0])
         #expect(throws: PriceLoadingError.invalidData("a body encoded as gzip")) {
@@ -271,7 +271,7 @@ struct Case: Sendable, CustomTestStringConvertible {
         "2026-06-19T24:43:33Z", "2026-06-19T16:43:33.Z", "2026-06-19T16:43:33,5Z", "2026-06-19T16:43:3٣Z",
         "20x6-06-19T16:43:33Z",
     ])
-    func `what is no venue time is not read`(text: String) {
+    func `an invalid venue time is refused`(text: String) {
         #expect(VenueTime.milliseconds(fromISO8601: text) == nil)
     }
 }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import BTCPriceNetworking
 
-/// Every real body of the five sources that came over HTTP, with the status it came with (fixtures/INDEX.md).
+/// Every recorded body of the five sources over HTTP, with its status (fixtures/INDEX.md).
 @Suite struct FixtureTests {
     static let table: [(exchange: String, file: String, status: Int, expected: String)] = [
         ("binance", "binance/ticker_price_success_2026.json", 200, "66836.69"),
@@ -54,7 +54,7 @@ import Testing
         ("coinbase", "coinbase_exchange/error_429_public_rate_limit.json", 429, "rate-limited"),
         ("coinbase", "coinbase_exchange/error_400_user_agent_required.json", 400, "refused"),
         ("coinbase", "coinbase_exchange/time_success.json", 200, "invalid-data"),
-        // The USDT market's ticker has the shape of the one that is asked for, and does not say which it is.
+        // The USDT market's ticker has the form of the requested one, and does not name its market.
         ("bitstamp", "bitstamp/ticker_btcusdt_2024-03-13.json", 200, "73285 at 1710328241000"),
         ("bitstamp", "bitstamp/ticker_all_item_btcusd_2023-06-12.json", 200, "invalid-data"),
         ("bitstamp", "bitstamp/error_429_rate_limit.json", 429, "rate-limited"),
@@ -77,7 +77,7 @@ import Testing
         #expect(answer.outcome == expected, "\(file)")
     }
 
-    /// A fixture that somebody adds must not go untested.
+    /// Every fixture has a test, including new ones.
     @Test(.enabled(if: Shared.isPresent, "\(Shared.absence)"))
     func `no fixture of the five is left out`() throws {
         let folders = ["binance", "cryptocompare", "coinbase_exchange", "bitstamp", "kraken"]
@@ -86,14 +86,14 @@ import Testing
                 "\(folder)/\($0)"
             }
         }
-        // Of websockets, and the two sequences, which have tests of their own.
+        // Except bodies of websockets, and the two sequences, which have their own tests.
         let http = files.filter { !$0.contains("ws") && !$0.contains("/sequence_") }
         #expect(Set(http) == Set(Self.table.map(\.file)))
     }
 
-    /// Whatever an exchange answers, with whatever status: a price within bounds, or an error.
+    /// Every response with any status is a price within the bounds, or an error.
     @Test(.enabled(if: Shared.isPresent, "\(Shared.absence)"))
-    func `no body of any exchange is a wrong number in any loader`() throws {
+    func `no exchange's body is a wrong number in any loader`() throws {
         let root = "\(Shared.folder)/fixtures"
         for folder in try FileManager.default.contentsOfDirectory(atPath: root) where !folder.hasSuffix(".md") {
             for file in try FileManager.default.contentsOfDirectory(atPath: "\(root)/\(folder)") {
@@ -104,7 +104,7 @@ import Testing
                     let isExpected = Self.table.contains {
                         $0.exchange == exchange && $0.file == "\(folder)/\(file)" && $0.expected.first?.isNumber == true
                     }
-                    // Coinbase's stream has the fields of its ticker, and more.
+                    // Coinbase's stream has the fields of its ticker and more.
                     let isSameShape = exchange == "coinbase" && file.hasPrefix("ws_ticker")
                     #expect(
                         !isPrice || isExpected || isSameShape, "\(exchange) read \(folder)/\(file) as \(answer.outcome)"
@@ -115,7 +115,7 @@ import Testing
     }
 
     @Test(.enabled(if: Shared.isPresent, "\(Shared.absence)"))
-    func `the answer of a stale cache node is refused`() throws {
+    func `the response of a stale cache node is refused`() throws {
         let lines = String(
             decoding: try Shared.bytes("fixtures/coinbase_exchange/sequence_stale_replay_2018-01-01.ndjson"),
             as: UTF8.self

@@ -6,9 +6,9 @@ import Testing
 
 @testable import BTCPriceNetworking
 
-/// Connections that never come to be, against a real server that says nothing, or worse.
+/// Connections that never open, against a real server that does not respond, or resets the connection.
 @Suite(.timeLimit(.minutes(3))) struct ConnectionTests {
-    /// What a server does with whoever connects.
+    /// The behaviour of a server towards its clients.
     enum Manner: Sendable {
         case silent
         case resetting
@@ -34,7 +34,7 @@ import Testing
                     guard manner == .resetting, let options = channel as? any SocketOptionProvider else {
                         return channel.eventLoop.makeSucceededVoidFuture()
                     }
-                    // No time to linger: the end is a reset (socket(7)).
+                    // With a linger time of zero, the end is a reset (socket(7)).
                     return options.setSoLinger(linger(l_onoff: 1, l_linger: 0)).flatMap { channel.close() }
                 }
                 .bind(host: "127.0.0.1", port: 0).get()
@@ -68,7 +68,7 @@ import Testing
         case tls, http, socks5
     }
 
-    @Test(arguments: Way.allCases) func `a handshake that stalls is given up where nobody cancels`(way: Way)
+    @Test(arguments: Way.allCases) func `a handshake that stalls ends without a cancellation`(way: Way)
         async throws
     {
         let server = try await Server(.silent)
@@ -85,9 +85,9 @@ import Testing
         try await server.stop()
     }
 
-    @Test func `a transport that was replaced leaves no connection behind that stalls`() async throws {
+    @Test func `a replaced transport leaves no stalled connection behind`() async throws {
         let server = try await Server(.silent)
-        // So patient that only its retirement can end it in time.
+        // With this timeout, only the replacement can end the connection in time.
         let transport = try transport(on: server.group, connectTimeout: .seconds(3600))
         let url = "https://127.0.0.1:\(server.port)/"
         let task = Task { try await outcome(transport, url) }
@@ -96,7 +96,7 @@ import Testing
         task.cancel()
         #expect(try await task.value == "cancelled")
         while server.closedCount < 1 { await Task.yield() }
-        // Nor does one that came late.
+        // A late request leaves none either.
         let late = Task { try await outcome(transport, url) }
         while server.openedCount < 2 { await Task.yield() }
         late.cancel()
@@ -105,7 +105,7 @@ import Testing
         try await server.stop()
     }
 
-    @Test func `after it was replaced a transport keeps no connection, whatever is dropped later`() async throws {
+    @Test func `a replaced transport keeps no connection, whatever is dropped later`() async throws {
         let server = try await Server(.silent)
         let transport = try transport(on: server.group, connectTimeout: .seconds(3600))
         transport.drain()
@@ -118,14 +118,14 @@ import Testing
         try await server.stop()
     }
 
-    @Test(arguments: ["http", "https"]) func `a server that resets at once is known at once`(scheme: String)
+    @Test(arguments: ["http", "https"]) func `a reset by the server is detected at once`(scheme: String)
         async throws
     {
         let server = try await Server(.resetting)
-        // On a thread of its own, so that the reset comes at any stage.
+        // On a separate thread, so that the reset occurs at any stage.
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         for _ in 0..<30 {
-            // Each reads the system's certificates once it is connected, and meanwhile the reset comes: its first write fails.
+            // Each connection reads the system's certificates after it opens. The reset arrives meanwhile, so the first write fails.
             let transport = try transport(on: group, connectTimeout: .seconds(3600))
             let text = try await outcome(transport, "\(scheme)://127.0.0.1:\(server.port)/")
             let known = ["closedEarly", "lost(", "notConnected(", "other(NIOSSL.NIOSSLError.handshakeFailed"]

@@ -6,15 +6,15 @@ import Testing
 
 @testable import BTCPriceNetworking
 
-/// What is taken for an answer, and what is not (RFC 9112).
+/// Valid and invalid responses (RFC 9112).
 @Suite struct ReaderTests {
-    /// What a text reads as, at once and cut into pieces at every place: one line, so that it can be looked over.
+    /// The result of reading a text, at once and cut at every place, in one line.
     private func read(_ text: String) -> String {
         let bytes = Array(text.replacing("\n", with: "\r\n").utf8)
         let whole = outcome([bytes[...]])
         for cut in 0...bytes.count {
             let parts = outcome([bytes[..<cut], bytes[cut...]])
-            // What follows an answer is met later, and nobody waits for it.
+            // Bytes after a response are found later, and no request waits for them.
             #expect(parts == whole || parts.replacing(" kept", with: "") == whole, "cut at \(cut)")
         }
         #expect(
@@ -23,7 +23,7 @@ import Testing
         return whole
     }
 
-    /// What the handlers of a connection make of the pieces.
+    /// The responses that the handlers of a connection read from the pieces.
     private func outcome(_ pieces: [ArraySlice<UInt8>]) -> String {
         let (channel, meter) = (EmbeddedChannel(), ResponseMeter())
         var collector = HTTPResponseCollector()
@@ -42,7 +42,7 @@ import Testing
             try channel.writeOutbound(HTTPClientRequestPart.head(head))
             for piece in pieces {
                 let written = Result { try channel.writeInbound(ByteBuffer(bytes: piece)) }
-                // An error behind a response comes after it.
+                // A response before an error counts.
                 if let response = try response() { return describe(response, collector, meter) }
                 _ = try written.get()
             }
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test(arguments: [
-        // The usual one, and how a connection stays or goes.
+        // The usual response, and the headers that keep or close a connection.
         ("HTTP/1.1 200 OK\nContent-Length: 2\n\nab", "200 ab kept"),
         ("HTTP/1.1 200\ncontent-length:2\n\nab", "200 ab kept"),
         ("HTTP/1.1 200 OK\nContent-Length: 2\nConnection: close\n\nab", "200 ab"),
@@ -88,19 +88,19 @@ import Testing
             "a Transfer-Encoding that was not requested"
         ),
         ("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\nA\n0123456789\n000\nTrailer: 1\n\n", "200 0123456789 kept"),
-        // Where the head ends is not followed through interim responses, which nobody sends to these requests.
+        // The end of the head is not found behind interim responses, which no server sends to these requests.
         (
             "HTTP/1.1 100 Continue\n\nHTTP/1.1 103 Early Hints\nLink: x\n\nHTTP/1.1 200 OK\nContent-Length: 1\n\na",
             "200 a"
         ),
         ("HTTP/1.1 429 Too Many Requests\nRetry-After: 3\nContent-Length: 2\n\n{}", "429 {} kept"),
-        // Ends too early.
+        // Responses that end too early.
         ("", "early"),
         ("HTTP/1.1 200 OK\nContent-Le", "early"),
         ("HTTP/1.1 200 OK\nContent-Length: 2\n\na", "early"),
         ("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n2\nab\n", "early"),
         ("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n0\n", "early"),
-        // What could be read in two ways.
+        // Responses that could be read in two ways.
         ("HTTP/1.1 200 OK\nContent-Length: 2\nContent-Length: 3\n\nabc", "malformed"),
         ("HTTP/1.1 200 OK\nContent-Length: 2, 2\n\nab", "malformed"),
         ("HTTP/1.1 200 OK\nContent-Length: 2\nContent-Length: 2\n\nab", "malformed"),
@@ -127,7 +127,7 @@ import Testing
         ("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n0\nno colon\n\n", "malformed"),
         ("HTTP/1.1 103 Early Hints\nno colon\n\nHTTP/1.1 200 OK\n\n", "malformed"),
         ("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n1\nabc\n0\n\n", "malformed"),
-        // Something else.
+        // Other texts.
         ("HTTP/2 200 OK\n\n", "malformed"),
         ("HTTP/1.1 20 OK\n\n", "malformed"),
         ("HTTP/1.1 2000 OK\n\n", "malformed"),
@@ -137,12 +137,12 @@ import Testing
         ("\n\n", "early"),
         ("HTTP/1.1 101 Switching Protocols\n\n", "status 101, which is not final"),
     ])
-    func `an answer is read, or refused, however it is cut`(text: String, expected: String) {
+    func `a response is read or refused, however it is cut`(text: String, expected: String) {
         #expect(read(text) == expected)
     }
 
     @Test(arguments: ["\r", "\n", "\u{0}"])
-    func `no line holds what another reader takes for its end`(byte: String) {
+    func `no line contains a character that another reader treats as its end`(byte: String) {
         func outcome(_ text: String) -> String { self.outcome([Array(text.utf8)[...]]) }
         // NIOHTTP1 lets a NUL through in the reason phrase, which is not used.
         let reason = outcome("HTTP/1.1 200 O\(byte)K\r\nContent-Length: 0\r\n\r\n")
@@ -152,7 +152,7 @@ import Testing
         #expect(outcome(chunked + "0\r\nA: \(byte)b\r\n\r\n") == "malformed")
     }
 
-    @Test func `nothing is read without end`() throws {
+    @Test func `no part of a response is read without a limit`() throws {
         func answer(to first: String, endlessly next: String) -> String {
             let piece = Array(String(repeating: next, count: 100).utf8)[...]
             return outcome([Array(first.utf8)[...]] + Array(repeating: piece, count: 900))
@@ -169,7 +169,7 @@ import Testing
         #expect(answer(to: chunked + "0\r\n", endlessly: "x") == "more than 65536")
     }
 
-    @Test func `a byte that nothing requested is an error`() throws {
+    @Test func `a byte without a request is an error`() throws {
         let (channel, meter) = (EmbeddedChannel(), ResponseMeter())
         try channel.pipeline.syncOperations.addHandler(meter)
         #expect(throws: HTTPError.self) { try channel.writeInbound(ByteBuffer(string: "H")) }
@@ -205,11 +205,11 @@ import Testing
     @Test(arguments: [
         "", "exchange.test", "ftp://exchange.test", "https://", "https://a b/", "http://u:p@h/", "http://h:70000/",
     ])
-    func `what is no address is none`(url: String) {
+    func `an invalid address is refused`(url: String) {
         #expect(HTTPRequest(url) == nil)
     }
 
-    @Test func `no name is longer than names can be`() {
+    @Test func `a host name is not longer than the limit`() {
         #expect(HTTPRequest("http://\(String(repeating: "a", count: 253))/") != nil)
         #expect(HTTPRequest("http://\(String(repeating: "a", count: 254))/") == nil)
     }

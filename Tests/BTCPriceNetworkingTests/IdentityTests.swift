@@ -2,7 +2,7 @@ import Testing
 
 @testable import BTCPriceNetworking
 
-/// Whom a certificate is for (RFC 9525).
+/// The hosts that a certificate is valid for (RFC 9525).
 @Suite struct IdentityTests {
     private func identity(_ url: String) throws -> ServerIdentity {
         ServerIdentity(try #require(HTTPRequest(url)).origin)
@@ -28,11 +28,12 @@ import Testing
         ("localhost", "localhost", true),
         ("localhost", "*.localhost", false),
     ])
-    func `a name stands for itself, an asterisk for one label`(host: String, presented: String, expected: Bool) throws {
+    func `a name matches itself, an asterisk matches one label`(host: String, presented: String, expected: Bool) throws
+    {
         #expect(try identity("https://\(host)/").matches(presented.utf8) == expected)
     }
 
-    @Test func `an address is no name, and a name no address`() throws {
+    @Test func `an address is not a name, and a name is not an address`() throws {
         let four = try identity("https://192.0.2.7:8443/")
         #expect(!four.isName)
         #expect(four.isAddress([192, 0, 2, 7]))

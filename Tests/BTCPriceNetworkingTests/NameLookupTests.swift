@@ -7,7 +7,7 @@ import Testing
 @testable import BTCPriceNetworking
 
 @Suite(.timeLimit(.minutes(3))) struct NameLookupTests {
-    /// A resolver that answers when it is told to, and a clock.
+    /// A resolver whose responses the test controls, and a clock.
     final class Resolver: Sendable {
         private let gate = DispatchSemaphore(value: 0)
         private let calls = Atomic<Int>(0)
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    /// What a lookup finds: the addresses without a port, or its word.
+    /// The result of a lookup: the addresses without a port, or the error's text.
     private func found(_ host: String, by names: NameLookup) async -> String {
         await withCheckedContinuation { continuation in
             names.addresses(of: host) { outcome in
@@ -42,20 +42,20 @@ import Testing
         }
     }
 
-    @Test func `the system's resolver finds an address, and its word is kept where it does not`() async throws {
+    @Test func `the system's resolver finds an address, or its error text is kept`() async throws {
         let names = NameLookup()
         #expect(await found("127.0.0.1", by: names) == #"["127.0.0.1"]"#)
         #expect(await found("::1", by: names) == #"["::1"]"#)
         #expect(await found("localhost", by: names).contains(#""127.0.0.1""#))
-        // The resolver knows without asking anybody that this is no name.
+        // The resolver knows without a query that this is not a valid name.
         #expect(
             await found("no name.test", by: names) == "no name.test cannot be resolved: Name or service not known")
     }
 
-    @Test func `all who ask for a name share one lookup of it`() async throws {
+    @Test func `all requests for a name share one lookup`() async throws {
         let resolver = Resolver()
         let names = NameLookup(lookUp: { _ in resolver.lookUp() }, now: { resolver.now })
-        // All of them before the first is answered.
+        // All of them are pending before the first response.
         let answered = Atomic(0)
         for _ in 0..<20 { names.addresses(of: "slow.test") { _ in answered.add(1, ordering: .relaxed) } }
         await resolver.hasBegun()
@@ -65,7 +65,7 @@ import Testing
         #expect(resolver.callCount == 1)
     }
 
-    @Test func `where no name server answers, it is known, and nothing piles up`() async throws {
+    @Test func `a silent name server is reported, and lookups do not pile up`() async throws {
         let resolver = Resolver()
         let names = NameLookup(lookUp: { _ in resolver.lookUp() }, now: { resolver.now })
         let first = Task { await found("silent.test", by: names) }
@@ -76,14 +76,14 @@ import Testing
         #expect(!names.isSilent(about: "another.test"))
         resolver.answer()
         #expect(await first.value == "[]")
-        // It answers again.
+        // The resolver responds again.
         #expect(!names.isSilent(about: "silent.test"))
         resolver.answer()
         #expect(await found("silent.test", by: names) == "[]")
         #expect(resolver.callCount == 2)
     }
 
-    @Test func `after a suspend a name is looked up anew, and what the old lookup finds is not told`() async throws {
+    @Test func `after a suspend a name is looked up again, and the old lookup's result is dropped`() async throws {
         let calls = Atomic<Int>(0)
         let gates = (old: DispatchSemaphore(value: 0), new: DispatchSemaphore(value: 0))
         let isOver = Atomic<Bool>(false)
@@ -100,17 +100,17 @@ import Testing
         while calls.load(ordering: .sequentiallyConsistent) < 1 { await Task.yield() }
         names.restart()
         while calls.load(ordering: .sequentiallyConsistent) < 2 { await Task.yield() }
-        // The old one ends first.
+        // The old lookup ends first.
         gates.old.signal()
         while !isOver.load(ordering: .sequentiallyConsistent) { await Task.yield() }
         gates.new.signal()
         #expect(await first.value == "the new one")
-        // What nobody waits for is forgotten, and not looked up.
+        // A name that nobody waits for is dropped without a lookup.
         names.restart()
         #expect(calls.load(ordering: .sequentiallyConsistent) == 2)
     }
 
-    @Test func `whoever waits can be told that nobody wants to know any more`() async throws {
+    @Test func `a waiting lookup can be cancelled`() async throws {
         let resolver = Resolver()
         let names = NameLookup(lookUp: { _ in resolver.lookUp() }, now: { resolver.now })
         let first = Task { await found("silent.test", by: names) }

@@ -37,13 +37,13 @@ import Testing
         #expect(try Self.observed(&reading, Self.message(at: 1000), at: 1010) == 1010)
         // The same price again has the same age.
         #expect(try Self.observed(&reading, Self.message(at: 1000), at: 2010) == 1010)
-        // Held up on the way, over a new connection too.
+        // Delayed on the way, over a new connection too.
         #expect(try Self.observed(&reading, Self.message(at: 3000), at: 3900) == 3010)
-        // A clock that is ahead makes no price of the future, and another start of the peer is dated anew.
+        // A clock that is ahead gives no price from the future, and after a restart of the peer the offset is measured again.
         #expect(try Self.observed(&reading, Self.message(at: 9000, instance: "again"), at: 4000) == 4000)
     }
 
-    @Test func `what the peer converted is in dollars`() throws {
+    @Test func `a price that the peer has converted is in dollars`() throws {
         var reading = PeerReading(ownInstance: "ours")
         let read = try reading.price(in: Self.message(), of: Self.alpha, every: .seconds(1), at: Self.time(0))
         #expect(read.push?.origin == PriceOrigin(source: "binance", pair: "BTC/USDT", instance: "theirs"))
@@ -53,7 +53,7 @@ import Testing
         #expect(price.push?.origin == PriceOrigin(source: "binance", pair: "BTC/USD", instance: "theirs"))
     }
 
-    @Test func `what is no current price of its own is none`() {
+    @Test func `a state without a current price of the peer's own is refused`() {
         let refused: [(StateMessage, String)] = [
             (Self.message(instance: "ours"), "refused"), (Self.message { $0.freshness = .stale }, "unavailable"),
             (Self.message { $0.quote = nil }, "unavailable"),

@@ -8,13 +8,13 @@ import Testing
 
 /// The streams of exchanges against a real server.
 @Suite(.timeLimit(.minutes(3))) struct StreamFeedTests {
-    /// What the streams have told, and their clock.
+    /// The events of the streams, and their clock.
     final class Log: Sendable {
         private let state = Mutex<(news: [StreamNews], events: [StreamEvent])>(([], []))
         private let ahead = Atomic<Int64>(0)
         private let standing: ObservationTime?
 
-        /// - Parameter isStanding: Whether the clock moves only if it is advanced: then a price does not get old while a test waits.
+        /// - Parameter isStanding: Whether the clock moves only if it is advanced. Then a price does not age while a test waits.
         init(isStanding: Bool) { standing = isStanding ? .now() : nil }
 
         var news: [StreamNews] { state.withLock { $0.news } }
@@ -25,7 +25,7 @@ import Testing
         func add(_ event: StreamEvent) { state.withLock { $0.events.append(event) } }
         func advance(byMilliseconds time: Int64) { ahead.add(time, ordering: .relaxed) }
 
-        /// How often a price has changed.
+        /// The number of price changes.
         var changes: Int { news.count(where: { $0 == .price }) }
     }
 
@@ -35,15 +35,15 @@ import Testing
         let client: ExchangeClient
         let venue: VenueName
         let log: Log
-        /// In the order of the currencies.
+        /// The streams' markets, in the order of the currencies.
         let streams: [any PriceStream]
         let markets: [Market]
 
         /// - Parameters:
         ///   - faults: The faults of the exchange's streams, such as `always cut`; empty for none.
         ///   - prices: A file of prices; `nil` for a random walk.
-        ///   - trades: How often the market trades in a second.
-        ///   - addresses: How many addresses the stream has, all of them the same.
+        ///   - trades: The number of trades per second.
+        ///   - addresses: The number of addresses of the stream, all of them the same.
         ///   - isClockStanding: See ``Log/init(isStanding:)``.
         init(
             _ name: String, _ currencies: [Currency] = [.usd], faults: String = "", prices: String? = nil,
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    /// Waits until something is so; false if it takes too long.
+    /// Waits for a condition; false after a timeout.
     private static func until(_ isSo: () -> Bool) async throws -> Bool {
         let end = ContinuousClock.now.advanced(by: .seconds(60))
         while !isSo() {
@@ -98,7 +98,7 @@ import Testing
     // MARK: - Prices
 
     @Test(arguments: ["binance", "coinbase", "bitstamp", "kraken"])
-    func `a stream brings the price, until nobody wants it`(name: String) async throws {
+    func `a stream has the price until it is stopped`(name: String) async throws {
         let setup = try await Setup(name)
         #expect(setup.streams[0].current == nil)
         setup.start()
@@ -127,7 +127,7 @@ import Testing
     }
 
     @Test(arguments: [("binance", 0), ("coinbase", 1), ("kraken", 1), ("bitstamp", 2)])
-    func `several currencies share a connection, as long as one of them is wanted`(name: String, requests: Int)
+    func `several currencies share a connection, which lasts while one of them needs it`(name: String, requests: Int)
         async throws
     {
         let setup = try await Setup(name, [.usd, .eur])
@@ -138,7 +138,7 @@ import Testing
             return prices.count == 2
         }
         try #require(prices.count == 2, "\(setup.log.events)")
-        // The euro is worth more than the dollar.
+        // A euro costs more than a dollar, so the price in euros is lower.
         #expect(prices[1] < prices[0])
         #expect(setup.counts.opened == 1)
         #expect(setup.counts.received == requests)
@@ -156,7 +156,7 @@ import Testing
         ("bitstamp", "big-ping"), ("binance", "ping-flood"), ("coinbase", "wrong-pair"), ("bitstamp", "wrong-pair"),
         ("binance", "burst 100"), ("coinbase", "with-101"), ("kraken", "with-101"),
     ])
-    func `prices come through whatever the frames are like`(name: String, fault: String) async throws {
+    func `prices are read whatever the form of the frames`(name: String, fault: String) async throws {
         let setup = try await Setup(name, faults: "always \(fault)")
         setup.start()
         #expect(try await Self.until { setup.log.changes > 5 && setup.streams[0].current != nil })
@@ -165,8 +165,8 @@ import Testing
         try await setup.end()
     }
 
-    @Test func `a first price in the write of the response is read`() async throws {
-        // The next one comes ten seconds later.
+    @Test func `a first price in the same write as the response is read`() async throws {
+        // The next price comes ten seconds later.
         let setup = try await Setup("binance", faults: "always with-101", trades: 0.1, isClockStanding: true)
         setup.start()
         #expect(try await Self.until { setup.streams[0].current != nil })
@@ -178,7 +178,7 @@ import Testing
         let setup = try await Setup("kraken", faults: "always repeat", prices: "close\n\(rising)\n", trades: 10)
         setup.start()
         #expect(try await Self.until { setup.log.changes > 5 })
-        // The market stands still, and the price is proven by traffic.
+        // The market stands still, and other traffic proves the price.
         setup.simulator.set(try FaultScript("kraken stream always maintenance"))
         let exchange = try #require(Exchange.all.first { $0.name == "kraken" })
         let access = Exchange.Access(client: setup.client, baseURL: setup.simulator.url(of: .kraken))
@@ -212,9 +212,9 @@ import Testing
         try await setup.end()
     }
 
-    // MARK: - Ends
+    // MARK: - The end of a stream
 
-    /// What goes wrong, the reason that the operator sees, and the time to the next attempt in milliseconds.
+    /// The fault, the reason that the operator sees, and the time to the next attempt in milliseconds.
     typealias Failure = (exchange: String, fault: String, reason: String, isRefused: Bool, wait: ClosedRange<Int64>)
 
     static let failures: [Failure] = [
@@ -243,7 +243,7 @@ import Testing
         ("binance", "huge 300000", "the server sends a frame that is too long", false, 5000...5000),
     ]
 
-    @Test(arguments: failures.indices) func `what ends a stream has its reason and its rest`(row: Int) async throws {
+    @Test(arguments: failures.indices) func `each end of a stream has its reason and its wait`(row: Int) async throws {
         let (name, fault, expected, isExpectedRefused, waits) = Self.failures[row]
         let setup = try await Setup(name, faults: "always \(fault)")
         setup.start()
@@ -260,7 +260,7 @@ import Testing
     }
 
     @Test(arguments: ["cut", "half-close", "close 1001 restarting"])
-    func `after a restart of the server a stream goes on at once`(fault: String) async throws {
+    func `after a restart of the server a stream continues at once`(fault: String) async throws {
         let setup = try await Setup("kraken", faults: "request 1 \(fault)")
         setup.start()
         #expect(try await Self.until { setup.counts.opened == 2 && setup.streams[0].current != nil })
@@ -269,7 +269,7 @@ import Testing
     }
 
     @Test(arguments: [("kraken", true), ("coinbase", false)])
-    func `limits that are shared with requests are told to those who request`(name: String, isTold: Bool) async throws {
+    func `a limit shared with requests is passed on to the requests`(name: String, isTold: Bool) async throws {
         let setup = try await Setup(name, faults: "always status 429 retry-after 30")
         setup.start()
         _ = try await Self.until { !setup.log.events.isEmpty && (!isTold || !setup.log.news.isEmpty) }
@@ -279,14 +279,14 @@ import Testing
         let told = StreamNews.limited(.rateLimited("its stream: HTTP 429", retryAfter: .seconds(30)))
         #expect(setup.log.news == (isTold ? [told] : []))
         #expect(setup.counts.refused == 1)
-        // Whoever stops and starts it does not come sooner.
+        // A stop and a start do not shorten the wait.
         setup.streams[0].stop()
         setup.start()
         try await setup.end()
         #expect(setup.counts.refused == 1)
     }
 
-    @Test(arguments: [1, 2]) func `where the region is not served the other address is used`(addresses: Int)
+    @Test(arguments: [1, 2]) func `if the region is not served, the other address is used`(addresses: Int)
         async throws
     {
         let setup = try await Setup("binance", faults: "request 1 status 451", addresses: addresses)
@@ -301,7 +301,7 @@ import Testing
         try await setup.end()
     }
 
-    @Test func `a server that is not there is tried again`() async throws {
+    @Test func `an absent server is tried again`() async throws {
         let setup = try await Setup("kraken")
         setup.simulator.set(try FaultScript("kraken always refuse"))
         // The simulator closes its port a moment later, and then all connections.

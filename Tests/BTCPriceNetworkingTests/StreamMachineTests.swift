@@ -4,7 +4,7 @@ import Testing
 
 @testable import BTCPriceNetworking
 
-/// A machine, what it has open, and what it has told. All times are milliseconds since the start of the test.
+/// A machine with its connections and its events. All times are milliseconds since the start of the test.
 private struct Run {
     private static let boot: Int64 = 50_000_000
 
@@ -13,15 +13,15 @@ private struct Run {
     private(set) var machine: StreamMachine
     /// The connections that are open or being opened, the oldest first.
     private(set) var links: [Int] = []
-    /// When one was opened, and where.
+    /// The times and addresses of the openings.
     private(set) var attempts: [Int64] = []
     private(set) var addresses: [String] = []
     private(set) var sent: [String] = []
     private(set) var changes: [Market] = []
     private(set) var events: [StreamEvent] = []
-    /// What a restart must not forget.
+    /// The state that survives a restart.
     private(set) var record = StreamRecord()
-    /// The time of the last thing that happened.
+    /// The time of the last event.
     private(set) var clock: Int64 = 0
     private var lastID = 0
 
@@ -39,7 +39,7 @@ private struct Run {
         ObservationTime(wall: Timestamp(milliseconds: 1_791_000_000_000 + now), boottime: boot + now)
     }
 
-    /// How the connections have ended.
+    /// The ends of the connections.
     var ends: [String] {
         events.compactMap { event in
             guard case .ended(let reason, let isRefused, let wait) = event else { return nil }
@@ -84,7 +84,7 @@ private struct Run {
         #expect(links.count <= 2)
     }
 
-    // MARK: - What happens
+    // MARK: - Events
 
     mutating func start(at now: Int64 = 0) {
         let actions = machine.start(at: Self.boot + now)
@@ -98,26 +98,26 @@ private struct Run {
         #expect(machine.nextDeadline == nil)
     }
 
-    /// A connection is open: the newest one, if nothing else is said.
+    /// A connection has opened: by default the newest one.
     mutating func open(_ id: Int? = nil, at now: Int64) {
         let actions = machine.opened(id ?? links.last ?? 0, at: Self.boot + now)
         perform(actions, at: now)
     }
 
-    /// Starts, and has a connection that is open and acknowledged at 100 ms.
+    /// Starts with a connection that is open and acknowledged at 100 ms.
     mutating func connect() {
         start()
         open(at: 100)
         if acknowledges { receive(.acknowledged(markets), at: 100) }
     }
 
-    /// A message comes: on the oldest connection, if nothing else is said.
+    /// A message arrives: by default on the oldest connection.
     mutating func receive(_ message: StreamMessage, at now: Int64, on id: Int? = nil) {
         let actions = machine.received(message, on: id ?? links.first ?? 0, at: Self.time(now))
         perform(actions, at: now)
     }
 
-    /// A trade that is so old.
+    /// A trade with an age.
     mutating func trade(
         _ value: Price, at now: Int64, age: Int64 = 0, number: Int64? = nil, of index: Int = 0, on id: Int? = nil
     ) {
@@ -128,7 +128,7 @@ private struct Run {
         receive(.trade(trade), at: now, on: id)
     }
 
-    /// The number of the newest trade comes.
+    /// The number of the newest trade arrives.
     mutating func count(_ count: Int, at now: Int64, on id: Int? = nil) {
         perform(machine.counted(count, on: id ?? links[0], at: Self.boot + now), at: now)
     }
@@ -186,7 +186,7 @@ private struct Run {
 
     // MARK: - Opening
 
-    @Test func `a connection that is not open in time is given up`() {
+    @Test func `a connection that is not open in time is closed`() {
         var run = Run(.kraken)
         run.start()
         run.pass(to: 4999)
@@ -198,7 +198,7 @@ private struct Run {
         #expect(run.links == [2])
     }
 
-    @Test func `the first price has its time from the opening on`() {
+    @Test func `the time for the first price begins at the opening`() {
         var run = Run(.binance)
         run.start()
         run.open(at: 4000)
@@ -209,7 +209,7 @@ private struct Run {
         #expect(run.ends == ["no price after the subscription, again in 500 ms"])
     }
 
-    @Test(arguments: [true, false]) func `a subscription that is not acknowledged, or brings nothing, is over`(
+    @Test(arguments: [true, false]) func `a subscription without an acknowledgement or without a price ends`(
         isAcknowledged: Bool
     ) {
         var run = Run(.coinbase)
@@ -233,7 +233,7 @@ private struct Run {
         #expect(run.price(at: 200) == 100)
     }
 
-    @Test func `a market that is refused ends nothing, and all of them end the connection`() {
+    @Test func `a refused market ends nothing, but the refusal of all markets ends the connection`() {
         var run = Run(.coinbase, ["BTC/USD", "BTC/EUR"])
         run.start()
         run.open(at: 100)
@@ -251,7 +251,7 @@ private struct Run {
         #expect(single.ends == ["delisted, again in 600000 ms, refused"])
     }
 
-    @Test func `where the region is not served the next address is used, as long as there is one`() {
+    @Test func `if the region is not served, the next address is used, as long as there is one`() {
         var run = Run(.kraken)
         run.start()
         let hasAnother = run.useNextAddress()
@@ -266,7 +266,7 @@ private struct Run {
 
     // MARK: - Silence
 
-    @Test func `a stream that falls silent is given up`() {
+    @Test func `a stream that falls silent is closed`() {
         var run = Run(.kraken)
         run.connect()
         run.trade(100, at: 300)
@@ -276,7 +276,7 @@ private struct Run {
         #expect(run.ends == ["no message for 5 s, again in 500 ms"])
     }
 
-    @Test func `a heartbeat is sent every 15 s, and has to be responded to`() {
+    @Test func `a heartbeat is sent every 15 s, and needs a response`() {
         var run = Run(.bitstamp)
         run.connect()
         for now: Int64 in [15_100, 30_100, 45_100] {
@@ -293,7 +293,7 @@ private struct Run {
 
     // MARK: - Proofs
 
-    @Test func `a price counts for 1.5 s after its proof, and is as old as that`() {
+    @Test func `a price counts for 1.5 s after its proof, and has the age of the proof`() {
         var run = Run(.binance)
         run.connect()
         run.trade(100, at: 1000)
@@ -301,23 +301,23 @@ private struct Run {
         #expect(run.loaded(at: 2500)?.observed == Run.time(1000))
         #expect(run.loaded(at: 2500)?.push?.way == .stream)
         #expect(run.price(at: 2501) == nil)
-        // What says nothing of a trade is no proof.
+        // A message without a trade is not a proof.
         run.receive(.other, at: 2600)
         #expect(run.price(at: 2600) == nil)
-        // The same price in another trade is one.
+        // The same price in another trade is a proof.
         run.trade(100, at: 2700)
         #expect(run.price(at: 4200) == 100)
         #expect(run.changes.count == 2)
     }
 
-    @Test func `of Coinbase the number of the newest trade proves the price, or that it is not the newest`() {
+    @Test func `the number of Coinbase's newest trade proves the price, or that it is not the newest`() {
         var run = Run(.coinbase)
         run.connect()
         run.trade(100, at: 1000, number: 7)
         run.heartbeat(7, at: 3000)
         #expect(run.price(at: 4500) == 100)
         #expect(run.price(at: 4501) == nil)
-        // There is no such trade.
+        // No trade has this number.
         run.heartbeat(0, at: 5000)
         #expect(run.price(at: 5000) == nil)
         run.heartbeat(6, at: 5500)
@@ -327,7 +327,7 @@ private struct Run {
         run.trade(101, at: 7000, number: 8)
         #expect(run.price(at: 7000) == 101)
         #expect(run.ends == [])
-        // A message that was dropped; the next trade would mend it.
+        // A message was lost. The next trade would correct the price.
         for now in stride(from: Int64(8000), through: 17_000, by: 1000) {
             run.pass(to: now)
             run.heartbeat(9, at: now)
@@ -338,7 +338,7 @@ private struct Run {
         #expect(run.ends == ["it does not show the newest price of BTC/USD, again in 500 ms"])
     }
 
-    @Test func `of Kraken any message proves the price, for a minute after it came`() {
+    @Test func `any message of Kraken proves the price for a minute after its arrival`() {
         var run = Run(.kraken)
         run.connect()
         run.trade(100, at: 1000)
@@ -356,7 +356,7 @@ private struct Run {
     @Test(arguments: [
         ("binance", Int64(5000)), ("coinbase", 10_000), ("kraken", 60_000), ("bitstamp", 5000),
     ])
-    func `a first price that is old proves nothing by itself`(name: String, oldest: Int64) {
+    func `an old first price does not count by itself`(name: String, oldest: Int64) {
         var fresh = Run(Self.source(name))
         fresh.connect()
         fresh.trade(100, at: 1000, age: oldest)
@@ -368,7 +368,7 @@ private struct Run {
         run.receive(.other, at: 2000)
         #expect(run.price(at: 2000) == nil)
         #expect(run.changes == [])
-        // A request that shows the same price proves it, at the time when it was sent.
+        // A response with the same price proves it, for the time when the request was sent.
         run.compare(100, requested: 3000, at: 3100)
         #expect(run.price(at: 3100) == 100)
         #expect(run.loaded(at: 3100)?.observed == Run.time(3000))
@@ -377,14 +377,14 @@ private struct Run {
         #expect(run.links == [1])
     }
 
-    @Test func `a trade that is older than the one before counts for nothing, over a new connection too`() {
+    @Test func `a trade older than the last one is ignored, over a new connection too`() {
         var run = Run(.binance)
         run.connect()
         run.trade(100, at: 1000, number: 5)
         run.trade(99, at: 1100, age: 200, number: 6)
         run.trade(98, at: 1200, age: 200, number: 4)
         #expect(run.price(at: 1200) == 100)
-        // Of the same time, as in a burst.
+        // Trades with the same time, as in a burst.
         run.trade(101, at: 1300, age: 300, number: 6)
         #expect(run.price(at: 1300) == 101)
         run.end(at: 1400)
@@ -399,7 +399,7 @@ private struct Run {
         #expect(run.changes.count == 3)
     }
 
-    @Test(arguments: [true, false]) func `one trade with a time of the future does not stop a stream`(isFirst: Bool) {
+    @Test(arguments: [true, false]) func `one trade with a time in the future does not stop a stream`(isFirst: Bool) {
         var run = Run(.binance)
         run.connect()
         if !isFirst { run.trade(100, at: 500) }
@@ -419,7 +419,7 @@ private struct Run {
         #expect(run.price(at: 2500) == 100)
         #expect(run.price(at: 2501) == nil)
         #expect(run.price(at: 2501, of: 1) == 86)
-        // Of a market that nobody has asked for.
+        // A message about a market without a subscription.
         let other = StreamTrade(market: Market("exchange", "BTC/GBP"), value: 75, time: 1, sent: 1)
         run.receive(.trade(other), at: 2600)
         #expect(run.machine.price(of: other.market, at: Run.time(2600)) == nil)
@@ -428,13 +428,13 @@ private struct Run {
 
     // MARK: - Comparing with requests
 
-    @Test func `a request that shows another price than a silent stream ends it, unless it catches up`() {
+    @Test func `a response with another price than a silent stream's ends the stream, unless it catches up`() {
         var run = Run(.kraken)
         run.connect()
         run.trade(100, at: 1000)
         // Within a second the response may simply be newer.
         run.compare(101, requested: 2000, at: 2100)
-        // From a cache it may be older.
+        // A response from a cache may be older.
         run.compare(101, requested: 2001, at: 2100, cacheTime: 1000)
         #expect(run.price(at: 2100) == 100)
         run.compare(101, requested: 2001, at: 2100)
@@ -453,7 +453,7 @@ private struct Run {
         #expect(inTime.links == [1])
     }
 
-    @Test func `a request that shows the stream's price takes a suspicion back`() {
+    @Test func `a response with the stream's price ends the suspicion`() {
         var run = Run(.kraken)
         run.connect()
         run.trade(100, at: 1000)
@@ -465,7 +465,7 @@ private struct Run {
         #expect(run.links == [1])
     }
 
-    @Test func `a request that shows an older trade says nothing`() {
+    @Test func `a response with an older trade does not count`() {
         var run = Run(.coinbase)
         run.connect()
         run.trade(100, at: 1000, number: 7)
@@ -475,7 +475,7 @@ private struct Run {
         #expect(run.price(at: 2400) == nil)
     }
 
-    @Test func `after a new connection a request is not compared with the price of the one before`() {
+    @Test func `after a new connection a response is not compared with the price of the old one`() {
         var run = Run(.bitstamp)
         run.connect()
         run.trade(100, at: 1000)
@@ -483,7 +483,7 @@ private struct Run {
         run.pass(to: 2500)
         run.open(at: 2600)
         run.receive(.acknowledged(run.markets), at: 2700)
-        // The price has moved on meanwhile, and this connection shows the next trade only.
+        // The price has changed meanwhile, and this connection shows only the next trade.
         run.compare(101, requested: 5000, at: 5100)
         run.pass(to: 10_000)
         #expect(run.links == [2])
@@ -493,7 +493,7 @@ private struct Run {
 
     // MARK: - Lag
 
-    @Test func `prices that are late for 3 s end a connection, and the second time the stream`() {
+    @Test func `late prices for 3 s end a connection, and the second time the stream`() {
         var run = Run(.binance)
         run.connect()
         run.trade(100, at: 200)
@@ -528,7 +528,7 @@ private struct Run {
         #expect(run.links == [3])
     }
 
-    @Test func `a stream that is late from its beginning proves nothing`() {
+    @Test func `the prices of a stream that is late from its start do not count`() {
         var run = Run(.binance)
         run.connect()
         for step in Int64(0)..<20 {
@@ -541,14 +541,14 @@ private struct Run {
         run.trade(201, at: 3200, age: 80)
         #expect(run.price(at: 3200) == 201)
         #expect(run.changes.count == 1)
-        // Now it is known how long messages take, whatever the clock says.
+        // Now the delay of messages is known, whatever the clock shows.
         run.trade(202, at: 6000, age: 2000)
         #expect(run.price(at: 6000) == 202)
         run.trade(203, at: 9000, age: 2100)
         #expect(run.price(at: 9000) == nil)
     }
 
-    @Test func `the number of a request's trade says that a busy stream is late`() {
+    @Test func `the trade number of a response shows that a busy stream is late`() {
         var run = Run(.coinbase)
         run.connect()
         run.trade(100, at: 1000, number: 5)
@@ -561,7 +561,7 @@ private struct Run {
         run.compare(103, requested: 2000, at: 2010, number: 9)
         run.trade(102, at: 3000, number: 8)
         for now in stride(from: Int64(4000), through: 12_000, by: 1000) {
-            // That of a stream which is late.
+            // The number on a late stream.
             run.heartbeat(8, at: now)
             #expect(run.price(at: now) == nil)
         }
@@ -569,7 +569,7 @@ private struct Run {
         #expect(run.ends.last?.hasPrefix("it does not show the newest price of BTC/USD") == true)
     }
 
-    @Test func `a price that is proven only later is told then`() {
+    @Test func `a price is reported when it is proven`() {
         var run = Run(.coinbase)
         run.connect()
         run.trade(100, at: 1000, age: 12_000, number: 7)
@@ -581,21 +581,21 @@ private struct Run {
         #expect(run.changes.count == 1)
     }
 
-    /// Takes in a message.
+    /// Records a message.
     private static func lag(_ meter: inout LagMeter, _ sent: Int64, _ arrival: Int64) -> Int64? {
         meter.add(sent: sent, arrivedAt: arrival)
         return meter.lag(sent: sent, arrivedAt: arrival)
     }
 
-    @Test func `how late a message is shows in comparison with the fastest one of the last minutes`() {
+    @Test func `the lag of a message is measured against the fastest one of the last minutes`() {
         var meter = LagMeter()
         #expect(Self.lag(&meter, 0, 100) == 0)
         #expect(Self.lag(&meter, 1000, 1150) == 50)
         #expect(Self.lag(&meter, 2000, 2090) == 0)
         #expect(Self.lag(&meter, 300_000, 300_200) == 110)
-        // The clocks drift, and the fastest one is forgotten.
+        // The clocks drift, and the old fastest message expires.
         #expect(Self.lag(&meter, 600_000, 600_300) == 100)
-        // A clock that is ahead of this machine's is as good.
+        // A clock ahead of this machine's works too.
         var ahead = LagMeter()
         #expect(Self.lag(&ahead, 5000, 0) == 0)
         #expect(Self.lag(&ahead, 5000, 30) == 30)
@@ -603,11 +603,11 @@ private struct Run {
 
     // MARK: - Make before break
 
-    @Test func `a server that is leaving is left when the next connection has brought a price`() {
+    @Test func `a connection to a leaving server is closed after the next one has a price`() {
         var run = Run(.bitstamp)
         run.connect()
         run.trade(100, at: 1000)
-        // Every connection says so.
+        // Every connection announces it.
         run.receive(.leaving, at: 5999)
         #expect(run.links == [1])
         run.receive(.leaving, at: 6000)
@@ -621,13 +621,13 @@ private struct Run {
         run.trade(102, at: 6400, on: 2)
         #expect(run.links == [2])
         #expect(run.price(at: 6400) == 102)
-        // Too late.
+        // This one is too late.
         run.trade(103, at: 6500, on: 1)
         #expect(run.price(at: 6500) == 102)
         #expect(run.ends == [])
     }
 
-    @Test func `while the next connection fails the present one stays`() {
+    @Test func `while the next connection fails the present one stays open`() {
         var run = Run(.bitstamp)
         run.connect()
         run.trade(100, at: 1000)
@@ -638,7 +638,7 @@ private struct Run {
         #expect(run.price(at: 6200) == 101)
         run.pass(to: 6600)
         #expect(run.links == [1, 3])
-        // It leaves before its successor is there: that is no failure.
+        // The server leaves before the next connection is open, which is not a failure.
         let known = run.ends.count
         run.end(.transient, 1, at: 6700)
         #expect(run.links == [3])
@@ -666,11 +666,11 @@ private struct Run {
         #expect(run.ends == [])
     }
 
-    @Test func `more than 20,000 messages a second for 5 s end a stream, and it rests`() {
+    @Test func `more than 20,000 messages a second for 5 s end a stream, and it waits`() {
         var run = Run(.binance)
         run.connect()
         run.trade(100, at: 100)
-        // What the kernel held for a while comes at once.
+        // Messages that the kernel held back arrive at once.
         run.count(60_000, at: 1000)
         for tenth in 0..<Int64(100) { run.count(2000, at: 1000 + 100 * tenth) }
         #expect(run.links == [1])
@@ -683,7 +683,7 @@ private struct Run {
         #expect(run.ends == ["it brings more than 20000 messages a second, again in 300000 ms"])
     }
 
-    @Test func `a rest that the exchange wants is not cut short by the end of the connection before`() {
+    @Test func `a wait that the exchange requires is not shortened by the end of the old connection`() {
         var run = Run(.bitstamp)
         run.connect()
         run.trade(100, at: 1000)
@@ -707,7 +707,7 @@ private struct Run {
         #expect(run.ends.last == expected)
     }
 
-    @Test func `so does one that was replaced, and one that nobody wanted any more`() {
+    @Test func `a replaced connection and one that nobody needs any more count the same`() {
         var replaced = Self.afterTwoFailures()
         replaced.receive(.leaving, at: 62_000)
         replaced.open(4, at: 62_100)
@@ -735,7 +735,7 @@ private struct Run {
         return run
     }
 
-    @Test func `in five minutes there are no more than ten attempts, also over a restart`() {
+    @Test func `there are at most ten attempts in five minutes, also across a restart`() {
         var run = Run(.kraken)
         run.start()
         while run.attempts.count < 10 {
@@ -757,7 +757,7 @@ private struct Run {
         (StreamBackoff.Kind.busy(least: 5000), Int64(5000)), (.limited(retryAfter: 60_000), 60_000),
         (.limited(retryAfter: nil), 60_000), (.refused, 600_000), (.unexpected, 500),
     ])
-    func `a rest that the exchange wants lasts over an end of the stream, and over a restart`(
+    func `a wait that the exchange requires lasts across an end of the stream and a restart`(
         kind: StreamBackoff.Kind, rest: Int64
     ) {
         var run = Run(.kraken)
@@ -777,7 +777,7 @@ private struct Run {
         #expect(restarted.links == [1])
     }
 
-    @Test func `whoever wants the stream again does not wait for an interrupted network`() {
+    @Test func `a new demand for the stream does not wait after a network failure`() {
         var run = Run(.kraken)
         run.start()
         run.end(at: 100)
@@ -790,7 +790,7 @@ private struct Run {
 
     // MARK: - Any order
 
-    /// Whatever happens, in whatever order: the rules of ``Run`` hold, every price was a trade's, and attempts are limited.
+    /// For any events in any order the rules of ``Run`` hold, every price comes from a trade, and attempts are limited.
     @Test(arguments: 0..<120) func `random histories keep the rules`(seed: Int) {
         var random = SeededGenerator(seed: seed)
         let names = ["binance", "coinbase", "kraken", "bitstamp"]
@@ -803,7 +803,7 @@ private struct Run {
             if Int.random(in: 0..<3, using: &random) > 0 {
                 run.fire(at: now, jitter: Double.random(in: 0...1, using: &random))
             }
-            // One that is closed already, sometimes.
+            // Sometimes a connection that is closed already.
             let id = run.links.randomElement(using: &random) ?? Int.random(in: 0...9, using: &random)
             let market = Int.random(in: 0...1, using: &random)
             let number = Int64.random(in: 0...9, using: &random)
@@ -825,7 +825,7 @@ private struct Run {
                 let kind = kinds.randomElement(using: &random) ?? .transient
                 run.end(kind, id, at: now, jitter: Double.random(in: 0...1, using: &random))
             case 14:
-                // Half of these are of no trade.
+                // Half of these numbers belong to no trade.
                 run.compare(
                     Price(100 + number), requested: now - Int64.random(in: 0...2000, using: &random), at: now,
                     number: Bool.random(using: &random) ? number : nil, of: market)
@@ -855,7 +855,7 @@ private struct Run {
         return (0..<count).map { _ in backoff.wait(after: kind, jitter: jitter) }
     }
 
-    @Test func `each kind of failure has its waits, and half of each is by chance`() {
+    @Test func `each kind of failure has its waits, and half of each wait is random`() {
         #expect(
             waits(.transient, 1, count: 9) == [500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000])
         #expect(waits(.transient, 0, count: 9) == [0, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000])
@@ -865,18 +865,18 @@ private struct Run {
         #expect(waits(.limited(retryAfter: 7000), 0, count: 2) == [7000, 7000])
         #expect(waits(.refused, 1, count: 3) == [600_000, 1_200_000, 2_400_000])
         #expect(waits(.refused, 0, count: 2) == [300_000, 600_000])
-        // After some such responses it is no accident.
+        // After several such responses they are not an accident.
         #expect(waits(.unexpected, 1, count: 5) == [500, 1000, 2000, 600_000, 1_200_000])
     }
 
-    @Test func `no wait grows for ever`() {
+    @Test func `each wait has an upper bound`() {
         #expect(waits(.transient, 1, count: 100).last == 60_000)
         #expect(waits(.limited(retryAfter: nil), 1, count: 100).last == 21_600_000)
         #expect(waits(.refused, 1, count: 100).last == 86_400_000)
         #expect(waits(.unexpected, 1, count: 100).last == 86_400_000)
     }
 
-    @Test func `after a good connection the waits are the first ones`() {
+    @Test func `a good connection resets the waits`() {
         let kinds: [StreamBackoff.Kind] = [.transient, .limited(retryAfter: nil), .refused]
         for kind in kinds {
             var backoff = StreamBackoff()
@@ -887,8 +887,8 @@ private struct Run {
         }
     }
 
-    /// After a boot the clock begins again, and what was kept is of no use.
-    @Test func `attempts of the future count for nothing`() {
+    /// After a boot the clock restarts, and the stored times are not valid.
+    @Test func `attempts in the future are ignored`() {
         let backoff = StreamBackoff(attempts: Array(repeating: 1_000_000, count: 10))
         #expect(backoff.mayAttempt(at: 5000) == 5000)
         #expect(backoff.mayAttempt(at: 1_000_000) == 1_300_000)

@@ -5,9 +5,9 @@ import Testing
 
 @testable import BTCPriceNetworking
 
-/// What the messages of the exchanges' streams mean, and what the exchanges are sent.
+/// The messages of the exchanges' streams, and the requests to them.
 @Suite struct StreamMessageTests {
-    /// A stream, subscribed to the dollar's market and to that of the euro.
+    /// A stream with subscriptions to the dollar's and the euro's markets.
     struct Subscription: Sendable {
         let source: StreamSource
         let markets: [Market]
@@ -23,7 +23,7 @@ import Testing
             markets = [name == "binance" ? "BTC/USDT" : "BTC/USD", "BTC/EUR"].map { Market(name, $0) }
         }
 
-        /// What a text means, in one line.
+        /// The meaning of a text, in one line.
         func meaning(of text: String) throws -> String {
             let message = try #require(HTTPResponse(status: 200, body: Array(text.utf8)).json, "no JSON: \(text)")
             do throws(PriceLoadingError) {
@@ -46,14 +46,14 @@ import Testing
         }
     }
 
-    /// In the form of the exchanges' pages and of recorded messages, with other numbers: no two prices of a message are equal.
+    /// Messages as on the exchanges' pages and as recorded, with other numbers: no two prices in a message are equal.
     static let table: [(exchange: String, text: String, expected: String)] = [
         (
             "binance",
             #"{"stream":"btcusdt@aggTrade","data":{"e":"aggTrade","E":1769224657584,"s":"BTCUSDT","a":3821253461,"p":"89879.78000000","q":"0.00068000","f":5808851364,"l":5808851365,"T":1769224657583,"m":true,"M":true}}"#,
             "BTC/USDT 89879.78 at 1769224657583, sent 1769224657584, number 3821253461"
         ),
-        // The same in microseconds, as `timeUnit=MICROSECOND` has it.
+        // The same in microseconds, as with `timeUnit=MICROSECOND`.
         (
             "binance",
             #"{"stream":"btceur@aggTrade","data":{"e":"aggTrade","E":1769224657584123,"s":"BTCEUR","a":7,"p":"76012.5","q":"1","f":5,"l":6,"T":1769224657583999,"m":true,"M":true}}"#,
@@ -93,7 +93,7 @@ import Testing
         ("binance", #"{"error":{"code":2,"msg":"Invalid request"},"id":2}"#, "refused all: Invalid request"),
         ("binance", #"{"result":null,"id":1}"#, "other"),
 
-        // The price is that of the last trade, `time` the time of it and `sequence` another number.
+        // The price is that of the last trade, `time` is its time, and `sequence` is another number.
         (
             "coinbase",
             #"{"type":"ticker","sequence":137212619516,"product_id":"BTC-USD","price":"84737.58","open_24h":"84430.55","volume_24h":"1836.96781750","low_24h":"84400","high_24h":"85021.57","volume_30d":"175984.53012145","best_bid":"84737.57","best_bid_size":"0.19921154","best_ask":"84737.59","best_ask_size":"0.05223077","side":"sell","time":"2026-10-03T20:58:31.127510Z","trade_id":1102042811,"last_size":"0.00000025"}"#,
@@ -130,7 +130,7 @@ import Testing
             #"{"type":"heartbeat","sequence":90,"last_trade_id":20,"product_id":"ETH-USD","time":"2014-11-07T08:19:28.464459Z"}"#,
             "other"
         ),
-        // What counts is the list of the channel with prices.
+        // Only the list of the channel with prices counts.
         (
             "coinbase",
             #"{"type":"subscriptions","channels":[{"name":"heartbeat","product_ids":["BTC-USD","BTC-EUR"]},{"name":"ticker","product_ids":["BTC-EUR"]}]}"#,
@@ -159,7 +159,7 @@ import Testing
         ),
         ("coinbase", #"{"type":"a type of next year","price":"1","product_id":"BTC-USD"}"#, "other"),
 
-        // Also of the numbers, which no binary fraction can hold.
+        // Including numbers that are not exact as binary fractions.
         (
             "kraken",
             #"{"channel":"ticker","type":"snapshot","data":[{"symbol":"BTC/USD","bid":62703.4,"bid_qty":0.0318498,"ask":62710.3,"ask_qty":0.00191335,"last":62702.90,"volume":1947.83637005,"vwap":63392.2,"low":62476.1,"high":64196.6,"change":-239.4,"change_pct":-0.38,"timestamp":"2026-07-08T05:24:41.204829Z"}]}"#,
@@ -267,7 +267,7 @@ import Testing
     }
 
     @Test(arguments: ["binance", "coinbase", "kraken", "bitstamp"])
-    func `JSON of any other kind is no price`(name: String) throws {
+    func `other JSON is not a price`(name: String) throws {
         for text in ["{}", "[]", "null", "7", #""price""#, #"{"data":[],"channel":{},"event":1,"type":[]}"#] {
             #expect(try Subscription(name).meaning(of: text) == "other", "\(text)")
         }
@@ -294,13 +294,13 @@ import Testing
         #expect(trade(1, 9).isBefore(trade(2, 8)))
         #expect(!trade(2, 8).isBefore(trade(1, 9)))
         #expect(trade(2, 8).isBefore(trade(2, 9)))
-        // It may be the same one, or the next of a burst.
+        // The later one may be the same trade, or the next one of a burst.
         #expect(!trade(2, 8).isBefore(trade(2, 8)))
         #expect(!trade(2).isBefore(trade(2)))
         #expect(!trade(2, 8).isBefore(trade(2)))
     }
 
-    // MARK: - What is sent
+    // MARK: - Requests
 
     @Test func `the requests are those of the exchanges' pages`() {
         func requests(_ name: String) -> [String] {
@@ -326,7 +326,7 @@ import Testing
             ])
     }
 
-    @Test func `no frame to Bitstamp has 512 bytes, however many markets there are`() {
+    @Test func `no frame to Bitstamp has 512 bytes, for any number of markets`() {
         let markets = Exchange.currencies.map { Market("bitstamp", $0.pair) }
         let source = StreamSource.bitstamp
         let texts = source.subscriptions(markets.map(source.name)) + [source.heartbeat ?? ""]
@@ -337,7 +337,7 @@ import Testing
 
     // MARK: - Recorded messages
 
-    /// Those that are more than ``StreamMessage/other``.
+    /// The recorded messages with a meaning other than ``StreamMessage/other``.
     static let recorded = [
         "fixtures/binance/ws_aggTrade_btcusdt_combined.json":
             "BTC/USDT 89879.78 at 1769224657583, sent 1769224657584, number 3821253461",
@@ -357,7 +357,7 @@ import Testing
         "fixtures/kraken/ws_v2_ticker_snapshot_btcusd_2026-07-08.json": "BTC/USD 62702.9 at 1783488281204",
         "fixtures/kraken/ws_v2_ticker_update_btcusd_2026-09-25.json": "BTC/USD 83744.3 at 1790358506844",
         "fixtures/bitstamp/ws_request_reconnect.json": "leaving",
-        // Of a market that is not subscribed to.
+        // Messages about a market without a subscription.
         "fixtures/bitstamp/ws_subscription_succeeded.json": "acknowledged",
         "fixtures/bitstamp/ws_trade_btcusd_exponent_2021-03-21.json": "BTC/USD 57748.8 at 1616297318187",
         "streams/bitstamp-error-bad_subscription_2026-09-15.json": "refused all: Bad subscription string.",
@@ -382,7 +382,7 @@ import Testing
             return try FileManager.default.contentsOfDirectory(atPath: path)
         }
         let folder = "fixtures/\(name == "coinbase" ? "coinbase_exchange" : name)"
-        // What a client sends is no message of an exchange.
+        // A client's message is not a message of an exchange.
         let own = try files(folder).filter { $0.hasPrefix("ws_") && !$0.hasSuffix("_subscribe_request.json") }
         let others = try files("streams").filter { $0.hasPrefix("\(name)-") }
         let subscription = Subscription(name)

@@ -4,14 +4,14 @@ import Testing
 @testable import BTCPriceNetworking
 
 @Suite(.timeLimit(.minutes(3))) struct TickLoopTests {
-    @Test func `a sleep whose time has come ends`() async throws {
+    @Test func `a sleep ends at its time`() async throws {
         let loop = TickLoop()
         try await loop.clock.sleep(until: loop.clock.now.advanced(by: .seconds(-1)))
         try await loop.clock.sleep(until: loop.clock.now)
         await loop.shutDown()
     }
 
-    @Test func `after a suspend a sleep that is over ends, and others go on`() async throws {
+    @Test func `after a suspend a sleep that is over ends, and others continue`() async throws {
         let loop = TickLoop()
         let clock = loop.clock
         let long = Task { try await clock.sleep(until: clock.now.advanced(by: .seconds(3600))) }
@@ -36,7 +36,7 @@ import Testing
         await loop.shutDown()
     }
 
-    @Test func `a sleep of a task that was cancelled before does not begin`() async throws {
+    @Test func `a sleep of a cancelled task does not begin`() async throws {
         let loop = TickLoop()
         let clock = loop.clock
         let task = Task {
@@ -48,7 +48,7 @@ import Testing
         await loop.shutDown()
     }
 
-    @Test func `what runs on it runs on its one thread, after a sleep too, and its children`() async throws {
+    @Test func `tasks and their children run on the loop's one thread, after a sleep too`() async throws {
         let loop = TickLoop()
         let (clock, eventLoop) = (loop.clock, loop.eventLoop)
         let task = Task(executorPreference: loop.executor) {
@@ -66,13 +66,13 @@ import Testing
         await loop.shutDown()
     }
 
-    @Test func `what is begun from many threads is run, all of it, and in its order`() async throws {
+    @Test func `all tasks started from many threads run, in their order`() async throws {
         let loop = TickLoop()
         let eventLoop = loop.eventLoop
         let isFinished = await withTaskGroup(of: Bool.self) { group in
             for _ in 0..<8 {
                 group.addTask {
-                    // Each begins its own on the loop one after another.
+                    // Each thread starts its tasks on the loop one after another.
                     var last = -1
                     for number in 0..<100 {
                         let seen = await Task(executorPreference: loop.executor) {

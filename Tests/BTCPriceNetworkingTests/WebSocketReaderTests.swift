@@ -5,7 +5,7 @@ import Testing
 
 @testable import BTCPriceNetworking
 
-/// What a client has to take from a server, and what it has to refuse (RFC 6455), by the decoder and the reader together.
+/// The frames that a client must accept from a server and those that it must refuse (RFC 6455), by the decoder and the reader together.
 @Suite struct WebSocketReaderTests {
     private enum Opcode {
         static let (continuation, text, binary): (UInt8, UInt8, UInt8) = (0, 1, 2)
@@ -15,7 +15,7 @@ import Testing
     /// A frame as it is sent (section 5.2).
     /// - Parameters:
     ///   - reserved: The three reserved bits.
-    ///   - length: What the head says, if that is not the truth.
+    ///   - length: The length in the head, if it is not the real one.
     private static func frame(
         _ opcode: UInt8, _ payload: [UInt8] = [], isLast: Bool = true, reserved: UInt8 = 0, isMasked: Bool = false,
         length: Int? = nil
@@ -31,7 +31,7 @@ import Testing
             bytes.append(mask | 127)
             bytes += stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: length >> $0) }
         }
-        // With this key the payload is the same.
+        // This key does not change the payload.
         if isMasked { bytes += [0, 0, 0, 0] }
         return bytes + payload
     }
@@ -50,7 +50,7 @@ import Testing
         frame(Opcode.close, [UInt8(code >> 8), UInt8(code & 0xFF)] + reason)
     }
 
-    /// What the bytes bring, in one line, until something is refused. Parts of messages and pongs bring nothing.
+    /// The events from the bytes in one line, up to a refusal. Parts of messages and pongs give no event.
     private func outcome(_ pieces: [ArraySlice<UInt8>]) -> String {
         let channel = EmbeddedChannel()
         defer { do { _ = try channel.finish() } catch {} }
@@ -61,7 +61,7 @@ import Testing
             try channel.pipeline.syncOperations.addHandler(ByteToMessageHandler(decoder))
             for piece in pieces {
                 let written = Result { _ = try channel.writeInbound(ByteBuffer(bytes: piece)) }
-                // What was decoded before an error comes before it.
+                // Frames decoded before an error count.
                 while let frame = try channel.readInbound(as: WebSocketFrame.self) {
                     let event = try reader.take(frame)
                     if event != .nothing { events.append(describe(event)) }
@@ -89,11 +89,11 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 125, 126, 127, 65_535, 65_536, 262_144])
-    func `a text of any length that is allowed is read`(length: Int) {
+    func `a text of any allowed length is read`(length: Int) {
         let text = String(repeating: "x", count: length)
         let expected = length > 20 ? "a text of \(length)" : "text '\(text)'"
         #expect(outcome([Self.text(text)]) == expected)
-        // In two fragments, and a short one behind them.
+        // In two fragments, followed by a short text.
         let half = length / 2
         let parts = [
             Self.text(String(text.prefix(half)), isLast: false), Self.more(String(text.dropFirst(half))),
@@ -117,14 +117,14 @@ import Testing
 
     private static func bytes(_ count: Int) -> [UInt8] { [UInt8](repeating: 0x61, count: count) }
 
-    /// A text in so many fragments.
+    /// A text in a number of fragments.
     private static func fragments(_ count: Int, of text: String) -> [[UInt8]] {
         (1...count).map { number in
             number == 1 ? Self.text(text, isLast: false) : more(text, isLast: number == count)
         }
     }
 
-    /// What is wrong with the protocol, or seems to be.
+    /// Errors in the protocol, and cases that look like errors.
     static let cases: [(frames: [[UInt8]], expected: String)] = [
         // Reserved bits, opcodes and masks.
         ([frame(Opcode.text, reserved: 4)], "1002 a frame with a reserved bit"),
@@ -146,17 +146,17 @@ import Testing
         ([frame(Opcode.binary, [1], isLast: false), text("b")], "1002 a message within another one"),
         ([text("a", isLast: false), ping("1"), ping("2"), more("b")], "ping '1', ping '2', text 'ab'"),
         ([text("a", isLast: false), close(1000)], "close 1000 ''"),
-        // A binary message is taken, and the next one is read.
+        // A binary message is accepted, and the next one is read.
         ([frame(Opcode.binary, [0xC0, 0xAF]), text("b")], "text 'b'"),
 
-        // Control frames are whole and short.
+        // Control frames are not fragmented and short.
         ([frame(Opcode.ping, [0x61], isLast: false)], "fragmentedControlFrame"),
         ([frame(Opcode.close, isLast: false)], "fragmentedControlFrame"),
         ([frame(Opcode.ping, bytes(126))], "multiByteControlFrameLength"),
         ([frame(Opcode.close, bytes(126))], "multiByteControlFrameLength"),
         ([frame(Opcode.pong, Array("nobody has asked".utf8)), text("b")], "text 'b'"),
 
-        // Long messages. Of a frame that is too long nothing is kept.
+        // Long messages. Nothing of a frame that is too long is kept.
         ([frame(Opcode.text, length: 262_145)], "invalidFrameLength"),
         ([frame(Opcode.text, length: Int.max)], "invalidFrameLength"),
         ([frame(Opcode.binary, length: 262_145)], "invalidFrameLength"),
@@ -174,10 +174,10 @@ import Testing
     ]
 
     @Test(arguments: cases.indices)
-    func `what the protocol does not allow is refused, and all before it is read`(row: Int) {
+    func `a protocol error is refused, and everything before it is read`(row: Int) {
         let (frames, expected) = Self.cases[row]
         #expect(outcome(frames) == expected)
-        // In one read, too.
+        // In one read too.
         #expect(outcome([frames.flatMap(\.self)]) == expected)
     }
 
@@ -200,7 +200,7 @@ import Testing
     ]
 
     @Test(arguments: allowed)
-    func `the codes of the registry are taken, and those of applications`(code: UInt16) {
+    func `the codes of the registry and of applications are accepted`(code: UInt16) {
         #expect(outcome([Self.close(code)]) == "close \(code) ''")
     }
 
@@ -229,18 +229,18 @@ import Testing
     }
 
     static let broken: [[UInt8]] = [
-        // A byte that never occurs, and one that continues nothing.
+        // A byte that never occurs, and a continuation byte without a start.
         [0xFF], [0x61, 0xFE, 0x61], [0x80], [0x61, 0xBF],
-        // Characters that are not complete.
+        // Incomplete characters.
         [0xCE], [0xE1, 0xBD], [0xF0, 0x90, 0x8D], [0xCE, 0x61],
-        // Longer than needed.
+        // Overlong encodings.
         [0xC0, 0xAF], [0xC1, 0xBF], [0xE0, 0x80, 0xAF], [0xF0, 0x80, 0x80, 0xAF],
-        // Surrogates, and beyond Unicode.
+        // Surrogates, and numbers beyond Unicode.
         [0xED, 0xA0, 0x80], [0xED, 0xBF, 0xBF], [0xF4, 0x90, 0x80, 0x80], [0xF8, 0x88, 0x80, 0x80, 0x80],
     ]
 
     @Test(arguments: broken)
-    func `what is not UTF-8 is no text`(bytes: [UInt8]) {
+    func `a text with invalid UTF-8 is refused`(bytes: [UInt8]) {
         let expected = "1007 a text that is not UTF-8"
         #expect(outcome([Self.frame(Opcode.text, bytes)]) == expected)
         let fragments = [Self.text("a", isLast: false), Self.frame(Opcode.continuation, bytes)]

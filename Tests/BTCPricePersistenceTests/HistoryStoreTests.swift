@@ -55,7 +55,7 @@ import Testing
             origin: origin)
     }
 
-    /// The minute has ended.
+    /// Ends the minute.
     private func keep(
         _ store: HistoryStore, _ minutes: Range<Int64>, conflict: KeptCandle.Conflict = .keepsOwn,
         _ close: (Int64) -> Int64 = { 68_900 + $0 }
@@ -82,7 +82,7 @@ import Testing
         let first = store()
         keep(first, 0..<3 * 1440)
         await first.close(within: .seconds(60))
-        // Another process sees the same.
+        // Another process reads the same.
         let second = store()
         #expect(try await read(second, .minute) == (0..<3 * 1440).map { candle($0, 68_900 + $0) })
         let hours = try await read(second, .hour)
@@ -99,11 +99,11 @@ import Testing
         #expect(events.all.isEmpty)
     }
 
-    @Test func `what is not written yet, and the present minute, are read too`() async throws {
+    @Test func `unwritten candles and the present minute are read too`() async throws {
         let store = store()
         keep(store, 0..<2)
         clock.set(Self.start + 121)
-        // Within the time between two writes.
+        // In the time between two writes.
         store.keep([KeptCandle(.usd, candle(2, 70_000), .keepsOwn)])
         #expect(store.held == 1)
         let present = candle(3, 71_000)
@@ -123,7 +123,7 @@ import Testing
         #expect(try await store.candle(of: .eur, at: Self.start) == nil)
     }
 
-    @Test func `a moment that only later or earlier prices know has no price`() async throws {
+    @Test func `a moment between earlier and later prices has no price of its own`() async throws {
         // The daemon has run from 22:10 to 22:20.
         let store = store()
         keep(store, 10..<20)
@@ -132,14 +132,14 @@ import Testing
         #expect(try await store.candle(of: .usd, at: Self.start + 10 * 60)?.1 == .minute)
         clock.set(Self.start + 7200)
         #expect(try await store.candle(of: .usd, at: Self.start + 40 * 60) == nil)
-        // And again from 23:30: what lies between is known as the day.
+        // The daemon runs again from 23:30. The time between has no price.
         keep(store, 90..<100)
         #expect(try await store.candle(of: .usd, at: Self.start + 40 * 60)?.1 == nil)
         #expect(try await store.candle(of: .usd, at: Self.start + 95 * 60)?.1 == .minute)
-        // An exchange's candle is of the whole span.
+        // An exchange's candle covers the whole span.
         try await store.backfill([candle(0, 70_000, origin: "kraken")], of: .eur, .hour)
         #expect(try await store.candle(of: .eur, at: Self.start + 9 * 60)?.1 == .hour)
-        // A minute that was requested for a client makes no hour.
+        // A single minute requested by a client does not make an hour.
         try await store.insert(candle(-600, 71_000, origin: "kraken"), of: .usd)
         #expect(try await store.candle(of: .usd, at: Self.start - 36_000)?.0.close == Price(71_000))
         #expect(try await read(store, .hour).allSatisfy { $0.start >= Self.start })
@@ -151,7 +151,7 @@ import Testing
         (.continues, Candle.own, [100, 200], Candle.own), (.continues, "kraken", [200, 200], Candle.own),
         (.yields, Candle.own, [100, 100], Candle.own), (.yields, "kraken", [100, 100], "kraken"),
     ])
-    func `a minute that is there already`(
+    func `a backfill of an existing minute`(
         conflict: KeptCandle.Conflict, origin: String, expected: [Int64], shown: String
     ) async throws {
         let store = store()
@@ -173,7 +173,7 @@ import Testing
         }
     }
 
-    @Test func `an exchange's hour gives way to minutes only if they are nearly complete`() async throws {
+    @Test func `minutes replace an exchange's hour only if they are nearly complete`() async throws {
         let store = store()
         let exchange = Candle(start: Self.start, open: 1, high: 9, low: 1, close: 5, origin: "kraken")
         let next = Candle(start: Self.start + 3600, open: 1, high: 9, low: 1, close: 5, origin: "kraken")
@@ -190,7 +190,7 @@ import Testing
         #expect(try await read(store, .hour) == hours)
     }
 
-    @Test func `minutes are deleted when they are old, hours and days never`() async throws {
+    @Test func `old minutes are deleted, hours and days never`() async throws {
         let store = store(keep: .seconds(86_400))
         keep(store, 0..<2 * 1440 + 60)
         let minutes = try await read(store, .minute)
@@ -208,10 +208,11 @@ import Testing
         #expect(try rows.candles(of: .usd, .hour, in: 0..<Int64.max, limit: 9).map(\.ticks) == [3600, 1800])
     }
 
-    @Test func `rows of a clock that was ahead hide no hour that ended while the daemon was away`() async throws {
+    @Test func `rows from a clock that was ahead do not hide hours that ended while the daemon was away`() async throws
+    {
         let first = store()
         keep(first, 0..<90)
-        // The clock is ten years ahead for an hour, and then right again.
+        // The clock is ten years ahead for an hour, and then correct again.
         keep(first, 5_256_000..<5_256_070)
         clock.set(Self.start + 90 * 60)
         await first.close(within: .seconds(60))
@@ -232,7 +233,7 @@ import Testing
 
     @Test func `a day that was made before its hours were known is made again`() async throws {
         let store = store()
-        // Own prices until 04:00 of the leap day's eve, then three days of nothing, as after a sleep.
+        // The daemon's own prices until 04:00 on the day before the leap day, then three days without prices, as after a sleep.
         keep(store, 0..<360)
         keep(store, 4 * 1440..<4 * 1440 + 2)
         let day: Int64 = 1_709_164_800
@@ -245,7 +246,7 @@ import Testing
         #expect(try await read(store, .day).first { $0.start == day + 86_400 }?.close == Price(70_000))
     }
 
-    @Test func `an hour whose minutes are deleted stays, whatever fills its last minute`() async throws {
+    @Test func `an hour whose minutes are deleted stays, even if its last minute is filled later`() async throws {
         let store = store(keep: .seconds(86_400))
         keep(store, 0..<27 * 60)
         let hours = try await read(store, .hour)
@@ -255,7 +256,7 @@ import Testing
         #expect(try await read(store, .hour).prefix(27) == hours.prefix(27))
     }
 
-    @Test func `what is held is shown between rows that are newer`() async throws {
+    @Test func `a held candle is shown between newer rows`() async throws {
         let store = store()
         keep(store, 0..<1)
         clock.set(Self.start + 65)
@@ -264,11 +265,11 @@ import Testing
         #expect(
             try await read(store, .minute).map(\.close) == [68_900, 70_000, 70_000, 70_000, 60_000].map { Price($0) })
         #expect(try await read(store, .minute, limit: 3).count == 3)
-        // The present minute and the held one are the same for a moment.
+        // For a moment the present minute and the held one are the same.
         #expect(try await read(store, .minute, present: candle(3, 70_000)).map(\.ticks) == [60, 60, 60, 60, 0])
     }
 
-    @Test func `a state directory may be a link`() async throws {
+    @Test func `a state directory may be a symbolic link`() async throws {
         let link = TemporaryDirectory()
         try #require(symlink(folder.path, "\(link.path)/link") == 0)
         let store = HistoryStore(
@@ -278,7 +279,7 @@ import Testing
         #expect(store.failure == nil)
     }
 
-    @Test func `another database in its place is taken as it is`() async throws {
+    @Test func `another database in the place of the file is used as it is`() async throws {
         let first = store()
         keep(first, 0..<300)
         await first.close(within: .seconds(60))
@@ -292,7 +293,7 @@ import Testing
     }
 
     @Test(arguments: ["rubbish", "SQLite format 3\0 and then rubbish", ""])
-    func `a file that is no database is set aside, and a new one begun`(content: String) async throws {
+    func `a file that is not a database is set aside, and a new one is created`(content: String) async throws {
         try Data((content + String(repeating: "x", count: content.isEmpty ? 0 : 5000)).utf8).write(
             to: URL(filePath: path))
         try Data("old log".utf8).write(to: URL(filePath: path + "-wal"))
@@ -300,7 +301,7 @@ import Testing
         keep(store, 0..<2)
         #expect(try await read(store, .minute).count == 2)
         if content.isEmpty {
-            // SQLite takes an empty file for a new database.
+            // For SQLite an empty file is a new database.
             #expect(events.all.isEmpty)
         } else {
             guard case .damaged(path, _, "\(path).corrupt")? = events.all.first else {
@@ -329,13 +330,13 @@ import Testing
         #expect(events.all.count == 1)
     }
 
-    @Test func `what is written before a damage is found is not lost`() async throws {
+    @Test func `candles written before damage is found are not lost`() async throws {
         try await makeDamaged()
         let second = HistoryStore(
             directory: folder.path, settings: .init(), now: { [clock] in clock.now },
             report: { [events] in events.add($0) })
         second.open(present: { _ in nil }, restored: { _, _ in })
-        // The check of the file has not ended.
+        // The check of the file is still running.
         second.keep([KeptCandle(.usd, candle(500, 69_400), .keepsOwn)])
         second.waitForDisk()
         keep(second, 501..<502)
@@ -343,7 +344,7 @@ import Testing
         await second.close(within: .seconds(60))
     }
 
-    @Test(.timeLimit(.minutes(1))) func `a query that waits is given up with its task`() async throws {
+    @Test(.timeLimit(.minutes(1))) func `a waiting query ends with its task`() async throws {
         let (entered, proceed) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let store = HistoryStore(
             directory: folder.path, settings: .init(), now: { [clock] in clock.now }, report: { _ in })
@@ -378,7 +379,7 @@ import Testing
     }
 
     @Test(arguments: [Int64.max, .max - 3600, .min, .min + 3608])
-    func `a row of an absurd time ends nothing`(start: Int64) async throws {
+    func `a row with an absurd time does not stop the store`(start: Int64) async throws {
         let first = store()
         keep(first, 0..<61)
         await first.close(within: .seconds(60))
@@ -392,7 +393,7 @@ import Testing
         #expect(try await read(second, .minute).count == 122)
     }
 
-    @Test func `counts that another program has written don't keep the hour from being made`() async throws {
+    @Test func `counts from another program do not prevent the making of an hour`() async throws {
         let store = store()
         keep(store, 0..<2)
         try SQLiteDatabase(path: path).execute("UPDATE minute SET ticks = \(Int64.max), fresh = \(Int64.max)")
@@ -404,7 +405,7 @@ import Testing
         #expect(minutes.count == 59)
     }
 
-    @Test func `a file that was replaced is noticed`() async throws {
+    @Test func `a replaced file is detected`() async throws {
         let store = store()
         keep(store, 0..<2)
         try #require(rename(path, path + ".moved") == 0)
@@ -413,7 +414,9 @@ import Testing
         #expect(try rows.candles(of: .usd, .minute, in: 0..<Int64.max, limit: 9).count == 2)
     }
 
-    @Test func `while it can't be written it is held, told once, bounded, and written later`() async throws {
+    @Test func `if the file can't be written, candles are held up to a bound, reported once, and written later`()
+        async throws
+    {
         // A folder in the place of the file.
         try #require(mkdir(path, 0o755) == 0)
         let store = store()
@@ -460,7 +463,8 @@ import Testing
             ])
     }
 
-    @Test(arguments: ["1e30", "1e128", "1e20"]) func `a price that no column holds is refused, and ends nothing`(
+    @Test(arguments: ["1e30", "1e128", "1e20"])
+    func `a price too large for a column is refused, and the store continues`(
         text: String
     ) async throws {
         let store = store()
@@ -487,7 +491,7 @@ import Testing
     @Test(arguments: [
         "low = 0", "low = -5", "high = 9223372036854775807", "open = low - 1", "fresh = 61", "ticks = -1",
     ])
-    func `a row that can't be a candle is passed over`(wrong: String) async throws {
+    func `a row that is not a valid candle is skipped`(wrong: String) async throws {
         let store = store()
         keep(store, 0..<3)
         store.waitForDisk()

@@ -10,7 +10,7 @@ import Testing
 @Suite struct QuoteFileTests {
     private let file = QuoteFile(sequence: 42, price: sample("68901.23"))
 
-    @Test func `it is readable JSON with schema, sequence and checksum`() throws {
+    @Test func `the file is readable JSON with schema, sequence and checksum`() throws {
         let text = String(decoding: try file.encoded(), as: UTF8.self)
         #expect(text.contains("\"value\" : \"68901.23\""))
         #expect(text.contains("\"schemaVersion\" : 1"))
@@ -19,7 +19,7 @@ import Testing
         #expect(text.hasSuffix("}\n"))
     }
 
-    @Test func `what is written is read back`() throws {
+    @Test func `a written file is read back`() throws {
         #expect(try QuoteFile(decoding: file.encoded()) == file)
         let bare = QuoteFile(sequence: 1, price: CachedPrice(quote: sample("1").quote, observedBoottime: nil))
         #expect(try QuoteFile(decoding: bare.encoded()) == bare)
@@ -32,7 +32,7 @@ import Testing
         #expect(try QuoteFile(decoding: file.encoded()) == file)
     }
 
-    @Test func `rests are kept, also where there never was a price`() throws {
+    @Test func `cooldowns are stored, even without a price`() throws {
         let cooldowns = [
             "binance": cooldown(.rateLimited("HTTP 418", retryAfter: nil)), "kraken": cooldown(.refused("HTTP 403")),
         ]
@@ -40,12 +40,12 @@ import Testing
             let file = QuoteFile(sequence: 7, prices: price.map { [$0] } ?? [], cooldowns: cooldowns)
             #expect(try QuoteFile(decoding: file.encoded()) == file)
         }
-        // One that a restart may cut short is not.
+        // A cooldown that a restart may shorten is not stored.
         let passing = QuoteFile(sequence: 7, cooldowns: ["binance": cooldown(.unavailable("HTTP 500"))])
         #expect(try QuoteFile(decoding: passing.encoded()).cooldowns.isEmpty)
     }
 
-    @Test func `a file of the first release, which knew no rests, is read`() throws {
+    @Test func `a file of the first release, without cooldowns, is read`() throws {
         var text = """
             {
               "checksum" : "00000000",
@@ -73,13 +73,13 @@ import Testing
     }
 
     @Test(arguments: ["0", "-1", "0.99", "100000000.01"])
-    func `a price that would not be taken from a source is not taken from the disk`(value: String) throws {
+    func `a price that no source may have is not read from the disk`(value: String) throws {
         let bytes = try QuoteFile(sequence: 1, price: sample(value)).encoded()
         #expect(throws: QuoteFile.Damage.self) { try QuoteFile(decoding: bytes) }
     }
 
     @Test(arguments: [("1e-12", "0.95"), ("1e12", "0.95"), ("68901.23", "0"), ("68901.23", "1e30")])
-    func `a conversion of absurd numbers is not taken from the disk`(value: String, rate: String) throws {
+    func `a conversion with absurd numbers is not read from the disk`(value: String, rate: String) throws {
         let price = CachedPrice(
             quote: sample("65456").quote, observedBoottime: 4_000_000,
             conversion: Conversion(
@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test(arguments: [Int64.min, .max])
-    func `numbers that a restart could not reckon with are not taken`(number: Int64) throws {
+    func `numbers that would overflow in calculations are not read`(number: Int64) throws {
         let (time, good) = (Timestamp(milliseconds: number), sample("1"))
         let quote = PriceQuote(value: 1, currency: "USD", timestamp: time, source: "binance", market: "BTC/USDT")
         let far = ObservationTime(wall: time, boottime: number)
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    @Test func `one damaged byte anywhere is found`() throws {
+    @Test func `one damaged byte at any place is detected`() throws {
         let bytes = try file.encoded()
         for index in bytes.indices {
             var damaged = bytes
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test func `a file that was cut off anywhere is found`() throws {
+    @Test func `a file cut off at any place is detected`() throws {
         let bytes = try file.encoded()
         for count in 0..<bytes.count {
             #expect(throws: QuoteFile.Damage.self, "\(count) bytes") { try QuoteFile(decoding: Array(bytes[..<count])) }
@@ -130,7 +130,7 @@ import Testing
     }
 
     @Test func `the checksum is CRC-32`() {
-        // The check value of the CRC catalogues.
+        // The check value in CRC catalogues.
         #expect(CRC32.checksum(Array("123456789".utf8)) == 0xCBF4_3926)
     }
 }
@@ -167,7 +167,7 @@ import Testing
         func advance(_ duration: Duration) { milliseconds.add(duration.wholeMilliseconds, ordering: .relaxed) }
     }
 
-    @Test func `nothing kept is nothing loaded`() {
+    @Test func `without files nothing is loaded`() {
         #expect(Setup().store().load() == StoredPrice())
     }
 
@@ -177,7 +177,7 @@ import Testing
         _ = store.load()
         try store.save(sample("68901.23"))
         try store.save(sample("68902"))
-        // No flush: the process is gone.
+        // No flush, as after a kill.
         let loaded = setup.store().load()
         #expect(loaded.price == sample("68902"))
         #expect(loaded.price?.observedBoottime != nil)
@@ -197,7 +197,7 @@ import Testing
         #expect(loaded.price?.positions == sample("1").positions)
     }
 
-    @Test func `rests outlive a kill by the boot clock, and a reboot by the wall clock`() throws {
+    @Test func `cooldowns survive a kill by the boot clock, and a reboot by the wall clock`() throws {
         let setup = Setup()
         let store = setup.store()
         _ = store.load()
@@ -209,7 +209,7 @@ import Testing
         #expect(setup.store().load() == StoredPrice(cooldowns: ["binance": kept.ofAnotherBoot]))
     }
 
-    @Test func `a runtime directory that is no tmpfs proves no boot`() throws {
+    @Test func `a runtime directory that is not on a tmpfs does not prove the boot`() throws {
         let setup = Setup()
         let onDisk = TemporaryDirectory()
         let isDisk = !FileSystem.isVolatile(onDisk.path)
@@ -225,7 +225,7 @@ import Testing
         #expect(!FileSystem.isVolatile("/proc"))
     }
 
-    @Test func `the higher sequence wins, whatever the clock says`() throws {
+    @Test func `the higher sequence wins, whatever the clock shows`() throws {
         let setup = Setup()
         let store = setup.store()
         for value in ["1", "2", "3"] { try store.save(sample(value)) }
@@ -239,7 +239,7 @@ import Testing
         #expect(setup.store().load().price?.quote.value == 3)
     }
 
-    @Test func `the sequence goes on over a restart`() throws {
+    @Test func `the sequence continues after a restart`() throws {
         let setup = Setup()
         for value in 1...3 {
             let store = setup.store()
@@ -294,7 +294,7 @@ import Testing
         #expect(written.count == 1)
     }
 
-    @Test func `a damaged file is set aside and said, and the other copy is served`() throws {
+    @Test func `a damaged file is set aside and reported, and the other copy is served`() throws {
         let setup = Setup()
         let store = setup.store()
         try store.save(sample("68901.23"))
@@ -310,7 +310,7 @@ import Testing
         #expect(access(setup.runtimeFile + ".corrupt", F_OK) == 0)
     }
 
-    @Test func `a runtime directory that can't be written has the state directory keep every copy`() throws {
+    @Test func `if the runtime directory can't be written, the state directory gets every copy`() throws {
         let setup = Setup()
         let store = setup.store()
         try store.save(sample("1"))
@@ -325,7 +325,7 @@ import Testing
         #expect(setup.store().load().price?.quote.value == 3)
     }
 
-    @Test func `a copy that did not get to the disk is brought there at the stop`() throws {
+    @Test func `a copy that did not reach the disk is written at the stop`() throws {
         let setup = Setup()
         let directory = "\(setup.state.path)/late"
         let store = FilePriceStore(stateDirectory: directory, runtimeDirectory: setup.runtime) {
@@ -339,7 +339,7 @@ import Testing
         #expect(try QuoteFile(decoding: bytes).price?.quote.value == 7)
     }
 
-    @Test func `copies that are not synchronised leave the synchronised one alone`() throws {
+    @Test func `unsynchronised copies do not replace the synchronised one`() throws {
         let setup = Setup()
         let store = setup.store()
         try store.save(sample("1"))
@@ -353,7 +353,7 @@ import Testing
         #expect(setup.store().load().price?.quote.value == 1)
     }
 
-    @Test func `a disk that can't be written is said, and the runtime copy is kept`() throws {
+    @Test func `a disk that can't be written is reported, and the runtime copy is kept`() throws {
         let setup = Setup()
         let missing = FilePriceStore(stateDirectory: "\(setup.state.path)/none", runtimeDirectory: setup.runtime) {
             [time = setup.time] in time.now
@@ -391,7 +391,7 @@ import Testing
         _ = try StateLock(directory: directory.path)
     }
 
-    @Test func `a directory that is not there is said`() {
+    @Test func `a missing directory is reported`() {
         do {
             _ = try StateLock(directory: "/none")
             Issue.record("locked")
@@ -418,7 +418,7 @@ func sample(_ value: String) -> CachedPrice {
 }
 
 extension FilePriceStore {
-    /// Of most tests the rests are no matter.
+    /// The file without cooldowns, for most tests.
     fileprivate func save(_ price: CachedPrice) throws(PriceStoreError) { try save([price], cooldowns: [:]) }
 }
 

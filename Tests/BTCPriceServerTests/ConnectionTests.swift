@@ -6,9 +6,9 @@ import Varlink
 
 @testable import BTCPriceServer
 
-/// What a connection does, without a socket.
+/// A connection without a socket.
 @Suite struct ConnectionTests {
-    /// A connection with its board, and all it has written.
+    /// A connection with its reply cache, and everything that it has written.
     struct Client {
         var connection: Connection
         var replies: ReplyCache
@@ -30,7 +30,7 @@ import Varlink
             connection.received(bytes[...], replies: &replies, at: now)
         }
 
-        /// Takes all that waits, `step` bytes at a time.
+        /// Takes all pending output, `step` bytes at a time.
         mutating func reads(step: Int = .max) -> [String] {
             while connection.wantsOutput { takes(step) }
             defer { written = "" }
@@ -79,7 +79,7 @@ import Varlink
         replies.first.flatMap { try? Reply(decoding: Array($0.utf8)[...]) }?.error
     }
 
-    @Test func `a call is answered from what is held`() {
+    @Test func `a call gets the held price`() {
         var client = Client()
         #expect(client.sends(Self.getPrice) == nil)
         #expect(ticks(client.reads(step: 7)) == [1])
@@ -92,7 +92,7 @@ import Varlink
         #expect(ticks(client.reads()) == [1])
     }
 
-    @Test func `pipelined calls are answered in order, also around a fetch`() throws {
+    @Test func `pipelined calls get their replies in order, also around a fetch`() throws {
         var client = Client()
         let fetch = #"{"method":"io.btcpriced.Price.GetPrice","parameters":{"cachePolicy":"noCache"}}"# + "\0"
         let info = #"{"method":"org.varlink.service.GetInfo"}"# + "\0"
@@ -109,7 +109,7 @@ import Varlink
         #expect(ticks([replies[2]]) == [1])
     }
 
-    @Test func `the next of several replies is made when the client has taken the one before`() throws {
+    @Test func `the next of several replies is made after the client has read the last one`() throws {
         var client = Client()
         let history = #"{"method":"io.btcpriced.History.GetHistory","more":true}"# + "\0"
         let first = PriceCall.history(.getHistory(HistoryQuery(more: true)))
@@ -130,7 +130,7 @@ import Varlink
         #expect(client.replies.counts.replied.succeeded(.getHistory) == 1)
     }
 
-    @Test func `with nothing held a plain call fetches`() {
+    @Test func `without a held price a plain call fetches`() {
         var client = Client(holding: nil)
         #expect(client.sends(Self.getPrice) == .ask(.getPrice(.localFirst)))
     }
@@ -155,7 +155,7 @@ import Varlink
         ("Nonsense", "org.varlink.service.MethodNotFound"),
         ("io.btcpriced.Price.WatchPrice", "org.varlink.service.ExpectedMore"),
     ])
-    func `an unknown call is an error, and the connection goes on`(method: String, expected: String) {
+    func `an unknown call is an error, and the connection continues`(method: String, expected: String) {
         var client = Client()
         #expect(client.sends(#"{"method":"\#(method)"}"# + "\0") == nil)
         #expect(error(client.reads()) == expected)
@@ -164,7 +164,7 @@ import Varlink
     }
 
     @Test(arguments: ["nonsense\0", "[]\0", "{\"method\":1}\0", "\0", String(repeating: "x", count: 1001)])
-    func `what is no message ends the connection, after what was asked before`(junk: String) {
+    func `an invalid message ends the connection, after the replies to earlier calls`(junk: String) {
         var client = Client()
         #expect(client.sends(Self.getPrice + junk) == nil)
         #expect(!client.connection.wantsInput)
@@ -173,7 +173,7 @@ import Varlink
         #expect(client.connection.isFinished)
     }
 
-    @Test func `a client that does not read is read no further`() {
+    @Test func `no more input is read from a client that does not read`() {
         var client = Client(limits: Self.limits(queued: 1000))
         #expect(client.sends(String(repeating: Self.getPrice, count: 100)) == nil)
         #expect(!client.connection.wantsInput)
@@ -186,12 +186,12 @@ import Varlink
         #expect(client.connection.wantsInput)
     }
 
-    @Test func `whoever sends more than it reads has nothing more read until that is answered`() {
+    @Test func `no more input is read from a client that sends more than it reads, until its calls have replies`() {
         var client = Client(limits: Self.limits(queued: 1000))
         let calls = 50
         var (sent, answered) = (0, 0)
         for _ in 0..<200 {
-            // As the loop does it: reads where it is wanted to, writes a little, and looks at what it holds once all was written.
+            // As in the loop: reads if input is wanted, writes a little, and handles held calls after everything is written.
             if client.connection.wantsInput {
                 #expect(client.sends(String(repeating: Self.getPrice, count: calls)) == nil)
                 sent += calls
@@ -201,13 +201,13 @@ import Varlink
                 #expect(client.connection.proceed(replies: &client.replies, at: 0) == nil)
             }
             answered = client.written.count { $0 == "\0" }
-            // What one reading brings, and what had room among the replies.
+            // The input of one reading, and the part that had room among the replies.
             #expect(sent - answered <= 2 * calls)
         }
         #expect(answered > 100)
     }
 
-    @Test func `of a client that has gone the orders are left, in their order`() {
+    @Test func `commands of a client that has gone are still executed, in their order`() {
         func orders(_ text: String, in client: inout Client) -> [PriceCall] {
             let bytes = Array(text.utf8)
             return client.connection.lastOrders(bytes[...])
@@ -219,11 +219,11 @@ import Varlink
         let status = #"{"method":"io.btcpriced.Price.GetStatus"}"# + "\0"
         let text = Self.getPrice + order("Pause") + status + order("Resume") + order("Pause")
         #expect(orders(text + order("Resume").dropLast(), in: &client) == [.pause, .resume, .pause])
-        // What was read before, behind a call that is being answered.
+        // Commands read before, after a call without a reply yet.
         client = Client()
         #expect(client.sends(status + order("Pause")) == .ask(.getStatus))
         #expect(orders(order("Resume"), in: &client) == [.pause, .resume])
-        // Nothing behind what ends a connection, or never ends.
+        // No command after a message that ends a connection, or a call that never ends.
         client = Client()
         #expect(orders(order("Pause") + "junk\0" + order("Resume"), in: &client) == [.pause])
         client = Client()
@@ -262,7 +262,7 @@ import Varlink
         _ = client.sends(Self.watchPrice)
         client.connection.watch(
             [(client.replies.reply(nil, continues: true, at: 0), "USD")], version: 1, at: 0)
-        // It has begun to read the first one: that one has to be finished.
+        // The watcher has read a part of the first state, which must be completed.
         client.takes(10)
         for tick in 2...1000 as ClosedRange<Int64> {
             client.connection.publish(state(tick), "USD", version: UInt64(tick), at: 0)
@@ -270,7 +270,7 @@ import Varlink
         #expect(ticks(client.reads()) == [1, 1000])
     }
 
-    @Test func `a state that it has already is not sent twice`() {
+    @Test func `a state is not sent twice`() {
         var client = Client()
         _ = client.sends(Self.watchPrice)
         client.connection.watch([(state(5), "USD")], version: 5, at: 0)
@@ -290,11 +290,11 @@ import Varlink
             client.connection.publish(state(tick), tick % 10 == 0 ? "EUR" : "USD", version: UInt64(tick), at: 0)
         }
         client.connection.publish(state(2000), "CHF", version: 2000, at: 0)
-        // The first one has to be finished.
+        // The first state must be completed.
         #expect(ticks(client.reads()) == [2, 999, 1000])
     }
 
-    @Test func `each currency has its own price, and an unknown one is named with those that are known`() throws {
+    @Test func `each currency has its own price, and the error for an unknown one lists the known ones`() throws {
         var client = Client()
         client.replies.show([(Self.sample(1), 1), (Self.sample(2, "EUR"), 2)], of: client.replies.instance, version: 2)
         func call(_ method: String, _ parameters: String) -> String {
@@ -313,7 +313,7 @@ import Varlink
         }
     }
 
-    @Test func `a state that has grown old is told as stale`() throws {
+    @Test func `a state that has become old is sent as stale`() throws {
         var replies = Self.replies()
         replies.show([(Self.sample(1), 1)], of: replies.instance, version: 1)
         func freshness(at boottime: Int64) throws -> String? {
@@ -328,7 +328,7 @@ import Varlink
 
     // MARK: Time-outs
 
-    @Test func `a client is waited for only so long, with a call, with its rest, and with reading`() {
+    @Test func `time-outs apply to a call, to the rest of a message, and to reading`() {
         var client = Client()
         func overdue(at now: Int64) -> Connection.Patience? {
             client.connection.overdue(client.replies.limits, at: now)
@@ -359,7 +359,7 @@ import Varlink
         #expect(overdue(at: 113_000) == nil)
     }
 
-    @Test func `a watcher is waited for only while it has not read, and nobody for an answer of ours`() {
+    @Test func `a watcher's time-out applies only to unread output, and a pending reply has none`() {
         var client = Client()
         _ = client.sends(Self.watchPrice)
         client.connection.watch(
@@ -378,7 +378,7 @@ import Varlink
         #expect(asking.connection.overdue(asking.replies.limits, at: 1_000_000) == nil)
     }
 
-    @Test func `without time-outs everybody is waited for`() {
+    @Test func `without time-outs the server waits for every client`() {
         var client = Client()
         client.replies.limits.idleTimeout = nil
         #expect(client.connection.overdue(client.replies.limits, at: .max) == nil)

@@ -5,7 +5,7 @@ import Testing
 @testable import BTCPriceServer
 
 @Suite struct InboxTests {
-    @Test func `while watchers are served, every tick waits for them, and of changes the newest since then`() throws {
+    @Test func `while watchers are served, every tick is queued, and of the later changes only the newest`() throws {
         let inbox = try Inbox(instance: "i")
         var replies = ConnectionTests.replies()
         inbox.enterWatcher(of: .changes, &replies)

@@ -9,10 +9,10 @@ import Varlink
 
 @testable import BTCPriceServer
 
-/// How long a daemon may leave a test waiting: its asynchronous answers wait in one queue with all other tests.
+/// The time limit for a reply of the daemon. It is long, because asynchronous replies wait in one queue with all other tests.
 private let patience = Duration.seconds(60)
 
-/// The loop on a real socket, with the real client.
+/// The loop with a real socket and the real client.
 @Suite(.timeLimit(.minutes(3))) struct SocketTests {
     final class Service {
         let directory = TemporaryDirectory()
@@ -20,10 +20,10 @@ private let patience = Duration.seconds(60)
         let path: String
         let box: EventBox
 
-        /// The calls that were answered elsewhere.
+        /// The calls that were passed to the asynchronous handler.
         let asked: Counter
 
-        /// - Parameter before: What each of those waits for.
+        /// - Parameter before: Each of those calls waits for it.
         init(
             limits: ServerLimits = .fitting(), administrators: Administrators = Administrators(),
             before: @escaping @Sendable () async -> Void = {}
@@ -61,7 +61,7 @@ private let patience = Duration.seconds(60)
         }
     }
 
-    /// A blocking client must not take the pool's thread that its answer is made on.
+    /// Runs a blocking client on a separate thread, since its reply needs a thread of the pool.
     private func onAThread(_ body: @escaping @Sendable () throws -> Void) async throws {
         try await withCheckedThrowingContinuation { continuation in
             DispatchQueue.global().async { continuation.resume(with: Result(catching: body)) }
@@ -76,7 +76,7 @@ private let patience = Duration.seconds(60)
         var all: [ServerEvent] { events.withLock { $0 } }
     }
 
-    @Test func `the client asks, fetches, and learns why there is nothing`() async throws {
+    @Test func `a client calls, fetches, and gets the reason if there is no price`() async throws {
         try await onAThread {
             let service = try Service()
             var connection = try PriceConnection(path: service.path, timeout: patience)
@@ -94,13 +94,13 @@ private let patience = Duration.seconds(60)
         }
     }
 
-    @Test func `who may change the daemon, may, and others are told`() async throws {
+    @Test func `permitted users can change the daemon, and others get an error`() async throws {
         try await onAThread {
             let service = try Service(administrators: Administrators(uid: getuid(), gid: nil))
             var connection = try PriceConnection(path: service.path, timeout: patience)
             try connection.pause()
             try connection.resume()
-            // The pure rule; the kernel's word for who somebody is has a system test.
+            // Only the rule. A system test covers the peer credentials from the kernel.
             let rule = Administrators(uid: 900, gid: 800)
             #expect(rule.include(uid: 0, groups: []))
             #expect(rule.include(uid: 900, groups: []))
@@ -111,7 +111,7 @@ private let patience = Duration.seconds(60)
         }
     }
 
-    @Test func `two hundred watchers get every state in order, however thin the slices`() throws {
+    @Test func `two hundred watchers get every state in order, for any size of the slices`() throws {
         var limits = ServerLimits.fitting()
         limits.watchersPerTurn = 7
         let service = try Service(limits: limits)
@@ -121,7 +121,7 @@ private let patience = Duration.seconds(60)
         for watcher in watchers { #expect(try watcher.next() == 1) }
         for tick in 2...6 as ClosedRange<Int64> {
             service.publish(tick)
-            // Some leave in the middle of it.
+            // Some watchers leave meanwhile.
             if tick == 4 { watchers.removeSubrange(50..<100) }
             for watcher in watchers { #expect(try watcher.next() == tick) }
         }
@@ -138,13 +138,13 @@ private let patience = Duration.seconds(60)
         func next() throws -> Int64 { try connection.nextState(timeout: patience).state.tick }
     }
 
-    @Test func `a watcher that stopped reading sees few old states before the newest`() throws {
+    @Test func `a watcher that stopped reading gets few old states before the newest`() throws {
         let service = try Service()
         service.publish(1)
         let watcher = try Watcher(path: service.path)
         #expect(try watcher.next() == 1)
         for tick in 2...2000 as ClosedRange<Int64> { service.publish(tick) }
-        // The loop has handed out all of them once it answers a call that came after.
+        // The loop has sent all of them when it replies to a later call.
         var other = try PriceConnection(path: service.path, timeout: patience)
         _ = try other.getPrice()
         var seen: [Int64] = []
@@ -153,7 +153,7 @@ private let patience = Duration.seconds(60)
         #expect(seen.count <= 20, "\(seen.count) states were queued")
     }
 
-    @Test func `past the limit a client is turned away, and there is room again after one has left`() throws {
+    @Test func `above the limit a client is refused, and accepted after another one has left`() throws {
         var limits = ServerLimits.fitting()
         limits.connections = 3
         let service = try Service(limits: limits)
@@ -165,12 +165,12 @@ private let patience = Duration.seconds(60)
         #expect(service.box.all == [.tooManyConnections(limit: 3)])
         held.removeLast()
         var answered = false
-        // The loop learns of the end of a connection a moment later.
+        // The loop detects the end of a connection a moment later.
         for _ in 0..<1000 where !answered { answered = (try? PriceConnectionProbe.ask(service.path)) != nil }
         #expect(answered)
     }
 
-    @Test func `one user's limit is a limit of its own`() throws {
+    @Test func `the limit per user applies separately`() throws {
         var limits = ServerLimits.fitting()
         limits.connectionsPerUser = 1
         let service = try Service(limits: limits)
@@ -181,7 +181,7 @@ private let patience = Duration.seconds(60)
         #expect(service.box.all == [.tooManyConnectionsOfUser(uid: getuid(), limit: 1)])
     }
 
-    @Test func `past the limit of calls under way one is refused, and there is room again after one was answered`()
+    @Test func `above the limit of pending calls a call is refused, and accepted after a reply to another one`()
         async throws
     {
         var limits = ServerLimits.fitting()
@@ -199,12 +199,12 @@ private let patience = Duration.seconds(60)
             try another.send(PriceCall.getStatus.call)
             try first.send(PriceCall.getStatus.call)
             try second.send(PriceCall.getStatus.call)
-            // Once both were taken: until then the third one is one of the two.
+            // After both were accepted: before that, the third one would be one of the two.
             while asked.value.load(ordering: .relaxed) < 3 { usleep(1000) }
             #expect(throws: ClientError.refused(error: PriceInterface.busy, reason: nil)) {
                 try third.call(PriceCall.getStatus.call)
             }
-            // Not so an administrator's order.
+            // An administrator's command is still accepted.
             var fourth = try ClientConnection(path: path, timeout: patience)
             try fourth.send(PriceCall.pause.call)
             while asked.value.load(ordering: .relaxed) < 4 { usleep(1000) }
@@ -216,7 +216,7 @@ private let patience = Duration.seconds(60)
         }
     }
 
-    /// Holds up whoever comes until it is opened.
+    /// Blocks callers until it is opened.
     final class Gate: Sendable {
         private let state = Mutex<(isOpen: Bool, waiting: [CheckedContinuation<Void, Never>])>((false, []))
 
@@ -246,7 +246,7 @@ private let patience = Duration.seconds(60)
         }
     }
 
-    @Test func `the loop gives signs of life`() throws {
+    @Test func `the loop responds to pings`() throws {
         let service = try Service()
         service.server.ping(41)
         while service.server.lastBeat != 41 { sched_yield() }

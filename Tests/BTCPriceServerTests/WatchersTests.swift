@@ -4,9 +4,9 @@ import Testing
 @testable import BTCPriceServer
 
 @Suite struct WatchersTests {
-    /// Watchers come and go between the slices of a fan-out. Whoever was there at its start and still is at its end was served
+    /// Watchers come and go between the slices of a fan-out. Each one that was present at the start and at the end was served
     /// exactly once.
-    @Test(arguments: 0..<300) func `nobody is missed and nobody served twice`(seed: Int) {
+    @Test(arguments: 0..<300) func `no watcher is missed or served twice`(seed: Int) {
         var random = SeededGenerator(seed: seed)
         var watchers = Watchers()
         var there: Set<Int32> = []
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `without coming and going everybody is served once, in order`() {
+    @Test func `without changes every watcher is served once, in order`() {
         var watchers = Watchers()
         for descriptor in [5, 3, 9] as [Int32] { watchers.enter(descriptor) }
         watchers.beginFanOut()
@@ -55,7 +55,7 @@ import Testing
         #expect(end == nil)
     }
 
-    @Test func `one that leaves behind the front takes nobody with it`() {
+    @Test func `a served watcher that leaves does not affect the others`() {
         var watchers = Watchers()
         for descriptor in 0..<6 as Range<Int32> { watchers.enter(descriptor) }
         watchers.beginFanOut()

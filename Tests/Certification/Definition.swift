@@ -1,6 +1,6 @@
 import Varlink
 
-/// `org.varlink.certification` (varlink.org): each call takes what the one before it gave, so that every kind of value goes both ways.
+/// `org.varlink.certification` (varlink.org): each call sends the values of the reply before it, so every kind of value goes both ways.
 enum Certification {
     static let name = "org.varlink.certification"
 
@@ -80,7 +80,7 @@ enum Certification {
     private static let map: JSON = .object(["foo": .string("Foo"), "bar": .string("Bar")])
     private static let set: JSON = .object(["one": .object([:]), "two": .object([:]), "three": .object([:])])
 
-    /// What each call replies; those of Test10 and Start apart.
+    /// The reply to each call, except those to Test10 and Start.
     static let replies: [String: JSONObject] = [
         "Test01": ["bool": .bool(true)],
         "Test02": ["int": .integer(1)],
@@ -117,7 +117,7 @@ enum Certification {
 
     static let lastMoreReplies = (1...10).map { "Reply number \($0)" }
 
-    /// The parameters that a call must have, `client_id` apart.
+    /// The parameters that a call must have, except `client_id`.
     static func parameters(of method: String) -> JSONObject {
         switch method {
         case "Start", "Test01", "End": return [:]
@@ -130,7 +130,7 @@ enum Certification {
 }
 
 extension JSON {
-    /// Whether two values mean the same: the order of members says nothing, an absent member is null, 1 is 1.0.
+    /// Whether two values mean the same: the order of members is irrelevant, an absent member is null, 1 is 1.0.
     func means(_ other: JSON) -> Bool {
         switch (self, other) {
         case (.object(let first), .object(let second)):

@@ -3,13 +3,13 @@ import Glibc
 import Synchronization
 import Varlink
 
-/// The service: judges each call, and replies what the next one needs. A thread a connection.
+/// The service: checks each call, and replies with the values for the next one. Each connection has a thread.
 final class CertificationServer: Sendable {
     private let definition: InterfaceDefinition
     private let service = ServiceInterface(
         info: ServiceInterface.Info(vendor: "btc-priced", product: "varlink-certification", version: "1", url: "-"),
         descriptions: [(Certification.name, Certification.text)])
-    /// The place in the order that each client has come to.
+    /// The place in the order that each client has reached.
     private let clients = Mutex<[String: Int]>([:])
 
     init() throws {
@@ -54,7 +54,7 @@ final class CertificationServer: Sendable {
             return [.invalidParameter(JSONValue(.string(error.path)))]
         }
         let replies = judge(call, method)
-        // Ours have to be as the definition has them, too.
+        // Our replies must conform to the definition too.
         for reply in replies where reply.error == nil {
             do {
                 try definition.check(reply.parameters, result)

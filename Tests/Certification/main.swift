@@ -4,7 +4,7 @@ import Varlink
 
 // `varlink-certification server PATH`, `varlink-certification client PATH`: org.varlink.certification on our own Varlink.
 
-/// Goes through all calls; each takes what the one before it gave.
+/// Makes all calls. Each sends the values of the reply before it.
 func certify(path: String) throws {
     let definition = try InterfaceDefinition(parsing: Certification.text)
     var connection = try ClientConnection(path: path)
@@ -32,7 +32,7 @@ func certify(path: String) throws {
             last = ["strings": .array(strings)]
         default:
             last = try connection.reply(timeout: .seconds(5)).result().tree
-            // The Python server's reply to Test09 has a member that the definition has not.
+            // The Python server's reply to Test09 has a member that is not in the definition.
             if method == "Test09" { last["client_id"] = nil }
             try definition.check(last.value, result)
             if method == "Start" { identity = ["client_id": last["client_id"] ?? .null] }

@@ -4,7 +4,7 @@ import Testing
 @testable import ExchangeSimulator
 
 @Suite struct FaultScriptTests {
-    @Test func `the first rule that fits counts`() throws {
+    @Test func `the first matching rule applies`() throws {
         let script = try FaultScript(
             """
             # a comment
@@ -51,13 +51,13 @@ import Testing
         ("* always huge-body 0", "line 1: no length"),
         ("* always drip -5ms", "line 1: '-5ms' is no time"),
     ])
-    func `a wrong line is named`(text: String, expected: String) {
+    func `an invalid line is reported`(text: String, expected: String) {
         #expect(throws: FaultScript.Failure(description: expected)) { try FaultScript(text) }
     }
 }
 
 @Suite struct RequestCounterTests {
-    @Test func `it holds the most requests of any span against the limit`() {
+    @Test func `the peak of requests in any span is compared with the limit`() {
         var counter = RequestCounter(.coinbase)
         for time: Int64 in [0, 100, 999, 1000, 1001, 5000, 5001, 5002, 5003] { counter.count(at: time) }
         // From 100 to 1001 ms, and from 5000 ms on.
@@ -71,18 +71,18 @@ import Testing
         return (0..<count).map { _ in feed.next() }
     }
 
-    @Test func `a replay gives its rows as they are written, and stays at the last`() throws {
+    @Test func `a replay gives its rows unchanged, and stays at the last one`() throws {
         let csv = "time,close,volume\r\n1,61828.02000000,5\r\n2,61824.01,6\r\n"
         #expect(take(4, of: try PriceSeries(replaying: csv)) == ["61828.02000000", "61824.01", "61824.01", "61824.01"])
         #expect(take(1, of: try PriceSeries(replaying: csv, column: "volume")) == ["5"])
     }
 
     @Test(arguments: ["", "a,b\n1,2\n", "close\n", "close\nx\n", "a,close\n1\n", "close\n1.2.3\n"])
-    func `what can't be replayed is refused`(csv: String) {
+    func `a file that can't be replayed is refused`(csv: String) {
         #expect(throws: PriceSeries.Failure.self) { try PriceSeries(replaying: csv) }
     }
 
-    @Test func `a walk is the same for the same seed, moves, and stays a price`() throws {
+    @Test func `a walk is the same for the same seed, moves, and has valid prices`() throws {
         let walk = take(5000, of: PriceSeries(walkSeed: 7))
         #expect(walk == take(5000, of: PriceSeries(walkSeed: 7)))
         #expect(walk != take(5000, of: PriceSeries(walkSeed: 8)))

@@ -3,7 +3,7 @@ import Testing
 @testable import ExchangeSimulator
 
 @Suite struct StreamFaultTests {
-    @Test func `a rule for streams applies to nothing else, and the others not to streams`() throws {
+    @Test func `a rule for streams applies only to streams, and other rules do not`() throws {
         let script = try FaultScript(
             """
             coinbase stream request 1 status 429 retry-after 30
@@ -32,7 +32,7 @@ import Testing
         ("* stream always close now", "line 1: no code"),
         ("* stream always lag -5ms", "line 1: '-5ms' is no time"),
     ])
-    func `a wrong line is named`(text: String, expected: String) {
+    func `an invalid line is reported`(text: String, expected: String) {
         #expect(throws: FaultScript.Failure(description: expected)) { try FaultScript(text) }
     }
 }
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func `Binance subscribes by the address, in lower case only`() throws {
+    @Test func `Binance subscribes by the address, only in lower case`() throws {
         let shape = StreamShape(venue: .binance)
         let names = try #require(shape.subscription(uri: "/stream?streams=btcusdt%40aggTrade/BTCEUR@aggTrade"))
         #expect(shape.pairs(of: names) == [.usdt])
@@ -63,7 +63,7 @@ import Testing
         )
     }
 
-    @Test func `Coinbase subscribes to what it knows, and lists all of it`() {
+    @Test func `Coinbase subscribes to known names, and lists all subscriptions`() {
         let (texts, added) = reply(
             .coinbase, #"{"type":"subscribe","product_ids":["ETH-USD","BTC-USD"],"channels":["ticker","heartbeat"]}"#,
             held: .init(trades: [.eur]))
@@ -73,7 +73,7 @@ import Testing
                 #"{"type":"error","message":"Failed to subscribe","reason":"ETH-USD is not a valid product"}"#,
                 #"{"type":"subscriptions","channels":[{"name":"ticker","product_ids":["BTC-EUR","BTC-USD"],"account_ids":null},{"name":"heartbeat","product_ids":["BTC-USD"],"account_ids":null}]}"#,
             ])
-        // The heartbeat and the answer to a request have the same number.
+        // The heartbeat and the response to a request have the same number.
         let heartbeat = StreamShape(venue: .coinbase).heartbeat(of: .usd, trade: trade, now: trade.nanoseconds)
         #expect(heartbeat?.contains(#""last_trade_id":1040000003,"product_id":"BTC-USD""#) == true)
         let answer = VenueShape(venue: .coinbase).answer(
@@ -82,7 +82,7 @@ import Testing
         #expect(body.contains(#""trade_id":1040000003,"#) && body.contains("2026-10-07T20:08:00.349016000Z"))
     }
 
-    @Test func `Kraken answers for each symbol, and its prices are numbers`() {
+    @Test func `Kraken replies for each symbol, and its prices are numbers`() {
         let (texts, added) = reply(
             .kraken, #"{"method":"subscribe","params":{"channel":"ticker","symbol":["BTC/USD","XBT/USD"]},"req_id":4}"#)
         #expect(added == .init(trades: [.usd]))
@@ -107,7 +107,7 @@ import Testing
         #expect(reply(.bitstamp, "{}").texts.first?.contains("Bad subscription string.") == true)
     }
 
-    @Test func `a burst has one time and falling prices, and an old trade an old number`() {
+    @Test func `a burst has one time and falling prices, and an old trade has an old number`() {
         let burst = trade.burst(of: 3)
         #expect(burst.map(\.dollars) == ["68900.5", "68900.49", "68900.48"])
         #expect(burst.map(\.number) == [3, 4, 5])

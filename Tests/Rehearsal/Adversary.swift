@@ -2,32 +2,32 @@ import BTCPriceCore
 import Glibc
 import TestSupport
 
-/// What a venue that lies does with its true price.
+/// How a lying venue changes its true price.
 private enum Lie: String, CaseIterable {
-    /// Goes away from it at any slope and stays there.
+    /// Leaves the true price at any slope and stays away.
     case slide
     /// Jumps and stays.
     case step
-    /// Gives one answer again and again, at times with a new time.
+    /// Repeats one response, sometimes with a new time.
     case freeze
-    /// Gives the price of some time ago.
+    /// Reports an old price.
     case lag
-    /// Dates its price wrongly, and gives an old one.
+    /// Reports an old price with a wrong time.
     case clock
-    /// Swings around it.
+    /// Swings around the true price.
     case oscillation
-    /// Gives it in other units.
+    /// Reports the price in other units.
     case scale
 }
 
-/// A lie with its numbers.
+/// A lie with its parameters.
 private struct Plan: Sendable {
     let lie: Lie
     let start: Double
     let end: Double
     /// The largest distance, as a share of the price.
     let size: Double
-    /// Seconds: how long a slide takes, the lag, or the period of a swing.
+    /// Seconds: the duration of a slide, the lag, or the period of a swing.
     let span: Double
     /// Whether a frozen or old price comes with a new time.
     let isDatedAnew: Bool
@@ -57,9 +57,9 @@ private struct Plan: Sendable {
     }
 }
 
-/// A market of some days: the price everywhere, how far the honest venues lie apart, and the plans of the one that lies.
+/// A market over some days: the price, the offsets of the honest venues, and the plans of the lying venue.
 private struct AdversaryWorld: Sendable {
-    /// In so many seconds a venue's servers make a new answer.
+    /// The age in seconds at which a venue's servers renew a response.
     static let cache = ["binance": 0.0, "coinbase": 1, "bitstamp": 1, "kraken": 2]
 
     /// In seconds.
@@ -93,7 +93,7 @@ private struct AdversaryWorld: Sendable {
             for _ in 0..<2 {
                 let start =
                     Double(day * 86_400) + Double.random(in: 3600...min(82_000, length - 3600), using: &generator)
-                // As on 2025-10-10: some percent within minutes, and venues 2 to 3 % apart meanwhile.
+                // As on 2025-10-10: a fall of some percent within minutes, and meanwhile venues 2 to 3 % apart.
                 drops.append(
                     (
                         start, Double.random(in: 20...180, using: &generator),
@@ -114,7 +114,7 @@ private struct AdversaryWorld: Sendable {
             log *= 0.999_995
             var market = 60_000 * exp(log)
             for drop in drops {
-                // It takes a day to come back.
+                // The price takes a day to recover.
                 let share = (Double(second) - drop.start) / drop.length
                 let back = max(0, 1 - (Double(second) - drop.start) / 86_400)
                 if share > 0 { market *= 1 + drop.share * min(1, share) * back }
@@ -124,7 +124,7 @@ private struct AdversaryWorld: Sendable {
         self.prices = prices
     }
 
-    /// What is true of a venue's market.
+    /// The true price of a venue's market.
     func fair(_ source: String, at seconds: Double) -> Double {
         let source = origin(of: source)
         let clamped = min(max(0, seconds), length - 1)
@@ -138,7 +138,7 @@ private struct AdversaryWorld: Sendable {
         return price
     }
 
-    /// Units of the currency for a dollar.
+    /// The price of a dollar in the currency.
     private func rate(at seconds: Double) -> Double {
         currency == .usd ? 1 : 0.86 * (1 + 0.01 * sin(seconds / 40_000))
     }
@@ -151,7 +151,7 @@ private struct AdversaryWorld: Sendable {
         let cache = Self.cache[source] ?? 0
         let seen = cache > 0 ? (seconds / cache).rounded(.down) * cache : seconds
         let fair = fair(source, at: seen)
-        // The number behind the point changes with every answer that is made anew.
+        // The decimals change with every new response.
         let flutter = 1 + 0.00002 * sin(seen * 12.9898)
         guard origin(of: source) == liar, let plan = plan(at: seconds) else { return dated(fair * flutter, as: seen) }
         let passed = seconds - plan.start
@@ -181,7 +181,7 @@ private struct AdversaryWorld: Sendable {
         return (fairs[(fairs.count - 1) / 2] + fairs[fairs.count / 2]) / 2
     }
 
-    /// Whether an hour has the least volatility, and no crash.
+    /// Whether an hour has the lowest volatility and no crash.
     func isCalm(at seconds: Double) -> Bool {
         let hour = Int(seconds) / 3600 * 3600
         guard !crashes.contains(where: { $0.start < Double(hour + 3600) && $0.start + $0.length > Double(hour) }) else {
@@ -192,7 +192,7 @@ private struct AdversaryWorld: Sendable {
         }
     }
 
-    /// How far a price lies outside the range of the honest venues' current ones, as a share.
+    /// The distance of a price from the range of the honest venues' prices of the last 3 s, as a share.
     func distance(of value: Double, at seconds: Double) -> Double {
         let isLying = plan(at: seconds) != nil || plan(at: seconds - 3) != nil
         var (low, high) = (Double.infinity, 0.0)
@@ -206,24 +206,24 @@ private struct AdversaryWorld: Sendable {
     }
 }
 
-/// What came of a run.
+/// The results of a run.
 private struct AdversaryCount: Sendable {
     var ticks = 0
     var wrong = 0
     var stale = 0
     var longest = 0
     var running = 0
-    /// By the start of the plan.
+    /// The wrong ticks by the start of the plan.
     var byPlan: [Double: Int] = [:]
-    /// The prices with an uncertainty, and those of which it contained the median of the honest markets.
+    /// The prices with an uncertainty, and how many of those ranges contained the median of the honest markets.
     var estimated = 0
     var within = 0
-    /// How far the median was from the price, as a share of the uncertainty.
+    /// The distances of the median from the price, as shares of the uncertainty.
     var ratios: [Double] = []
     /// The whole widths in calm hours, as shares of the price.
     var calmWidths: [Double] = []
 
-    /// - Parameter begun: When the days began, in seconds of the clock.
+    /// - Parameter begun: The start of the days, in seconds of the clock.
     mutating func add(_ state: PriceState, _ world: AdversaryWorld, at seconds: Double, since begun: Double) {
         ticks += 1
         guard state.freshness == .fresh, let quote = state.quote else {
@@ -266,16 +266,16 @@ private struct AdversaryMode: Sendable {
     let name: String
     let sources: [String]
     var rules = SelectionRules()
-    /// In which the venue lies. Any other than the dollar is kept beside the dollar, of which the same venue tells the truth.
+    /// The currency in which the venue lies. If it is not the dollar, the dollar is kept too, and the same venue's dollar price is true.
     var currency = Currency.usd
-    /// Whether the venues have streams, with the same lies. Then the states between the ticks count, too.
+    /// Whether the venues have streams, with the same lies. Then the states between the ticks count too.
     var isStreamed = false
 }
 
-/// Virtual days in which one venue lies, beside the same days in which it does not, in six modes.
+/// Runs virtual days in which one venue lies, and the same days without lies, in six modes.
 /// - Parameters:
-///   - hours: How long, 3 or more.
-///   - closely: Seconds of which every tick is printed.
+///   - hours: The length, 3 or more.
+///   - closely: The seconds of which every tick is printed.
 ///   - only: The one mode to run; `nil` for all.
 func rehearseAdversary(
     seed: UInt64, hours: Int, clock: VirtualClock, closely: Range<Double>, only: String? = nil
@@ -317,7 +317,7 @@ func rehearseAdversary(
     }
 }
 
-/// What came of each currency, of which there is a world each.
+/// The results of each currency. Each has its own world.
 private func run(
     _ worlds: [AdversaryWorld], _ mode: AdversaryMode, _ clock: VirtualClock, _ closely: Range<Double>
 ) async throws -> [String: AdversaryCount] {

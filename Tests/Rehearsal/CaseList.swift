@@ -1,6 +1,6 @@
 import BTCPriceCore
 
-/// A fall to a share of the price within some seconds, by which it is less; it stays there.
+/// A factor that falls from 1 to `share` within `length` seconds, and stays there.
 private func slide(to share: Double, over length: Double, from start: Double = 300) -> @Sendable (Double) -> Double {
     { seconds in 1 - (1 - share) * min(1, max(0, (seconds - start) / length)) }
 }
@@ -8,7 +8,7 @@ private func slide(to share: Double, over length: Double, from start: Double = 3
 extension Incident {
     private static let market: @Sendable (Double) -> Double = { 68_900 + 20 * ($0 / 90).remainder(dividingBy: 1) }
 
-    /// A case in which one venue's price is multiplied by a factor, and nobody else's is.
+    /// A case in which only one venue's price is multiplied by a factor.
     private static func lie(
         _ name: String, _ what: String, by source: String = "binance",
         sources: [String] = ["binance", "coinbase", "bitstamp", "kraken"],
@@ -22,7 +22,7 @@ extension Incident {
             check: isSoonRight)
     }
 
-    /// What is demanded of every case.
+    /// The condition of every case with a lie.
     private static let isSoonRight: @Sendable (Shown) -> String? = { shown in
         expect((shown.wrong <= 3, "\(shown.wrong) s wrong and fresh"))
     }
@@ -38,7 +38,7 @@ extension Incident {
             check: check)
     }
 
-    /// Cases that nobody had written down when they were found: a wrong price shown as fresh, and a right one held back.
+    /// Cases that were not specified when they were found: a wrong price shown as fresh, or a correct price withheld.
     static let cases: [Incident] =
         [
             lie("1", "the primary falls by 30 % within 60 s and stays", factor: slide(to: 0.7, over: 60)),
@@ -117,7 +117,7 @@ extension Incident {
                 script: { _, _, ask, fair in ask == 60 ? .dated(fair) { $0 + 55_000 } : nil }),
         ] + lagging
 
-    /// A primary that lags by 30 s, or stands still but for noise, while the market falls: 20 runs of each, with other phases.
+    /// A primary that lags by 30 s, or stands still except for noise, while the market falls: 20 runs of each, with different phases.
     private static let lagging: [Incident] = (0..<80).map { run in
         let (phase, isFrozen, isSlow) = (run % 20, run / 20 % 2 == 1, run / 40 == 1)
         // -5 % a minute, or -0.3 % a second.
@@ -140,11 +140,11 @@ extension Incident {
 }
 
 extension Shown {
-    /// Ticks in which a price was shown as fresh that was more than 1 % off.
+    /// The number of ticks that showed a price as fresh that was more than 1 % off.
     var wrong: Int { fresh.count { abs($0.error) > 0.01 } }
 }
 
-/// Runs the cases, one after the other, and prints a line for each.
+/// Runs the cases one after the other, and prints a line for each.
 func rehearseCases(on clock: VirtualClock) async throws {
     var failed = 0
     for scenario in Incident.cases {

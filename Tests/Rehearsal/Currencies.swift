@@ -2,14 +2,14 @@ import BTCPriceCore
 import BTCPriceNetworking
 import TestSupport
 
-/// One market of a virtual exchange: the dollar's price times a rate, and a lie for a while.
+/// One market of a virtual exchange: its dollar price times a rate, with a lie for some time.
 private struct VirtualMarket: PriceLoader {
     let exchange: VirtualExchange
     let market: Market
     let clock: VirtualClock
-    /// What the price is multiplied by at a time, in seconds.
+    /// The factor of the price at a time in seconds.
     let factor: @Sendable (Double) -> Double
-    /// Of an exchange whose one request serves all markets.
+    /// The shared request of an exchange that has all markets in one response.
     let shared: SharedRequest?
 
     var venue: Venue { exchange.venue }
@@ -26,15 +26,15 @@ private struct VirtualMarket: PriceLoader {
     }
 }
 
-/// What came of one currency.
+/// The results of one currency.
 private struct CurrencyTally {
     var ticks = 0
     var fresh = 0
     var wrong = 0
 }
 
-/// All currencies for an hour, with their default sources. From the 20th minute to the 40th the price of one market, Coinbase's in euros,
-/// slides to 20 % below the others.
+/// Runs all currencies for an hour, with their default sources. From the 20th minute to the 40th, Coinbase's price in euros slides to
+/// 20 % below the others.
 func rehearseCurrencies(seed: UInt64, clock: VirtualClock) async throws {
     let rates: [Currency: Double] = [
         .usd: 1, .eur: 0.86, .gbp: 0.75, .chf: 0.8, .cad: 1.38, .aud: 1.53, .jpy: 150,

@@ -4,12 +4,12 @@ import Logging
 import Synchronization
 import TestSupport
 
-/// What a virtual daemon did, over its restarts.
+/// The results of a virtual daemon, over its restarts.
 struct Tally {
     var ticks = 0
     var fresh = 0
     var stale = 0
-    /// Stale although a source that could be asked would have answered.
+    /// The stale ticks in which a source was available and would have responded.
     var avoidable = 0
     var skipped: Int64 = 0
     var latest = Duration.zero
@@ -21,12 +21,12 @@ struct Tally {
 struct VirtualCurrency {
     var currency = Currency.usd
     var interval = Duration.seconds(1)
-    /// In the order in which they are requested.
+    /// The loaders in the order of their requests.
     let loaders: [any PriceLoader]
     var rules = SelectionRules()
 }
 
-/// The shipped core on virtual time: tickers, fallback, health, observer, state machine and reports. Only clock, loaders and store
+/// The shipped core in virtual time: tickers, fallback, health, observer, state machine and reports. Only clock, loaders and store
 /// differ.
 final class VirtualDaemon: Sendable {
     private let engine: PriceEngine<VirtualClock>
@@ -46,11 +46,11 @@ final class VirtualDaemon: Sendable {
         }
     }
 
-    /// Starts with what the store holds.
+    /// Starts with the content of the store.
     /// - Parameters:
-    ///   - history: Takes in the states.
-    ///   - isStreamed: Whether the venues have streams, which have another price twice a second.
-    ///   - watch: Gets what watchers get.
+    ///   - history: Receives the states.
+    ///   - isStreamed: Whether the venues have streams, which have a new price twice a second.
+    ///   - watch: Receives the states that watchers receive.
     init(
         _ currencies: [VirtualCurrency], clock: VirtualClock, store: MemoryStore,
         jitter: @escaping @Sendable () -> Double,
@@ -125,7 +125,7 @@ final class VirtualDaemon: Sendable {
         await tickers.start()
     }
 
-    /// What the ticks have come to.
+    /// The record of the ticks.
     var record: TickRecord { get async { await engine.firstRecord } }
 
     func stop() async {
@@ -136,7 +136,7 @@ final class VirtualDaemon: Sendable {
         await streaming.value
     }
 
-    /// A client that wants the newest price.
+    /// Requests the newest price, as a client does.
     func refresh() async -> Bool {
         do throws(FetchFailure) {
             return try await getPrice.execute(.noCache).quote != nil
@@ -146,7 +146,7 @@ final class VirtualDaemon: Sendable {
     }
 }
 
-/// Passes on what watchers get.
+/// Passes on the states that watchers receive.
 private struct Watcher: StateSubscriber {
     let seesChanges: Bool
     let watch: @Sendable (PriceState) -> Void
@@ -156,7 +156,7 @@ private struct Watcher: StateSubscriber {
     }
 }
 
-/// A value that several tasks change.
+/// A value shared by several tasks.
 final class Shared<Value: Sendable>: Sendable {
     private let value: Mutex<Value>
     init(_ value: sending Value) { self.value = Mutex(value) }

@@ -4,12 +4,12 @@ import ExchangeSimulator
 import Synchronization
 import TestSupport
 
-/// What an exchange does to those who ask, for a time.
+/// A fault of an exchange, for some time.
 enum Fault: CaseIterable {
     case outage, hang, slow, garbage, staleNode, rateLimit, ban, refusal
 }
 
-/// A virtual exchange as its clients see it: answers, faults, limits, and bans that grow for those who do not heed them.
+/// A virtual exchange as its clients see it: responses, faults, limits, and bans that grow with each request during a ban.
 final class VirtualExchange: PriceLoader {
     fileprivate struct State {
         var generator: SeededGenerator
@@ -22,25 +22,25 @@ final class VirtualExchange: PriceLoader {
         var seen = Seen()
     }
 
-    /// What it saw.
+    /// The counts of faults and bans.
     struct Seen {
         var faults = 0
         var bans = 0
-        /// Requests that came while a ban or a Retry-After held: each would have made it longer.
+        /// The requests during a ban or a Retry-After. Each makes the ban longer.
         var deepened = 0
     }
 
     let exchange: Exchange
     private let clock: VirtualClock
     private let faults: [Fault]
-    /// From one fault to the next, on the average.
+    /// The average time from one fault to the next.
     private let calm: Duration
     private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - exchange: The real exchange that it stands for.
-    ///   - faults: What goes wrong with it now and then.
-    ///   - calm: How long nothing goes wrong, on the average; `.zero` for a fault that never ends.
+    ///   - exchange: The real exchange that it simulates.
+    ///   - faults: The faults to draw from.
+    ///   - calm: The average time without a fault; `.zero` for one fault that never ends.
     init(_ exchange: Exchange, clock: VirtualClock, seed: UInt64, faults: [Fault], calm: Duration) throws {
         guard let venue = VenueName(rawValue: exchange.name) else { throw Unknown(name: exchange.name) }
         self.exchange = exchange
@@ -59,8 +59,8 @@ final class VirtualExchange: PriceLoader {
 
     var seen: Seen { state.withLock { $0.seen } }
     var counts: String { state.withLock { $0.counter.text } }
-    /// Whether whoever may ask it now gets a price in time: nothing is wrong with it, a ban has been over for a minute, and it has
-    /// refused nobody for so long that even a rare probe has found out.
+    /// Whether a permitted request gets a price in time: the exchange has no fault, a ban has been over for a minute, and a refusal for so
+    /// long (27 h) that even a rare probe has noticed.
     var isWell: Bool {
         let now = clock.now.offset
         return state.withLock { state in
@@ -92,7 +92,7 @@ extension VirtualExchange.State {
             nextFault = now + VirtualExchange.draw(around: calm, &generator)
         }
         if fault == nil, now >= nextFault, let kind = faults.randomElement(using: &generator) {
-            // From half a minute to half an hour; a refusal goes on for hours.
+            // From half a minute to half an hour; a refusal lasts up to 5.6 hours.
             let longest = kind == .refusal ? 20_000 : 1800
             fault = (
                 kind,
@@ -121,7 +121,7 @@ extension VirtualExchange.State {
                 )
             )
         case .rateLimit, .ban:
-            // It comes once: whoever waits it out is welcome again.
+            // A limit or a ban occurs once: after it has expired, requests succeed again.
             let isBan = fault?.kind == .ban
             fault = nil
             nextFault = now + VirtualExchange.draw(around: calm, &generator)

@@ -4,10 +4,10 @@ import FoundationEssentials
 import Glibc
 import TestSupport
 
-/// Days of a tick a second through the shipped core and the shipped store, with an outage once in a while.
+/// Runs days with a tick per second through the shipped core and the shipped store, with occasional outages.
 /// - Parameters:
-///   - days: How many.
-///   - path: A file that gets a line a tick: the second, the price or `-`, and the day's first, highest and lowest price and change.
+///   - days: The number of days.
+///   - path: A file for one line per tick: the second, the price or `-`, and the day's first, highest and lowest price and change.
 func rehearseHistory(days: Int, seed: UInt64, path: String?, clock: VirtualClock) async throws {
     let folder = TemporaryDirectory()
     let now = VirtualDaemon.time(of: clock)
@@ -20,12 +20,12 @@ func rehearseHistory(days: Int, seed: UInt64, path: String?, clock: VirtualClock
     let venue = try ScriptedVenue("coinbase", clock: clock) { seconds, _ in
         var answer = VenueAnswer.hangs
         course.update { course in
-            // Of minutes or hours, every few hours.
+            // Outages of minutes or hours, every few hours.
             if Int.random(in: 0..<80_000, using: &course.generator) == 0 {
                 course.outage = seconds..<seconds + Double.random(in: 30...20_000, using: &course.generator)
             }
             course.cents += .random(in: -1500...1500, using: &course.generator)
-            // One outage is certain.
+            // One outage always occurs.
             let isOut = course.outage.contains(seconds) || (40_000..<43_000).contains(seconds)
             answer =
                 isOut
@@ -41,7 +41,7 @@ func rehearseHistory(days: Int, seed: UInt64, path: String?, clock: VirtualClock
         history: history
     ) { state in
         let second = now().wall.milliseconds / 1000
-        // The disk has its own time: what a minute began must be done before the next.
+        // Disk access takes real time: the writes of a minute must end before the next one.
         if second % 60 <= 1 { store.waitForDisk() }
         guard path != nil else { return }
         let price = state.freshness == .fresh ? state.quote?.value.description : nil
@@ -64,13 +64,13 @@ func rehearseHistory(days: Int, seed: UInt64, path: String?, clock: VirtualClock
     print("file \(status.st_size) bytes, written \(bytes) bytes a day")
 }
 
-/// A position of a price that moves on.
+/// A feed position that advances with the seconds.
 private func mark(_ seconds: Double) -> FeedPosition {
     FeedPosition(
         time: Timestamp(milliseconds: VirtualDaemon.wallStart + Int64(seconds * 1000)), sequence: Int64(seconds * 1000))
 }
 
-/// What this process has written to files (proc_pid_io(5)), of which the disk gets a page for each part.
+/// The bytes that this process has written to files (proc_pid_io(5)). The disk gets a whole page for each part of one.
 private func bytesWritten() -> Int64 {
     guard let text = try? String(contentsOfFile: "/proc/self/io", encoding: .utf8),
         let line = text.split(separator: "\n").first(where: { $0.hasPrefix("wchar:") })

@@ -2,36 +2,36 @@ import BTCPriceCore
 import FoundationEssentials
 import TestSupport
 
-/// A day that happened, as a scenario: what the venues answered, and what must come of it.
+/// A real incident as a scenario: the responses of the venues, and the required result.
 struct Incident: Sendable {
-    /// When, as the list of incidents has it.
+    /// The date, as in the list of incidents.
     let day: String
     let what: String
     let expected: String
     var sources = ["binance", "coinbase", "bitstamp", "kraken"]
     var rules = SelectionRules()
-    /// What an earlier run has kept, in dollars.
+    /// The price stored by an earlier run, in dollars.
     var stored: Double?
     var seconds = 600
     var interval = Duration.seconds(1)
-    /// Dollars for one bitcoin.
+    /// The price of one bitcoin in dollars.
     var market: @Sendable (Double) -> Double = { _ in 60_000 }
-    /// Dollars for one USDT.
+    /// The price of one USDT in dollars.
     var peg: @Sendable (Double) -> Double = { _ in 1 }
-    /// What single venues answer instead of their market's price; `nil` for that.
+    /// The responses of single venues; `nil` for their market's price.
     var script: @Sendable (_ source: String, _ seconds: Double, _ ask: Int, _ fair: Double) -> VenueAnswer? = {
         _, _, _, _ in nil
     }
-    /// What is wrong with what was shown; `nil` where nothing is.
+    /// The error in the shown prices; `nil` for none.
     let check: @Sendable (Shown) -> String?
 }
 
-/// What a virtual daemon showed in an incident.
+/// The prices that a virtual daemon showed in an incident.
 struct Shown: Sendable {
     struct Tick: Sendable {
         let seconds: Double
         let state: PriceState
-        /// How far the shown value is from the fair one of its market when it was read, as a share of it.
+        /// The distance of the shown value from its market's fair value at the time of the reading, as a share.
         let error: Double
     }
 
@@ -55,7 +55,7 @@ struct Shown: Sendable {
 
     var warned: Int { ticks.count { $0.state.warning != nil } }
 
-    /// In one line.
+    /// A summary in one line.
     var text: String {
         var bySource: [String: Int] = [:]
         for tick in fresh { bySource[tick.state.quote?.source ?? "", default: 0] += 1 }
@@ -71,12 +71,12 @@ struct Shown: Sendable {
 }
 
 extension Incident {
-    /// How far above the dollar price a venue's own market stands, and how it flutters.
+    /// The fair price of a venue's market: the dollar price with the venue's premium and a flutter.
     static func fair(_ source: String, _ dollars: Double, peg: Double, at seconds: Double) -> Double {
         let premium = [
             "binance": 0.0, "cryptocompare": 0.0001, "coinbase": 0.0003, "bitstamp": -0.0002, "kraken": 0.0004,
         ]
-        // Every answer is another one, as on a busy market.
+        // Every response differs, as on a busy market.
         let flutter = 0.0001 * ((seconds * 7.3 + Double(source.count)).truncatingRemainder(dividingBy: 2) - 1)
         let price = dollars * (1 + (premium[source] ?? 0) + flutter)
         return source == "binance" ? price / peg : price
@@ -86,7 +86,7 @@ extension Incident {
         Self.fair(source, market(seconds), peg: peg(seconds), at: seconds)
     }
 
-    /// Runs it under the shipped ticker, fallback, health, observer and validation.
+    /// Runs the incident with the shipped ticker, fallback, health, observer and validation.
     func run(on clock: VirtualClock) async throws -> Shown {
         let begun = clock.now.seconds
         let venues = try sources.map { name in
@@ -116,7 +116,7 @@ extension Incident {
                 Double((state.quote?.timestamp.milliseconds ?? 0) - VirtualDaemon.wallStart) / 1000 - begun - 0.04
             let source = state.quote?.source ?? ""
             var fair = fair(source, at: read)
-            // Converted, it is a dollar price.
+            // A converted price is a dollar price.
             if state.conversion != nil { fair *= peg(read) }
             let error = (state.quote?.value.approximate ?? 0) / fair - 1
             shown.update { $0.ticks.append(Shown.Tick(seconds: seconds, state: state, error: error)) }
@@ -131,8 +131,8 @@ extension Incident {
     }
 }
 
-/// Runs the incidents, one after the other, and prints a line for each.
-/// - Parameter day: Only those of this day, with every line of the log.
+/// Runs the incidents one after the other, and prints a line for each.
+/// - Parameter day: Runs only the incidents of this day, and prints every line of the log.
 func rehearseIncidents(on clock: VirtualClock, day: String?) async throws {
     var failed = 0
     for incident in Incident.all where day == nil || incident.day == day {

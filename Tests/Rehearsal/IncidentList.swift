@@ -1,16 +1,17 @@
 import BTCPriceCore
 
-/// What is asked of a scenario: the first thing that does not hold is what is wrong.
+/// Checks the conditions of a scenario.
+/// - Returns: The text of the first condition that does not hold.
 func expect(_ conditions: (Bool, String)...) -> String? {
     conditions.first { !$0.0 }?.1
 }
 
-/// A fall or rise from `from` to `to` within some seconds, from `start` on.
+/// A fall or rise from `from` to `to` within `length` seconds, from `start` on.
 private func ramp(_ from: Double, _ to: Double, start: Double, over length: Double) -> @Sendable (Double) -> Double {
     { seconds in from + (to - from) * min(1, max(0, (seconds - start) / length)) }
 }
 
-/// Every single price that is shown is the market's.
+/// Checks that every shown price is the market's price.
 func isTrue(_ shown: Shown, within share: Double = 0.001) -> (Bool, String) {
     (shown.worst <= share, "a price was \(shown.worst * 100) % off")
 }
@@ -18,7 +19,7 @@ func isTrue(_ shown: Shown, within share: Double = 0.001) -> (Bool, String) {
 extension Incident {
     static let all: [Incident] = badPrints + realMoves + pegs + wrongValues + outages + clocks
 
-    // MARK: - A venue prints what is not so
+    // MARK: - A venue prints a false price
 
     private static let badPrints: [Incident] = [
         Incident(
@@ -130,7 +131,7 @@ extension Incident {
             day: "2025-10-10", what: "5 % in a minute everywhere; one venue silent for 820 s, then 2.5 % off and back",
             expected: "the crash goes through, no tick is stale",
             sources: ["binance", "bitstamp", "coinbase", "kraken"], seconds: 1500,
-            // In shocks of 1.7 %, as order books give way.
+            // In shocks of 1.7 %, as order books run empty.
             market: { seconds in
                 107_900 * (1 - 0.017 * Double(min(3, max(0, Int((seconds - 280.5) / 20)))))
             },
@@ -165,7 +166,7 @@ extension Incident {
             },
             check: { shown in
                 expect(
-                    // Till it is found out it is shown, and as far off as the others had to move.
+                    // It is shown until it is detected, and is off by as much as the others had to move.
                     isTrue(shown, within: 0.006), (shown.stale.count <= 1, "stale"),
                     (shown.fresh(from: "binance", after: 3600, before: 9600) == 0, "not passed over"),
                     (shown.fresh(from: "binance", after: 10_200) > 500, "it did not come back"),
@@ -204,7 +205,7 @@ extension Incident {
             market: { _ in 28_900 },
             peg: { 1 - 0.05 * max(0, 1 - abs($0 - 1800) / 900) },
             check: { shown in
-                // The rate is as old as the observer's last look: what the peg moved since then.
+                // The rate is as old as the observer's last request, so the error is the peg's move since then.
                 expect(
                     isTrue(shown, within: 0.006), (shown.stale.isEmpty, "stale"),
                     (

@@ -1,7 +1,7 @@
 import BTCPriceCore
 
 extension Incident {
-    // MARK: - Values that are none
+    // MARK: - Values that are not valid
 
     static let wrongValues: [Incident] = [
         Incident(
@@ -39,7 +39,7 @@ extension Incident {
             }),
     ]
 
-    // MARK: - Nobody answers, or one never will
+    // MARK: - Sources that do not respond, or never will
 
     private static func down(
         _ day: String, _ what: String, _ expected: String, _ sources: [String], _ error: PriceLoadingError,

@@ -3,7 +3,7 @@ import FoundationEssentials
 import Glibc
 import TestSupport
 
-/// The truth of the virtual month: the price in dollars and the worth of a USDT at every second, and what goes wrong.
+/// The truth of the virtual month: the price in dollars and the value of a USDT at every second, and the faults.
 private struct MonthTruth: Sendable {
     static let sources = ["binance", "coinbase", "bitstamp", "cryptocompare", "kraken"]
 
@@ -35,7 +35,7 @@ private struct MonthTruth: Sendable {
             }
             let drawn = Double.random(in: -1...1, using: &generator) + Double.random(in: -1...1, using: &generator)
             log += drawn * volatility * 1.22
-            // Within a band: a month is no decade.
+            // Keeps the price within a band, since a month is not a decade.
             log *= 0.999_999
             let fault = lanes[0].holding(at: second)
             if let ended = last, fault?.start != ended.start {
@@ -56,7 +56,7 @@ private struct MonthTruth: Sendable {
 
     func peg(at second: Int) -> Double { pegs[min(max(0, second), length)] }
 
-    /// What is true of a venue's market.
+    /// The true price of a venue's market.
     func fair(_ source: String, at seconds: Double, isConverted: Bool = false) -> Double {
         let second = min(max(0, Int(seconds)), length)
         let price = Incident.fair(origin(of: source), prices[second], peg: pegs[second], at: seconds)
@@ -69,7 +69,7 @@ private struct MonthTruth: Sendable {
             guard let fault = lane.holding(at: second) else { continue }
             if let answer = fault.answer(of: source, at: second, ask: ask, fair: fair) { return answer }
             let supplier = origin(of: source)
-            // A wrong price has two names then.
+            // Then the wrong price appears under two names.
             if case .price(let wrong)? = fault.answer(of: supplier, at: second, ask: ask, fair: fair) {
                 return .price(wrong)
             }
@@ -89,7 +89,7 @@ private struct MonthTruth: Sendable {
     }
 }
 
-/// What came of one kind of fault, or of the time without any.
+/// The results during one kind of fault, or during the time without any.
 private struct MonthCount {
     var faults = 0
     var fresh = 0
@@ -98,9 +98,9 @@ private struct MonthCount {
     var unconfirmed = 0
     var withheld = 0
     var worst = 0.0
-    /// Shown as fresh, and not what is true of its market.
+    /// The ticks that showed a price as fresh that was not the true price of its market.
     var untrue = 0
-    /// A USDT price while USDT was far off its peg, without a warning.
+    /// The ticks with a USDT price and no warning while USDT was far off its peg.
     var unwarned = 0
 
     var text: String {
@@ -120,10 +120,10 @@ private struct MonthCount {
     }
 }
 
-/// A month of faults drawn from what has happened, with the rules changed now and then and a restart each time.
+/// Runs a month of faults drawn from real incidents. The rules change now and then, each time with a restart.
 /// - Parameters:
-///   - days: Its length, 30 for a whole one.
-///   - closely: Seconds of which every tick is printed.
+///   - days: The length, 30 for a whole month.
+///   - closely: The seconds of which every tick is printed.
 func rehearseMonth(seed: UInt64, days: Int, clock: VirtualClock, closely: Range<Double>) async throws {
     let truth = MonthTruth(seed: seed, days: days)
     let venues = try MonthTruth.sources.map { name in
@@ -181,7 +181,7 @@ private func show(_ state: PriceState, _ truth: MonthTruth, at seconds: Double) 
     )
 }
 
-/// The oracle: holds what is shown against what is true.
+/// The oracle: compares a shown price with the true one.
 private func judge(
     _ state: PriceState, _ truth: MonthTruth, at seconds: Double, rules: SelectionRules
 ) -> (kind: String, MonthCount) {

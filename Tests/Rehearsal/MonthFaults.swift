@@ -1,17 +1,17 @@
 import BTCPriceCore
 import TestSupport
 
-/// What may go wrong in the virtual month: the rows of the list of incidents, each with its own size, length and venue.
+/// The faults of the virtual month: the rows of the list of incidents, each with its own size, length and venue.
 enum MonthFault: String, CaseIterable {
     case badPrint, wick, alternation, outlyingTrade, selloff, crash, loneCrash, freeze, depeg, absurdValue, staleNode,
         microseconds
-    /// Those of the second lane, which may come together with any of the first.
+    /// The faults of the second lane, which may coincide with any of the first.
     case outage, refusal, hang, resets, regionalOutage
 
     static let judged: [MonthFault] = allCases.filter { !lesser.contains($0) }
     static let lesser: [MonthFault] = [.outage, .refusal, .hang, .resets, .regionalOutage]
 
-    /// How long it lasts, seconds.
+    /// The duration in seconds.
     var length: ClosedRange<Int> {
         switch self {
         case .badPrint: 1...1
@@ -31,7 +31,7 @@ enum MonthFault: String, CaseIterable {
     }
 }
 
-/// One of them, as it was drawn.
+/// A fault with its drawn parameters.
 struct DrawnFault: Sendable {
     let kind: MonthFault
     let source: String
@@ -43,39 +43,39 @@ struct DrawnFault: Sendable {
 
     func holds(at second: Int) -> Bool { second >= start && second < end }
 
-    /// How far it has gone, from 0 to 1.
+    /// The progress of the fault, from 0 to 1.
     func share(at second: Double) -> Double { min(1, max(0, (second - Double(start)) / Double(end - start))) }
 
-    /// What the whole market does in it, as a factor. A crash stays.
+    /// The effect on the whole market, as a factor. The effect of a crash stays.
     func market(at second: Double) -> Double {
         guard second >= Double(start) else { return 1 }
         let direction = isUp ? 1.0 : -1.0
         switch kind {
         case .crash:
-            // In four shocks of up to 1.8 %, as order books give way.
+            // In four shocks of up to 1.8 %, as order books run empty.
             let shocks = min(4, Int((second - Double(start)) / 12) + 1)
             return 1 + direction * (0.01 + 0.008 * size) * Double(shocks)
-        // One gap, a while after the others have gone.
+        // One gap, 120 s after the other sources have failed.
         case .loneCrash: return second >= Double(start) + 120.5 ? 1 + direction * (0.02 + 0.05 * size) : 1
         default: return 1
         }
     }
 
-    /// What one USDT is worth in it.
+    /// The value of one USDT during the fault.
     func peg(at second: Double) -> Double {
         guard kind == .depeg else { return 1 }
         let deepest = isUp ? 0.02 * size : -0.15 * size
-        // Down in its first third, up again in its last.
+        // It falls in the first third and recovers in the last.
         let share = share(at: second)
         return 1 + deepest * max(0, min(1, min(share, 1 - share) * 3))
     }
 
-    /// What a venue answers in it instead of the fair price; `nil` for that.
+    /// A venue's response during the fault; `nil` for the fair price.
     func answer(of name: String, at second: Int, ask: Int, fair: Double) -> VenueAnswer? {
         guard holds(at: second) else { return nil }
         if kind == .loneCrash { return name == source ? nil : .fails(.unavailable("HTTP 503")) }
         if kind == .regionalOutage, ["coinbase", "kraken"].contains(name) { return .fails(.unavailable("HTTP 520")) }
-        // One venue falls silent in a crash.
+        // One venue does not respond during a crash.
         if kind == .crash, name == "bitstamp" { return .hangs }
         guard name == source else { return nil }
         switch kind {
@@ -96,7 +96,7 @@ struct DrawnFault: Sendable {
         }
     }
 
-    /// Draws faults over so many seconds, one after the other, about so many seconds apart.
+    /// Draws faults for a time of `seconds`, one after the other, about `apart` seconds apart.
     static func draw(
         _ kinds: [MonthFault], over seconds: Int, apart: Int, sources: [String], _ generator: inout SeededGenerator
     ) -> [DrawnFault] {
@@ -106,10 +106,10 @@ struct DrawnFault: Sendable {
             let kind = kinds[Int.random(in: 0..<kinds.count, using: &generator)]
             let source =
                 switch kind {
-                // The source whose answers carry no time.
+                // The source whose responses contain no time.
                 case .freeze: "binance"
                 case .loneCrash: sources[0]
-                // Where it counts the most, every second time.
+                // In half of the cases the primary, where a fault matters most.
                 default:
                     Bool.random(using: &generator)
                         ? sources[0] : sources[Int.random(in: 0..<sources.count, using: &generator)]
@@ -125,7 +125,7 @@ struct DrawnFault: Sendable {
     }
 }
 
-/// Faults by time: which of them holds at a second.
+/// Finds the fault at a second.
 struct FaultLane: Sendable {
     let faults: [DrawnFault]
     private let byHour: [[Int]]

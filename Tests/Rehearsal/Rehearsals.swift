@@ -4,7 +4,7 @@ import Glibc
 import Synchronization
 import TestSupport
 
-/// From 0 to 1, the same for the same seed.
+/// Random numbers from 0 to 1. The same seed gives the same numbers.
 private func drawing(_ seed: UInt64) -> @Sendable () -> Double {
     let generator = Shared(SeededGenerator(seed: seed))
     return {
@@ -46,8 +46,8 @@ private func report(_ tally: Tally, _ exchanges: [VirtualExchange]) {
     print("lines \(tally.lines.count)")
 }
 
-/// Every fault there is, each source for itself, about every four hours; a restart a day, and clients that ask for the newest price
-/// fifty times a second for a minute of every hour.
+/// Runs a week with all faults, for each source separately about every four hours, with a restart each day, and with clients that
+/// request the newest price fifty times a second during one minute of every hour.
 func rehearseWeek(seed: UInt64, days: Int, clock: VirtualClock) async throws {
     let exchanges = try exchanges(clock, seed: seed, calm: .seconds(14_400)) { _ in Fault.allCases }
     let store = MemoryStore()
@@ -71,7 +71,7 @@ func rehearseWeek(seed: UInt64, days: Int, clock: VirtualClock) async throws {
     report(tally.current, exchanges)
 }
 
-/// A day with the same trouble all over.
+/// Runs a day with the same faults throughout.
 func rehearseDay(
     seed: UInt64, clock: VirtualClock, faults: (Exchange) -> [Fault], calm: Duration
 ) async throws {
@@ -79,7 +79,7 @@ func rehearseDay(
     try await runDay(exchanges, seed: seed, clock: clock) { $0 }
 }
 
-/// A day in which every second answer of every source is none.
+/// Runs a day in which every second response of every source is an error.
 func rehearseAlternation(seed: UInt64, clock: VirtualClock) async throws {
     let exchanges = try exchanges(clock, seed: seed, calm: .seconds(1 << 40)) { _ in [] }
     try await runDay(exchanges, seed: seed, clock: clock) { AlternatingLoader($0) }
@@ -98,7 +98,7 @@ private func runDay(
     for line in tally.current.lines { print("| \(line)") }
 }
 
-/// Every second answer is none.
+/// Fails every second request.
 private final class AlternatingLoader: PriceLoader {
     private let exchange: VirtualExchange
     private let asks = Atomic(0)

@@ -2,15 +2,15 @@ import BTCPriceCore
 import FoundationEssentials
 import TestSupport
 
-/// Recorded prices through the shipped core, from one source alone: nobody can confirm anything, and nothing may be withheld.
+/// Runs recorded prices from a single source through the shipped core. No other source can confirm them, and none may be withheld.
 /// - Parameters:
-///   - path: A line a price: its second and the price.
-///   - interval: From one tick to the next.
+///   - path: A file with one line per price: its second and the price.
+///   - interval: The time from one tick to the next.
 func rehearseReplay(of path: String, interval: Duration, on clock: VirtualClock) async throws {
     let prices = try recorded(path)
     guard let first = prices.first, let last = prices.last else { throw ReplayError(reason: "\(path) holds no price") }
     let venue = try ScriptedVenue("binance", clock: clock) { seconds, _ in
-        // The last one before that moment.
+        // The last price before this moment.
         var (low, high) = (0, prices.count)
         while high - low > 1 {
             let middle = (low + high) / 2

@@ -1,7 +1,7 @@
 import BTCPriceCore
 import Synchronization
 
-/// The stream of a virtual venue: it has at any time what a request would bring, with the same lies, and proves it.
+/// The stream of a virtual venue. Its current price is always the one that a request would return, with the same lies.
 final class VirtualStream: PriceStream {
     private let venue: ScriptedVenue
     private let now: TimeSource

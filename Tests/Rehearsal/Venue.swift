@@ -2,29 +2,29 @@ import BTCPriceCore
 import BTCPriceNetworking
 import Synchronization
 
-/// What a venue answers to one question.
+/// A venue's response to one request.
 enum VenueAnswer {
     case price(Double)
     case marked(Double, FeedPosition)
-    /// A price that was made at this time, in seconds.
+    /// A price from this time, in seconds.
     case madeAt(Double, Double)
-    /// The venue's own time, made from the true milliseconds since 1970.
+    /// A price with the venue's time, computed from the true milliseconds since 1970.
     case dated(Double, @Sendable (Int64) -> Int64)
     case fails(PriceLoadingError)
     case hangs
 }
 
-/// The exchange whose price a source gives.
+/// The exchange whose price a source reports.
 func origin(of source: String) -> String { upstreams[source] ?? source }
 
 private let upstreams = Dictionary(
     uniqueKeysWithValues: Exchange.all.compactMap { exchange in exchange.venue.upstream.map { (exchange.name, $0) } })
 
-/// A virtual exchange that answers by a script.
+/// A virtual exchange that responds by a script.
 final class ScriptedVenue: PriceLoader {
     /// - Parameters:
     ///   - seconds: The time.
-    ///   - ask: Which question it is, from 0.
+    ///   - ask: The number of the request, from 0.
     typealias Script = @Sendable (_ seconds: Double, _ ask: Int) -> VenueAnswer
 
     let market: Market
@@ -35,7 +35,7 @@ final class ScriptedVenue: PriceLoader {
     private let script: Script
     private let asks = Atomic(0)
 
-    /// - Parameter peg: Dollars for one USDT, for a venue that tells it.
+    /// - Parameter peg: The price of one USDT in dollars, for a venue that reports it.
     init(
         _ name: String, _ currency: Currency = .usd, clock: VirtualClock, latency: Duration = .milliseconds(40),
         peg: @escaping @Sendable (Double) -> Double = { _ in 1 }, script: @escaping Script
@@ -76,7 +76,7 @@ final class ScriptedVenue: PriceLoader {
         }
     }
 
-    /// What its stream has now; `nil` if it gives no price.
+    /// The current price of its stream; `nil` if the venue reports no price.
     var present: Price? {
         switch script(clock.now.seconds, asks.load(ordering: .relaxed)) {
         case .price(let value), .marked(let value, _), .madeAt(let value, _), .dated(let value, _): .cents(value)
@@ -98,12 +98,12 @@ final class ScriptedVenue: PriceLoader {
 }
 
 extension Price {
-    /// A price to the cent. Below zero and beyond an integer as they come.
+    /// A price rounded to the cent; it may be negative. A value beyond the range of integers is not rounded.
     static func cents(_ value: Double) -> Price {
         abs(value) < 1e15 ? Price(Int64((value * 100).rounded()), scale: 2) : Price("\(value)") ?? 0
     }
 
-    /// For comparing.
+    /// The value for comparisons.
     var approximate: Double { double }
 }
 

@@ -1,7 +1,7 @@
 import CVirtualTime
 import Synchronization
 
-/// A clock whose time passes only when nobody has anything left to do, and then in one step to the next who waits.
+/// A clock that advances only when no task is ready, and then in one step to the next deadline.
 final class VirtualClock: Clock {
     struct Instant: InstantProtocol {
         let offset: Duration
@@ -19,7 +19,7 @@ final class VirtualClock: Clock {
 
     private struct State {
         var now = Instant(offset: .zero)
-        /// The first to wake last.
+        /// The tasks that sleep. The first one to wake is at the end.
         var sleepers: [Sleeper] = []
         var lastID = 0
     }
@@ -55,8 +55,8 @@ final class VirtualClock: Clock {
         }
     }
 
-    /// Moves to the next deadline and wakes whoever waits for it.
-    /// - Returns: Whether somebody did.
+    /// Advances to the next deadline and wakes the task that waits for it.
+    /// - Returns: Whether a task was waiting.
     func step() -> Bool {
         let sleeper = state.withLock { state -> Sleeper? in
             guard let next = state.sleepers.popLast() else { return nil }
@@ -68,7 +68,7 @@ final class VirtualClock: Clock {
     }
 }
 
-/// Runs every task of the process on the one thread that calls ``run(_:until:)``, in the order in which they become ready: the same
+/// Runs every task of the process on the thread that calls ``run(_:until:)``, in the order in which the tasks become ready. So the same
 /// seed gives the same history, and a virtual week takes minutes.
 final class VirtualTime: SerialExecutor {
     static let shared = VirtualTime()
@@ -82,7 +82,7 @@ final class VirtualTime: SerialExecutor {
         ready.withLock { $0.jobs.append(job) }
     }
 
-    /// Takes over from the runtime's own threads.
+    /// Replaces the threads of the runtime.
     func takeOver() {
         let hook: Hook = { job, _ in VirtualTime.shared.enqueue(job) }
         enqueue_global_hook().pointee = unsafeBitCast(hook, to: UnsafeMutableRawPointer.self)

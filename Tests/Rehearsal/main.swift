@@ -1,26 +1,26 @@
-// Virtual days of the shipped core, on one thread and a clock of its own:
+// Virtual days of the shipped core, on one thread and a virtual clock:
 //
-//     rehearsal week SEED [DAYS] a week of everything that exchanges do, with clients in a loop and a restart a day
-//     rehearsal failure SEED     a day in which no source ever answers
-//     rehearsal alternate SEED   a day in which every second answer of every source is none
-//     rehearsal month SEED [days N] [FROM TO]  a month of faults drawn from the days that happened, each answer held against the truth
-//                                each tick of some seconds can be shown
-//     rehearsal adversary SEED [hours N] [FROM TO | MODE]  three days in which one venue lies, in six modes, beside the same days
-//                                in which it does not
-//     rehearsal currencies SEED  an hour of all currencies, and a market of one of them that lies
-//     rehearsal history SEED [DAYS FILE]  days of a tick a second into a history on the disk, each tick with its day
-//     rehearsal cases            cases that nobody had written down: seconds wrong and fresh, and seconds stale, of each
-//     rehearsal replay FILE [S]  recorded prices, a line with second and price each, a tick every S seconds
-//     rehearsal incidents [DAY]  days that happened, each as a scenario
+//     rehearsal week SEED [DAYS] a week with all faults of exchanges, with clients in a loop and a restart each day
+//     rehearsal failure SEED     a day in which no source responds
+//     rehearsal alternate SEED   a day in which every second response of every source is an error
+//     rehearsal month SEED [days N] [FROM TO]  a month of faults drawn from real incidents, each shown price compared with the true one;
+//                                every tick from FROM to TO is printed
+//     rehearsal adversary SEED [hours N] [FROM TO | MODE]  three days in which one venue lies, and the same days without lies, in six
+//                                modes
+//     rehearsal currencies SEED  an hour of all currencies, with one lying market
+//     rehearsal history SEED [DAYS FILE]  days with a tick per second into a history on the disk, each tick with its day
+//     rehearsal cases            cases that were not specified when found: for each the seconds wrong and fresh, and the seconds stale
+//     rehearsal replay FILE [S]  recorded prices, one line with second and price each, a tick every S seconds
+//     rehearsal incidents [DAY]  real incidents, each as a scenario
 //
-// Prints figures, and leaves it to Tests/System to judge them.
+// Prints figures. The tests in Tests/System judge them.
 
 import BTCPriceCore
 import BTCPriceNetworking
 import Glibc
 import TestSupport
 
-/// The command line, without the lengths that it has: `days 3`, `hours 12`.
+/// The command line without its lengths (`days 3`, `hours 12`), and these lengths.
 let (arguments, days, hours) = {
     var left = CommandLine.arguments
     func taken(_ name: String) -> Int? {

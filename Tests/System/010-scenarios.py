@@ -30,7 +30,7 @@ def dollars(state):
 
 
 def age_quote(place, seconds):
-    """Makes the kept quote older, as if the daemon had been away for so long and the machine had been booted since."""
+    """Makes the stored quote older by `seconds`, as if the daemon had not run since then and the machine had rebooted."""
     os.unlink(f"{place.runtime}/last-quote.json")
     path = f"{place.state}/last-quote.json"
     with open(path) as file:
@@ -47,7 +47,7 @@ def age_quote(place, seconds):
 def _():
     place, simulator = Place(), replaying("68901.23000000")
     known_price(place, "68901.23000000")
-    # So long a hedge that a busy machine's hiccup asks nobody else.
+    # A long hedge, so that a short delay on a busy machine does not cause another request.
     daemon = Daemon(place, simulator.urls, "--source-binance-hedge-ms", "800")
     state = fresh(place)
     equal((state["quote"]["value"], state["quote"]["source"], state["quote"]["market"]), ("68901.23", "binance", "BTC/USDT"))
@@ -67,7 +67,7 @@ def _():
 @scenario("primary fails and the fallback succeeds in the same tick")
 def _():
     place, simulator = Place(), Simulator("--seed", "1", faults="binance always status 503")
-    # The third one confirms the first price.
+    # The third source confirms the first price.
     daemon = Daemon(place, simulator.urls, sources=("binance", "coinbase", "bitstamp"))
     watch = Watch(place, "--json")
     wait_until(lambda: len(watch.lines) >= 4, what="four lines")
@@ -111,10 +111,10 @@ def _():
     watch = Watch(place, "--json")
     wait_until(lambda: len(watch.lines) >= 5, what="five lines")
     equal(watch.states[-1]["freshness"], "stale")
-    # The first; after some of them the primary rests, and is asked last.
+    # The first stale tick. After some of them the primary is in cooldown, and is requested last.
     failure = next(state["failure"] for state in watch.states if state["freshness"] == "stale")
     left = "no response in the time that was left"
-    # The second one if that tick began late on a busy machine.
+    # Or the second one, if the tick began late on a busy machine.
     assert failure in (f"binance: no response within 800 ms; coinbase: {left}", f"binance: {left}; coinbase: {left}"), failure
     ticks = [state["tick"] for state in watch.states]
     equal(ticks, list(range(ticks[0], ticks[0] + len(ticks))), "still a line a tick")
@@ -125,7 +125,7 @@ def _():
 def _():
     place, simulator, daemon = running()
     daemon.stop()
-    # Three days and three hours: it can't be mistaken for the present.
+    # Three days and three hours, which can't be confused with the present.
     age_quote(place, 3 * 86400 + 3 * 3600)
     daemon = Daemon(place)
     state = stale(place)
@@ -190,12 +190,12 @@ def _():
     daemon.stop()
 
 
-@scenario("a failed save is logged and the price goes on")
+@scenario("a failed save is logged, and the price is still updated")
 def _():
     place, simulator = Place(), Simulator("--seed", "1")
     daemon = Daemon(place, simulator.urls)
     before = fresh(place)
-    # The name is taken by a folder that can't be replaced: root can write everywhere else.
+    # A folder that can't be replaced has the name of the file, because root can write everywhere else.
     os.unlink(f"{place.runtime}/last-quote.json")
     os.mkdir(f"{place.runtime}/last-quote.json")
     os.mkdir(f"{place.runtime}/last-quote.json/full")
@@ -205,7 +205,7 @@ def _():
         what="three more ticks")
     equal(after["freshness"], "fresh")
     equal(len([line for line in daemon.lines if "cannot be saved" in line]), 1, "log lines")
-    # Meanwhile the state directory had every copy: a kill still loses nothing.
+    # Meanwhile the state directory received every copy, so a kill still loses nothing.
     newest = btcctl(place, "current", "--json").json
     daemon.kill()
     daemon = Daemon(place)

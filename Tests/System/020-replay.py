@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Recorded prices come out as they went in."""
+"""Recorded prices are shown unchanged."""
 
 import csv
 import itertools
@@ -17,7 +17,7 @@ def replay(file, count):
     with open(file) as recording:
         expected = [Decimal(row["close"]) for row in csv.DictReader(recording)]
     equal(len(expected), count, "recorded prices")
-    # The daemon waits at the first request until the watcher is there, so that it misses nothing.
+    # The daemon waits at the first request until the watcher is connected, so that the watcher misses nothing.
     known_price(place, expected[0])
     simulator = Simulator("--replay", file, faults="binance always refuse")
     daemon = Daemon(
@@ -29,7 +29,7 @@ def replay(file, count):
     wait_until(lambda: simulator.requests()["binance"] >= count + 2, seconds=300, what="the end of the recording", every=0.2)
 
     def replayed():
-        # Before the recording begins the daemon shows the price that was kept, as stale. At this interval a price is fresh for 200 ms,
+        # Before the recording begins, the daemon shows the stored price as stale. At this interval a price is fresh for 200 ms,
         # which a busy machine may need to send it.
         return list(itertools.dropwhile(lambda state: state["freshness"] != "fresh", watch.states))
     wait_until(lambda: len(replayed()) > count, what="the last line", every=0.2)
@@ -42,12 +42,12 @@ def replay(file, count):
     return f"{len(found)} of {count} prices in order, every decimal exact, {len(ticks)} ticks without a gap"
 
 
-@scenario("the 651 recorded seconds come out of btcctl watch --json in order, every decimal exact, with no gap in tick")
+@scenario("btcctl watch --json shows the 651 recorded seconds in order, with exact decimals and without a gap in tick")
 def _():
     return replay(shared(RECORDING), 651)
 
 
-@scenario("a recording of our own comes out the same way")
+@scenario("our own recording is shown the same way")
 def _():
     with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
         prices = ["61828.02000000", "61830.99", "61829.10000001", "61825.12345678", "61829.99999999", "61901.23"]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sixty ticks at one second, by what the daemon itself has recorded of them."""
+"""Sixty ticks at one second, by the daemon's own record of them."""
 
 import os
 import re
@@ -22,7 +22,7 @@ def _():
     equal(numbers, list(range(numbers[0], numbers[0] + len(numbers))), "a line for every tick, each once")
     late = {int(match[1]): float(match[2]) for line in daemon.lines if (match := re.search(r"tick (\d+) began ([\d.]+) ms late", line))}
     assert len(late) >= 60, daemon.lines
-    # A busy machine may have ticks skipped: then the daemon says how many.
+    # On a busy machine ticks may be skipped. Then the daemon reports how many.
     skipped, total = {}, 0
     for line in daemon.lines:
         if match := re.search(r"tick (\d+) began", line):

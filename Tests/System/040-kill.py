@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a client has seen, a kill does not lose."""
+"""A kill does not lose a price that a client has seen."""
 
 import os
 import sys
@@ -30,7 +30,7 @@ def _():
             except TimeoutError:
                 break
         daemon.kill()
-        # What lies in the socket was received too: only reading it was left to do.
+        # Data in the socket counts as received, although the client has not read it.
         watcher.socket.settimeout(5)
         try:
             while True:
@@ -52,7 +52,7 @@ def _():
     return f"{KILLS} kills, {received} with a quote received before, 0 lost, {exact} with an exact age"
 
 
-@scenario("a stop by SIGTERM ends within a second, the last quote saved")
+@scenario("after SIGTERM the daemon ends within a second, with the last quote saved")
 def _():
     place, simulator = Place(), Simulator("--seed", "1")
     times = []
@@ -62,7 +62,7 @@ def _():
         watch = Watch(place, "--json")
         wait_until(lambda: [s for s in watch.states if s["freshness"] == "fresh"], what="a price")
         simulator.faults(fault)
-        # A client shares the fetch that is under way, and must not hold up the stop.
+        # A client shares the pending fetch, and must not delay the stop.
         client = Varlink(place.socket)
         time.sleep(1.1)
         client.send({"method": "io.btcpriced.Price.GetPrice", "parameters": {"cachePolicy": "remoteFirst"}})

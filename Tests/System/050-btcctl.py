@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""btcctl current: texts, JSON, exit statuses, and how it finds its socket."""
+"""btcctl current: texts, JSON, exit statuses, and the search for the socket."""
 
 import os
 import sys
@@ -21,19 +21,19 @@ def _():
         state = btcctl(place, "current", "--json", *form).json
         equal(list(state), FIELDS)
         equal((state["version"], state["freshness"]), (1, "fresh"))
-        # The very first has the second source's word.
+        # The second source confirms the very first price.
         assert state["confirmation"] in ("single", "confirmed"), state
         equal(list(state["quote"]), ["value", "currency", "timestamp", "source", "market", "via"])
         assert 0 <= state["ageMs"] < 2500 and state["ageIsEstimate"] is False, state
     daemon.stop()
 
 
-@scenario("a refresh asks the exchange, a plain call does not")
+@scenario("a refresh requests the exchange, a plain call does not")
 def _():
     place, simulator, daemon = running()
     daemon.process.send_signal(signal.SIGTERM)
     daemon.process.wait()
-    # So slow a tick that what is counted is the callers' alone.
+    # A slow tick, so that only the callers' requests are counted.
     daemon = Daemon(place, simulator.urls, "--tick-interval-ms", "3600000")
     fresh(place)
     before = simulator.requests()["binance"]
@@ -48,10 +48,10 @@ def _():
     daemon.stop()
 
 
-@scenario("without a tick in time a fresh price is told as stale")
+@scenario("without a tick in time a fresh price is reported as stale")
 def _():
     place, simulator = Place(), Simulator("--seed", "1")
-    # So patient that the tick that went dark has no end while we look.
+    # With this timeout the tick without a response does not end during the test.
     daemon = Daemon(
         place, simulator.urls, "--tick-interval-ms", "200", "--tick-budget-ms", "60000",
         "--source-binance-timeout-ms", "60000", sources=["binance"])
@@ -66,7 +66,7 @@ def _():
     daemon.stop()
 
 
-@scenario("--max-age is kept")
+@scenario("--max-age is obeyed")
 def _():
     place, simulator, daemon = running()
     equal(btcctl(place, "current", "--max-age", "5").status, 0)
@@ -79,14 +79,14 @@ def _():
     result = btcctl(place, "current", "--max-age", "0.2", "--json")
     equal((result.status, result.json["error"], result.json["exitStatus"], result.err), (75, "tooOld", 75, ""))
     equal(btcctl(place, "current", "--max-age", "3600").status, 0)
-    # A reboot: the runtime directory is empty, and only the wall clock knows the age.
+    # As after a reboot: the runtime directory is empty, and the age comes only from the wall clock.
     daemon.stop()
     os.unlink(f"{place.runtime}/last-quote.json")
     daemon = Daemon(place)
     state = btcctl(place, "current", "--json").json
     equal((state["ageIsEstimate"], state["observedBoottime"]), (True, None))
     equal(state["ageMs"], None)
-    # However much is allowed: nobody knows how old it is.
+    # For any limit, because the age is not known.
     for verb in (["current"], ["convert", "1btc"]):
         result = btcctl(place, *verb, "--max-age", "1d")
         equal((result.status, result.out), (75, ""), verb)
@@ -95,7 +95,7 @@ def _():
     daemon.stop()
 
 
-@scenario("a daemon that does not answer in 5 s is not reached")
+@scenario("a daemon without a reply within 5 s counts as unreachable")
 def _():
     place, simulator, daemon = running()
     suspend(daemon.process)
@@ -122,7 +122,7 @@ def _():
     place, simulator, daemon = running()
     named = {"BTC_PRICED_SOCKET": place.socket}
     equal(btcctl(None, "current", environment=named).status, 0, "named by the environment")
-    # A name goes before the user's own daemon, and is the only one that is tried.
+    # A given path has precedence over the user's own daemon, and is the only one that is tried.
     home = tempfile.mkdtemp(prefix="btc-priced-home-")
     os.mkdir(f"{home}/btc-priced")
     own = {"XDG_RUNTIME_DIR": home}
@@ -131,7 +131,7 @@ def _():
     result = btcctl(None, "current", environment={**own, "BTC_PRICED_SOCKET": "/none"})
     equal(result.status, 69)
     assert "/none" in result.err and home not in result.err, result
-    # A refused socket makes it try the next path: here the system's, which is not there.
+    # After a refused connection the client tries the next path: here the system's, which does not exist.
     daemon.stop()
     os.unlink(f"{home}/btc-priced/{SOCKET_NAME}")
     with socket.socket(socket.AF_UNIX) as dead:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Every verb of btcctl with every format and exit status, on the built binary. Texts and JSON are kept in 052-forms.golden.
+"""Every verb of btcctl with every format and exit status, on the built binary. The texts and JSON are in 052-forms.golden.
 
-UPDATE_GOLDEN=1 writes them anew: read the difference before you commit it."""
+UPDATE_GOLDEN=1 writes them again: read the difference before you commit it."""
 
 import fcntl
 import os
@@ -28,14 +28,14 @@ def normal(text, place):
     text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)", r"<time>\1", text)
     text = re.sub(r'"(tick|timestamp|observedBoottime|ageMs)":\d+', r'"\1":<n>', text)
     text = re.sub(r"\b\d{13}\b", "<ms>", text)
-    # Whether another source has been seen yet depends on the moment.
+    # Whether another source is known yet depends on the moment.
     text = re.sub(r'"uncertainty":(null|\{.*?\})', '"uncertainty":<uncertainty>', text)
     text = re.sub(r"\b\d+(\.\d)? s old", "<age> old", text)
     return re.sub(r"[0-9a-f]{16}", "<instance>", text)
 
 
 def shown(place, *arguments, environment=None):
-    """A command, what it printed, and its status."""
+    """A command, its output, and its status."""
     done = btcctl(place, *arguments, environment=environment)
     if "--json" in arguments:
         printed.extend(done.out.splitlines())
@@ -44,7 +44,7 @@ def shown(place, *arguments, environment=None):
     return normal("\n".join(lines), place) + "\n"
 
 
-# Every line that --json has printed here.
+# Every line printed with --json in this script.
 printed = []
 
 
@@ -64,16 +64,16 @@ def forms(place):
 
 
 def bytes_in(descriptor):
-    """How many bytes lie in a pipe (FIONREAD)."""
+    """The number of bytes in a pipe (FIONREAD)."""
     return struct.unpack("i", fcntl.ioctl(descriptor, termios.FIONREAD, b"\0" * 4))[0]
 
 
 def why(text):
-    """How often a source has failed by now, and so what is said of it, is not known."""
+    """Replaces the text that depends on the number of a source's failures so far."""
     return re.sub(r"\b(binance|coinbase): [^\"\n]*", r"\1: <why>", text)
 
 
-@scenario("every form of a fresh price, of a stale one, and of none")
+@scenario("every format of a fresh price, of a stale one, and without a price")
 def _():
     place, simulator, daemon = daemon_with_price()
     text = forms(place) + shown(place, "current", "--refresh", "--raw") + shown(place, "current", "--no-cache", "--raw")
@@ -111,7 +111,7 @@ def _():
     daemon.stop()
 
 
-@scenario("wait for a condition: which one held is told by the exit status")
+@scenario("wait for a condition: the exit status shows which one became true")
 def _():
     place, simulator, daemon = daemon_with_price()
     text = "".join(shown(place, "wait", *words, "--timeout", "5") for words in (
@@ -120,7 +120,7 @@ def _():
         ["--below", "70000", "--format", "{source} {value}"]))
     text += shown(place, "wait", "--above", "68901.225", "--timeout", "0.3") + shown(place, "wait", "--change", "0.01%", "--timeout", "0.3", "--json")
     golden.check("wait", text)
-    # What has to come yet.
+    # The condition becomes true later.
     for words, price, status in ((["--change", "0.05%"], "68950", 0), (["--change", "40"], "69000", 0), (["--below", "68980"], "68970", 0),
                                  (["--above", "69500", "--change", "0.05%"], "69010", 12), (["--below", "68000", "--above", "69020"], "69030", 10),
                                  (["--below", "69000", "--above", "69500"], "68990", 11)):
@@ -132,7 +132,7 @@ def _():
     daemon.stop()
 
 
-@scenario("what is told where no daemon is, and of a wrong command line")
+@scenario("the errors without a daemon and for an invalid command line")
 def _():
     place = Place()
     text = "".join(shown(place, *verb, *form) for form in ([], ["--json"]) for verb in (
@@ -147,7 +147,7 @@ def _():
     golden.check("wrong command lines", text)
 
 
-@scenario("what the help of every verb lists is in the manual, and every exit status")
+@scenario("every option in the help and every exit status is in the manual")
 def _():
     place = Place()
     manual = subprocess.run(["mandoc", "-Tascii", ROOT / "packaging/man/btcctl.1"], capture_output=True, text=True).stdout
@@ -162,7 +162,7 @@ def _():
         assert re.search(rf"(?m)^ +{status} ", manual.split("EXIT STATUS")[1]), f"{status} is not in the manual"
 
 
-@scenario("a full disk is 74 for every verb that prints")
+@scenario("on a full disk every verb that prints has exit status 74")
 def _():
     place, simulator, daemon = daemon_with_price()
     for words in (["current"], ["current", "--json"], ["current", "--bar", "polybar"], ["watch"], ["wait"], ["convert"], ["status"], ["sources"]):
@@ -172,14 +172,14 @@ def _():
     daemon.stop()
 
 
-@scenario("closed descriptors, a daemon that hangs, and one that is not for this user")
+@scenario("closed descriptors, a daemon that hangs, and one that this user may not use")
 def _():
     place, simulator, daemon = daemon_with_price()
     for verb in ("wait", "watch", "current"):
         done = subprocess.run(["sh", "-c", f"{BINARIES}/btcctl {verb} --socket {place.socket} <&- >&-"], capture_output=True, text=True, timeout=10)
         equal((done.returncode, NOTE.sub("", done.stderr)), (74, "btcctl: cannot write: Bad file descriptor\n"), verb)
     equal(btcctl(place, "wait", "--timeout", "0").status, 0, "what lies ready is taken without any time")
-    # A reader that stands still does not keep a watch from ending, whatever its pipe is like.
+    # A reader that has stopped does not prevent the end of a watch, whatever the state of the pipe.
     read, write = os.pipe()
     os.set_blocking(write, False)
     watch = spawn(["sh", "-c", f"exec {BINARIES}/btcctl watch --json --socket {place.socket}"], stdout=write)
@@ -190,7 +190,7 @@ def _():
     equal(watch.wait(timeout=10), -signal.SIGTERM)
     os.close(read)
     os.close(write)
-    # Nobody reads, and nothing is printed.
+    # There is no reader, and no output.
     btcctl(place, "pause")
     watch = spawn([BINARIES / "btcctl", "watch", "--socket", place.socket], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     watch.stdout.readline()
@@ -218,7 +218,7 @@ def _():
     assert "no path that a socket can have" in result.err and result.status == 69, result
 
 
-@scenario("all that --json has printed here is what the schema says, and nothing else would be")
+@scenario("everything printed with --json conforms to the schema, which accepts nothing else")
 def _():
     python = os.environ.get("VARLINK_PYTHON")
     if not python:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What Waybar, i3blocks and polybar read: a valid line and exit status 0, whatever fails."""
+"""The output for Waybar, i3blocks and polybar: a valid line and exit status 0, whatever fails."""
 
 import os
 import sys
@@ -12,12 +12,12 @@ UP, DOWN, STALE, ERROR = "#46954a", "#e5534b", "#c69026", "#e5534b"
 
 
 def markup(text):
-    """Whether Pango takes it: no bare ampersand, no tag."""
+    """Whether Pango accepts it: no bare ampersand, no tag."""
     return not re.search(r"<|>|&(?!(amp|lt|gt);)", text)
 
 
 def checked(bar, out):
-    """Holds a line against the bar's contract; what is shown, and its classes."""
+    """Checks a line against the bar's contract. Returns the shown text and its classes."""
     assert out.endswith("\n") and out.count("\n") == 1, out
     line = out.rstrip("\n")
     if bar == "waybar":
@@ -29,13 +29,13 @@ def checked(bar, out):
         equal(value["alt"], value["class"][0])
         return value["text"], value["class"]
     if bar == "i3blocks":
-        # The i3bar protocol's block: full_text is a must, and not empty, or the block is not shown; its own names begin with an underscore.
+        # A block of the i3bar protocol: full_text is required and not empty, or it is not shown. Private names begin with an underscore.
         value = json.loads(line)
         assert set(value) <= {"full_text", "short_text", "color", "_class"}, value
         assert all(isinstance(member, str) and member for member in value.values()), value
         assert re.fullmatch(r"#[0-9a-f]{6}", value.get("color", "#000000")), value
         return value["full_text"], value["_class"].split()
-    # polybar, custom/script: a line of text with formatting tags that are closed again.
+    # polybar, custom/script: a line of text with closed formatting tags.
     found = re.fullmatch(r"%\{F(#[0-9a-f]{6})\}([^%]+)%\{F-\}|([^%]+)", line)
     assert found, line
     text = found[2] or found[3]
@@ -49,7 +49,7 @@ def current(place, bar, *arguments, timeout=20):
     return checked(bar, done.out)
 
 
-@scenario("current for a bar: fresh, stale, none, gone, silent, and asked wrongly")
+@scenario("current for a bar: a fresh, a stale and no price, an absent and a silent daemon, and invalid options")
 def _():
     place, simulator = Place(), replaying("68901.23")
     known_price(place, "68901.23")
@@ -69,7 +69,7 @@ def _():
             done = btcctl(place, "current", "--bar", bar, *wrong)
             equal(done.status, 0, wrong)
             equal(checked(bar, done.out), ("-", ["error"]), wrong)
-    # It is patient with a daemon, but no bar is to wait for it.
+    # btcctl waits for a daemon, but a bar must not wait that long.
     suspend(daemon.process)
     begun = time.monotonic()
     equal(current(place, "waybar"), ("-", ["error"]))
@@ -87,7 +87,7 @@ def _():
     return f"a silent daemon costs {seconds:.1f} s"
 
 
-@scenario("watch for a bar: from before the daemon is there until after it is gone, a line at each change")
+@scenario("watch for a bar: a line at each change, from before the start of the daemon until after its end")
 def _():
     place, simulator = Place(), replaying("68000")
     known_price(place, "68000")
@@ -98,7 +98,7 @@ def _():
     def read(bar):
         for line in processes[bar].stdout:
             shown = checked(bar, line)
-            # Once a minute more is known of the day, which is in Waybar's tooltip.
+            # Once a minute the data of the day grows, which is in Waybar's tooltip.
             if bar != "waybar" or shown not in seen[bar][-1:]:
                 seen[bar].append(shown)
 
@@ -123,7 +123,7 @@ def _():
     every("$68,005.00", ["ok", "down"])
     daemon.stop()
     wait_until(lambda: all(seen[bar][-1][1] == ["stale"] for bar in BARS), what="stale, since the daemon is gone")
-    # Before its first tick the daemon has the last price of before, which a bar may see.
+    # Before its first tick the daemon has the stored price, which a bar may see.
     for lines in seen.values():
         if lines[1][1] == ["stale"]:
             del lines[1]
@@ -134,7 +134,7 @@ def _():
         equal((process.wait(timeout=5), process.stderr.read()), (-signal.SIGTERM, ""))
 
 
-@scenario("a bar that is gone ends its watch quietly")
+@scenario("a watch ends quietly after the end of its bar")
 def _():
     place, simulator, daemon = running()
     watch = spawn([BINARIES / "btcctl", "watch", "--bar", "waybar", "--socket", place.socket], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

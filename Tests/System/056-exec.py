@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""btcctl watch --exec: a command at each change, or when a condition begins to hold."""
+"""btcctl watch --exec: a command at each change, or when a condition becomes true."""
 
 import os
 import sys
@@ -40,7 +40,7 @@ class Stage:
         return self.process.stdout.read(), self.process.stderr.read()
 
 
-@scenario("the command runs at each change of price and freshness, and is told all there is")
+@scenario("the command runs at each change of price and freshness, and receives all values")
 def _():
     stage = Stage('env | grep ^BTCCTL_ | sort | tr "\\n" "|" >>"$LOG"; echo >>"$LOG"')
     wait_until(lambda: len(stage.lines()) == 1, what="the first price")
@@ -67,7 +67,7 @@ def _():
     equal(stage.end(), ("", ""), "it prints nothing itself")
 
 
-@scenario("never two at once: what changes meanwhile is run for once, the newest")
+@scenario("two commands never run at once: after several changes meanwhile it runs once, for the newest")
 def _():
     stage = Stage('echo "begin $BTCCTL_VALUE after ${BTCCTL_PREVIOUS_VALUE:-none}" >>"$LOG"; read line <"$LOG.go"; echo "end $BTCCTL_VALUE" >>"$LOG"')
     os.mkfifo(f"{stage.file}.go")
@@ -83,7 +83,7 @@ def _():
     stage.end()
 
 
-@scenario("with conditions it runs when one begins to hold")
+@scenario("with conditions the command runs when one becomes true")
 def _():
     stage = Stage('echo "$BTCCTL_CONDITION $BTCCTL_VALUE" >>"$LOG"', "--above", "68100", "--below", "67900", "--change", "0.5%")
     time.sleep(0.5)
@@ -98,7 +98,7 @@ def _():
     stage.end()
 
 
-@scenario("a command that fails is told of, once; a daemon that goes is a change")
+@scenario("a failing command is reported once; the end of the daemon is a change")
 def _():
     stage = Stage('echo "$BTCCTL_FRESHNESS $BTCCTL_FAILURE" >>"$LOG"; exit 3')
     wait_until(lambda: len(stage.lines()) == 1, what="the first")
@@ -113,16 +113,16 @@ def _():
     equal([line for line in err.splitlines() if "can't be reached" not in line], ["btcctl: the command ended with status 3"])
 
 
-@scenario("the command has nothing to read, none of our descriptors, and the usual signals")
+@scenario("the command has an empty input, none of our descriptors, and the usual signals")
 def _():
     stage = Stage('{ readlink /proc/self/fd/0; { sleep 0.2; ls /proc/$$/fd; grep -E "^Sig(Ign|Blk)" /proc/$$/status | cut -f2; } | paste -sd" "; } >>"$LOG"; kill -TERM $$')
     wait_until(lambda: len(stage.lines()) == 2, what="the command")
     equal(stage.lines()[0], "/dev/null")
     *descriptors, blocked, ignored = stage.lines()[1].split()
-    # The shell keeps what it redirects at ten and above.
+    # The shell moves redirected descriptors to ten and above.
     equal(sorted(d for d in descriptors if int(d) < 10), ["0", "1", "2"], descriptors)
     equal(blocked, "0000000000000000", "no signal is blocked")
-    # Of those that we handle ourselves none is ignored: hang-up, interrupt, termination, child, continue, window.
+    # None of the signals that we handle is ignored in the command: hang-up, interrupt, termination, child, continue, window.
     equal([n for n in (1, 2, 15, 17, 18, 28) if int(ignored, 16) >> (n - 1) & 1], [])
     wait_until(lambda: stage.process.poll() is None, what="it goes on")
     time.sleep(0.2)
@@ -130,7 +130,7 @@ def _():
     equal(err, "btcctl: the command ended by signal 15\n")
 
 
-@scenario("whoever started it may ignore or block SIGCHLD, and what is in the environment is handed on byte for byte")
+@scenario("the parent may ignore or block SIGCHLD, and the environment is passed on byte for byte")
 def _():
     for prepare in (lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN), lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])):
         stage = Stage('printf "%s %s\\n" "$BTCCTL_VALUE" "$(printf %s "$ODD" | od -An -tx1 | tr -d " ")" >>"$LOG"', preexec_fn=prepare)

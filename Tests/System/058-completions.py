@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What bash, zsh and fish complete, by the scripts that the binaries write."""
+"""The completions in bash, zsh and fish, with the scripts that the binaries write."""
 
 import os
 import sys
@@ -15,12 +15,12 @@ CASES = [
 ]
 
 
-# Some completions are made by the client itself.
+# The client itself makes some completions.
 os.environ["PATH"] = f"{BINARIES}:{os.environ['PATH']}"
 
 
 def scripts(shell):
-    """A folder with the scripts as the package has them."""
+    """A folder with the scripts as in the package."""
     folder = Path(tempfile.mkdtemp(prefix="btc-priced-completions-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     for command in ("btcctl", "btc-priced"):
@@ -38,7 +38,7 @@ def bash(folder, line):
 
 
 def interactive(shell):
-    """A terminal with the shell, which has read the scripts."""
+    """A terminal with the shell, after it has read the scripts."""
     folder = scripts(shell)
     if shell == "zsh":
         terminal = Terminal("sh -c '. {rc}; exec zsh -f -i'", columns=250, rows=40)
@@ -55,9 +55,9 @@ def offers(terminal, line, wanted):
     terminal.type("-l", line)
     terminal.type("Tab")
     terminal.type("Tab")
-    # fish cuts the beginnings of long words.
+    # fish shortens long words at their start.
     screen = terminal.shows(*(word[-10:] for word in wanted))
-    # A key, not a signal: that would end a completion which goes on, and leave the line there.
+    # A key and not a signal, which would end a running completion and leave the line.
     terminal.type("C-u")
     terminal.run("clear")
     terminal.lacks(wanted[0][-10:])
@@ -76,7 +76,7 @@ def _():
         terminal.close()
 
 
-@scenario("what is completed is what the daemon has now")
+@scenario("completions have the daemon's current sources and currencies")
 def _():
     place, simulator = Place(), Simulator("--seed", "1")
     daemon = Daemon(place, simulator.urls, "--currencies", "USD,EUR", sources=("coinbase", "kraken"))

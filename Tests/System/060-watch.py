@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""btcctl watch on pipes, over restarts and stops. On a terminal: 062-terminal.py."""
+"""btcctl watch on pipes, across restarts and stops. 062-terminal.py tests it on a terminal."""
 
 import os
 import sys
@@ -46,13 +46,13 @@ def _():
     wait_until(lambda: len(watch.lines) > before + 1, what="a line")
     following = [state["tick"] for state in watch.states[before:]]
     daemon.stop()
-    # One that it was just handling when it was stopped may come out first.
+    # A state that it was handling when it was stopped may be shown first.
     stragglers = [tick for tick in following if tick < newest]
     assert len(stragglers) <= 1, f"newest {newest}, shown {following}"
     return f"newest {newest}, shown {following[:3]}"
 
 
-@scenario("a frozen daemon is told as such, and its return too")
+@scenario("a frozen daemon and its return are reported")
 def _():
     place, simulator, daemon = running()
     watch = Watch(place, "--json")
@@ -64,7 +64,7 @@ def _():
     daemon.stop()
 
 
-@scenario("with a tick slower than the client's patience nothing is said twice, and nothing is wrong")
+@scenario("with ticks slower than the client's time-out nothing is reported twice or wrongly")
 def _():
     place, simulator = Place(), Simulator("--seed", "1")
     daemon = Daemon(place, simulator.urls, "--tick-interval-ms", "7000")
@@ -76,7 +76,7 @@ def _():
     daemon.stop()
 
 
-@scenario("a watch stays with the daemon it began with")
+@scenario("a watch stays with its first daemon")
 def _():
     place, simulator, daemon = running()
     home = tempfile.mkdtemp(prefix="btc-priced-home-")
@@ -87,14 +87,14 @@ def _():
                   env={**os.environ, "XDG_RUNTIME_DIR": home})
     watch.stdout.readline()
     daemon.stop()
-    # Only the one path is named; before it had begun, the system's was tried too.
+    # Only this path is named. Before the first connection, the system's path was tried too.
     complaint = ""
     while "error" not in complaint:
         complaint = watch.stdout.readline()
     assert home in complaint and "/run/btc-priced" not in complaint, complaint
 
 
-@scenario("a reader that is gone ends watch quietly")
+@scenario("watch ends quietly after the end of its reader")
 def _():
     place, simulator, daemon = running()
     watch = spawn([BINARIES / "btcctl", "watch", "--socket", place.socket], stdout=subprocess.PIPE,

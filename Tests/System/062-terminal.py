@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""btcctl watch in a real terminal: tmux, whose screens are kept in 062-terminal.golden.
+"""btcctl watch in a real terminal: tmux. The expected screens are in 062-terminal.golden.
 
-UPDATE_GOLDEN=1 writes them anew: read the difference before you commit it."""
+UPDATE_GOLDEN=1 writes them again: read the difference before you commit it."""
 
 import os
 import sys
@@ -11,13 +11,13 @@ from btcpriced import *  # noqa: E402, F403
 from terminal import Terminal  # noqa: E402
 
 golden = Golden(__file__)
-# Rises and falls of less than what is doubted.
+# Rises and falls that are too small to be doubted.
 PRICES = ["68000", "68010.5", "68020", "68005", "68005", "68040", "67990.25", "68000"]
 
 
 def normal(screen):
-    """Without what differs from run to run. Times and ages are so short that lines break where they did; of a sparkline it is not
-    known how many ticks saw each price."""
+    """The screen without the parts that differ from run to run. Replaced times and ages are short, so lines break as before. In a sparkline
+    the number of ticks of each price is not known."""
     screen = re.sub(r"\b[A-Z][a-z]{2} {1,2}\d{1,2}, \d\d:\d\d", "Aug 25, 14:30", screen)
     screen = re.sub(r"\b\d+(\.\d)? s old", "<age> old", screen)
     return re.sub(r"([▁▂▃▄▅▆▇█])\1+", r"\1", screen)
@@ -39,7 +39,7 @@ class Stage:
         settled(self.place)
 
     def next(self):
-        """Has the exchange tell the next price."""
+        """Makes the exchange report the next price."""
         value = self.left.pop(0)
         self.simulator.faults(f"* always price {value}")
         return value
@@ -53,7 +53,7 @@ def text(value):
 
 
 def played(terminal, stage, count):
-    """Lets so many prices go by, each seen on the terminal before the next."""
+    """Plays `count` prices, and waits on the terminal for each before the next."""
     for _ in range(count):
         value = stage.next()
         terminal.shows(text(value))
@@ -83,7 +83,7 @@ def _():
     stage.daemon.stop()
 
 
-@scenario("the banner stands there while the price is stale")
+@scenario("the banner is shown while the price is stale")
 def _():
     stage, terminal = watching()
     played(terminal, stage, 2)
@@ -95,7 +95,7 @@ def _():
     stage.daemon.stop()
 
 
-@scenario("twenty columns are enough, and a resize leaves nothing behind")
+@scenario("the view fits in twenty columns, and a resize leaves nothing behind")
 def _():
     stage, terminal = watching()
     played(terminal, stage, 3)
@@ -116,7 +116,7 @@ def _():
     stage.daemon.stop()
 
 
-@scenario("Ctrl-Z stops it, and after fg it shows the newest at once")
+@scenario("Ctrl-Z stops it, and after fg it shows the newest price at once")
 def _():
     stage, terminal = watching()
     played(terminal, stage, 2)
@@ -135,7 +135,7 @@ def _():
     stage.daemon.stop()
 
 
-@scenario("a daemon that is gone is told of, with an age that goes on, and its return too")
+@scenario("the end of the daemon and its return are shown, and the age goes on")
 def _():
     stage, terminal = watching()
     value = played(terminal, stage, 2)
@@ -154,7 +154,7 @@ def _():
     stage.daemon.stop()
 
 
-@scenario("on the first row of a screen, and on one that is full, it leaves nothing in the terminal's history")
+@scenario("on the first row of a screen and on a full screen, it leaves nothing in the terminal's history")
 def _():
     stage = Stage()
     for rows in (12, 3, 1):
@@ -165,7 +165,7 @@ def _():
     stage.daemon.stop()
 
 
-@scenario("colours are for those who want them, and a dumb terminal gets plain lines")
+@scenario("colours can be turned off, and a dumb terminal gets plain lines")
 def _():
     seen = ""
     for name, line, environment in (
@@ -180,14 +180,14 @@ def _():
     stage, terminal = watching(TERM="dumb")
     played(terminal, stage, 1)
     lines = terminal.screen(colors=True).splitlines()[1:]
-    # The first line says that the prices are a simulator's, and is wider than the screen.
+    # The first line announces prices from a simulator, and is wider than the screen.
     assert lines[0].startswith("Not from the exchanges' own addresses"), lines
     lines = lines[2:]
     assert len(lines) > 1 and all(re.fullmatch(r"[A-Z][a-z]{2} \d+, \d\d:\d\d - \$68,0[01]0\.[05]0", line) for line in lines), lines
     stage.daemon.stop()
 
 
-@scenario("status and sources are redrawn in place, too")
+@scenario("status and sources are redrawn in place too")
 def _():
     stage = Stage()
     for verb, word in (("status", "Daemon"), ("sources", "binance")):
@@ -203,7 +203,7 @@ def _():
     stage.daemon.stop()
 
 
-@scenario("no screen goes blank when the daemon goes: the last picture stays, dimmed, and comes back by itself", beside=True)
+@scenario("no screen goes blank when the daemon ends: the last picture stays, dimmed, and recovers by itself", beside=True)
 def _():
     stage = Stage()
     terminals = []
@@ -230,7 +230,7 @@ def _():
     stage.daemon.stop()
 
 
-@scenario("btcctl alone has the price and how to go on; watch --live says that no stream is open", beside=True)
+@scenario("btcctl alone shows the price and the next commands; watch --live reports that no stream is open", beside=True)
 def _():
     stage = Stage()
     terminal = Terminal(columns=100, rows=30, BTC_PRICED_SOCKET=stage.place.socket)

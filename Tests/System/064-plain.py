@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What people read: that a price is old, paused, unconfirmed or not there, and what is wrong with a command line. The screens are kept in
-064-plain.golden; UPDATE_GOLDEN=1 writes them anew, and the diff is to be read."""
+"""Texts for people: for an old, paused, unconfirmed or missing price, and for errors on the command line. The expected screens are in
+064-plain.golden. UPDATE_GOLDEN=1 writes them again: read the difference before you commit it."""
 
 import os
 import pty
@@ -14,7 +14,7 @@ PRICE = "io.btcpriced.Price"
 
 
 def screen(name, command, text):
-    """Holds a screen against its section of the page, what changes from run to run apart."""
+    """Compares a screen with its section in the golden file, without the parts that change from run to run."""
     text = re.sub(r"[A-Z][a-z]{2} \d{1,2}, \d\d:\d\d", "Nov 22, 14:30", text)
     text = re.sub(r"[A-Z][a-z]{2} \d{1,2} \d{4}, \d\d:\d\d", "Nov 22 2024, 14:30", text)
     text = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:40001", text)
@@ -34,7 +34,7 @@ def screen(name, command, text):
 
 
 class Answering:
-    """A daemon that says what it is told to say: as an old one, or a hostile one, does."""
+    """A daemon that sends given messages, like an old or a hostile one."""
 
     def __init__(self, place, parameters, error=None):
         self.parameters, self.error = parameters, error
@@ -70,7 +70,7 @@ def state(value="69691.06", timestamp=None, freshness="fresh", confirmation="sin
 
 
 def on_terminal(place, *arguments, environment=None):
-    """What btcctl writes with standard error and standard output on a terminal of 80 columns."""
+    """The output of btcctl with standard error and standard output on a terminal of 80 columns."""
     master, slave = pty.openpty()
     process = spawn([BINARIES / "btcctl", *arguments, "--socket", place.socket], stdin=slave, stdout=slave, stderr=slave,
                     env={**os.environ, "COLUMNS": "80", **(environment or {})})
@@ -86,7 +86,7 @@ def on_terminal(place, *arguments, environment=None):
     return text.decode().replace("\r\n", "\n")
 
 
-@scenario("9. a price that is not of this year gets its year, and beyond a day its age")
+@scenario("a price from another year has its year, and after a day its age")
 def _():
     place = Place()
     two_years = int(time.time() * 1000) - 730 * 86_400_000 - 60_000
@@ -107,7 +107,7 @@ def _():
         assert f"{year}, {clock}" in result.out + result.err, (arguments, result)
 
 
-@scenario("10. paused is not failed, and a price fetched while paused has no banner")
+@scenario("a pause is not shown as a failure, and a price fetched while paused has no banner")
 def _():
     place, simulator = Place(), replaying("68901.23")
     daemon = Daemon(place, simulator.urls)
@@ -124,7 +124,7 @@ def _():
     daemon.stop()
 
 
-@scenario("10. the same with tick.pause-when-idle")
+@scenario("a pause by tick.pause-when-idle is not shown as a failure")
 def _():
     place, simulator = Place(), replaying("68901.23")
     daemon = Daemon(place, simulator.urls, "--tick-pause-when-idle", "1")
@@ -136,7 +136,7 @@ def _():
     daemon.stop()
 
 
-@scenario("11. unconfirmed is said, and fires no alarm unless it is asked for")
+@scenario("an unconfirmed price is marked, and fires no alarm without the option for it")
 def _():
     place = Place()
     Answering(place, state("99999999", confirmation="unconfirmed"))
@@ -166,7 +166,7 @@ def _():
     watch.stop()
 
 
-@scenario("12. no price at all says why, and an alarm tells direction and previous value from its first firing")
+@scenario("a missing price has its reason, and an alarm has direction and previous value from its first firing")
 def _():
     place = Place()
     daemon = Daemon(place, None, sources=("binance",))
@@ -190,7 +190,7 @@ def _():
     daemon.stop()
 
 
-@scenario("13. sources fits 80 columns, with each source's price and reason")
+@scenario("sources fits in 80 columns, with each source's price and reason")
 def _():
     place, simulator = Place(), replaying("68901.23")
     simulator.faults("bitstamp always status 403\nkraken always delay 2s")
@@ -205,11 +205,11 @@ def _():
     assert "UTC" not in text, text
     assert re.search(r"(?m)^   +Source +Market +Price +Way +Age +p50 +p99 +Limit$", text), text
     if os.environ.get("UPDATE_GOLDEN"):
-        # Its columns are as wide as what is in them, so the page has one run's.
+        # The columns are as wide as their content, so the golden file has one run.
         screen("Sources", "btcctl sources", text)
 
 
-@scenario("13. a source that has not answered is not called well, and short cooldowns are told in seconds")
+@scenario("a source without a response yet is not shown as healthy, and short cooldowns are in seconds")
 def _():
     place, simulator = Place(), replaying("68901.23")
     simulator.faults("binance always status 503")
@@ -227,7 +227,7 @@ def _():
     daemon.stop()
 
 
-@scenario("14. other addresses than the exchanges' own are said by sources, status and the first line of watch")
+@scenario("sources, status and the first line of watch report addresses that are not the exchanges' own")
 def _():
     place, simulator = Place(), replaying("68901.23")
     daemon = Daemon(place, simulator.urls)
@@ -242,7 +242,7 @@ def _():
     daemon.stop()
 
 
-@scenario("15. typos of commands get the command, errors are one line, options may stand before the command")
+@scenario("mistyped commands get a suggestion, errors are one line, options may precede the command")
 def _():
     place, simulator = Place(), replaying("68901.23")
     daemon = Daemon(place, simulator.urls)
@@ -271,7 +271,7 @@ def _():
     daemon.stop()
 
 
-@scenario("15. amounts and durations are understood as people write them")
+@scenario("amounts and durations are read as people write them")
 def _():
     place, simulator = Place(), replaying("70000")
     daemon = Daemon(place, simulator.urls)
@@ -287,7 +287,7 @@ def _():
     daemon.stop()
 
 
-@scenario("19. what a daemon says is printed without what a terminal would obey, and a price of zero is malformed")
+@scenario("a daemon's texts are printed without control characters, and a price of zero is malformed")
 def _():
     bad = "\x1b]0;owned\x07\u202etfel\u0085\u009b31m\n"
     place = Place()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The socket, as programs see it that nobody here wrote; and as hostile ones do."""
+"""The socket with other programs' clients, and with hostile ones."""
 
 import os
 import resource
@@ -39,7 +39,7 @@ def _():
 
 
 def declarations(definition):
-    """The declarations of an interface by their kind and name, without comments: a type's fields by name, else the text."""
+    """The declarations of an interface by kind and name, without comments: a type's fields by name, otherwise the text."""
     found = {}
     text = "\n".join(line.split("#")[0].rstrip() for line in definition.splitlines())
     for kind, name, rest in re.findall(r"(?m)^(type|method|error) (\w+) ?((?:.|\n)*?)(?=^(?:type|method|error) |\Z)", text):
@@ -59,7 +59,7 @@ def declarations(definition):
     return found
 
 
-@scenario("nothing of the interface of 0.1.0 has vanished or changed its type; new fields are nullable and come last")
+@scenario("no part of interface 0.1.0 is removed or has another type; new fields are nullable and last")
 def _():
     place, simulator, daemon = running()
     found = Varlink(place.socket).call(
@@ -70,7 +70,7 @@ def _():
     present = declarations(found)
     for key, fields in promised.items():
         assert key in present, f"{key} has vanished"
-        # A method's parameters may grow, too; its reply comes behind them.
+        # A method's parameters may grow too. The reply follows them.
         parts = [[f for f in now if f.startswith("->") == reply] for now in (fields, present[key]) for reply in (False, True)]
         for before, now in ((parts[0], parts[2]), (parts[1], parts[3])):
             equal(now[:len(before)], before, key)
@@ -79,7 +79,7 @@ def _():
     return f"{len(promised)} declarations"
 
 
-@scenario("calls are answered in order, errors are the specification's")
+@scenario("replies are in the order of the calls, and errors are those of the specification")
 def _():
     place, simulator, daemon = running()
     connection = Varlink(place.socket)
@@ -107,7 +107,7 @@ def _():
     daemon.stop()
 
 
-@scenario("a watch begins with the current state and goes on with every tick")
+@scenario("a watch begins with the current state and continues with every tick")
 def _():
     place, simulator, daemon = running()
     connection = Varlink(place.socket)
@@ -119,7 +119,7 @@ def _():
     daemon.stop()
 
 
-@scenario("too many connections of one user: the others are served, the ticks go on")
+@scenario("with too many connections of one user the others are served, and the ticks continue")
 def _():
     place, simulator = Place(), Simulator("--seed", "1")
     daemon = Daemon(place, simulator.urls, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Hostile clients, each with a well-behaved one beside it that loses no second: a watch that misses no tick, and calls that are
-answered within a second. What of it hits a limit is counted."""
+"""Hostile clients, each next to a well-behaved one that loses no second: a watch that misses no tick, and calls with a reply
+within a second. Hits of a limit are counted."""
 
 import os
 import resource
@@ -12,7 +12,7 @@ from btcpriced import *  # noqa: E402, F403
 
 PRICE = "io.btcpriced.Price"
 CALL = json.dumps({"method": f"{PRICE}.GetPrice"}).encode() + b"\0"
-# So short that the test need not wait: the defaults are 600, 30 and 60 s.
+# Short time-outs for the test. The defaults are 600, 30 and 60 s.
 TIMES = ("--clients-idle-timeout-s", "3", "--clients-message-timeout-s", "2", "--clients-write-timeout-s", "2")
 
 place, simulator = Place(), Simulator("--seed", "1")
@@ -21,7 +21,7 @@ fresh(place)
 
 
 class Beside:
-    """The well-behaved client: it watches, and calls all the time."""
+    """The well-behaved client: it watches, and calls without a pause."""
 
     def __enter__(self):
         self.watch = Watch(place, "--json")
@@ -29,7 +29,7 @@ class Beside:
         self.slowest, self.calls, self.isOver = 0, 0, False
         self.thread = threading.Thread(target=self._call, daemon=True)
         self.thread.start()
-        # Among the clients before anything is done to the daemon.
+        # Connected before the attack on the daemon begins.
         wait_until(lambda: self.calls > 0, what="an answer")
         return self
 
@@ -67,7 +67,7 @@ def hits():
 
 
 def ended(connection, seconds=10):
-    """Whether the daemon closes it, within so long."""
+    """Whether the daemon closes the connection within this time."""
     connection.socket.settimeout(seconds)
     try:
         while connection.socket.recv(65536):
@@ -85,7 +85,7 @@ def memory():
 
 
 def abuse(name, limit=None):
-    """A scenario with the well-behaved client beside it; the limit it hits is counted."""
+    """Defines a scenario next to the well-behaved client, and checks the count of the limit that it hits."""
     def note(function):
         @scenario(name)
         def _():
@@ -181,7 +181,7 @@ def _():
     connection.close()
 
 
-@scenario("calls that are never read end, and cost the others nothing")
+@scenario("a client that never reads its replies is closed, at no cost to the others")
 def _():
     before = hits()
     with Beside() as beside:
@@ -198,7 +198,7 @@ def _():
     return f"{beside.figures}, {grown} KiB anonymous memory"
 
 
-@abuse("calls without end from one who reads slowly but steadily: no more of them are held than fit into a reading", "queuedBytes")
+@abuse("endless calls from a client that reads slowly: no more of them are held than fit in one reading", "queuedBytes")
 def _():
     connection, before, most, taken = Varlink(place.socket).socket, memory(), 0, 0
     connection.setblocking(False)
@@ -219,7 +219,7 @@ def _():
     return f"{taken >> 20} MiB of replies read, at most {most} KiB more"
 
 
-@abuse("a client that shuts its sending side down behind more calls than it reads gets its replies and the end", "queuedBytes")
+@abuse("a client that shuts down its sending side after more calls than it reads gets its replies and the end", "queuedBytes")
 def _():
     for last in ({"method": f"{PRICE}.GetStatus"}, {"method": f"{PRICE}.GetStatus", "oneway": True}):
         connection = Varlink(place.socket)
@@ -227,7 +227,7 @@ def _():
         connection.socket.shutdown(socket.SHUT_WR)
         connection.socket.settimeout(2.5)
         received = b""
-        # A little at a time, so that it is still being answered when its end is met.
+        # Slowly, so that replies are still pending when the end arrives.
         while part := connection.socket.recv(4096):
             received += part
             time.sleep(0.0005)
@@ -235,9 +235,9 @@ def _():
         connection.close()
 
 
-@abuse("names without number that only look the same")
+@abuse("endless names that only look the same")
 def _():
-    # Each pair of marks is another name, and in a comparison by looks each is put in order first.
+    # Each pair of marks is another name. A comparison by appearance would sort the marks of each first.
     marks = [chr(0x300 + i) for i in range(16)]
     names = [f"a{one}{two}" for one in marks for two in marks]
     message = json.dumps({"method": "a.B", "parameters": dict.fromkeys(names[:250], 1)}, ensure_ascii=False).encode() + b"\0"
@@ -257,10 +257,10 @@ def _():
     return f"{count} messages of {len(message)} bytes"
 
 
-@scenario("an order without a reply is carried out, though its client has gone before it is looked at")
+@scenario("a oneway command is executed even if its client closes before the command is read")
 def _():
     def order(*methods):
-        # Both are there when it looks: the order and the end.
+        # Both the command and the end are in the socket when the daemon reads.
         suspend(daemon.process)
         connection = Varlink(place.socket)
         connection.send(b"".join(json.dumps({"method": f"{PRICE}.{method}", "oneway": True}).encode() + b"\0" for method in methods))
@@ -281,7 +281,7 @@ def _():
     fresh(place)
 
 
-@abuse("connect and close as fast as it goes")
+@abuse("connects and closes as fast as possible")
 def _():
     begun, count = time.monotonic(), 0
     while time.monotonic() - begun < 3:
@@ -294,7 +294,7 @@ def _():
     return f"{count} connections in 3 s"
 
 
-@abuse("a thousand callers who want the exchange asked at once: one fetch")
+@abuse("a thousand callers of a refresh at once share one fetch")
 def _():
     simulator.faults("* always delay 300ms")
     connections = [Varlink(place.socket) for _ in range(1000)]
@@ -310,14 +310,14 @@ def _():
     for connection in connections:
         connection.close()
     asked = after["binance"] - before["binance"]
-    # The callers' one, and the ticks' that began meanwhile.
+    # The callers' fetch, and those of ticks that began meanwhile.
     assert asked <= 3, asked
     return f"{asked} requests at the exchange with the ticks'"
 
 
-@scenario("more calls under way than may be: the next is told so, and the others are answered")
+@scenario("above the limit of pending calls the next one gets an error, and the others get their replies")
 def _():
-    # One that answers slowly, so that the calls lie there.
+    # An exchange that responds slowly, so that the calls stay pending.
     small, other = Place(), replaying("68000")
     known_price(small, "68000")
     second = Daemon(small, other.urls, "--clients-pending-calls", "50", "--tick-interval-ms", "3600000", "--source-binance-timeout-ms", "5000",
@@ -336,7 +336,7 @@ def _():
     second.stop()
 
 
-@abuse("watchers that do not read keep nobody waiting, and see the newest when they do", "writeTimeoutMs")
+@abuse("watchers that do not read delay nobody, and get the newest state when they read", "writeTimeoutMs")
 def _():
     before = hits()["writeTimeoutMs"]
     sleepers = [Varlink(place.socket) for _ in range(200)]
@@ -350,13 +350,13 @@ def _():
     while not seen or seen[-1] < newest:
         seen.append(first.receive()["parameters"]["state"]["tick"])
     equal(seen, sorted(seen))
-    # Those that go on sleeping are ended once the socket holds no more.
+    # Watchers that never read are closed once the socket is full.
     wait_until(lambda: hits()["writeTimeoutMs"] > before, seconds=60, what="the end of those who never read", every=0.2)
     for sleeper in sleepers:
         sleeper.close()
 
 
-@scenario("descriptors used up: accepting pauses and recovers, the ticks go on")
+@scenario("without free descriptors, accepting pauses and recovers, and the ticks continue")
 def _():
     pid = daemon.process.pid
     with Beside() as beside:

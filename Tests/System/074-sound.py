@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What can't work is refused or ended with an error that says what to do, and nobody is left waiting."""
+"""Impossible settings and states end with an error that names the remedy, and no client waits in vain."""
 
 import os
 import pty
@@ -12,7 +12,7 @@ from btcpriced import *  # noqa: E402, F403
 PRICE = "io.btcpriced.Price"
 
 
-@scenario("16. --reload refuses a daemon with a terminal, which the signal would end")
+@scenario("--reload refuses a daemon with a terminal, which the signal would end")
 def _():
     place, simulator = Place(), replaying("68901.23")
     child, master = pty.fork()
@@ -32,7 +32,7 @@ def _():
         os.close(master)
 
 
-@scenario("16. no domain that is not ours is named by the interface, the packages or a request")
+@scenario("the interface, the packages and the requests name no domain of another project")
 def _():
     place, simulator, daemon = running()
     info = Varlink(place.socket).call("org.varlink.service.GetInfo")["parameters"]
@@ -44,7 +44,7 @@ def _():
             assert "btcpriced." not in text and "Homepage:" not in text, path
 
 
-@scenario("17. a daemon whose socket or runtime directory is removed ends with an error within seconds")
+@scenario("a daemon whose socket or runtime directory is removed ends with an error within seconds")
 def _():
     for remove in (lambda place: os.unlink(place.socket), lambda place: shutil.rmtree(place.runtime)):
         place, simulator = Place(), replaying("68901.23")
@@ -59,7 +59,7 @@ def _():
         again.stop()
 
 
-@scenario("18. a FIFO in the place of a file neither hangs the daemon nor loses a save")
+@scenario("a FIFO in the place of a file neither hangs the daemon nor loses a save")
 def _():
     place, simulator = Place(), replaying("68901.23")
     for folder in (place.runtime, place.state):
@@ -83,7 +83,7 @@ def _():
     equal(daemon.stop()[0], 0)
 
 
-@scenario("18. one directory for state and runtime, a NUL in a path, and too few descriptors are refused at the start")
+@scenario("one directory for state and runtime, a NUL in a path, and too few descriptors are refused at the start")
 def _():
     place = Place()
 
@@ -105,7 +105,7 @@ def _():
     assert "only 15 files may be open" in text and "ulimit -n" in text, text
 
 
-@scenario("20. one user's calls leave room for another's")
+@scenario("one user's calls leave room for another's")
 def _():
     if os.geteuid() != 0:
         raise Skip("another user is root's to be")
@@ -115,7 +115,7 @@ def _():
     daemon = Daemon(place, simulator.urls, "--clients-pending-calls", "8")
     fresh(place)
     simulator.faults("* always dark")
-    # A user who asks for fetches that nobody answers.
+    # A user whose fetches get no response.
     greedy = spawn([sys.executable, "-c", """
 import os, socket, sys, time
 os.setuid(65534)
@@ -145,7 +145,7 @@ while time.monotonic() < end:
     return f"20 statuses answered, {hit} of the other user's calls refused"
 
 
-@scenario("20. to convert USDT prices without anything that tells what they are worth is warned of at the start")
+@scenario("the conversion of USDT prices without a source of the rate causes a warning at the start")
 def _():
     place, simulator = Place(), replaying("68901.23")
     daemon = Daemon(place, simulator.urls, "--currency-usdt", "convert", sources=("binance",))
@@ -158,7 +158,7 @@ def _():
     daemon.stop()
 
 
-@scenario("20. the suite's own library takes back an ignored hang-up, as nohup(1) leaves it")
+@scenario("the test library resets an ignored hang-up signal, as after nohup(1)")
 def _():
     code = "import sys; sys.path.insert(0, sys.argv[1]); from btcpriced import *; print(signal.getsignal(signal.SIGHUP).value)"
     done = subprocess.run([sys.executable, "-c", code, str(Path(__file__).parent / "lib")], capture_output=True, text=True,

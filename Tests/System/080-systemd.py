@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What systemd sees: notifications over its protocol, sockets it passes, the watchdog, credentials, the unit."""
+"""The interface to systemd: notifications, passed sockets, the watchdog, credentials, the unit."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ from btcpriced import *  # noqa: E402, F403
 
 
 class Manager:
-    """The end of systemd's notification socket."""
+    """systemd's end of the notification socket."""
 
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="btc-priced-notify-")
@@ -34,10 +34,10 @@ def _():
     place, simulator, daemon = running()
     daemon.stop()
     manager = Manager()
-    # Exchanges that accept and never answer.
+    # Exchanges that accept connections and never respond.
     simulator.faults("* always dark")
     begun = time.monotonic()
-    # And so patient a tick that no source has failed by then.
+    # With this timeout no source has failed by then.
     patience = [f"--{key}-ms" for key in ("tick-budget", "source-binance-timeout", "source-binance-hedge")]
     daemon = Daemon(
         place, simulator.urls, *[word for key in patience for word in (key, "60000")],
@@ -52,7 +52,7 @@ def _():
     return f"READY=1 after {seconds * 1000:.0f} ms"
 
 
-@scenario("STATUS follows the price, and gives a time, not an age")
+@scenario("STATUS follows the price, and has a time, not an age")
 def _():
     place, simulator, manager = Place(), Simulator("--seed", "1"), Manager()
     daemon = Daemon(place, simulator.urls, environment={"NOTIFY_SOCKET": manager.path})
@@ -69,7 +69,7 @@ def _():
     daemon.stop()
 
 
-@scenario("WATCHDOG=1 comes while it lives, exchanges down or not, and not while it is stopped")
+@scenario("WATCHDOG=1 is sent while the daemon runs, with exchanges down or not, and not while it is stopped")
 def _():
     place, manager = Place(), Manager()
     daemon = Daemon(place, environment={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "900000"})
@@ -94,7 +94,7 @@ def _():
     def pass_socket():
         os.dup2(listener.fileno(), 3)
         os.environ["LISTEN_PID"] = str(os.getpid())
-    # The shell takes the place of systemd's own exec: LISTEN_PID must be the daemon's.
+    # The shell does the exec of systemd, because LISTEN_PID must be the daemon's.
     command = f'LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"'
     daemon = spawn(
         ["/bin/sh", "-c", command, "sh", BINARIES / "btc-priced", "--state-directory", place.state,
@@ -107,7 +107,7 @@ def _():
     listener.close()
 
 
-@scenario("CryptoCompare is asked with the credential, and passed over without, said once")
+@scenario("CryptoCompare is requested with the credential; without one it is skipped, and reported once")
 def _():
     place, simulator = Place(), Simulator("--seed", "1", faults="binance always status 500")
     sources = ["binance", "cryptocompare"]
@@ -118,7 +118,7 @@ def _():
     daemon.stop()
     with open(f"{place.state}/cryptocompare-api-key", "w") as file:
         file.write("secret-of-a-test\n")
-    # Its servers keep an answer for ten seconds: three that say the same would take long.
+    # Its servers cache a response for ten seconds, so three equal ones would take long.
     known_price(place, "68900", source="coinbase")
     daemon = Daemon(place, simulator.urls, sources=sources, environment={"CREDENTIALS_DIRECTORY": place.state})
     state = wait_until(

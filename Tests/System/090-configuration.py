@@ -24,7 +24,7 @@ def with_file(text, *arguments):
         return result
 
 
-@scenario("--check-config, --print-config, --version and --help say what they should")
+@scenario("--check-config, --print-config, --version and --help print the right text")
 def _():
     equal(repr(with_file("tick.interval-ms = 2000\n", "--check-config")),
           repr(Result(subprocess.CompletedProcess([], 0, "The configuration is good.\n", ""))))
@@ -39,13 +39,13 @@ def _():
     assert "--print-config" in btc_priced("--help").out
 
 
-@scenario("a bad configuration is 78, with file, line, key, value and what is allowed")
+@scenario("an invalid configuration gives exit status 78, with file, line, key, value and the allowed values")
 def _():
     for text, expected in (
             ("tick.interval-ms = 5\n", "FILE, line 1: tick.interval-ms = 5: must be a whole number from 100 to 3600000"),
             ("[tick]\nintervall-ms = 5\n", "FILE, line 2: unknown key tick.intervall-ms (its value is 5)"),
             ("tick = = 5\n", "FILE, line 1, column "),
-            # What TOMLKit's parser would be aborted by, were it built with its assertions.
+            # Texts that would abort TOMLKit's parser if it were built with assertions.
             ("a = 1979-05-27T:32:00\n", "FILE, line 1: a value that is not quoted, and neither a number nor true or false"),
             ("a = [1, }\n", "FILE, line 1: a closing bracket without its opening one"), ("[;]\n", "FILE, line 1: a table without a name"),
             ("a-1 = 19so-05-ba 1 = true\n", "FILE, line 1: a value that is not quoted"),
@@ -64,14 +64,14 @@ def _():
     equal(result.status, 78)
 
 
-@scenario("one daemon a state directory: the second says which one runs, and harms nothing")
+@scenario("a second daemon with the same state directory reports the running one and ends, without harm")
 def _():
     place, simulator = Place(), Simulator("--seed", "1")
     daemon = Daemon(place, simulator.urls)
     result = btc_priced("--state-directory", place.state, "--runtime-directory", place.runtime)
     equal(result.status, 1)
     assert f"already running, pid {daemon.process.pid}" in result.err, result
-    # Another state directory, the same socket: the one that answers there is not pushed aside.
+    # Another state directory, the same socket: the daemon that serves it is not replaced.
     other = Place()
     result = btc_priced("--state-directory", other.state, "--runtime-directory", other.runtime, "--socket-path", place.socket)
     equal(result.status, 1)
@@ -80,14 +80,14 @@ def _():
     daemon.stop()
 
 
-@scenario("a user's own daemon keeps to the user's directories, and btcctl finds it")
+@scenario("a user's own daemon uses the user's directories, and btcctl finds it")
 def _():
     simulator = Simulator("--seed", "1")
     if os.geteuid() != 0:
         raise Skip("becoming another user takes root")
     uid = 54321
     home = tempfile.mkdtemp(prefix="btc-priced-home-")
-    # Binaries below a folder that the other user may not enter would not start.
+    # Binaries in a folder that the other user may not enter would not start.
     binaries = tempfile.mkdtemp(prefix="btc-priced-bin-")
     for folder in (home, binaries):
         os.chmod(folder, 0o755)
@@ -117,7 +117,7 @@ def _():
         daemon.terminate()
         equal(daemon.wait(timeout=10), 0)
         assert os.path.exists(f"{home}/.local/state/btc-priced/last-quote.json")
-    # Somebody else has taken the name in /tmp.
+    # Another user has created the name in /tmp.
     shutil.rmtree(fallback)
     os.mkdir(fallback)
     done = subprocess.run([f"{binaries}/btc-priced"], user=uid, group=uid, env=environment, capture_output=True, text=True)
@@ -126,7 +126,7 @@ def _():
     assert "belongs to somebody else" in done.stderr, done.stderr
 
 
-@scenario("a damaged quote is set aside and said, and never stops the start")
+@scenario("a damaged quote is set aside and reported, and does not prevent the start")
 def _():
     place, simulator = Place(), Simulator("--seed", "1")
     for folder in (place.state, place.runtime):
@@ -139,7 +139,7 @@ def _():
     daemon.stop()
 
 
-@scenario("a state directory that can't be used is said, and the price goes on")
+@scenario("an unusable state directory is reported, and the price is still updated")
 def _():
     place, simulator = Place(), Simulator("--seed", "1")
     os.rmdir(place.state)
@@ -153,14 +153,14 @@ def _():
     os.unlink(place.state)
 
 
-@scenario("a stop during the start is a stop in good order")
+@scenario("a stop during the start is orderly")
 def _():
     place, simulator = Place(), Simulator("--seed", "1")
     for delay in range(0, 40, 2):
         daemon = Daemon(place, simulator.urls, wait=False)
         time.sleep(delay / 1000)
         status, seconds = daemon.stop()
-        # Before it has looked at anything the default still ends it: then there is nothing to put in order.
+        # Very early in the start, the signal's default still ends the process, which has nothing to clean up then.
         assert status == 0 or (status == -signal.SIGTERM and not daemon.lines), (delay, status, daemon.lines)
         assert not os.path.exists(place.socket), f"a socket was left after {delay} ms"
 

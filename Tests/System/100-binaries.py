@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the release binaries are made of."""
+"""The contents of the release binaries."""
 
 import os
 import re
@@ -24,7 +24,7 @@ def size(binary):
     return f"{os.path.getsize(BINARIES / binary) / 1e6:.1f} MB with symbols"
 
 
-@scenario("the client shows neither full Foundation, NIO nor libsystemd")
+@scenario("the client contains neither full Foundation, NIO nor libsystemd")
 def _():
     linked = output("ldd", BINARIES / "btcctl")
     for library in ("Foundation", "libsystemd", "NIO"):
@@ -41,9 +41,9 @@ def _():
     assert re.search(r"Type:\s+DYN", headers) and "INTERP" not in headers, headers[:800]
 
 
-@scenario("the daemon's binary holds no ICU, and links libsystemd and no Swift library")
+@scenario("the daemon's binary contains no ICU, and links libsystemd but no Swift library")
 def _():
-    # The library's own functions and its data; Foundation names a few of its own things after it.
+    # ICU's own functions and data. Foundation has a few names of its own after it.
     found = re.findall(r" [TtDdRrBb] ((?:u_|ucnv_|ucol_|uloc_|unorm2?_|udat_|icudt)\w*)", symbols("btc-priced"))
     equal(found, [], "symbols of ICU")
     linked = output("ldd", BINARIES / "btc-priced")
@@ -53,7 +53,7 @@ def _():
     return size("btc-priced")
 
 
-@scenario("the gateway's binary holds neither ICU nor full Foundation, and links libsystemd and no Swift library")
+@scenario("the gateway's binary contains neither ICU nor full Foundation, and links libsystemd but no Swift library")
 def _():
     names = symbols("btc-price-http")
     equal(re.findall(r" [TtDdRrBb] ((?:u_|ucnv_|ucol_|uloc_|unorm2?_|udat_|icudt)\w*)", names), [], "symbols of ICU")
@@ -65,7 +65,7 @@ def _():
     return size("btc-price-http")
 
 
-@scenario("the satellite's binary links libmosquitto and libsystemd, and no Swift library; the daemon and the client know nothing of MQTT")
+@scenario("the satellite's binary links libmosquitto and libsystemd, but no Swift library; daemon and client contain no MQTT")
 def _():
     linked = output("ldd", BINARIES / "btc-price-fleet")
     for library in ("libsystemd.so", "libmosquitto.so"):

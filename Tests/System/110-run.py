@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `make run` and `make demo` do once the binaries are built, in a terminal, ended by Ctrl-C."""
+"""`make run` and `make demo` with built binaries, in a terminal, ended by Ctrl-C."""
 
 import os
 import pty
@@ -10,7 +10,7 @@ from btcpriced import *  # noqa: E402, F403
 
 
 def processes_of(home):
-    """Those with `home` in their command line."""
+    """The processes with `home` in their command line."""
     found = []
     for process in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -36,7 +36,7 @@ def in_terminal(*arguments):
         while screen.count(b" - $") < 3:
             assert time.monotonic() - begun < 30, screen.decode()
             screen += os.read(master, 4096)
-        # What it says to type in another terminal works there.
+        # The printed command for another terminal works there.
         command = re.search(r"In another terminal:\s+(\S.*btcctl current --socket \S+)", screen.decode()).group(1)
         other = subprocess.run(command.split(), capture_output=True, text=True, timeout=10)
         assert other.returncode == 0 and " - $" in other.stdout, (command, other)
@@ -52,7 +52,7 @@ def in_terminal(*arguments):
     return text, home
 
 
-@scenario("make run shows the price, offline too, and Ctrl-C ends both")
+@scenario("make run shows the price, offline too, and Ctrl-C ends daemon and watch")
 def _():
     text, home = in_terminal()
     if "SIMULATED PRICES" in text:
@@ -64,7 +64,7 @@ def _():
     return "an exchange answered"
 
 
-@scenario("make demo goes to the simulator at once")
+@scenario("make demo uses the simulator at once")
 def _():
     text, home = in_terminal("--demo")
     assert text.index("SIMULATED PRICES") < text.index(" - $"), text

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The way to a real exchange: TLS, with its certificate looked at."""
+"""The connection to a real exchange: TLS, with a check of the certificate."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ from btcpriced import *  # noqa: E402, F403
 from secure import ANOTHER_HOST, Exchange  # noqa: E402
 
 
-@scenario("over TLS one connection is kept, HTTP/1.1 is spoken, and the client names itself")
+@scenario("over TLS one connection is kept, with HTTP/1.1 and the client's User-Agent")
 def _():
     exchange, place = Exchange(), Place()
     daemon = Daemon(place, {"binance": exchange.url}, "--tls-ca-file", exchange.authority, sources=["binance"])
@@ -22,7 +22,7 @@ def _():
     daemon.stop()
 
 
-@scenario("a name is shown by a certificate for that name, not by one for the address that answers for it")
+@scenario("a name needs a certificate for that name, not one for its address")
 def _():
     for name, refused in (("localhost", None), ("127.0.0.1", ANOTHER_HOST)):
         exchange, place = Exchange(name), Place()
@@ -32,7 +32,7 @@ def _():
         daemon.stop()
 
 
-@scenario("a certificate by nobody we know, or for somebody else, is refused")
+@scenario("a certificate from an unknown authority, or for another host, is refused")
 def _():
     unknown = "TLS: handshakeFailed("
     for exchange, trusted, reason in ((Exchange(), False, unknown), (Exchange("valid.example"), True, ANOTHER_HOST)):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What an exchange may do, one fault script after the other, and what a user and an operator see of it.
+"""The faults of an exchange, one fault script after the other, and their effects for a user and an operator.
 
 The texts are kept in 130-faults.golden. UPDATE_GOLDEN=1 writes them anew: read the difference before you commit it.
 """
@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 from btcpriced import *  # noqa: E402, F403
 
-# So many ticks are waited for: a breaker opens at the third failure.
+# The number of ticks to wait for: a breaker opens at the third failure.
 TICKS = 4
 
-# The third one confirms the first price.
+# The third source confirms the first price.
 ALL = ("binance", "coinbase", "bitstamp")
 CASES = [
     # name, fault script, options
@@ -90,12 +90,12 @@ def normal(text):
     text = re.sub(r"until \d{13}", "until <milliseconds>", text)
     # The first tick of a daemon on a busy machine may begin so late that less than the source's timeout is left of it.
     text = text.replace("no response in the time that was left", "no response within 800 ms")
-    # What is told as a date is known to the second only.
+    # A date is exact only to the second.
     return re.sub(r"rate limited for (59|60|61) s", "rate limited for about 60 s", text)
 
 
 def see(case):
-    """Runs one case; its text, and what the exchanges saw."""
+    """Runs one case. Returns its text, and the requests to the exchanges."""
     name, faults, options = case
     place = Place()
     simulator = replaying(PRICE, secure=options.get("secure", False), faults=faults)
@@ -109,7 +109,7 @@ def see(case):
         known_price(place, "68901.23", source=options["known"])
     arguments = ["--tls-ca-file", simulator.authority] if simulator.authority else []
     daemon = Daemon(place, simulator.urls, *arguments, sources=options.get("sources", ALL), environment=environment, level="debug")
-    # By the log: a client that asks while no price is held would be answered by a fetch of its own.
+    # Detected in the log, because the call of a client would start a fetch while no price is held.
     wait_until(lambda: daemon.said(f"tick {TICKS} began"), seconds=30, what=f"{TICKS} ticks of '{name}'")
     shown = btcctl(place, "current")
     state = btcctl(place, "current", "--json").json
@@ -144,7 +144,7 @@ def define(name):
         text, limits = seen[name].result()
         assert within(limits), limits
         golden.check(name, text)
-        # What each exchange that was asked saw.
+        # The requests to each exchange that got any.
         return "; ".join(f"{venue} {count}" for venue, count in limits.items() if not count.startswith("total 0"))
 
 
@@ -152,7 +152,7 @@ for case in chosen:
     define(case[0])
 
 
-@scenario("the bomb is what it says, to zlib's own reader")
+@scenario("zlib itself reads the bomb as described")
 def _():
     simulator = Simulator(faults="binance always bomb")
     body = urllib.request.urlopen(simulator.urls["binance"] + "/api/v3/ticker/price?symbol=BTCUSDT", timeout=30).read()

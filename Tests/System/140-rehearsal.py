@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A virtual week and two virtual days of the shipped ticker, fallback, health, observer and reports. Only clock, loaders and store
-differ; everything is drawn by a seed."""
+differ; everything depends on a seed."""
 
 import os
 import sys
@@ -10,11 +10,11 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib
 from btcpriced import *  # noqa: E402, F403
 
 
-# `make test-deep` has the whole week.
+# `make test-deep` runs the whole week.
 DAYS = int(os.environ.get("DAYS_OF_WEEK", "1"))
 
 
-@scenario("a virtual day of a week of all that exchanges do: no limit exceeded, no tick late, no ban deepened, memory flat")
+@scenario("a virtual day of a week of all faults of exchanges: no limit exceeded, no late tick, no ban made longer, constant memory")
 def _():
     random = seeded()
     text = rehearse("week", random.randrange(1 << 32), DAYS)
@@ -24,17 +24,17 @@ def _():
     equal(number(text, r"latest (\d+) ms"), 0, "lateness")
     assert "OVER" not in text, "a limit was exceeded"
     equal(re.findall(r"deepened (\d+)", text), ["0"] * 5, "requests during a ban")
-    # A tick in which the one that was well fails and another one comes back is lost; more than that would be a fault.
+    # A tick in which the healthy source fails while another one recovers is lost. More than that would be an error.
     avoidable = number(text, r"avoidable (\d+)")
     assert avoidable <= 9 * DAYS + 6, f"{avoidable} stale ticks although somebody would have answered"
     if DAYS == 7:
         assert all(int(count) > 0 for count in re.findall(r"bans (\d+)", text)), "every exchange banned us at least once"
         memory = [int(kib) for kib in re.findall(r"memory (\d+) KiB", text)]
-        # From the second day on: by then everything has been used once.
+        # From the second day on, when all code has run once.
         assert memory[-1] - memory[1] <= 512, f"memory grew: {memory}"
 
 
-@scenario("a virtual hour of all currencies: no tick of the first is missed, no limit exceeded, and a market that lies is not shown")
+@scenario("a virtual hour of all currencies: no tick of the first one missed, no limit exceeded, and a lying market is not shown")
 def _():
     text = rehearse("currencies", seeded().randrange(1 << 32))
     print(textwrap.indent(text, "    "))
@@ -50,7 +50,7 @@ def _():
     return ", ".join(shares)
 
 
-@scenario("a virtual day of total failure is told in under 50 lines")
+@scenario("a virtual day of total failure gives less than 50 lines")
 def _():
     text = rehearse("failure", 1)
     equal(number(text, r"fresh (\d+)"), 0)
@@ -60,7 +60,7 @@ def _():
     return f"{lines} lines, 86400 failed ticks"
 
 
-@scenario("a virtual day in which every second answer is none is told in under 50 lines")
+@scenario("a virtual day in which every second response is an error gives less than 50 lines")
 def _():
     text = rehearse("alternate", 1)
     assert "OVER" not in text, text

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What is shown is true: days that happened, a month of faults drawn from them, and recorded prices, on virtual time under the
-shipped ticker, fallback, health and validation; and the same on the built binaries."""
+"""Shown prices are true: real incidents, a month of faults drawn from them, and recorded prices, in virtual time with the
+shipped ticker, fallback, health and validation; and the same with the built binaries."""
 
 import gzip
 import os
@@ -15,7 +15,7 @@ TABLE = ROOT / "docs" / "incidents.md"
 DATA = SHARED / "data"
 
 
-@scenario("every day that happened passes as a scenario, and the table in docs says what it showed")
+@scenario("every real incident passes as a scenario, and the table in docs has its results")
 def _():
     text = rehearse("incidents")
     lines = [line for line in text.splitlines() if line.startswith(("ok | ", "FAILED | "))]
@@ -30,9 +30,9 @@ def _():
     return text.splitlines()[-1]
 
 
-@scenario("days of a virtual month of faults: nothing that is untrue of its market is shown")
+@scenario("days of a virtual month of faults: no price is shown that is not true for its market")
 def _():
-    # The same days each time, with every kind of fault; `make test-deep` draws whole months.
+    # The same days each time, with every kind of fault. `make test-deep` draws whole months.
     seed, days = os.environ.get("SEED", "1"), int(os.environ.get("DAYS_OF_MONTH", "3"))
     print(f"seed {seed}, {days} days", flush=True)
     text = rehearse("month", seed, "days", days)
@@ -53,11 +53,11 @@ THREE = ("binance", "coinbase", "bitstamp")
 
 
 def states_during(faults, ticks, *arguments, sources=THREE):
-    """What watchers see in so many ticks of a fault script that begins while all is well; and the daemon, which still runs."""
+    """Runs a fault script after a time without faults. Returns the daemon, which still runs, and the states of `ticks` ticks."""
     place, simulator = Place(), Simulator("--seed", "7")
     daemon = Daemon(place, simulator.urls, *LOOKS_OFTEN, *arguments, sources=sources)
     fresh(place)
-    # Each source is known: where it stands is learned from the observer's looks.
+    # Each source is known, because the observer has requested it.
     wait_until(
         lambda: all(s["lastSuccess"] for s in btcctl(place, "sources", "--json").json["sources"]), seconds=60, every=0.2,
         what="an answer of each source")
@@ -72,7 +72,7 @@ def of(states, name):
     return [state[name] for state in states]
 
 
-@scenario("a print 30 % below never comes out: the same tick shows another source, and the journal says why", beside=True)
+@scenario("a print 30 % below is never shown: the same tick shows another source, and the journal has the reason", beside=True)
 def _():
     place, simulator, daemon, states = states_during("binance always price x0.7", 6)
     assert all(Decimal(s["quote"]["value"]) > 60_000 for s in states), of(states, "quote")
@@ -91,7 +91,7 @@ def _():
     daemon.stop()
 
 
-@scenario("how sure the price is: nothing with one market, dollars and the number of markets with several", beside=True)
+@scenario("the uncertainty: none with one market, dollars and the number of markets with several", beside=True)
 def _():
     place, simulator = Place(), Simulator("--seed", "7")
     daemon = Daemon(place, simulator.urls, sources=("coinbase",))
@@ -110,7 +110,7 @@ def _():
     return f"{sure}"
 
 
-@scenario("a crash of 5 % everywhere goes through at once, confirmed", beside=True)
+@scenario("a crash of 5 % everywhere is shown at once as confirmed", beside=True)
 def _():
     place, simulator, daemon, states = states_during("* always price x0.95", 5)
     equal(set(of(states, "freshness")), {"fresh"})
@@ -119,7 +119,7 @@ def _():
     daemon.stop()
 
 
-@scenario("a jump that nobody can confirm is shown as unconfirmed after three ticks", beside=True)
+@scenario("a jump that no source can confirm is shown as unconfirmed after three ticks", beside=True)
 def _():
     place, simulator, daemon, states = states_during(
         "binance always price x0.95\ncoinbase always status 503\nbitstamp always reset", 9)
@@ -130,7 +130,7 @@ def _():
     daemon.stop()
 
 
-@scenario("a test network that serves 100,000 from the first answer on is not even believed then", beside=True)
+@scenario("a test network with 100,000 from the first response on is not accepted", beside=True)
 def _():
     place, simulator = Place(), Simulator("--seed", "7", faults="binance always price 100000.00")
     daemon = Daemon(place, simulator.urls, sources=THREE)
@@ -140,7 +140,7 @@ def _():
     daemon.stop()
 
 
-@scenario("USDT at 0.9 dollars: warned of in the state, by btcctl and the journal; converted; refused", beside=True)
+@scenario("USDT at 0.9 dollars: a warning in the state, btcctl and the journal; converted; refused", beside=True)
 def _():
     shown = []
     for policy in ("warn", "convert", "refuse"):
@@ -171,7 +171,7 @@ def _():
     return ", ".join(shown)
 
 
-@scenario("the median of three: an outlier is named and does not count, and two are too few", beside=True)
+@scenario("the median of three: an outlier is reported and does not count, and two prices are too few", beside=True)
 def _():
     place, simulator = Place(), Simulator("--seed", "7")
     daemon = Daemon(place, simulator.urls, "--mode", "median", sources=(*THREE, "kraken"))
@@ -195,13 +195,13 @@ def _():
     return found["consensus"]
 
 
-@scenario("a primary that stands still while the others move is passed over, and comes back when it moves", beside=True)
+@scenario("a primary that stands still while the others move is skipped, and used again when it moves", beside=True)
 def _():
     place, simulator = Place(), Simulator("--seed", "7")
     daemon = Daemon(place, simulator.urls, sources=THREE)
     state = fresh(place)
     simulator.faults(f"binance always price {state['quote']['value']}\n* time 40s- price x1.006")
-    # That it stands still, or that two others have left it, whichever is found first.
+    # The reason is that it stands still, or that two others differ from it, whichever is detected first.
     wait_until(lambda: daemon.said("binance gave no price: "), seconds=90, every=0.2,
                what="the line that tells of it")
     wait_until(lambda: btcctl(place, "current", "--json").json["quote"]["source"] == "coinbase", what="another source")
@@ -213,7 +213,7 @@ def _():
 
 
 def recordings():
-    """The recorded prices: name, seconds between ticks, and second and price of each."""
+    """The recordings: name, seconds between ticks, and the second and price of each tick."""
     for path in sorted(DATA.glob("lean/*trade.zip")):
         with zipfile.ZipFile(path) as archive:
             rows = [line.split(",") for line in archive.read(archive.namelist()[0]).decode().split()]
@@ -233,7 +233,7 @@ def recordings():
         yield path.stem, 1, sorted((float(row[2]), float(row[0])) for row in rows)
 
 
-@scenario("of recorded prices not one is withheld, although nobody can confirm them")
+@scenario("no recorded price is withheld, although no source can confirm it")
 def _():
     if not DATA.is_dir():
         raise Skip(f"{DATA} is absent")

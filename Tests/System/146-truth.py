@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A wrong price is not shown as fresh, and a right one is not held back: cases that nobody had written down, on virtual time and on the
+"""A wrong price is not shown as fresh, and a correct one is not withheld: cases not specified when found, in virtual time and with the
 built binaries, and days in which one venue lies by a plan drawn at random."""
 
 import os
@@ -12,7 +12,7 @@ from btcpriced import *  # noqa: E402, F403
 FOUR = ("binance", "coinbase", "bitstamp", "kraken")
 
 
-@scenario("1 to 8. no case is wrong and fresh for more than 3 s")
+@scenario("no case has a wrong fresh price for more than 3 s")
 def _():
     text = rehearse("cases")
     print(textwrap.indent(text, "    "))
@@ -24,9 +24,9 @@ def _():
     return text.splitlines()[-1]
 
 
-@scenario("hours in which one venue lies, in three modes, in euros, with streams and with an exchange under two names, beside the same hours in which it does not")
+@scenario("hours in which one venue lies, in three modes, in euros, with streams and with an exchange under two names, and the same hours without lies")
 def _():
-    # The same hours each time; `make test-deep` draws days.
+    # The same hours each time. `make test-deep` draws days.
     seed, hours = os.environ.get("SEED", "1001"), int(os.environ.get("HOURS_OF_ADVERSARY", "12"))
     print(f"seed {seed}, {hours} hours", flush=True)
     text = rehearse("adversary", seed, "hours", hours)
@@ -56,7 +56,7 @@ def learned(*arguments, sources=FOUR, **options):
     return place, simulator, daemon
 
 
-@scenario("1. on the binaries: a primary that slides by 1 % in ten steps is passed over before it is 1 % off", beside=True)
+@scenario("on the binaries: a primary that slides by 1 % in ten steps is skipped before it is 1 % off", beside=True)
 def _():
     place, simulator, daemon = learned()
     watch = Watch(place, "--json")
@@ -72,7 +72,7 @@ def _():
     return f"lowest price shown {min(shown)}"
 
 
-@scenario("1. on the binaries: USDT at 0.95 is warned of only because Kraken's USDT/USD says so, too", beside=True)
+@scenario("on the binaries: USDT at 0.95 causes a warning only because Kraken's USDT/USD shows it too", beside=True)
 def _():
     for rate, source in (("0.95", "binance"), ("1.0", "coinbase")):
         place, simulator, daemon = learned()
@@ -85,7 +85,7 @@ def _():
         daemon.stop()
 
 
-@scenario("2. on the binaries: after a start the first answer needs a witness, also if a price was kept", beside=True)
+@scenario("on the binaries: after a start the first response needs a witness, even with a stored price", beside=True)
 def _():
     place = Place()
     known_price(place, "68900")
@@ -96,7 +96,7 @@ def _():
     daemon.stop()
 
 
-@scenario("3. on the binaries: a body that is an hour old by its own time is no price, whatever its Date header says", beside=True)
+@scenario("on the binaries: a body that is an hour old by its own time is refused, whatever its Date header", beside=True)
 def _():
     for hours in (1, 24):
         place = Place()
@@ -110,7 +110,7 @@ def _():
         daemon.stop()
 
 
-@scenario("5. on the binaries: the first price is shown in the tick in which it arrives, as unconfirmed", beside=True)
+@scenario("on the binaries: the first price is shown as unconfirmed in the tick of its arrival", beside=True)
 def _():
     place = Place()
     simulator = Simulator("--seed", "7", faults="binance always refuse\nbitstamp always status 503\nkraken always reset")
@@ -121,7 +121,7 @@ def _():
     daemon.stop()
 
 
-@scenario("7. on the binaries: retry forgets cooldowns that no exchange asked for, keeps the others, and is for administrators", beside=True)
+@scenario("on the binaries: retry clears cooldowns that no exchange requested, keeps the others, and is for administrators", beside=True)
 def _():
     place = Place()
     simulator = Simulator("--seed", "7")
@@ -149,7 +149,7 @@ def _():
     daemon.stop()
 
 
-@scenario("8. on the binaries: a body that names another product is no price of a bitcoin", beside=True)
+@scenario("on the binaries: a body that names another product is refused", beside=True)
 def _():
     place = Place()
     body = shared("streams/coinbase-ticker-snapshot_107s_old_crveur_2021.json").read_text()

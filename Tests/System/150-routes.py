@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The ways to an exchange: distance, proxies, IPv6, name servers, a second address, rests over a restart, clients in a loop."""
+"""The ways to an exchange: distance, proxies, IPv6, name servers, a second address, cooldowns across a restart, clients in a loop."""
 
 import ctypes
 import datetime
@@ -26,7 +26,7 @@ def state(place):
 @scenario("at 100 ms round trip the first tick succeeds although the primary hangs and the fallback's connection is cold")
 def _():
     simulator, place = Simulator("--round-trip", "100", secure=True, faults="binance always dark"), Place()
-    # Not the first price of all: that one waits for a second source's word.
+    # Not the very first price, which waits for a second source.
     known_price(place, "68900", source="coinbase")
     daemon = Daemon(place, simulator.urls, "--tls-ca-file", simulator.authority)
     first = wait_until(lambda: (s := state(place))["tick"] >= 1 and s, what="the first tick")
@@ -37,7 +37,7 @@ def _():
     daemon.stop()
 
 
-@scenario("with the primary dead the fallback has the whole second")
+@scenario("with the primary in cooldown the fallback has the whole second")
 def _():
     simulator, place = Simulator(faults="binance always refuse\ncoinbase always delay 900ms"), Place()
     known_price(place, "68900", source="coinbase")
@@ -49,7 +49,7 @@ def _():
     return "6 ticks, each with an answer after 900 ms"
 
 
-@scenario("a certificate that becomes valid is taken by itself")
+@scenario("a certificate that becomes valid is accepted without a restart")
 def _():
     simulator, place = Simulator(secure=True), Place()
     simulator.certificates("not-yet-valid", SIMULATOR, begins=3)
@@ -61,7 +61,7 @@ def _():
     daemon.stop()
 
 
-@scenario("a machine that boots with a wrong clock recovers by itself when the clock is set")
+@scenario("a daemon on a machine that boots with a wrong clock recovers when the clock is set")
 def _():
     clock = WallClock(set_to=datetime.datetime(1971, 6, 1, 12, tzinfo=datetime.UTC).timestamp())
     simulator, place = Simulator(secure=True), Place()
@@ -76,7 +76,7 @@ def _():
     found = fresh(place)
     assert abs(found["quote"]["timestamp"] / 1000 - time.time()) < 5, found
     assert found["ageMs"] < 2500, found
-    # And set back again: the price stays fresh, its age true.
+    # The clock is set back again: the price stays fresh, with the right age.
     clock.shift(-3600)
     tick = found["tick"]
     later = wait_until(lambda: (s := state(place))["tick"] > tick + 2 and s, what="further ticks")
@@ -89,7 +89,7 @@ def _():
 # --- Proxies ---------------------------------------------------------------------------------------------------------
 
 class Proxy:
-    """An HTTP proxy (CONNECT and absolute addresses) or a SOCKS5 one, and whom it was asked for."""
+    """An HTTP proxy (CONNECT and absolute addresses) or a SOCKS5 one, with the requested hosts."""
 
     def __init__(self, kind, host="127.0.0.1"):
         proxy = self
@@ -104,7 +104,7 @@ class Proxy:
             allow_reuse_address = True
 
             def handle_error(self, *_):
-                pass  # A client that went away.
+                pass  # The client has closed the connection.
         self.server = Server((host, 0), Handler)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.url = f"{'socks5' if kind.startswith('socks5') else 'http'}://{host}:{self.server.server_address[1]}"
@@ -124,7 +124,7 @@ class Proxy:
         if method == "CONNECT":
             self.targets.append(target)
             server = self.reach(*target.rsplit(":", 1))
-            # As tinyproxy and others say it.
+            # The text of tinyproxy and others.
             client.sendall(b"HTTP/1.0 200 Connection established\r\n\r\n")
         else:
             authority = target.split("/")[2]
@@ -158,7 +158,7 @@ class Proxy:
 
     def lingering(self, client):
         client.recv(65536)
-        # As proxies of old have it: the page ends with the connection, and that is not soon.
+        # As with old proxies: the page ends with the connection, which stays open for long.
         client.sendall(b"HTTP/1.0 403 Forbidden\r\nContent-Type: text/html\r\n\r\n<html>")
         client.recv(65536)
 
@@ -168,7 +168,7 @@ class Proxy:
 
     @staticmethod
     def reach(host, port):
-        # The name that only the proxy knows.
+        # A name that only the proxy knows.
         return socket.create_connection(("127.0.0.1" if host == "exchange.test" else host, int(port)))
 
     @staticmethod
@@ -187,7 +187,7 @@ for kind in ("http", "socks5"):
             @scenario(f"through a proxy that speaks {kind} to an exchange that speaks {'HTTPS' if secure else 'HTTP'}")
             def _():
                 simulator, place, proxy = Simulator(secure=secure), Place(), Proxy(kind)
-                # The name is the proxy's to resolve; for plain HTTP it is an address.
+                # The proxy resolves the name. For plain HTTP it is an address.
                 url = simulator.urls["binance"].replace("127.0.0.1", "exchange.test" if secure else "127.0.0.1")
                 arguments = ["--tls-ca-file", simulator.authority] if secure else []
                 daemon = Daemon(place, {"binance": url}, "--proxy-url", proxy.url, *arguments, sources=["binance"])
@@ -198,7 +198,7 @@ for kind in ("http", "socks5"):
         define(kind, secure)
 
 
-@scenario("a proxy that is not there, refuses, or wants a password is said to be the one")
+@scenario("an absent proxy, one that refuses, and one that wants a password is reported as the cause")
 def _():
     simulator = Simulator(secure=True)
     refused, demanded = "the proxy does not let us through", "the proxy wants a user name and a password"
@@ -213,7 +213,7 @@ def _():
         daemon.stop()
 
 
-@scenario("through a proxy an exchange at an address shows a certificate for its own address, and the proxy's does not do")
+@scenario("through a proxy an exchange at an address needs a certificate for its own address, not for the proxy's")
 def _():
     for kind in ("http", "socks5"):
         for name, refused in (("127.0.0.1", None), ("127.0.0.2", ANOTHER_HOST)):
@@ -241,7 +241,7 @@ def _():
         daemon.stop()
 
 
-@scenario("a name with an IPv6 address where nobody listens and an IPv4 one where somebody does")
+@scenario("a name with a dead IPv6 address and a working IPv4 address")
 def _():
     simulator, place = Simulator(secure=True), Place()
     url = simulator.urls["binance"].replace("127.0.0.1", "localhost")
@@ -251,8 +251,8 @@ def _():
 
 
 class NameServer(threading.Thread):
-    """A name server of our own: knows one name, denies others, is silent about those that begin with `silent`, and loses the first question
-    about `lossy`."""
+    """A test name server: knows one name, denies others, does not respond for names that begin with `silent`, and loses the first query
+    for `lossy`."""
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -283,7 +283,7 @@ class NameServer(threading.Thread):
 
 
 def in_a_network_of_our_own():
-    """Leaves the machine's network for a new one with nothing but loopback, and its name server for ours."""
+    """Enters a new network with only loopback, and uses the test name server."""
     if os.geteuid() != 0:
         raise Skip("network namespaces are root's")
     libc = ctypes.CDLL(None, use_errno=True)
@@ -301,7 +301,7 @@ def in_a_network_of_our_own():
 
 
 def in_a_child(function):
-    """Runs a scenario in a process of its own, whose network it may change; its word."""
+    """Runs a scenario in a separate process, whose network it may change. Returns its result."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -328,7 +328,7 @@ def in_a_child(function):
     return word[3:] or None
 
 
-@scenario("a name that does not exist, and one that no name server answers for, hold up nobody else")
+@scenario("an unknown name and one without a response of the name server delay no other source")
 def _():
     def names():
         NameServer()
@@ -338,7 +338,7 @@ def _():
             "binance": "http://silent.test:1", "bitstamp": "http://gone.test:1",
             "coinbase": f"http://exchange.test:{port}"}
         daemon = Daemon(place, urls, sources=("binance", "bitstamp", "coinbase"))
-        # The first tick cannot know yet that the name server is silent about one of them.
+        # In the first tick it is not known yet that the name server does not respond for one of them.
         wait_until(lambda: state(place)["freshness"] == "fresh", what=lambda: f"a price; {daemon.lines}")
         begun = state(place)["tick"]
         threads = lambda: len(os.listdir(f"/proc/{daemon.process.pid}/task"))
@@ -371,9 +371,9 @@ def _():
     return figures
 
 
-# --- Rests and limits ------------------------------------------------------------------------------------------------
+# --- Cooldowns and limits --------------------------------------------------------------------------------------------
 
-@scenario("20. a lost packet to a name server costs a source a second, not five")
+@scenario("a lost packet to a name server costs a source a second, not five")
 def _():
     def lossy():
         server = NameServer()
@@ -384,14 +384,14 @@ def _():
         wait_until(lambda: state(place)["freshness"] == "fresh", what=lambda: f"a price; {daemon.lines}")
         seconds = time.monotonic() - begun
         equal(server.lost, {1, 28}, "lost questions")
-        # The resolver's own time-out is five; this is no measure of speed.
+        # The resolver's default time-out is five seconds. The bound is not a measure of speed.
         assert seconds < 4.5, f"{seconds:.1f} s"
         daemon.stop()
         return f"{seconds:.1f} s"
     return in_a_child(lossy)
 
 
-@scenario("where the first address refuses this region the second one is asked from the next tick on")
+@scenario("if the first address refuses this region, the second one is requested from the next tick on")
 def _():
     first = Simulator(faults='binance always status 451 body {"code":0,"msg":"restricted location"}')
     second, place = Simulator(), Place()
@@ -405,7 +405,7 @@ def _():
     daemon.stop()
 
 
-@scenario("a ban survives kill -9 and a start, also where there never was a price")
+@scenario("a ban survives kill -9 and a start, even without a price so far")
 def _():
     simulator, place = Simulator(faults="* always status 418 retry-after 600 body {}"), Place()
     for start in range(5):
@@ -424,7 +424,7 @@ def _():
     return "5 starts, 1 request to each exchange"
 
 
-@scenario("clients in a loop exceed no limit and take no tick away")
+@scenario("clients in a loop exceed no limit and cost no tick")
 def _():
     simulator, place = Simulator("--seed", "1"), Place()
     daemon = Daemon(place, simulator.urls, sources=("coinbase", "bitstamp"))
@@ -448,7 +448,7 @@ def _():
     return f"{asked} calls, {answered} with a price; coinbase {limits['coinbase']}"
 
 
-@scenario("sources that can't be asked at every tick say so and come last")
+@scenario("sources that can't be requested at every tick are reported and come last")
 def _():
     simulator, place = Simulator("--seed", "1"), Place()
     daemon = Daemon(place, simulator.urls, sources=("kraken", "bitstamp"))
@@ -456,7 +456,7 @@ def _():
     equal(state(place)["quote"]["source"], "bitstamp")
     daemon.says("kraken can't be requested at every tick within its limit, only once in 1900 ms")
     daemon.stop()
-    # With ticks that are slow enough it is the primary it was named as.
+    # With slow enough ticks the source is the primary, as configured.
     slow = Daemon(place, simulator.urls, "--tick-interval-ms", "2000", sources=("kraken", "bitstamp"))
     wait_until(lambda: state(place)["tick"] >= 2, what="two ticks")
     equal(state(place)["quote"]["source"], "kraken")
@@ -464,7 +464,7 @@ def _():
     assert within(simulator.limits()), simulator.limits()
 
 
-@scenario("a fallback's connection is kept warm, and a primary that comes back is found")
+@scenario("a fallback's connection stays open, and a recovered primary is detected")
 def _():
     simulator, place = Simulator("--seed", "1", faults="binance time 0s-5s refuse"), Place()
     daemon = Daemon(place, simulator.urls, *LOOKS_OFTEN, sources=("binance", "coinbase", "bitstamp"))

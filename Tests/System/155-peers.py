@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A daemon whose source is another daemon: it follows it, and judges it as it judges an exchange."""
+"""A daemon whose source is another daemon: it follows that daemon, and validates its prices as those of an exchange."""
 
 import os
 import sys
@@ -54,7 +54,7 @@ def until_stale(watch, since):
     return seen - since
 
 
-@scenario("a daemon with one peer and no network follows it, is stale soon after its death, and comes back", beside=True)
+@scenario("a daemon with one peer and no network follows it, becomes stale soon after its death, and recovers", beside=True)
 def follows():
     simulator = Simulator("--seed", "1")
     first = leader(simulator)
@@ -67,7 +67,7 @@ def follows():
           ("alpha", theirs["quote"]["source"], theirs["quote"]["market"]))
     equal(theirs["quote"]["via"], None)
 
-    # The same prices, and never a younger age than the peer's own.
+    # The same prices, and never a lower age than the peer's.
     known = {}
     for _ in range(40):
         there, here = state(first.place), state(second.place)
@@ -105,10 +105,10 @@ def follows():
             f"hung; back {back:.2f} s after the peer's restart")
 
 
-@scenario("a stale, paused or unconfirmed price of a peer is no price", beside=True)
+@scenario("a stale, paused or unconfirmed price of a peer is not used", beside=True)
 def no_price():
     simulator = replaying("68900")
-    # One source alone: its first price is unconfirmed for ten minutes.
+    # With a single source the first price is unconfirmed for ten minutes.
     first = leader(simulator, sources=["binance"])
     equal(fresh(first.place)["confirmation"], "unconfirmed")
     second = follower(first)
@@ -129,7 +129,7 @@ def no_price():
     stop(second, first, simulator)
 
 
-@scenario("what came from a peer is not offered to peers, and a daemon is no peer of itself", beside=True)
+@scenario("a peer's price is not passed on to peers, and a daemon is not its own peer", beside=True)
 def via():
     simulator, first, second = following("2")
     third = follower(second)
@@ -137,7 +137,7 @@ def via():
     equal(state(third.place)["freshness"], "none")
     third.stop()
 
-    # A daemon whose own price would be its second opinion.
+    # A daemon whose own price would confirm itself.
     place = Place()
     alone = Daemon(place, simulator.urls, sources=["binance"], peers={"echo": place})
     fresh(place)
@@ -147,7 +147,7 @@ def via():
     stop(alone, second, first, simulator)
 
 
-@scenario("a peer that lies is contradicted and gets a cooldown, as an exchange does", beside=True)
+@scenario("a lying peer is contradicted and gets a cooldown, like an exchange", beside=True)
 def liar():
     honest, wrong = replaying("68900"), replaying("64000")
     first = leader(wrong)
@@ -169,7 +169,7 @@ def liar():
     stop(second, first, honest, wrong)
 
 
-@scenario("a peer counts in a median, and the median says so", beside=True)
+@scenario("a peer counts in a median, and the median names it", beside=True)
 def median():
     simulator = replaying("68900")
     first = leader(simulator)
@@ -184,7 +184,7 @@ def median():
     stop(second, simulator)
 
 
-@scenario("a paused follower lets its peer go, a reload takes a peer in and out, and the kept price says via", beside=True)
+@scenario("a paused follower disconnects its peer, a reload adds and removes a peer, and the stored price has via", beside=True)
 def pause_and_reload():
     simulator, first, second = following("3")
 
@@ -199,7 +199,7 @@ def pause_and_reload():
     equal(btcctl(second.place, "resume").status, 0)
     fresh(second.place)
     second.stop()
-    # Not followed any more: what was kept is shown as it was.
+    # The peer is not followed any more: the stored price is shown unchanged.
     again = Daemon(second.place, None)
     equal(state(second.place)["quote"]["via"], "alpha")
     again.stop()
@@ -227,7 +227,7 @@ def pause_and_reload():
     stop(first, simulator)
 
 
-@scenario("a peer's nonsense is refused, and the price goes on", beside=True)
+@scenario("invalid messages of a peer are refused, and the price is still updated", beside=True)
 def nonsense():
     simulator = Simulator("--seed", "4")
     first = leader(simulator)

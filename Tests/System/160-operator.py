@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What an operator asks and changes: status, sources, pause, resume, wait, and the pause of a daemon that nobody asks.
+"""The operator's commands: status, sources, pause, resume, wait; and the pause of a daemon without clients.
 
-Texts and JSON are kept in 160-operator.golden. UPDATE_GOLDEN=1 writes them anew: read the difference before you commit it."""
+The texts and JSON are in 160-operator.golden. UPDATE_GOLDEN=1 writes them again: read the difference before you commit it."""
 
 import os
 import shutil
@@ -16,11 +16,11 @@ GROUP = "btc-priced"
 
 
 def normal(text, place):
-    """The text without what differs from run to run."""
+    """The text without the parts that differ from run to run."""
     text = text.replace(place.state, "<state>").replace(place.runtime, "<runtime>")
     text = re.sub(r'"heldCandles":\d+', '"heldCandles":<n>', text)
     text = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:<port>", text)
-    # Columns are as wide as what is in them.
+    # Columns are as wide as their content.
     text = re.sub(r" {2,}", "  ", text)
     text = re.sub(r"\b[A-Z][a-z]{2} \d{1,2}, \d\d:\d\d", "<local time>", text)
     text = re.sub(r"(?:<)?\b\d+(\.\d)? s ago", "<age> ago", text)
@@ -34,7 +34,7 @@ def normal(text, place):
     text = re.sub(r"\d+ (done|watching|call)s?\b", r"<n> \1", text)
     # Measured some seconds after the start.
     text = re.sub(r"(?m)^USDT +: .*$", "USDT : <rate>", text)
-    # Whether another source has been seen yet depends on the moment.
+    # Whether another source is known yet depends on the moment.
     text = re.sub(r" (?:±|\+/-) [\d.,]+ \(\d markets\)", "", text)
     text = re.sub(r'"verdict":"(agrees|notNeeded|skipped)"', '"verdict":"<seen>"', text)
     text = re.sub(r'"uncertainty":(null|\{.*?\})', '"uncertainty":<uncertainty>', text)
@@ -47,7 +47,7 @@ def normal(text, place):
 
 
 def shown(place, *arguments):
-    """A command, what it printed, and its status."""
+    """A command, its output, and its status."""
     done = btcctl(place, *arguments)
     lines = [f"$ btcctl {' '.join(arguments)}"] + done.out.splitlines()
     lines += [f"2> {line}" for line in done.err.splitlines()] + [f"-> {done.status}"]
@@ -90,7 +90,7 @@ def define(name, faults, sources, wanted):
         daemon = Daemon(place, simulator.urls, sources=sources)
 
         def seen():
-            """What is shown while it is so, before and after."""
+            """The output, if the state is the expected one before and after it."""
             if uses(place) != wanted:
                 return None
             text = shown(place, "sources") + (shown(place, "sources", "-v") if name == "all is well" else "")
@@ -108,7 +108,7 @@ for case in CASES:
 
 # --- The status ------------------------------------------------------------------------------------------------------
 
-@scenario("the status while it runs, is paused, is resumed, and can't keep the price")
+@scenario("the status while the daemon runs, is paused, is resumed, and can't store the price")
 def _():
     simulator, place = replaying(PRICE), Place()
     known_price(place, PRICE)
@@ -124,7 +124,7 @@ def _():
     golden.check(
         "status: resumed", shown(place, "resume") + shown(place, "wait", "--timeout", "5") + shown(place, "resume", "--json"))
     os.chmod(place.runtime, 0o755)
-    # Both copies of the price, and not the history: at the turn of a minute it would complain, too.
+    # Both copies of the price, but not the history, which would be reported too at the end of a minute.
     for folder in (place.runtime, place.state):
         if os.path.exists(f"{folder}/last-quote.json"):
             os.rename(f"{folder}/last-quote.json", f"{folder}/gone")
@@ -144,7 +144,7 @@ def _():
     daemon.stop()
 
 
-@scenario("every verb's help says its exit statuses")
+@scenario("every verb's help lists its exit statuses")
 def _():
     text = "".join(shown(Place(), *words) for words in (
         ["--help"], ["current", "--help"], ["watch", "--help"], ["wait", "--help"], ["status", "--help"],
@@ -152,7 +152,7 @@ def _():
     golden.check("help", text)
 
 
-@scenario("with --watch it is asked again every second")
+@scenario("with --watch the status is requested again every second")
 def _():
     simulator, place = replaying(PRICE), Place()
     daemon = Daemon(place, simulator.urls)
@@ -169,7 +169,7 @@ def _():
 
 # --- Waiting ---------------------------------------------------------------------------------------------------------
 
-@scenario("wait returns within a tick of the first fresh price, also where the daemon comes later")
+@scenario("wait returns within a tick of the first fresh price, even if the daemon starts later")
 def _():
     simulator, place = replaying(PRICE, faults="* always refuse"), Place()
     daemon = Daemon(place, simulator.urls)
@@ -195,7 +195,7 @@ def _():
     return f"{lag * 1000:.0f} ms after the observation"
 
 
-@scenario("wait gives up when it is told to, and says why")
+@scenario("wait ends at its time-out with the reason")
 def _():
     place = Place()
     daemon = Daemon(place, sources=("coinbase",))
@@ -214,7 +214,7 @@ def _():
 
 # --- Idle ------------------------------------------------------------------------------------------------------------
 
-@scenario("a daemon that nobody asks stands still, and the first client resumes it at once")
+@scenario("a daemon without clients stops its ticks, and the first client resumes them at once")
 def _():
     simulator, place = replaying(PRICE), Place()
     known_price(place, PRICE)
@@ -252,11 +252,11 @@ def as_user(folder, uid, gid, groups, place, *arguments):
     return done.returncode, done.stdout + done.stderr
 
 
-@scenario("pause and resume are for root and the group: by its primary group, by a supplementary one, not for a stranger")
+@scenario("pause and resume are for root and the group, primary or supplementary, and not for other users")
 def _():
     if os.geteuid() != 0:
         raise Skip("other users are root's to become")
-    # A list of groups of our own for the daemon, so that the machine's need not be changed.
+    # The daemon gets its own list of groups, so that the machine's is not changed.
     groups = Path("/etc/group").read_text()
     gid = 64_321
     with tempfile.NamedTemporaryFile("w", delete=False) as file:
@@ -267,7 +267,7 @@ def _():
     os.chmod(place.runtime, 0o755)
     daemon = Daemon(place, simulator.urls, prefix=["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/group && exec "$@"', file.name])
     fresh(place)
-    # The binaries may be in a folder that others can't enter.
+    # The binaries may be in a folder that other users can't enter.
     public = tempfile.mkdtemp(prefix="btc-priced-public-", dir="/tmp")
     atexit.register(shutil.rmtree, public, ignore_errors=True)
     os.chmod(public, 0o755)

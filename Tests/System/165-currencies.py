@@ -10,12 +10,12 @@ from gateway import Events, Gateway  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 ALL = ["USD", "EUR", "GBP", "CHF", "CAD", "AUD", "JPY"]
-# The simulator's, see Sources/ExchangeSimulator/Pair.swift.
+# The rates of the simulator, see Sources/ExchangeSimulator/Pair.swift.
 RATES = {"USD": 1, "EUR": 0.86, "GBP": 0.75, "CHF": 0.8, "CAD": 1.38, "AUD": 1.53, "JPY": 150}
 
 
 def daemon_of(simulator, *arguments, place=None, currencies=("USD", "EUR"), sources=("binance", "coinbase", "bitstamp", "kraken")):
-    """A daemon that keeps these currencies, with a tick a second of each."""
+    """A daemon with these currencies, each with a tick per second."""
     intervals = [word for code in currencies[1:] for word in (f"--currency-{code}-interval-ms", "1000")]
     return Daemon(place or Place(), simulator.urls, "--currencies", ",".join(currencies), *intervals, *arguments, sources=sources)
 
@@ -31,7 +31,7 @@ def fresh_in(place, currency, seconds=10):
         what=f"a fresh price in {currency}")
 
 
-@scenario("each currency has the price of its own markets, and the first one is meant by default")
+@scenario("each currency has the price of its own markets, and the first one is the default")
 def each():
     simulator = replaying("68900")
     daemon = daemon_of(simulator, currencies=ALL)
@@ -54,7 +54,7 @@ def each():
     assert "The price is not kept in SEK, only in USD, EUR, GBP, CHF, CAD, AUD, JPY" in unknown.err, unknown
     for verb in (["watch"], ["wait", "--timeout", "3s"], ["sources"]):
         equal(btcctl(daemon.place, *verb, "-c", "SEK").status, 64, verb)
-    # 0.1.0 knows no currency: its calls mean the first one.
+    # Version 0.1.0 has no currencies: its calls get the first one.
     client = Varlink(daemon.place.socket)
     equal(client.call("io.btcpriced.Price.GetPrice")["parameters"]["state"]["quote"]["currency"], "USD")
     wrong = client.call("io.btcpriced.Price.GetPrice", currency="SEK")
@@ -100,7 +100,7 @@ def verbs():
     stop(daemon, simulator)
 
 
-@scenario("on a terminal several currencies are a table, a row each")
+@scenario("on a terminal several currencies are a table with a row for each")
 def table():
     simulator = replaying("68900")
     daemon = daemon_of(simulator)
@@ -116,7 +116,7 @@ def table():
     stop(daemon, simulator)
 
 
-@scenario("a fault of one market is one of its currency alone, and the next source answers in the same tick")
+@scenario("a fault of one market affects only its currency, and the next source responds in the same tick")
 def faults():
     simulator = replaying("68900")
     daemon = daemon_of(simulator)
@@ -167,7 +167,7 @@ def killed():
     return f"{kills} kills"
 
 
-@scenario("a reload adds and removes currencies, and those that stay go on")
+@scenario("a reload adds and removes currencies, and the others continue")
 def reload():
     simulator = replaying("68900")
     place = Place()
@@ -195,13 +195,13 @@ def reload():
     equal(btcctl(place, "current", "-c", "USD").status, 64)
     wait_until(lambda: watch.states[-1]["tick"] > before["tick"] + 3, what="more ticks for the watch")
     watch.stop()
-    # The gateway's watch looks every 10 s.
+    # The gateway requests the list of currencies every 10 s.
     wait_until(lambda: events.states[-1]["currency"] == "JPY", what="an event in the new currency")
     assert not events.is_closed and all(event != "gone" for event, *_ in events.events), events.events[-5:]
     equal({state["currency"] for state in events.states[-3:]}, {"EUR", "JPY"})
     events.stop()
     gateway.stop()
-    # A restart shows what was kept, also the price that is not in dollars.
+    # A restart shows the stored prices, including those that are not in dollars.
     daemon.kill()
     daemon.wait()
     simulator.faults("* always refuse\n")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""org.varlink.certification: our client and server on our Varlink library, against those of Python and Go."""
+"""org.varlink.certification: our client and server with our Varlink library, against those of Python and Go."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ def python():
 
 
 def go():
-    """Built once, into the build folder; Debian ships it as source."""
+    """Builds the Go program once, into the build folder. Debian ships it as source."""
     target = BINARIES.parent / "varlink-go-certification"
     if target.exists():
         return [target]
@@ -56,7 +56,7 @@ def certify(server, client):
     process.wait()
     assert done.returncode == 0, done.stdout + done.stderr
     said = done.stdout + done.stderr
-    # Go's client says no more than what the last call gave it, and stops at the first that fails.
+    # Go's client prints only the result of the last call, and stops at the first failure.
     assert "Certification passed" in said or "End: 'true'" in said, said
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A new configuration for a daemon that runs, by SIGHUP and by --reload."""
+"""A new configuration for a running daemon, by SIGHUP and by --reload."""
 
 import os
 import pty
@@ -10,13 +10,13 @@ from btcpriced import *  # noqa: E402, F403
 
 
 class Configured:
-    """A daemon that reads a file, without a terminal as a service is."""
+    """A daemon with a configuration file and without a terminal, like a service."""
 
     def __init__(self, text="", **options):
         self.place, self.simulator = Place(), Simulator(**options)
         self.path = f"{self.place.state}/config.toml"
         self.write(text)
-        # The addresses by the file, so that a reload can change them.
+        # The addresses are in the file, so that a reload can change them.
         self.process = spawn(
             [BINARIES / "btc-priced", "--config", self.path, "--state-directory", self.place.state, "--runtime-directory",
              self.place.runtime], stderr=subprocess.PIPE, text=True, start_new_session=True)
@@ -36,7 +36,7 @@ class Configured:
         Path(self.path).write_text(sources + addresses + text)
 
     def reload(self, text):
-        """Has a file taken; the line that the daemon says to it."""
+        """Reloads with a new file. Returns the line that the daemon logs."""
         self.write(text)
         before = len(self.lines)
         self.process.send_signal(signal.SIGHUP)
@@ -51,7 +51,7 @@ class Configured:
         equal(self.process.wait(timeout=10), 0)
 
 
-@scenario("sources, interval, idle time and level are taken while it ticks, and no watcher misses a tick")
+@scenario("sources, interval, idle time and level change while the daemon ticks, and no watcher misses a tick")
 def _():
     daemon = Configured()
     watch = Watch(daemon.place, "--json")
@@ -73,7 +73,7 @@ def _():
     return f"{len(ticks)} ticks without a gap over three reloads"
 
 
-@scenario("limits on clients are taken, and count from then on")
+@scenario("changed limits on clients apply after the reload")
 def _():
     daemon = Configured()
     idle, watch = Varlink(daemon.place.socket), Watch(daemon.place, "--json")
@@ -98,7 +98,7 @@ def _():
     daemon.stop()
 
 
-@scenario("a source that told us to stay away is not asked sooner because of a reload")
+@scenario("a reload does not shorten the cooldown of a source")
 def _():
     daemon = Configured(faults="binance always status 429 retry-after 60 body {}")
     wait_until(lambda: daemon.simulator.requests()["binance"] == 1, what="the refusal")
@@ -107,7 +107,7 @@ def _():
     time.sleep(1.5)
     equal(daemon.simulator.requests()["binance"], 1)
     equal([s["use"] for s in btcctl(daemon.place, "sources", "--json").json["sources"]], ["limited", "current"])
-    # Nor because it was left out for a while.
+    # Nor does the removal of the source for some time.
     daemon.reload('sources = ["coinbase"]\n')
     time.sleep(1.2)
     daemon.reload("")
@@ -116,7 +116,7 @@ def _():
     daemon.stop()
 
 
-@scenario("what is wrong is refused with its place and the allowed range, and the old configuration stays")
+@scenario("an invalid value is refused with its place and the allowed range, and the old configuration stays")
 def _():
     daemon = Configured()
     for text, complaint in (
@@ -146,7 +146,7 @@ def _():
     equal((done.returncode, "can't be told: No such process" in done.stderr), (1, True))
 
 
-@scenario("directories and the socket's path are said to take effect at the next start")
+@scenario("changes of directories and the socket's path are reported to take effect at the next start")
 def _():
     daemon = Configured()
     daemon.reload(f'socket.path = "{daemon.place.runtime}/other"\n')
@@ -156,7 +156,7 @@ def _():
     daemon.stop()
 
 
-@scenario("reloaded while it is paused it stays paused, and reloaded all the time it goes on")
+@scenario("a reload during a pause keeps the pause, and reloads in a loop do not stop the ticks")
 def _():
     daemon = Configured()
     btcctl(daemon.place, "pause")
@@ -173,7 +173,7 @@ def _():
     daemon.stop()
 
 
-@scenario("a daemon with a terminal ends when the terminal is closed")
+@scenario("a daemon with a terminal ends when the terminal closes")
 def _():
     place = Place()
     child, terminal = pty.fork()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Every example in README, docs and manuals, run as it stands there. An example that nobody here runs fails the test.
+"""Runs every example in README, docs and manuals as it is written. An example without a test here is a failure.
 
-Those that need a systemd are run in the machines of 200-package.py."""
+Examples that need systemd run in the machines of 200-package.py."""
 
 import os
 import sqlite3
@@ -17,7 +17,7 @@ BANNER = r"Failed to update value\. Displaying last updated value from [A-Z][a-z
 
 
 class Room:
-    """A daemon with a price, and a home whose PATH has the programs that examples name beside ours."""
+    """A daemon with a price, and a home whose PATH has our programs and the other ones in the examples."""
 
     def __init__(self):
         self.place = Place()
@@ -28,7 +28,7 @@ class Room:
         self.home = Path(tempfile.mkdtemp(prefix="btc-priced-examples-"))
         atexit.register(shutil.rmtree, self.home, ignore_errors=True)
         for name in ("notify-send", "bitcoind"):
-            # Not ours: what it was called with is all that counts.
+            # A stand-in for another program. Only its arguments count.
             self.file(f"bin/{name}", f'#!/bin/sh\nprintf "%s|" "$(basename "$0")" "$@" >>{self.home}/called; echo >>{self.home}/called\n').chmod(0o755)
         for name in ("btcctl", "btc-priced"):
             os.symlink(BINARIES / name, self.home / "bin" / name)
@@ -48,7 +48,7 @@ class Room:
                 "LC_ALL": "C.UTF-8"}
 
     def start(self, text):
-        """The example in a shell; what names the system's socket means this daemon's."""
+        """Runs the example in a shell, with this daemon's socket in the place of the system's."""
         return spawn(["sh", "-c", text.replace(SYSTEM_SOCKET, self.place.socket)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                      env=self.environment, cwd=self.home, start_new_session=True)
 
@@ -58,7 +58,7 @@ class Room:
         return process.returncode, out, err
 
     def lines(self, text, count, timeout=15):
-        """The first lines of what goes on for ever, which is then ended with all it has started."""
+        """Returns the first lines of an endless example, and ends it with all its processes."""
         process = self.start(text)
         timer = threading.Timer(timeout, lambda: os.killpg(process.pid, signal.SIGKILL))
         timer.start()
@@ -74,7 +74,7 @@ class Room:
 
 
 def commands(text):
-    """The lines behind a prompt, and what stands below the first."""
+    """The commands after a prompt, and the text below the first one."""
     typed = [line[2:] for line in text.splitlines() if line.startswith("$ ")]
     shown = [line for line in text.splitlines() if not line.startswith("$ ")]
     return typed, shown
@@ -84,7 +84,7 @@ def matches(pattern, text):
     assert re.fullmatch(pattern, text), f"{pattern!r} is not what was printed: {text!r}"
 
 
-# --- README: what it prints is of the kind that stands there ---------------------------------------------------------
+# --- README: the output has the form shown there ---------------------------------------------------------------------
 
 def readme_current(room, text):
     (command,), (shown,) = commands(text)
@@ -110,7 +110,7 @@ def readme_stale(room, text):
 def readme_watch(room, text):
     (command,), shown = commands(text)
     matches(LINE, room.lines(command, 1)[0])
-    # As on a terminal, which 062-terminal.py looks at.
+    # As on a terminal, which 062-terminal.py tests.
     matches(LINE + " ▲", shown[0])
     matches(r"binance BTC/USDT, [\d.]+ s old", shown[1])
     matches("[▁▂▃▄▅▆▇█]+", shown[2])
@@ -196,7 +196,7 @@ def print_config(room, text):
 
 
 def own_daemon(room, text):
-    """It begins: there is no exchange to be reached from here."""
+    """Checks only the start, because no exchange is reachable from here."""
     place = Place()
     process = room.start(
         f"unset BTC_PRICED_SOCKET; export BTC_PRICED_RUNTIME_DIRECTORY={place.runtime} BTC_PRICED_STATE_DIRECTORY={place.state}; {text}")
@@ -237,7 +237,7 @@ def with_socat(room, text):
     head, *rest = text.splitlines()
     once, for_ever = "\n".join([head] + rest[:2]), "\n".join([head] + rest[2:])
     equal(json.loads(room.run(once)[1])["parameters"]["state"]["quote"]["value"], "68901.23")
-    # On a pipe tr keeps what it has until it has much of it.
+    # On a pipe tr buffers its output.
     lines = [json.loads(line) for line in room.lines(for_ever.replace("| tr", "| stdbuf -o0 tr"), 2)]
     assert all(line["continues"] for line in lines), lines
 
@@ -286,7 +286,7 @@ def with_sqlite3(room, text):
 
 
 def elsewhere(script, *words):
-    """Run by another script, which has these words in it."""
+    """The example runs in another script, which contains these words."""
     def check(room, text):
         other = (ROOT / script).read_text()
         for word in words:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The packages on a Debian that is booted with systemd as process 1 in a container, the simulator as the exchange.
+"""The packages on a Debian booted in a container with systemd as process 1, with the simulator as the exchange.
 
     SUITES="bookworm trixie" Tests/System/200-package.py     on Debian 12 and 13; without SUITES, on Debian 12"""
 
@@ -21,13 +21,13 @@ source.binance.url = "http://127.0.0.1:{PORT}"
 source.coinbase.url = "http://127.0.0.1:{PORT + 2}"
 """
 CONFIGURATION_PATH = "/etc/btc-priced/config.toml"
-# The watchdog's time as shipped is 30 s: nothing but the wait is shorter here.
+# The shipped time of the watchdog is 30 s. Only this wait is shorter here.
 QUICK_WATCHDOG = "[Service]\nWatchdogSec=3\n"
 UNIT = "btc-priced.service"
 
 
 def package(version=None, name="btc-priced"):
-    """A package that `make deb` has built; under another version, one to upgrade to."""
+    """A package that `make deb` has built; with `version`, one to upgrade to."""
     found = [p for p in (ROOT / ".build" / "deb").glob(f"{name}_*.deb")]
     if not found:
         raise Skip("there is no package: make deb")
@@ -44,7 +44,7 @@ def package(version=None, name="btc-priced"):
 
 
 class Watching:
-    """btcctl watch in the machine, its states as they come."""
+    """btcctl watch in the machine, with its states."""
 
     def __init__(self, machine):
         self.process = machine.start("btcctl", "watch", "--json", stdout=subprocess.PIPE, text=True)
@@ -76,7 +76,7 @@ def fresh_price(machine, seconds=10):
 
 
 def start_exchange(machine):
-    # Another name each time: systemd may not have let go of the last one yet.
+    # A new name each time, because systemd may not have released the last one yet.
     machine.exchange = f"exchange-{time.monotonic_ns()}"
     machine.sh(f"systemd-run -q --collect --unit={machine.exchange} /opt/exchange-simulator --port {PORT}")
     wait_until(lambda: "ready" in machine.journal("-u", machine.exchange), what="the exchange", every=0.05)
@@ -95,7 +95,7 @@ def main_pid(machine):
 
 
 def host_pid(machine, pid):
-    """The process as this side of the container sees it."""
+    """The process as seen from outside the container."""
     for status in Path("/proc").glob("[0-9]*/status"):
         try:
             text = status.read_text()
@@ -115,7 +115,7 @@ machines = {}
 
 
 def on_each(name):
-    """A scenario on both, in order: each goes on from where the one before it left the machine."""
+    """Defines a scenario on each suite. They run in order, each on the state that the last one left."""
     def decorate(function):
         for suite in os.environ.get("SUITES", "bookworm").split():
             def run(suite=suite):
@@ -129,7 +129,7 @@ def on_each(name):
 
 # --- Install ---------------------------------------------------------------------------------------------------------
 
-@on_each("installed, it runs and has a price, and shows it in its status line")
+@on_each("after the installation the daemon runs, and has a price in its status line")
 def _(machine):
     start_exchange(machine)
     shutil.copy(package(), machine.root / "opt" / "btc-priced.deb")
@@ -147,7 +147,7 @@ def _(machine):
     return line.strip()
 
 
-@on_each("a stop is prompt, and a call through the socket unit starts it")
+@on_each("a stop is prompt, and a call through the socket unit starts the daemon")
 def _(machine):
     begun = time.monotonic()
     machine.systemctl("stop", UNIT)
@@ -156,7 +156,7 @@ def _(machine):
     equal(machine.systemctl("is-active", UNIT, check=False).stdout.strip(), "inactive")
     found = current(machine)
     assert found.get("quote"), found
-    # It answers before systemd has read that it is ready.
+    # The daemon replies before systemd has read that it is ready.
     wait_until(lambda: machine.systemctl("is-active", UNIT, check=False).stdout.strip() == "active", what="the service")
     fresh_price(machine)
     return f"stopped in {took:.2f} s"
@@ -175,7 +175,7 @@ def _(machine):
     assert "systemctl stop btc-priced.socket" in " ".join(re.sub(r".\x08", "", manual).split()), "the manual says how"
 
 
-@on_each("started and stopped in any order, it is there again")
+@on_each("after starts and stops in any order the daemon is reachable")
 def _(machine):
     for first in (["start", UNIT], ["start", "btc-priced.socket"], ["restart", UNIT], ["restart", "btc-priced.socket"],
                   ["stop", UNIT], ["start", "btc-priced.socket"], ["start", UNIT], ["stop", "btc-priced.socket"],
@@ -187,7 +187,7 @@ def _(machine):
     fresh_price(machine)
 
 
-@on_each("a client that waits while the daemon can't start does not have it started without end, and mended it serves")
+@on_each("a waiting client does not cause endless starts of a daemon that can't start, which works again after a repair")
 def _(machine):
     machine.systemctl("stop", "btc-priced.socket")
     machine.systemctl("start", "btc-priced.socket")
@@ -198,7 +198,7 @@ def _(machine):
     wait_until(lambda: machine.show("btc-priced.socket", "ActiveState") == "failed", what="the end of it", every=0.05)
     starts = machine.journal("-u", UNIT, "--since", f"@{since}").count("must be a whole number from 100 to 3600000")
     assert 1 <= starts <= 10, starts
-    # Not sooner: the client still comes again and again, and while the limit is used up it would have the socket fail again.
+    # Not sooner: the client still connects in a loop, and while the limit is used up, the socket would fail again.
     time.sleep(max(0, begun + 6 - time.monotonic()))
     configure(machine)
     machine.systemctl("start", UNIT)
@@ -208,7 +208,7 @@ def _(machine):
     return f"{starts} starts"
 
 
-@on_each("a pause that comes with the start is one")
+@on_each("a pause during the start works")
 def _(machine):
     machine.systemctl("stop", UNIT)
     machine.run("btcctl", "pause")
@@ -219,7 +219,7 @@ def _(machine):
     fresh_price(machine)
 
 
-@on_each("units that need a price first wait for a fresh one")
+@on_each("units that need a price wait for a fresh one")
 def _(machine):
     machine.systemctl("stop", "btc-priced.socket")
     begun = time.monotonic()
@@ -233,7 +233,7 @@ def _(machine):
 
 # --- Liveness --------------------------------------------------------------------------------------------------------
 
-@on_each("killed, stopped past the watchdog, wedged, and started twenty times in a row, it serves again; a watch sees all of it through")
+@on_each("killed, stopped past the watchdog, wedged, and started twenty times in a row, the daemon serves again; a watch survives all of it")
 def _(machine):
     machine.write(f"/run/systemd/system/{UNIT}.d/watchdog.conf", QUICK_WATCHDOG)
     machine.systemctl("daemon-reload")
@@ -271,7 +271,7 @@ def _(machine):
 
 
 def wedge(pid, names, spare=False):
-    """Stops the threads of these names, or all others, and no other: by ptrace(2), from a process that then sleeps."""
+    """Stops only the threads with these names, or all others, by ptrace(2), from a process that then sleeps."""
     def stop():
         libc = ctypes.CDLL(None, use_errno=True)
         libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
@@ -283,7 +283,7 @@ def wedge(pid, names, spare=False):
                 assert libc.ptrace(0x4207, int(task.name), None, None) == 0, "PTRACE_INTERRUPT"
                 stopped += 1
         os.write(writer, struct.pack("i", stopped))
-        # Whoever traces a thread is told of its end, and until then it is not gone.
+        # The tracer of a thread is notified of its end. Until then the thread still exists.
         while True:
             os.waitpid(-1, 0x40000000)  # __WALL
     reader, writer = os.pipe()
@@ -315,7 +315,7 @@ def _(machine):
     machine.run("btcctl", "pause")
     held = machine.start("bash", "-c", "for i in {1..60}; do btcctl watch & done; sleep 11; kill $(jobs -p)", stdout=subprocess.DEVNULL)
     time.sleep(6)
-    # Other users notice nothing of it.
+    # Other users are not affected.
     status = json.loads(machine.run("setpriv", "--reuid", "nobody", "--clear-groups", "btcctl", "status", "--json").stdout)["status"]
     hits = {limit["name"]: limit["hits"] for limit in status["clients"]["limits"]}
     assert hits["connectionsPerUser"] > 10 and status["clients"]["watchers"] > 10, status["clients"]
@@ -331,7 +331,7 @@ def _(machine):
 
 # --- Reload ----------------------------------------------------------------------------------------------------------
 
-@on_each("a good file is taken without losing a tick, a watcher or the price; a bad one is refused, and the old one runs on")
+@on_each("a valid file is loaded without losing a tick, a watcher or the price; an invalid one is refused, and the old one stays")
 def _(machine):
     machine.sh(f"rm -r /run/systemd/system/{UNIT}.d")
     machine.systemctl("daemon-reload")
@@ -356,7 +356,7 @@ def _(machine):
         refused = machine.systemctl("reload", UNIT, check=False)
         assert refused.returncode != 0, "systemctl reload has to fail"
         assert complaint in machine.journal("-u", UNIT), complaint
-    # A daemon that is told without the check refuses it itself.
+    # Signalled without the check, the daemon itself refuses the file.
     machine.sh(f"kill -HUP {pid}")
     wait_until(lambda: "The new configuration is refused, and the old one stays: " in machine.journal("-u", UNIT), what="the refusal")
     configure(machine)
@@ -375,9 +375,9 @@ def _(machine):
 
 # --- Sleep -----------------------------------------------------------------------------------------------------------
 
-@on_each("before a sleep the ticks stop, and after it the first is at once, on new connections")
+@on_each("the ticks stop before a sleep, and the first one after it is at once, on new connections")
 def _(machine):
-    # logind can't suspend a container: its name on the bus is taken by us, who say what it would say.
+    # logind can't suspend a container. The test takes its name on the bus and sends its signals.
     machine.systemctl("mask", "--now", "systemd-logind", check=False)
     bus = ctypes.CDLL("libsystemd.so.0")
     handle = ctypes.c_void_p()
@@ -424,7 +424,7 @@ def _(machine):
 
 # --- Disk ------------------------------------------------------------------------------------------------------------
 
-@on_each("a state directory that is full, read-only, damaged or somebody else's: the price is served, and the journal says what is wrong")
+@on_each("a full, read-only, damaged or foreign state directory: the price is served, and the journal reports the error")
 def _(machine):
     state = "/var/lib/btc-priced"
 
@@ -446,14 +446,14 @@ def _(machine):
               r"(cannot (lock|write) /var/lib/btc-priced.*Read-only file system)", f"umount {state}")
     restarted(f"for f in {state}/last-quote.json /run/btc-priced/last-quote.json; do head -c 300 /dev/urandom >$f; done",
               r"last-quote.json is damaged \(.*\); set aside as .*last-quote.json.corrupt", "true")
-    # systemd gives the folder back to its user at each start; what is in it is made somebody else's, and unreadable.
+    # systemd restores the owner of the folder at each start, so its content gets another owner and becomes unreadable.
     restarted(f"rm -rf {state}/* && mkdir {state}/last-quote.json && touch {state}/last-quote.json/x && chown -R root: {state}/last-quote.json",
               r"cannot (write|read) /var/lib/btc-priced/last-quote.json", f"rm -rf {state}/*")
     machine.systemctl("start", UNIT)
     fresh_price(machine)
 
 
-@on_each("after a reboot with the exchange down it shows the kept price, its banner, and that its age is an estimate")
+@on_each("after a reboot with the exchange down, the stored price is shown with its banner, and its age as an estimate")
 def _(machine):
     machine.systemctl("stop", UNIT)
     machine.systemctl("start", UNIT)
@@ -465,14 +465,14 @@ def _(machine):
     shown = machine.run("btcctl", "current")
     assert shown.stderr.startswith("Failed to update value. Displaying last updated value from "), shown.stderr
     start_exchange(machine)
-    # Both sources may rest by now: they are asked all the same, since nobody else is left.
+    # Both sources may be in cooldown by now. They are requested anyway, because no other source is left.
     fresh_price(machine, seconds=15)
     return shown.stderr.strip()
 
 
-# --- What programs and operators ask ----------------------------------------------------------------------------------
+# --- Calls of programs and operators ----------------------------------------------------------------------------------
 
-@on_each("journalctl -x explains each message, and fields tell programs")
+@on_each("journalctl -x explains each message, and the fields are for programs")
 def _(machine):
     explained = machine.journal("-x", "-u", UNIT, "-n", "400")
     for subject in ("Subject: btc-priced answers", "Subject: There is a price", "Subject: The price is not current"):
@@ -488,9 +488,9 @@ def _(machine):
     return f"{len(ours)} entries; without an id: {sorted(set(without))[:3]}"
 
 
-@on_each("with one peer and no network it follows, is stale within three intervals of the peer's death, and comes back")
+@on_each("with one peer and no network the daemon follows, becomes stale within three intervals of the peer's death, and recovers")
 def _(machine):
-    # A daemon of another user beside it, at a place that the service can see.
+    # A second daemon of another user, at a path that the service can reach.
     machine.sh("id peer >/dev/null 2>&1 || useradd --system peer")
     peer = "/run/btc-priced-peers/alpha"
     machine.write("/etc/peer.toml", CONFIGURATION + f'socket.path = "{peer}"\n')
@@ -527,7 +527,7 @@ def _(machine):
     return f"stale {stale:.2f} s after the peer's death, back {back:.2f} s after its start"
 
 
-@on_each("it is hardened further than the network daemons of the distribution, and its units are in order")
+@on_each("the service is hardened more than the distribution's network daemons, and its units are valid")
 def _(machine):
     levels = {}
     for unit in (UNIT, "btc-priced-wait-fresh.service"):
@@ -542,7 +542,7 @@ def _(machine):
     return ", ".join(f"{unit} {level}" for unit, level in levels.items())
 
 
-@on_each("what systemd's own client makes of it")
+@on_each("systemd's own client can use the interface")
 def _(machine):
     if machine.run("sh", "-c", "command -v varlinkctl", check=False).returncode != 0:
         assert machine.suite == "bookworm", "varlinkctl has to be there"
@@ -564,7 +564,7 @@ def _(machine):
     return info.splitlines()[0].strip()
 
 
-@on_each("a member of the group may pause it, a stranger may not: the credentials are real under the hardening")
+@on_each("a member of the group may pause, another user may not: the peer credentials work under the hardening")
 def _(machine):
     machine.sh("useradd member -G btc-priced; useradd stranger")
     def may(user):
@@ -574,7 +574,7 @@ def _(machine):
     fresh_price(machine)
 
 
-@on_each("a user has a daemon of their own, by the user's manager, beside the system's")
+@on_each("a user has their own daemon by the user's manager, in addition to the system's")
 def _(machine):
     machine.sh("useradd --create-home --uid 4321 alice && systemctl start user@4321")
     machine.sh(f"mkdir -p /home/alice/.config/btc-priced && cp {CONFIGURATION_PATH} /home/alice/.config/btc-priced/ && chown -R alice: /home/alice")
@@ -595,13 +595,13 @@ def _(machine):
     alice("systemctl", "--user", "reload", "btc-priced")
     equal(alice("systemctl", "--user", "is-active", "btc-priced").stdout.strip(), "active")
     alice("systemctl", "--user", "stop", "btc-priced")
-    # Without one of her own she is told the machine's.
+    # Without her own daemon she gets the machine's price.
     equal(json.loads(alice("btcctl", "current", "--json").stdout)["instance"], current(machine)["instance"])
     machine.systemctl("stop", "user@4321")
     machine.sh("userdel --remove alice 2>/dev/null; true")
 
 
-@on_each("what the manual has an operator type in does what it says")
+@on_each("the manual's commands for an operator work as described")
 def _(machine):
     manual = examples.of_manual(ROOT / "packaging" / "man" / "btc-priced.8")
 
@@ -615,7 +615,7 @@ def _(machine):
     do("systemctl enable")
     both("active", "active")
     do("systemctl reload")
-    # Whatever it opens: what is run behind it counts.
+    # Whatever it opens, the command after it counts.
     machine.sh("ln -s /bin/true /usr/local/bin/editor")
     do("editor")
     assert "sources" in do("btc-priced --print-config")
@@ -649,11 +649,11 @@ HTTP = "btc-price-http.service"
 
 
 def http_get(machine, path="/v1/price"):
-    """A request at the Unix socket in there."""
+    """A request at the Unix socket in the machine."""
     return get(f"/proc/{machine.leader}/root/run/btc-price-http/http.sock", path)
 
 
-@on_each("the HTTP gateway is started by its first client, has no network, and needs nothing but its socket unit for another address")
+@on_each("the first client starts the HTTP gateway, which has no network and needs only its socket unit for another address")
 def _(machine):
     shutil.copy(package(name="btc-price-http"), machine.root / "opt" / "btc-price-http.deb")
     machine.run("dpkg", "-i", "/opt/btc-price-http.deb", timeout=120)
@@ -662,7 +662,7 @@ def _(machine):
     reply = wait_until(lambda: (r := http_get(machine)).status == 200 and r, what="the price")
     equal(reply.json["currency"], "USD")
     equal(machine.systemctl("is-active", HTTP).stdout.strip(), "active")
-    # At the TCP address, from within the machine's network.
+    # At the TCP address, from the machine's network.
     tcp = subprocess.run(["nsenter", "-t", machine.leader, "-n", "curl", "-sSf", "http://127.0.0.1:8340/healthz"], capture_output=True, text=True)
     equal((tcp.returncode, json.loads(tcp.stdout)), (0, {"state": "fresh"}), tcp.stderr)
     pid = machine.show(HTTP, "MainPID")
@@ -673,7 +673,7 @@ def _(machine):
     assert exposure <= 1.5, text
     verified = machine.sh("cd /lib/systemd/system && systemd-analyze verify --man=no btc-price-http.service btc-price-http.socket", check=False)
     equal([line for line in (verified.stdout + verified.stderr).splitlines() if "btc-price" in line], [])
-    # What the manual says of another address.
+    # The manual's text about another address.
     (example,) = examples.of_manual(ROOT / "packaging" / "man" / "btc-price-http.8")
     equal(example.splitlines(), ["systemctl edit btc-price-http.socket", "editor /etc/default/btc-price-http", "systemctl restart btc-price-http.socket"])
     drop_in = "/etc/systemd/system/btc-price-http.socket.d/override.conf"
@@ -686,7 +686,7 @@ def _(machine):
     machine.sh(f"rm -r {drop_in} /etc/default/btc-price-http /etc/systemd/system/btc-price-http.socket.d")
     machine.systemctl("daemon-reload")
     machine.systemctl("restart", "btc-price-http.socket")
-    # Restarted while clients wait: none is refused.
+    # A restart while clients wait: none is refused.
     for _ in range(5):
         machine.systemctl("restart", HTTP)
         equal(http_get(machine).status, 200)
@@ -700,7 +700,7 @@ def write_all(machine, files):
         machine.write(path, Path(source).read_text())
 
 
-@on_each("the fleet's units publish to a packaged broker and follow it, with credentials, and a daemon has the price from there")
+@on_each("the fleet's units publish to a packaged broker and follow it, with credentials, and a daemon gets the price from there")
 def _(machine):
     certificates = Certificates()
     server, alpha = certificates("broker"), certificates("alpha")
@@ -733,7 +733,7 @@ def _(machine):
         equal(machine.show(unit, "User"), "btc-price-fleet")
     verified = machine.sh(f"cd /lib/systemd/system && systemd-analyze verify --man=no {' '.join(units)}", check=False)
     equal([line for line in (verified.stdout + verified.stderr).splitlines() if "btc-price" in line], [])
-    # The daemon as a follower, without a network. It is its own publisher here, so that it refuses the price, and says why.
+    # The daemon as a follower, without a network. Here it is its own publisher, so it refuses the price with a reason.
     configure(machine, 'sources = ["alpha"]\nsource.alpha.socket = "/run/btc-price-fleet/alpha"\n')
     drop_in = "/etc/systemd/system/btc-priced.service.d/network.conf"
     machine.write(drop_in, "[Service]\nPrivateNetwork=yes\nRestrictAddressFamilies=\nRestrictAddressFamilies=AF_UNIX\n")
@@ -756,14 +756,14 @@ def _(machine):
 
 # --- Upgrade and removal ----------------------------------------------------------------------------------------------
 
-@on_each("upgraded while a watch runs, the watch goes on")
+@on_each("a watch continues during an upgrade")
 def _(machine):
     watching = Watching(machine)
     wait_until(lambda: watching.states, what="a state")
     instance = watching.states[-1]["instance"]
     shutil.copy(package("0.1.0+1"), machine.root / "opt" / "newer.deb")
     shutil.copy(package("0.1.0+1", "btc-price-http"), machine.root / "opt" / "newer-http.deb")
-    # The gateway goes on beside it, and says 503 meanwhile at the worst.
+    # The gateway keeps running, and returns at worst 503 meanwhile.
     found, done = [], threading.Event()
 
     def ask():
@@ -788,7 +788,7 @@ def _(machine):
     fresh_price(machine)
 
 
-@on_each("removed it is stopped and keeps the configuration; purged nothing is left")
+@on_each("a removal stops the daemon and keeps the configuration; a purge leaves nothing")
 def _(machine):
     machine.run("dpkg", "--remove", "btc-priced", timeout=120)
     wait_until(lambda: http_get(machine).status == 503, what="no price")
@@ -805,22 +805,22 @@ def _(machine):
     machine.power_off()
 
 
-# --- What is checked without a machine --------------------------------------------------------------------------------
+# --- Checks without a machine -----------------------------------------------------------------------------------------
 
-@scenario("lintian, mandoc and shellcheck have nothing to say")
+@scenario("lintian, mandoc and shellcheck report nothing")
 def _():
     changes = next((ROOT / ".build" / "deb").glob("*.changes"), None)
     if changes is None:
         raise Skip("there is no package: make deb")
     done = subprocess.run(
         ["lintian", "--allow-root", "--pedantic", "--fail-on", "error,warning",
-         # The project has no domain, and so no mail address of its own.
+         # The project has no domain, and so no mail address.
          "--suppress-tags", "bogus-mail-host,bogus-mail-host-in-debian-changelog", changes], capture_output=True, text=True)
     equal((done.returncode, done.stdout), (0, ""), done.stderr)
     source = ROOT / ".build" / "deb" / "btc-priced"
     pages = sorted((source / "man").iterdir())
     for page in pages:
-        # What lowdown makes has macros without need.
+        # lowdown's output has unneeded macros.
         level = "warning" if (ROOT / "packaging" / "man" / page.name).exists() else "error"
         done = subprocess.run(["mandoc", "-Tlint", "-W", level, page], capture_output=True, text=True)
         equal((done.returncode, done.stdout), (0, ""))
@@ -832,7 +832,7 @@ def _():
     return f"{len(pages)} pages"
 
 
-@scenario("every message has its explanation, every key its line in the default file")
+@scenario("every message has an explanation, and every key a line in the default file")
 def _():
     identifiers = re.findall(r'= "([0-9a-f]{32})"', (ROOT / "Sources/BTCPriceDaemon/Journal/JournalMessage.swift").read_text())
     explained = re.findall(r"(?m)^-- ([0-9a-f]{32})$", (ROOT / "packaging/btc-priced.catalog").read_text())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a monitoring system reads: btcctl metrics, by promtool and by Prometheus itself."""
+"""The metrics for a monitoring system: btcctl metrics, read by promtool and by Prometheus itself."""
 
 import os
 import sys
@@ -22,7 +22,7 @@ def samples(text):
     return {line.rpartition(" ")[0]: line.rpartition(" ")[2] for line in text.splitlines() if line and line[0] != "#"}
 
 
-@scenario("promtool finds nothing to say of the metrics, and they are what the daemon's own commands say")
+@scenario("promtool accepts the metrics, and they match the output of the daemon's own commands")
 def _():
     simulator = replaying("68901.23")
     place = Place()
@@ -61,7 +61,7 @@ def _():
     return f"{len(found)} samples of {len(names)} families"
 
 
-@scenario("a paused daemon stays paused, and its metrics say so")
+@scenario("a paused daemon stays paused, and its metrics show it")
 def _():
     simulator = replaying("68901.23")
     place = Place()
@@ -75,7 +75,7 @@ def _():
     simulator.stop()
 
 
-@scenario("--write replaces the file as a whole, for everybody to read, or says why not")
+@scenario("--write replaces the whole file, readable for everybody, or reports an error")
 def _():
     simulator = replaying("68901.23")
     place = Place()
@@ -100,7 +100,7 @@ def _():
     simulator.stop()
 
 
-@scenario("the alert rules hold in their own tests")
+@scenario("the alert rules pass their own tests")
 def _():
     checked = promtool("check", "rules", RULES / "alert-rules.yml")
     equal(checked.returncode, 0, checked.stdout + checked.stderr)
@@ -114,7 +114,7 @@ def _():
     known = set(re.findall(r"(?m)^(\w+)[{ ]", btcctl(place, "metrics").out))
     for file in (json.dumps(dashboard), (RULES / "alert-rules.yml").read_text()):
         named = set(re.findall(r"\bbtcpriced_\w+", file)) - {"btcpriced_price_state", "btcpriced_source_state"}
-        # Those that may have no sample yet.
+        # The metrics that may have no sample yet.
         named -= {"btcpriced_price_uncertainty", "btcpriced_source_cooldown_until_timestamp_seconds", "btcpriced_currency_value"}
         assert named <= known, named - known
     daemon.stop()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The HTTP gateway: its shapes by what other programs read of them, its honesty, and what hostile clients do to it."""
+"""The HTTP gateway: its formats as other programs read them, its handling of old prices, and hostile clients."""
 
 import base64
 import datetime
@@ -45,9 +45,9 @@ def problem(reply, status):
     return reply.json["detail"]
 
 
-# --- Shapes ----------------------------------------------------------------------------------------------------------
+# --- Formats ---------------------------------------------------------------------------------------------------------
 
-@scenario("each shape has what the programs that read it read, by their own rules")
+@scenario("each format has the values that its programs read, by their own rules")
 def _():
     world = World()
     # mempool's: Core Lightning walks members to a number or a string; LNbits has a JSONPath "$.USD"; Home Assistant value_json.USD.
@@ -58,17 +58,17 @@ def _():
     assert abs(int(prices.json["time"]) - time.time()) < 5, prices.json
     for code in ("USD", "EUR"):
         assert isinstance(json.loads(prices.body)[code], float), "a JSON number"
-    # BTCPay Server's rate providers: Value<decimal?> of each member of BTC, those that are not above zero dropped.
+    # BTCPay Server's rate providers: Value<decimal?> of each member of BTC, without those that are not above zero.
     rates = world.get("/exrates/BTC").json
     equal(rates, {"BTC": {"USD": "68901.23", "EUR": "59255.06", "JPY": "10335184.5"}})
-    # ZEUS reads what BTCPay Server serves: a bare array, in the order of the request.
+    # ZEUS reads BTCPay Server's format: a bare array, in the order of the request.
     pairs = world.get("/api/rates?storeId=abc&currencyPairs=BTC_EUR,BTC_USD,BTC_XYZ").json
     equal([(p["code"], p["currencyPair"], p["cryptoCode"], p["rate"]) for p in pairs],
           [("EUR", "BTC_EUR", "BTC", "59255.06"), ("USD", "BTC_USD", "BTC", "68901.23")])
     equal(pairs[1]["name"], "US Dollar")
     equal(len(world.get("/api/rates?storeId=").json), 3)
     equal(world.get("/rates?currencyPairs=BTC_JPY").json["data"][0]["code"], "JPY")
-    # Ours.
+    # Our own format.
     price = world.get("/v1/price")
     equal((price.json["currency"], price.json["price"], price.json["state"]), ("USD", "68901.23", "fresh"))
     equal((price.headers["cache-control"], price.headers["content-type"]), ("max-age=1", "application/json"))
@@ -94,7 +94,7 @@ def _():
     for path in ("/v1/price?currency=", "/v1/price?currency=EURO", "/v1/price?max-age=-1", "/v1/price?max-age=x",
                  "/v1/price?currency=USD,EUR", "/v1/watch?currency=1"):
         problem(world.get(path), 400)
-    # A typo is not answered with another currency; the shapes of others ignore what they don't know.
+    # A typo does not return another currency. The formats of other programs ignore unknown parameters.
     equal(problem(world.get("/v1/price?curency=EUR"), 400), "There is no parameter 'curency'; did you mean 'currency'?")
     for path in ("/v1/status?x", "/v1/sources?max-age=1", "/v1/at?time=1h&amount=1", "/v1/history?since=1h&bogus=1", "/v1/day?time=1h", "/v1/watch?x=1"):
         problem(world.get(path), 400)
@@ -109,7 +109,7 @@ def _():
     world.stop()
 
 
-@scenario("the page's policy has the digests of its script and style")
+@scenario("the page's content security policy has the digests of its script and style")
 def _():
     world = World(currencies=["USD"])
     page = world.get("/")
@@ -120,7 +120,7 @@ def _():
     world.stop()
 
 
-@scenario("the history: candles, a price of the past, the day, mempool's shape", beside=True)
+@scenario("the history: candles, a past price, the day, mempool's format", beside=True)
 def _():
     simulator, place = Simulator(), Place()
     daemon = Daemon(place, simulator.urls, "--currencies", "USD,EUR", sources=("binance", "coinbase", "bitstamp"), backfill=True)
@@ -147,7 +147,7 @@ def _():
     at = gateway.get(f"/v1/at?time={moment['time'][:16]}Z").json
     equal((at["price"], at["step"], at["candle"]), (moment["open"], "minute", moment))
     equal(at["approximate"], False)
-    # Of a year ago only the day is known, and it is said: the price was in its range.
+    # For a year ago only the day is known, which the response shows. The price was in its range.
     long_ago = gateway.get("/v1/at?time=400d").json
     equal((long_ago["step"], long_ago["approximate"]), ("day", True))
     assert Decimal(long_ago["candle"]["low"]) <= Decimal(long_ago["price"]) <= Decimal(long_ago["candle"]["high"]), long_ago
@@ -157,13 +157,13 @@ def _():
     problem(gateway.get(f"/api/v1/historical-price?timestamp={old}&max-step=1h"), 404)
     equal(gateway.get("/v1/history?since=90d&step=1m").json["coarser"], "hour")
     equal(gateway.get("/v1/history?since=3h&step=1m").json["coarser"], None)
-    # At the next tick of the euro.
+    # At the next tick in euros.
     state = wait_until(lambda: (d := btcctl(place, "current", "-c", "EUR", "--json").json["day"]) and d["backfilled"] and d,
                        what="the day")
     day = gateway.get("/v1/day?currency=EUR").json
     equal((day["currency"], day["open"], day["high"], day["backfilled"]), ("EUR", state["open"], state["high"], True))
     assert gateway.get("/v1/price").json["day"]["since"].endswith("Z")
-    # mempool's: a number for each currency, and the time.
+    # mempool's format: a number for each currency, and the time.
     second = int(datetime.datetime.fromisoformat(moment["time"].replace("Z", "+00:00")).timestamp())
     past = gateway.get(f"/api/v1/historical-price?timestamp={second}").json
     equal((list(past["prices"][0]), past["prices"][0]["time"], past["prices"][0]["USD"]), (["time", "USD", "EUR"], str(second), moment["open"]))
@@ -201,7 +201,7 @@ def _():
         part.stop()
 
 
-@scenario("a client that has the newest price is told so, and one that has it not gets it")
+@scenario("a client with the newest price gets status 304, and another one gets the price")
 def _():
     # The daemon's clock stands still between two ticks of a minute.
     world = World(daemon=("--tick-interval-ms", "60000"), currencies=("USD",))
@@ -212,7 +212,7 @@ def _():
     world.stop()
 
 
-@scenario("an old price is none: 503 with Retry-After, never zero and never null; a currency that is old is left out", beside=True)
+@scenario("an old price is not served: 503 with Retry-After, never zero or null; a currency with an old price is left out", beside=True)
 def _():
     world = World("--max-age", "3", currencies=("USD", "EUR"))
     equal(world.get("/healthz").json, {"state": "fresh"})
@@ -245,7 +245,7 @@ def _():
     world.stop()
 
 
-@scenario("after a reboot nobody knows how old the price is: 503 until a tick succeeds, however much is allowed", beside=True)
+@scenario("after a reboot the age of the price is unknown: 503 until a tick succeeds, for any allowed age", beside=True)
 def _():
     world = World(currencies=["USD"])
     world.daemon.stop()
@@ -261,7 +261,7 @@ def _():
     world.stop()
 
 
-@scenario("monitoring resumes nothing, and a client that wants a price does", beside=True)
+@scenario("monitoring does not resume the ticks, and a client that wants a price does", beside=True)
 def _():
     world = World(currencies=("USD",), daemon=("--tick-pause-when-idle", "1"))
 
@@ -293,7 +293,7 @@ def _():
         part.stop()
 
 
-@scenario("made-up currencies cost the daemon nothing, and a daemon that hangs delays nobody for long", beside=True)
+@scenario("invented currencies cost the daemon nothing, and a daemon that hangs delays no client for long", beside=True)
 def _():
     world = World(currencies=("USD",))
 
@@ -325,9 +325,9 @@ def _():
     return f"{first:.1f} s, then five requests in {others:.1f} s"
 
 
-# --- Where it listens, and to whom it answers ------------------------------------------------------------------------
+# --- Addresses and permitted hosts -----------------------------------------------------------------------------------
 
-@scenario("it answers to its own names only, and to pages of other sites only if they are listed")
+@scenario("the gateway serves only its own host names, and pages of other sites only if they are listed")
 def _():
     world = World("--hosts", "Shop.internal,host.docker.internal", "--origins", "https://shop.example", currencies=("USD",))
     for host in ("localhost", f"127.0.0.1:{world.gateway.port}", "shop.internal:99", "HOST.docker.internal"):
@@ -344,7 +344,7 @@ def _():
     world.stop()
 
 
-@scenario("it listens where it is told: several addresses and Unix sockets, with a warning off loopback")
+@scenario("the gateway listens at several addresses and Unix sockets, with a warning for addresses off loopback")
 def _():
     folder = tempfile.mkdtemp(prefix="btc-priced-http-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -377,7 +377,7 @@ def _():
 
 # --- Event streams ---------------------------------------------------------------------------------------------------
 
-@scenario("an event stream has each tick of each currency, says when the daemon is gone, and goes on after it", beside=True)
+@scenario("an event stream has each tick of each currency, reports the end of the daemon, and continues after its return", beside=True)
 def _():
     world = World(currencies=("USD", "EUR"))
     both, euros = Events(world.gateway.port), Events(world.gateway.port, "/v1/watch?currency=EUR")
@@ -399,14 +399,14 @@ def _():
     for stream in (both, euros, again):
         assert not stream.is_closed, "the stream goes on"
         stream.stop()
-    # Without a stream it watches nothing.
+    # Without a stream the gateway watches nothing.
     def watchers():
         return btcctl(world.place, "status", "--json").json["status"]["clients"]["watchers"]
     wait_until(lambda: watchers() == 0, every=0.1, what="no watcher")
     world.stop()
 
 
-@scenario("with updates=changes an event stream has the changes between the ticks, too; one beside it has the ticks", beside=True)
+@scenario("with updates=changes an event stream has the changes between the ticks too; another one has the ticks", beside=True)
 def _():
     simulator, place = Simulator("--seed", "7"), Place()
     daemon = Daemon(place, simulator.urls, sources=("binance", "coinbase"), streams=("binance",))
@@ -423,7 +423,7 @@ def _():
     assert changes >= 2 * ticks, f"{changes} events with changes, {ticks} without"
     assert len({state["price"] for state in live.states[before[0]:]}) >= 10, live.states
     live.stop()
-    # The watch of the daemon goes back to ticks.
+    # The gateway's watch returns to ticks.
     wait_until(lambda: len(calm.states) >= before[1] + ticks + 3, what="ticks after it")
     calm.stop()
     gateway.stop()
@@ -431,7 +431,7 @@ def _():
     return f"{changes} events with changes, {ticks} without"
 
 
-@scenario("so many event streams as are allowed, and one more is told to come again; a client that does not read harms nobody")
+@scenario("above the limit of event streams one more gets a retry; a client that does not read harms nobody")
 def _():
     world = World("--event-streams", "20", currencies=("USD",), daemon=("--tick-interval-ms", "100"))
     lazy = []
@@ -455,14 +455,14 @@ def _():
     world.stop()
 
 
-# --- Behind others ----------------------------------------------------------------------------------------------------
+# --- Behind other servers ---------------------------------------------------------------------------------------------
 
 def snippet(language):
-    """The lines that docs/http.md gives for a program."""
+    """The lines in docs/http.md for a program."""
     return re.search(rf"(?ms)^```{language}\n(.*?)^```$", (ROOT / "docs" / "http.md").read_text())[1]
 
 
-@scenario("nginx and Caddy in front of it pass on prices and events, by the lines of the documentation", beside=True)
+@scenario("nginx and Caddy in front of the gateway pass on prices and events, with the documented configuration", beside=True)
 def _():
     folder = tempfile.mkdtemp(prefix="btc-priced-proxy-")
     os.chmod(folder, 0o755)
@@ -507,7 +507,7 @@ def _():
 # --- Abuse -----------------------------------------------------------------------------------------------------------
 
 class Steady:
-    """A well-behaved client beside the others: it asks ten times a second on a kept connection, and on new ones."""
+    """A well-behaved client next to the others: ten requests a second on a kept connection, and on new ones."""
 
     def __init__(self, world):
         self.world, self.done, self.count, self.errors = world, False, 0, []
@@ -539,7 +539,7 @@ class Steady:
 
 
 def send(port, *parts, wait=0.0):
-    """What comes back for these bytes until the other end closes, or falls silent."""
+    """The response to these bytes, until the gateway closes the connection or sends nothing more."""
     client = socket.create_connection(("127.0.0.1", port))
     client.settimeout(2)
     found = b""
@@ -557,13 +557,13 @@ def send(port, *parts, wait=0.0):
     return found
 
 
-@scenario("beside hostile clients a well-behaved one loses nothing")
+@scenario("next to hostile clients a well-behaved one loses nothing")
 def _():
     world = World("--connections", "200", currencies=("USD",))
     port = world.gateway.port
     steady = Steady(world)
     host = b"Host: localhost\r\n"
-    # Idle connections to the limit and beyond: the longest idle ones make room.
+    # Idle connections up to the limit and above: those idle for longest are closed.
     idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(400)]
     time.sleep(0.5)
     gone = 0
@@ -574,7 +574,7 @@ def _():
         except BlockingIOError:
             pass
     assert gone >= 195, gone
-    # Slowloris: a byte now and then. Half of them have had a response before.
+    # Slowloris: a byte now and then. Half of the connections have had a response before.
     slow = [socket.create_connection(("127.0.0.1", port)) for _ in range(50)]
     for number, client in enumerate(slow):
         if number % 2:
@@ -620,7 +620,7 @@ def _():
     # Pipelined requests get their responses in order.
     many = send(port, (get_line + b"\r\n" + host + b"\r\n") * 99 + get_line + b"\r\n" + host + b"Connection: close\r\n\r\n")
     equal(many.count(b"HTTP/1.1 200 OK"), 100)
-    # A client that closes its half has its response; so has one that wants another protocol, and its connection ends.
+    # A client that closes its half gets its response. So does one that wants another protocol, whose connection then ends.
     client = socket.create_connection(("127.0.0.1", port))
     client.sendall(get_line + b"\r\n" + host + b"\r\n")
     client.shutdown(socket.SHUT_WR)
@@ -630,7 +630,7 @@ def _():
     assert b'"68901.23"' in found, found
     found = send(port, get_line + b"\r\n" + host + b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n")
     assert b'"68901.23"' in found and b"<silent>" not in found, found
-    # A large body is refused, and the client can read that.
+    # A large body is refused, and the client can read the refusal.
     posted = send(port, b"POST /v1/price HTTP/1.1\r\n" + host + b"Content-Length: 300000\r\n\r\n" + b"a" * 300_000)
     assert posted.startswith(b"HTTP/1.1 405 Method Not Allowed"), posted[:200]
     old = send(port, b"GET /v1/price HTTP/1.0\r\n\r\n")
@@ -639,7 +639,7 @@ def _():
     assert b" 200 OK" in old.splitlines()[0] and b'"68901.23"' in old, old
     absolute = send(port, b"GET http://evil.example/v1/price HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     assert absolute.startswith(b"HTTP/1.1 421"), absolute[:100]
-    # Those that send without ever reading.
+    # Clients that send without reading.
     deaf = socket.create_connection(("127.0.0.1", port))
     deaf.setblocking(False)
     sent = 0
@@ -669,7 +669,7 @@ def send_quietly(port, data):
     client.close()
 
 
-@scenario("2,000 clients that read no response cost at most 64 MiB, and a new one finds room", beside=True)
+@scenario("2,000 clients that read no response cost at most 64 MiB, and a new one is accepted", beside=True)
 def _():
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 8192)), hard))
@@ -684,7 +684,7 @@ def _():
         client = socket.socket()
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.connect(("127.0.0.1", gateway.port))
-        # One of four asks for something of its own.
+        # Every fourth one has a request of its own.
         asked = f"{path}&until={number % 1300}m" if number % 4 == 0 else path
         client.sendall(f"GET {asked} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * 4)
         deaf.append(client)
@@ -700,7 +700,7 @@ def _():
     return f"{len(whole.body)} bytes each, {own} KiB of memory"
 
 
-@scenario("the daemon restarted under load: no wrong price, and no error but 503")
+@scenario("the daemon restarted under load: no wrong price, and no error except 503")
 def _():
     restarts = int(os.environ.get("RESTARTS", "10"))
     world = World(currencies=("USD",))
@@ -732,7 +732,7 @@ def _():
     return f"{restarts} restarts, {found}"
 
 
-@scenario("schemathesis finds no failure against the description of the interface")
+@scenario("schemathesis finds no difference from the description of the interface")
 def _():
     python = Path(os.environ.get("VARLINK_PYTHON", ROOT / ".build/venv/bin/python3"))
     if not (python.parent / "schemathesis").exists():
@@ -741,8 +741,8 @@ def _():
     folder = tempfile.mkdtemp(prefix="btc-priced-schemathesis-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     configuration = Path(folder, "schemathesis.toml")
-    # 503 is what a price that is too old has, as the description says.
-    # No schema can say that the start is before the end, or that there is no 30 February: those are refused with 400.
+    # A price that is too old has status 503, as in the description.
+    # A schema can't express that the start is before the end, or that 30 February does not exist. Those get status 400.
     configuration.write_text(
         '[checks]\nnot_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 503]\n'
         '[[operations]]\ninclude-operation-id = ["getHistory", "getPriceAt"]\n'

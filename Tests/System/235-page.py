@@ -30,7 +30,7 @@ class Browser:
         self.process.wait(timeout=20)
 
 
-@scenario("the page shows the price, goes stale and back with the daemon, is usable by keyboard, and needs nothing from elsewhere")
+@scenario("the page shows the price, becomes stale and recovers with the daemon, is usable by keyboard, and loads nothing from elsewhere")
 def _():
     simulator = replaying("68901.23")
     place = Place()
@@ -72,7 +72,7 @@ def _():
     assert stale["banner"].startswith("Failed to update value. Displaying last updated value from "), stale
     equal(stale["price"], "€59,255.06")
     assert stale["banner"].endswith(" Reason: the last update failed"), stale
-    # A tab in the background says that it is old, too.
+    # A tab in the background shows that the price is old too.
     old_title = browser.tell("title ⚠ €59,255.06 (")
     assert re.match(r"⚠ €59,255\.06 \(\d+ s old\)", old_title["title"]) and old_title["icon"] != fresh_title["icon"], old_title
     equal(browser.tell("axe")["violations"], [])
@@ -85,7 +85,7 @@ def _():
     equal(browser.tell("state current")["banner"], "")
     daemon.kill()
     browser.tell("state not reachable")
-    # Opened while it is down.
+    # Opened while the daemon is down.
     equal(browser.tell("reload")["banner"], "The daemon can't be reached. Start it with 'systemctl start btc-priced'.")
     daemon = Daemon(place, simulator.urls, *arguments, sources=sources)
     browser.tell("state current")
@@ -93,7 +93,7 @@ def _():
     browser.tell("state not reachable")
     log = browser.tell("log")
     equal(log["foreign"], [])
-    # The browser itself says that a connection has ended.
+    # The browser itself reports the end of a connection.
     messages = [m for m in log["messages"] if "net::ERR" not in m and "status of 503" not in m]
     equal(messages, [])
     browser.stop()

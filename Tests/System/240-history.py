@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The history: what is kept of the price, over kills, bad disks and wrong clocks, and how gaps of it are filled.
+"""The history: the stored prices across kills, bad disks and wrong clocks, and the filling of gaps.
 
 KILLS: how many kills, 10 if it is not set.
 """
@@ -43,7 +43,7 @@ def is_whole(place):
 
 
 class Stage:
-    """A daemon whose minutes are as short as a test wants: its wall clock is set from one to the next."""
+    """A daemon whose minutes are short: the test sets its wall clock from one minute to the next."""
 
     def __init__(self, start, *arguments, place=None, prices="68900", simulator=None):
         self.simulator = simulator or replaying(prices)
@@ -58,7 +58,7 @@ class Stage:
         fresh(self.place)
 
     def minute(self, *prices):
-        """Shows these prices, one after the other, and goes on to the next minute."""
+        """Shows these prices one after the other, and advances to the next minute."""
         for price in prices:
             self.simulator.faults(f"binance always price {price}")
             wait_until(lambda: self.state()["quote"]["value"] == str(price), what=lambda: f"{price}; {self.state()}")
@@ -66,7 +66,7 @@ class Stage:
 
     def next(self):
         self.clock.set(self.clock.now // 60 * 60 + 65)
-        # Of the next minute, too, the present price is seen.
+        # The present price is seen in the next minute too.
         begun = self.clock.now // 60 * 60_000
         wait_until(lambda: self.state()["quote"]["timestamp"] >= begun, what=lambda: f"a tick of the next minute; {self.state()}", every=0.05)
 
@@ -78,7 +78,7 @@ class Stage:
         def look():
             try:
                 found = table(self.place, **options)
-            # The file may be locked, or one that is about to be set aside.
+            # The file may be locked, or about to be set aside.
             except sqlite3.DatabaseError:
                 return None
             return found if set(starts) <= set(found) else None
@@ -88,7 +88,7 @@ class Stage:
         return btcctl(self.place, "status", "--json").json["status"]["ticks"]["skipped"]
 
 
-@scenario("what was seen is kept by the minute, and every form shows the same", beside=True)
+@scenario("prices are stored by the minute, and every format shows the same", beside=True)
 def _():
     base = unix(2026, 3, 10, 12, 0, 5)
     stage = Stage(base)
@@ -98,7 +98,7 @@ def _():
     stage.minute("68905")
     rows = stage.rows(minute, minute + 60, minute + 120)
     equal(rows[minute][:4], [Decimal("68900"), Decimal("68950.5"), Decimal("68890.25"), Decimal("68910")])
-    # The first price of a minute is the last one of the minute before, until a tick sees another.
+    # The first price of a minute is the last one of the minute before, until a tick has a new one.
     equal(rows[minute + 60][:4], [Decimal("68910"), Decimal("68912.12345679"), Decimal("68910"), Decimal("68912.12345679")])
     assert all(row[4] == row[5] > 0 and row[6] == "own" for row in rows.values()), rows
     span = ["--since", "2026-03-10T12:00:00Z", "--until", "2026-03-10T12:03:00Z", "--step", "1m"]
@@ -115,7 +115,7 @@ def _():
            for index, o in enumerate(objects)])
     lines = btcctl(stage.place, "history", *span).out.splitlines()
     equal(lines[0], f"2026-03-10T12:00:00+00:00 68900 68950.5 68890.25 68910 own")
-    # The hour is not over, and has no row; what is known of it is shown.
+    # The hour is not over and has no row. Its known part is shown.
     hour = btcctl(stage.place, "history", *span[:4], "--step", "1h", "--json").json
     equal((hour["open"], hour["high"], hour["low"], hour["close"]), ("68900", "68950.5", "68890.25", "68905"))
     equal(table(stage.place, "hour"), {})
@@ -128,7 +128,7 @@ def _():
     nothing = btcctl(stage.place, "at", "2025-01-01")
     equal((nothing.status, nothing.out), (1, ""))
     assert "No price is recorded" in nothing.err, nothing
-    # Seconds are of this hour only.
+    # Seconds are kept only for this hour.
     equal(btcctl(stage.place, "history", "--since", "2026-03-09", "--until", "2026-03-09T01:00Z", "--step", "1s").status, 1)
     day = stage.state()["day"]
     equal((day["since"], day["open"], day["high"], day["low"], day["backfilled"]), (minute * 1000, "68900", "68950.5", "68890.25", False))
@@ -142,7 +142,7 @@ def _():
     stage.minute("68905")
     stage.rows(minute, name="hour")
     equal(table(stage.place, "hour")[minute][:4], [Decimal("68900"), Decimal("68950.5"), Decimal("68890.25"), Decimal("68905")])
-    # And what is left of the present minute is written at the end.
+    # The rest of the present minute is written at the end.
     stage.minute("68906")
     stage.daemon.stop()
     rows = table(stage.place)
@@ -152,12 +152,12 @@ def _():
     stage.daemon.stop()
 
 
-@scenario("moments of the past: nothing is said more exactly than it is known, and --fetch gets the minute", beside=True)
+@scenario("past moments: no price is shown as more exact than it is known, and --fetch gets the minute", beside=True)
 def _():
     simulator, place, generator = Simulator("--seed", "3"), Place(), seeded()
     daemon = Daemon(place, simulator.urls, sources=("coinbase", "bitstamp", "binance"), backfill=True)
     fresh(place)
-    # A moment that only the ticks after it know has no price.
+    # A moment before the first tick has no price.
     early = btcctl(place, "at", "30m", "--json")
     assert early.status == 1 or early.json["at"]["candle"]["origin"] != "own", early
     wait_until(lambda: daemon.said("minutes from"), seconds=90, what=lambda: f"the history; {daemon.lines}")
@@ -177,7 +177,7 @@ def _():
         equal(minute["step"], "minute", moment)
         low, high = Decimal(known["candle"]["low"]), Decimal(known["candle"]["high"])
         assert low <= Decimal(minute["price"]) <= high, f"{moment}: {minute['price']} is outside of what was said, {low} to {high}"
-        # It is kept.
+        # The fetched minute is stored.
         equal(btcctl(place, "at", moment, "--json").json["at"]["candle"], minute["candle"], moment)
     note = btcctl(place, "history", "--since", "90d", "--step", "1m", "--csv").err
     assert re.fullmatch(r"Only \d+ of 129600 minutes of this time are known; --step 1h knows more\.\n", note), note
@@ -202,7 +202,7 @@ def _():
         ended = []
         for _ in range(random_.randrange(1, 6)):
             time.sleep(random_.uniform(0, 0.2))
-            # A minute of this clock takes a moment, and a busy disk more: the one before is written by then.
+            # A minute of this clock takes only a moment, and a busy disk longer. The minute before is written by then.
             wait_until(lambda: set(ended) <= set(table(stage.place)), what=lambda: f"{ended} on the disk")
             ended.append(int(stage.clock.now) // 60 * 60)
             stage.next()
@@ -218,7 +218,7 @@ def _():
     return f"{kills} kills, {len(kept)} minutes kept, {lost_in_all} lost"
 
 
-@scenario("gaps are filled from the exchanges, in few requests, and own candles stay as they are", beside=True)
+@scenario("gaps are filled from the exchanges in few requests, and the daemon's own candles stay unchanged", beside=True)
 def _():
     simulator, place = Simulator(), Place()
     daemon = Daemon(place, simulator.urls, sources=("binance", "coinbase", "kraken"), backfill=True)
@@ -228,7 +228,7 @@ def _():
     requests = simulator.requests()
     equal({row[6] for row in table(place, "day").values()} - {"coinbase", "kraken", "mixed"}, set())
     assert len(table(place, "hour")) >= 719 and len(table(place, "day")) >= 729, (len(table(place, "hour")), len(table(place, "day")))
-    # Each row is the exchange's own.
+    # Each row comes unchanged from the exchange.
     now = int(time.time())
     known = table(place)
     compared = 0
@@ -241,12 +241,12 @@ def _():
                 equal(known[second][:4], [opened, high, low, closed], second)
                 compared += 1
     assert compared > 500, compared
-    # Neither the present minute nor the one that has just ended is an exchange's.
+    # Neither the present minute nor the one that has just ended comes from an exchange.
     foreign = max(start for start, row in known.items() if row[6] != "own")
     assert foreign <= now // 60 * 60 - 60, (foreign, now)
     status = btcctl(place, "status", "--json").json["status"]["ticks"]
     equal(status["skipped"], 0)
-    # An own minute and a gap.
+    # A minute of the daemon itself, and a gap.
     daemon.stop()
     database = sqlite3.connect(f"{place.state}/history.sqlite3")
     first = now // 60 * 60 - 600 * 60
@@ -257,7 +257,7 @@ def _():
     before = simulator.requests()
     daemon = Daemon(place, simulator.urls, sources=("binance", "coinbase", "kraken"), backfill=True)
     fresh(place)
-    # A kill in the midst of it.
+    # A kill during the backfill.
     time.sleep(random.uniform(2.5, 5))
     daemon.kill()
     assert is_whole(place)
@@ -271,7 +271,7 @@ def _():
     return f"requests for prices and candles until the first backfill was done: {requests}; {compared} candles compared"
 
 
-@scenario("a backfill that meets rate limits, errors, half bodies and rubbish goes on elsewhere, and the ticks do not wait", beside=True)
+@scenario("a backfill with rate limits, errors, half bodies and rubbish continues with another exchange, and the ticks do not wait", beside=True)
 def _():
     simulator, place = Simulator(), Place()
     simulator.faults(
@@ -289,7 +289,7 @@ def _():
     wait_until(is_filled, seconds=90, what=lambda: f"candles; {daemon.lines[-5:]}")
     origins = {name: collections.Counter(row[6] for row in table(place, name).values()) for name in ("minute", "hour", "day")}
     assert all("coinbase" not in counter for counter in origins.values()), origins
-    # Each row is Bitstamp's own, of which half a body and rubbish left nothing.
+    # Each row comes from Bitstamp. The half body and the rubbish left none.
     start = int(time.time()) // 86_400 * 86_400 - 100 * 86_400
     url = f"{simulator.urls['bitstamp']}/api/v2/ohlc/btcusd/?step=86400&limit=60&start={start}"
     given = {int(o["timestamp"]): [Decimal(o[name]) for name in ("open", "high", "low", "close")]
@@ -306,7 +306,7 @@ def _():
     return str({name: dict(counter) for name, counter in origins.items()})
 
 
-@scenario("a full disk: the price goes on, the journal says it once, and what was held is written when there is room", beside=True)
+@scenario("a full disk: the price is still updated, the journal reports it once, and held candles are written when there is room", beside=True)
 def _():
     place = Place()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", place.state], check=True)
@@ -331,7 +331,7 @@ def _():
         equal(state["freshness"], "fresh")
         shown = btcctl(place, "history", "--since", "2026-03-10T12:00Z", "--until", "2026-03-10T13:00Z", "--step", "1m", "--json").out
         assert len(shown.splitlines()) >= 30, "what is held is shown"
-        # At 100 ms a busy machine skips some.
+        # With an interval of 100 ms a busy machine skips some ticks.
         assert stage.skipped() < stage.state()["tick"], (stage.skipped(), stage.state()["tick"])
         filler.unlink()
         stage.next()
@@ -344,7 +344,7 @@ def _():
     return f"{len(starts)} minutes held and written"
 
 
-@scenario("a folder that can't be written: the price goes on, and what was held is written when it can", beside=True)
+@scenario("an unwritable folder: the price is still updated, and held candles are written when possible", beside=True)
 def _():
     place = Place()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", place.state], check=True)
@@ -369,7 +369,7 @@ def _():
         subprocess.run(["umount", "-l", place.state], check=True)
 
 
-@scenario("a disk that takes five seconds a write: no tick waits for it")
+@scenario("a disk with five seconds per write: no tick waits for it")
 def _():
     folder = tempfile.mkdtemp(prefix="btc-priced-slow-")
     program, behind, front = f"{folder}/slowdisk", f"{folder}/behind", f"{folder}/front"
@@ -397,7 +397,7 @@ def _():
             assert len(found) > 150, len(found)
             late[name] = sorted(found)
             equal(stage.state()["freshness"], "fresh")
-            # A tick that waited for one write would be late by five seconds, and the others within them skipped. A busy machine skips few.
+            # A tick that waited for a write would be late by five seconds, with other ticks skipped. A busy machine skips few.
             assert stage.skipped() < len(found) / 4, stage.skipped()
             assert found[-1] < 2500, late
         middle = {name: (found[len(found) // 2], found[len(found) * 95 // 100]) for name, found in late.items()}
@@ -409,14 +409,14 @@ def _():
     finally:
         Path(behind + ".delay").write_text("0")
         subprocess.run(["umount", "-l", front], check=True)
-        # A mount namespace that another script made meanwhile may hold the file system.
+        # A mount namespace of another script may still use the file system.
         disk.terminate()
         disk.wait(timeout=60)
         shutil.rmtree(folder, ignore_errors=True)
     return f"half of the ticks, 95 %: slow disk {middle['slow']} ms late, fast {middle['fast']} ms"
 
 
-@scenario("a file that is rubbish is set aside, before the start and while the daemon runs")
+@scenario("a file with rubbish is set aside, before the start and while the daemon runs")
 def _():
     place = Place()
     Path(place.state, "history.sqlite3").write_bytes(b"rubbish" * 5000)
@@ -425,7 +425,7 @@ def _():
     stage.rows(unix(2026, 3, 10, 12))
     stage.daemon.says("so a new history is begun")
     assert Path(place.state, "history.sqlite3.corrupt").read_bytes().startswith(b"rubbish")
-    # Another file in its place.
+    # Another file in the place of the database.
     other = Path(place.state, "other")
     other.write_bytes(b"nonsense" * 4000)
     other.rename(Path(place.state, "history.sqlite3"))
@@ -434,7 +434,7 @@ def _():
     assert Path(place.state, "history.sqlite3.corrupt").read_bytes().startswith(b"nonsense")
     equal(stage.state()["freshness"], "fresh")
     assert stage.skipped() < 20, stage.skipped()
-    # Overwritten in place, which the next start finds.
+    # Overwritten in place, which the next start detects.
     stage.daemon.kill()
     database = sqlite3.connect(f"{place.state}/history.sqlite3")
     database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -450,7 +450,7 @@ def _():
     assert is_whole(place)
 
 
-@scenario("a clock that is set back a day: nothing is lost, and the day is that of the new time", beside=True)
+@scenario("a clock set back by a day: nothing is lost, and the day is that of the new time", beside=True)
 def _():
     stage = Stage(unix(2026, 3, 10, 12, 0, 5))
     for price in ("68901", "68902", "68903"):
@@ -462,7 +462,7 @@ def _():
     rows = stage.rows(unix(2026, 3, 9, 12, 0), unix(2026, 3, 9, 12, 1))
     assert {unix(2026, 3, 10, 12, minute) for minute in range(3)} <= set(rows), "the later minutes are still there"
     equal(stage.state()["day"]["since"], unix(2026, 3, 9, 12) * 1000)
-    # And the clock is right again, a day later.
+    # The clock is correct again, a day later.
     stage.clock.set(unix(2026, 3, 10, 12, 1, 5))
     stage.minute("68860")
     stage.minute("68861")
@@ -472,7 +472,7 @@ def _():
     assert is_whole(stage.place)
 
 
-@scenario("the nights in which the clocks change, in two time zones, and a leap day", beside=True)
+@scenario("the nights of clock changes in two time zones, and a leap day", beside=True)
 def _():
     place, simulator = Place(), replaying("68900")
     daemon = Daemon(place, simulator.urls)
@@ -518,7 +518,7 @@ def _():
     daemon.stop()
 
 
-@scenario("the day is what an independent computation makes of three virtual days with gaps")
+@scenario("the day matches an independent computation over three virtual days with gaps")
 def _():
     seed = seeded().randrange(1 << 32)
     file = tempfile.NamedTemporaryFile(prefix="btc-priced-days-")
@@ -589,7 +589,7 @@ def _():
     daemon.stop()
 
 
-@scenario("queries beside the ticks: many at once are all answered, one that is not read holds nothing up", beside=True)
+@scenario("queries during the ticks: many at once all get their replies, and one whose reply is not read delays nothing", beside=True)
 def _():
     place, simulator = Place(), replaying("68900")
     daemon = Daemon(place, simulator.urls)
@@ -629,7 +629,7 @@ def _():
     resident = int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{daemon.process.pid}/status").read_text())[1])
     assert resident < 60_000, f"{resident} KiB"
     equal(btcctl(place, "status", "--json").json["status"]["ticks"]["skipped"], 0)
-    # Without more: a part, and where the next one begins.
+    # Without `more`: a part, and the start of the next one.
     client = Varlink(place.socket)
     part = client.call("io.btcpriced.History.GetHistory", **{"from": 0})["parameters"]
     equal((len(part["candles"]), part["next"]), (100, (start + 100 * 60) * 1000))
@@ -641,7 +641,7 @@ def _():
     return f"8 x {results[0][0]} candles, resident {resident} KiB"
 
 
-@scenario("without a history nothing is kept, and the commands say why", beside=True)
+@scenario("without a history nothing is stored, and the commands give the reason", beside=True)
 def _():
     place, simulator = Place(), replaying("68900")
     daemon = Daemon(place, simulator.urls, "--history-enabled", "false")

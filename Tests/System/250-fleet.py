@@ -65,7 +65,7 @@ class Site:
         self.broker = Broker(self.certificates)
 
     def heard(self, *topics, seconds=2.0, name="ear"):
-        """What an independent client hears: (topic, payload, whether it was kept, seconds after CONNACK)."""
+        """The messages to an independent client: (topic, payload, whether it was retained, seconds after CONNACK)."""
         found = []
 
         async def run():
@@ -80,7 +80,7 @@ class Site:
         return found
 
     def publish(self, identity, topic, payload, *arguments):
-        """Publishes as whom a certificate names, with mosquitto's own client."""
+        """Publishes under the name in a certificate, with mosquitto's own client."""
         certificate, key = identity
         return subprocess.run(
             ["mosquitto_pub", "-h", self.broker.address, "-p", str(self.broker.port), "--cafile", self.certificates.authority, "--cert",
@@ -98,7 +98,7 @@ def memory(process):
 
 
 def endure(seconds):
-    """A fault of the broker every 20 s, beside the other scenarios."""
+    """Causes a fault of the broker every 20 s, during the other scenarios."""
     site, simulator, generator = Site(), Simulator("--seed", "5"), seeded()
     leader = Leader(site, "alpha", simulator)
     host = Host(site, ["alpha"])
@@ -118,7 +118,7 @@ def endure(seconds):
             time.sleep(generator.uniform(0, 6))
             site.broker.start()
         faults += 1
-        # Connections that last ten seconds are good ones, so the next attempt comes soon.
+        # A connection of ten seconds counts as good, so the next attempt is soon.
         wait_until(lambda: host.state()["freshness"] == "fresh", seconds=120, every=0.2, what=f"the price after a {fault}")
         time.sleep(max(11, begun + 20 - time.monotonic()))
         samples.append([memory(fleet.process) for fleet in (leader.fleet, host.fleet)])
@@ -134,7 +134,7 @@ def endure(seconds):
     return f"{faults} faults; publisher {first[0]} -> {last[0]}, follower {first[1]} -> {last[1]} (KiB, files); {requests}"
 
 
-@scenario("two publishers and two daemons without a network: a newcomer has a price at once, and a killed publisher is stale in 3 s", beside=True)
+@scenario("two publishers and two daemons without a network: a new daemon has a price at once, and a killed publisher is stale in 3 s", beside=True)
 def _():
     site = Site()
     simulator = Simulator("--seed", "1")
@@ -145,11 +145,11 @@ def _():
         wait_until(lambda: (lambda quote: (quote["via"], quote["source"]) == ("alpha", "binance"))(fresh(host.place)["quote"]),
                    what=lambda: f"alpha's price, not {fresh(host.place)['quote']}")
         assert set(host.sources()) == {"alpha", "beta"}
-    # A stranger's client: the kept message comes right after CONNACK.
+    # With an independent client, the retained message follows CONNACK directly.
     heard = site.heard(QUOTE.format("alpha"), QUOTE.format("beta"))
     first = [next(after for topic, _, kept, after in heard if topic == QUOTE.format(name) and kept) for name in ("alpha", "beta")]
     assert max(first) < 0.1, first
-    # Independent clients see what btcctl shows.
+    # Independent clients receive the values that btcctl shows.
     shown = subprocess.run(
         ["mosquitto_sub", "-h", site.broker.address, "-p", str(site.broker.port), "--cafile", site.certificates.authority, "--cert",
          f"{site.certificates.folder}/ear.pem", "--key", f"{site.certificates.folder}/ear.key", "-t", "btcpriced/v1/#", "-W", "2", "-F", "%t %p"],
@@ -165,14 +165,14 @@ def _():
     assert [s["name"] for s in by_topic["btcpriced/v1/alpha/sources"][0]["sources"]] == ["binance", "coinbase"]
     sequence = [s["sequence"] for s in by_topic[QUOTE.format("alpha")]]
     equal(sequence, list(range(sequence[0], sequence[0] + len(sequence))))
-    # The same interface at the publisher's socket.
+    # The publisher's socket has the same interface.
     socket_of_alpha = hosts[0].fleet.place("alpha")
     equal(fresh(socket_of_alpha)["instance"], ours["instance"])
     assert "binance" in btcctl(socket_of_alpha, "sources").out
     assert re.search(r'btcpriced_fleet_messages_total\{publisher="alpha",result="ok"\} \d+', btcctl(socket_of_alpha, "metrics").out)
     equal(btcctl(socket_of_alpha, "pause").status != 0, True)
 
-    # Killed: its machine is gone. The other one is next, and alone then.
+    # A kill, as if its machine were gone. The other publisher is used next, and is the only one then.
     watch = Watch(hosts[0].place, "--json")
     alone = Watch(hosts[0].fleet.place("alpha"), "--json")
     wait_until(lambda: watch.states and alone.states, what="the watches")
@@ -197,7 +197,7 @@ def _():
             f"requests of the two publishers {requests}")
 
 
-@scenario("a publisher that lies by 7 % is never shown with quorum 2; it is a stranger's program", beside=True)
+@scenario("an independent program that publishes a price 7 % off is never shown with quorum 2", beside=True)
 def _():
     site = Site()
     python = os.environ.get("VARLINK_PYTHON", sys.executable)
@@ -245,14 +245,14 @@ for sequence in range(1, 1000):
     return f"{len(watch.states)} states, prices {sorted(shown)}"
 
 
-@scenario("a forged topic is refused by the broker, and a recorded hour that is played again by the follower", beside=True)
+@scenario("the broker refuses a forged topic, and the follower refuses a replayed recording of an hour", beside=True)
 def _():
     site = Site()
     simulator = Simulator("--seed", "3")
     leader = Leader(site, "alpha", simulator)
     host = Host(site, ["alpha"])
     fresh(host.place)
-    # Recorded by somebody who may listen.
+    # Recorded by a client that may subscribe.
     recorded = [payload for _, payload, kept, _ in site.heard(QUOTE.format("alpha"), seconds=5) if not kept]
     assert len(recorded) >= 3, recorded
     forged = json.loads(recorded[-1])
@@ -263,17 +263,17 @@ def _():
     for topic in ("btcpriced/v1/beta/quote/BTC-USD", "homeassistant/device/alpha/btcpriced/config", "btcpriced/v1/alpha/status"):
         site.publish(site.certificates("mallory"), topic, "{}", "-r")
         assert b"{}" not in [payload for _, payload, _, _ in site.heard(topic, seconds=0.7)], topic
-    # With alpha's own key: the broker lets it pass, the follower does not believe it.
+    # With alpha's own key: the broker accepts it, the follower does not.
     before = {Decimal(json.loads(p)["quote"]["value"]) for p in recorded}
     for payload in recorded:
         site.publish(site.certificates("alpha"), QUOTE.format("alpha"), payload.decode())
     counts = wait_until(lambda: (c := replayed(host)) >= len(recorded) and c, what="the count of replays")
     host.fleet.says("Not believed: alpha: its message is not newer")
     equal(host.state()["freshness"], "fresh")
-    # For a newcomer it is too old, once it is.
+    # A new follower refuses it once it is too old.
     old = [dict(json.loads(p), publishedAt=json.loads(p)["publishedAt"] - 86_400_000) for p in recorded]
     leader.stop()
-    # What the broker has kept of alpha is no price any more.
+    # The retained message of alpha does not count as a price any more.
     time.sleep(4)
     newcomer = Host(site, ["alpha"], name="newcomer")
     for payload in old:
@@ -291,7 +291,7 @@ def replayed(host):
     return int(found[1]) if found else 0
 
 
-@scenario("a broker that is gone, refuses, or has a wrong certificate: one line in the journal, and the reason in btcctl sources", beside=True)
+@scenario("a broker that is absent, refuses, or has a wrong certificate: one line in the journal, and the reason in btcctl sources", beside=True)
 def _():
     site = Site()
     simulator = Simulator("--seed", "4")
@@ -308,7 +308,7 @@ def _():
     site.broker.start()
     wait_until(lambda: host.state()["freshness"] == "fresh", seconds=120, every=0.1, what="the price after the broker's restart")
     took = time.monotonic() - begun
-    # Each line says another thing.
+    # Each line has a different text.
     kinds = [line.split("btc-price-fleet: ", 1)[1].split(" at ")[0] for line in host.fleet.lines]
     equal(kinds.count("Connected to the broker"), 2, host.fleet.lines)
     for process in (host, leader, simulator):
@@ -336,7 +336,7 @@ def _():
     return f"back {took:.1f} s after the broker; {found}"
 
 
-@scenario("a broker whose connection takes a second, as over a network: on loopback it is there at once", beside=True)
+@scenario("a broker whose connection takes a second, as over a network", beside=True)
 def _():
     site = Site()
     simulator = Simulator("--seed", "8")
@@ -383,7 +383,7 @@ def _():
     return f"connected after {took:.1f} s"
 
 
-@scenario("a stale or unconfirmed price is published as what it is, and is no price for a follower", beside=True)
+@scenario("a stale or unconfirmed price is published as such, and a follower does not use it", beside=True)
 def _():
     site = Site()
     simulator = replaying("68900")
@@ -397,7 +397,7 @@ def _():
     equal((payload["freshness"], payload["quote"]["value"]), ("stale", "68900"))
     simulator.faults("")
     wait_until(lambda: host.state()["freshness"] == "fresh", seconds=30, what="fresh again")
-    # The daemon is gone, the satellite is there.
+    # The daemon has ended, the satellite is still running.
     leader.daemon.stop()
     wait_until(lambda: "alpha is offline" in host.failure("alpha"), what="offline")
     leader.fleet.says("The daemon can't be reached")
@@ -405,7 +405,7 @@ def _():
         process.stop()
 
 
-@scenario("Home Assistant: its discovery, and a value every ten seconds", beside=True)
+@scenario("Home Assistant: its discovery message, and a value every ten seconds", beside=True)
 def _():
     site = Site()
     simulator = Simulator("--seed", "6")
@@ -426,7 +426,7 @@ def _():
     return f"{len(values)} values in 24 s"
 
 
-@scenario("from a publisher's tick to the watchers of a follower", beside=True)
+@scenario("the delay from a publisher's tick to the watchers of a follower", beside=True)
 def _():
     site = Site()
     simulator = Simulator("--seed", "7")
@@ -446,7 +446,7 @@ def _():
             f"its daemon shows it with its next tick")
 
 
-@scenario("wrong command lines and files that are not there are refused with a word", beside=True)
+@scenario("invalid command lines and missing files are refused with a reason", beside=True)
 def _():
     def run(*arguments):
         return subprocess.run([BINARIES / "btc-price-fleet", *arguments], capture_output=True, text=True, timeout=20)
@@ -465,7 +465,7 @@ def _():
     assert "publish" in run("--help").stdout
 
 
-@scenario("faults of the broker, every 20 s: memory and files stay as they were", beside=True)
+@scenario("faults of the broker every 20 s: memory and open files stay constant", beside=True)
 def _():
     return endure(float(os.environ.get("FAULTS_SECONDS", "60")))
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The exchanges' WebSocket streams: what goes wrong with them in the field, and what the daemon shows meanwhile.
+"""The exchanges' WebSocket streams: their faults in practice, and the prices that the daemon shows meanwhile.
 
-Most scenarios wait for deadlines, so they run beside each other. KILLS: how many streams are ended or spoilt at random moments, 20 if it is
-not set.
+Most scenarios wait for deadlines, so they run at the same time. KILLS: the number of streams that are ended or spoilt at random moments, 20
+by default.
 """
 
 import os
@@ -16,7 +16,7 @@ from wallclock import WallClock  # noqa: E402
 
 PRICE = "io.btcpriced.Price"
 FOUR = ("binance", "coinbase", "bitstamp", "kraken")
-# A price that is shown was the last trade's within so many seconds: 1.5 s for which a stream is believed, and a second for a slow machine.
+# A shown price was that of the last trade within this many seconds: 1.5 s of a stream's validity, and a second for a slow machine.
 LIMIT = 2.5
 # Kraken's price is not requested again within the 2 s of its cache.
 KRAKEN_LIMIT = 4.5
@@ -24,10 +24,10 @@ KILLS = int(os.environ.get("KILLS", "20"))
 RECORDINGS = ("data/hftbacktest_binance_spot_btcusdt_20240808.gz", "data/hftbacktest_binance_spot_btcusdt_20240809.gz")
 
 
-# --- What is shown, beside what was traded ---------------------------------------------------------------------------
+# --- Shown prices compared with trades -------------------------------------------------------------------------------
 
 class Pulse:
-    """For how long this machine lets a thread wait: what is measured here may be late by as much."""
+    """The longest time for which this machine makes a thread wait. Times measured here may be late by as much."""
 
     def __init__(self):
         self.waits = []
@@ -50,7 +50,7 @@ pulse = Pulse()
 
 
 class Tape:
-    """Every trade of a simulated market, from a stream that no fault is for: Binance's in yen, of which 150 are a dollar there. While it
+    """Every trade of a simulated market, from a stream without faults: Binance's in yen, at 150 per dollar there. While it
     listens, the market trades, and requests show the last trade."""
 
     def __init__(self, simulator):
@@ -67,9 +67,9 @@ class Tape:
         assert b" 101 " in self.file.readline(), "the tape's stream was refused"
         while self.file.readline() != b"\r\n":
             pass
-        # By the wall clock; what is shown is timed by the monotonic one.
+        # Times of trades are by the wall clock, times of shown prices by the monotonic one.
         self.ahead = time.time() - time.monotonic()
-        # The trade that began the market.
+        # The first trade of the market.
         url = simulator.urls["binance"] + "/api/v3/ticker/price?symbol=BTCJPY"
         with urllib.request.urlopen(url, timeout=5, context=context) as response:
             self.course.add(time.monotonic(), Decimal(json.load(response)["price"]) / 150)
@@ -98,7 +98,7 @@ def rule(venue, text):
 
 
 class Market:
-    """A simulator that trades all the time, and the tape of it."""
+    """A simulator that always trades, and its tape."""
 
     def __init__(self, *arguments, prices=None, secure=False):
         course = ["--seed", "7"]
@@ -111,7 +111,7 @@ class Market:
         self.tape = Tape(self.simulator)
 
     def fault(self, **rules):
-        """Sets a rule for the streams of each of these venues: `always cut`. None: nothing goes wrong."""
+        """Sets a rule such as `always cut` for the streams of each of these venues. None: no faults."""
         self.simulator.faults("".join(rule(venue, text) for venue, text in rules.items()))
 
     def streams(self):
@@ -126,7 +126,7 @@ class Market:
         return [counts[venue]["open"] for venue in venues]
 
     def attempts(self, *venues):
-        """How often each venue was asked for a stream."""
+        """The number of requests for a stream at each venue."""
         counts = self.streams()
         return [counts[venue]["opened"] + counts[venue]["refused"] for venue in venues]
 
@@ -137,7 +137,7 @@ class Market:
 
 
 class Shown(Watch):
-    """btcctl watch --json: what it has shown, and when."""
+    """btcctl watch --json: the shown states and their times."""
 
     def __init__(self, place, *arguments):
         self.seen = []
@@ -149,7 +149,7 @@ class Shown(Watch):
 
 
 class Node:
-    """A daemon on a market, and what its watchers are shown."""
+    """A daemon on a market, and the states that its watchers receive."""
 
     def __init__(self, market, sources, *arguments, streams=None, policy="always", environment=None, place=None):
         self.market, self.place = market, place or Place()
@@ -172,7 +172,7 @@ class Node:
         return self.watches[-1]
 
     def live(self):
-        """One more watcher, of the changes between the ticks, too."""
+        """One more watcher, which also receives the changes between the ticks."""
         return self.watched("--live")
 
     def sources(self):
@@ -186,19 +186,19 @@ class Node:
         return self.sources()[venue]["way"]
 
     def streaming(self, *venues, seconds=60):
-        """Waits until the prices of these come by streams."""
+        """Waits until the prices of these sources come by streams."""
         wait_until(
             lambda: all(self.way(venue) == "stream" for venue in venues), seconds=seconds, every=0.1,
             what=lambda: f"the streams of {venues}, with {self.market.streams()}; {self.ends()}")
 
     def again(self, venue, seconds):
-        """Waits for the second attempt at a stream; the seconds from the start of the daemon to it."""
+        """Waits for the second attempt at a stream. Returns the seconds since the start of the daemon."""
         wait_until(lambda: self.market.attempts(venue)[0] >= 2, seconds=seconds, every=0.05,
                    what=lambda: f"another connection to {venue}; {self.market.streams()[venue]}, {self.ends()}")
         return time.monotonic() - self.born
 
     def ends(self):
-        """What the journal says of the ends of streams."""
+        """The journal's lines about the ends of streams."""
         return [line.split(": ", 1)[-1] for line in self.daemon.lines if "stream of" in line.lower()]
 
     def is_refused(self, venue, reason=""):
@@ -208,7 +208,7 @@ class Node:
         return len(os.listdir(f"/proc/{self.daemon.process.pid}/fd"))
 
     def check(self, limit=LIMIT, shown=None, since=0.0):
-        """Every state was fresh, no tick was lost, and each price was the last one at some moment of the last `limit` seconds."""
+        """Checks that every state was fresh, no tick was lost, and each price was the last one within the last `limit` seconds."""
         time.sleep(0.1)
         seen = [(at, state) for at, state in list((shown or self.ticks).seen) if at >= max(since, self.begun)]
         assert len(seen) > 1, "nothing was shown"
@@ -243,7 +243,7 @@ class Node:
 
 
 class Scene:
-    """The markets and daemons of one scenario. They end with it; if it fails, with what they said."""
+    """The markets and daemons of one scenario. They end with it, and print their output if it fails."""
 
     def __init__(self):
         self.markets, self.nodes = [], []
@@ -275,7 +275,7 @@ class Scene:
 
 
 def beside(name):
-    """Names a function, which gets a scene, as a scenario that runs beside the others of its kind."""
+    """Defines a function with a scene as a scenario that runs at the same time as the others of its kind."""
     def note(function):
         def run():
             with Scene() as scene:
@@ -285,19 +285,19 @@ def beside(name):
 
 
 def after(begun, seconds):
-    """Waits until so many seconds are over since then."""
+    """Waits until `seconds` after `begun`."""
     time.sleep(max(0, begun + seconds - time.monotonic()))
 
 
-# --- The longest first -----------------------------------------------------------------------------------------------
+# --- The longest scenarios first -------------------------------------------------------------------------------------
 
-@beside("four streams for 95 s: the price is the last trade's, pings are answered with what they say, and a request every 10 to 15 s")
+@beside("four streams for 95 s: the price is the last trade's, pings get pongs with their payload, and a request every 10 to 15 s")
 def _(scene):
     market = scene.market()
     node = scene.node(market, FOUR)
     node.streaming(*FOUR)
     before, begun = market.requests(), time.monotonic()
-    # Binance closes with 1008 if its ping of the first 20 s is not answered within a minute.
+    # Binance closes with 1008 if its ping of the first 20 s gets no pong within a minute.
     after(begun, 95)
     seconds = time.monotonic() - begun
     counts, requests = market.streams(), {venue: count - before[venue] for venue, count in market.requests().items() if venue in FOUR}
@@ -305,14 +305,14 @@ def _(scene):
         equal([counts[venue][name] for name in ("open", "opened", "refused")], [1, 1, 0], venue)
         assert seconds / 15 - 2 <= requests[venue] <= seconds / 10 + 2, f"requests within {seconds:.0f} s: {requests}"
     equal({node.way(venue) for venue in FOUR}, {"stream"})
-    # The address subscribes at Binance. Bitstamp is asked every 15 s whether it is there.
+    # At Binance the address subscribes. Bitstamp gets a heartbeat request every 15 s.
     assert counts["binance"]["received"] == 0 and counts["coinbase"]["received"] == 1 and counts["kraken"]["received"] <= 2, counts
     assert seconds / 15 - 1 <= counts["bitstamp"]["received"] <= seconds / 15 + 3, counts
     assert within(market.simulator.limits()), market.simulator.limits()
     return f"{node.check()}; requests in {seconds:.0f} s: {requests}"
 
 
-@beside("subscribed, but no price from the first moment on: after 10 s, at Bitstamp after 60 s, another connection is opened and works")
+@beside("a subscription without a first price: after 10 s, at Bitstamp after 60 s, another connection is opened and works")
 def _(scene):
     market = scene.market()
     market.fault(
@@ -324,10 +324,10 @@ def _(scene):
         times[venue] = nodes[venue].again(venue, 20)
     for venue in times:
         nodes[venue].streaming(venue)
-    # A trade may be a minute away there.
+    # The next trade there may be a minute away.
     times["bitstamp"] = nodes["bitstamp"].again("bitstamp", 75)
     nodes["bitstamp"].streaming("bitstamp")
-    # Seen after the others' streams were there, so the first ones' times are too long, not too short.
+    # Measured after the other streams were open, so the first ones' times are too long, not too short.
     assert all(seconds >= (60 if venue == "bitstamp" else 10) for venue, seconds in times.items()), times
     time.sleep(2)
     equal(market.attempts(*FOUR), [2, 2, 2, 2])
@@ -335,13 +335,13 @@ def _(scene):
     return f"{', '.join(f'{venue} {seconds:.1f} s' for venue, seconds in times.items())}; {'; '.join(checked)}"
 
 
-@beside("a stream that lies by 5 % or says 8200 is never shown while others contradict it, not for one message, and is used again after it")
+@beside("a stream that is 5 % off or has 8200 is never shown while others contradict it, and is used again afterwards")
 def _(scene):
     market = scene.market()
     node = scene.node(market, FOUR)
     node.streaming(*FOUR)
     live = node.live()
-    # Each market is known: the observer has looked at it.
+    # Each market is known, because the observer has requested it.
     wait_until(lambda: all(source["requests"] for source in node.sources().values()), seconds=90, every=0.5, what="a request to each")
     lies = {"binance": ("always price x1.05", 6), "coinbase": ("always price x0.95", 4), "kraken": ("always price 8200", 4)}
     for venue, (lie, seconds) in lies.items():
@@ -391,7 +391,7 @@ def _(scene):
     return f"closed {took:.1f} s after the client; {node.check()}; of changes {checked}"
 
 
-@beside("a growing lag, and one of 5 s: what is late by more than 2 s is not shown, the connection is replaced, and then it rests")
+@beside("a growing lag, and one of 5 s: prices late by more than 2 s are not shown, the connection is replaced, and then the stream waits")
 def _(scene):
     market = scene.market()
     nodes = {venue: scene.node(market, (venue, "bitstamp"), streams=(venue,)) for venue in ("binance", "coinbase")}
@@ -413,7 +413,7 @@ def _(scene):
     return f"{attempts} connections; {'; '.join(figures)}"
 
 
-@beside("streams that are late by 8 s from their first message on prove nothing, until they are not late")
+@beside("prices of streams that are late by 8 s from their first message on do not count, until they are not late")
 def _(scene):
     market = scene.market()
     venues = ("binance", "bitstamp")
@@ -435,9 +435,9 @@ def _(scene):
 
 
 def spoilt(primary, kills, generator):
-    """Streams that are ended, stalled, late, silent or wrong at random moments."""
+    """Ends, stalls, delays, silences or spoils streams at random moments."""
     faults = {
-        # The venues, and for how long, milliseconds. At the others, heartbeats prove that a price is the newest; see the scenario of those.
+        # The venues, and the time in milliseconds. At the others, heartbeats prove that a price is the newest; see their scenario.
         "cut": (FOUR, 300, 1500), "half-close": (FOUR, 300, 1500), "close 1001 going away": (FOUR, 300, 1500), "close 1012": (FOUR, 300, 1500),
         "leaving": (FOUR, 1000, 4000), "mute": (FOUR, 1000, 9000), "lag 5s": (FOUR, 2000, 9000), "silent": (("binance",), 1000, 9000),
         "no-data": (("coinbase",), 1000, 9000), "garbage": (("binance", "coinbase"), 1000, 9000), "price x1.05": (FOUR, 500, 5000),
@@ -484,9 +484,9 @@ for number_of_storm, primary in enumerate(("binance", "coinbase", "bitstamp", "b
 
 # --- How a stream ends -----------------------------------------------------------------------------------------------
 
-@beside("close codes: at once and then ever later, after 5 s, after 30 s, after 30 to 60 s, or not for 10 min")
+@beside("close codes: another attempt at once and then at growing intervals, after 5 s, after 30 s, after 30 to 60 s, or not for 10 min")
 def _(scene):
-    # The code, the least number of attempts within 25 s, and the least time from one to the next; none where it grows from half a second.
+    # The code, the minimum number of attempts within 25 s, and the minimum time between attempts; none if it grows from half a second.
     tables = [
         {"binance": ("1008 Too many requests", 1, 30), "coinbase": ("1011", 2, 5), "kraken": ("1013 try again later", 1, 30),
          "bitstamp": ("1002", 1, 300)},
@@ -498,7 +498,7 @@ def _(scene):
 
 
 def attempts_at(scene, tables, fault, seconds, refusal):
-    """How often streams are tried that always have a fault: a market and a daemon for each table."""
+    """Counts the attempts at streams that always have a fault, with a market and a daemon for each table."""
     markets = []
     for table in tables:
         markets.append(scene.market())
@@ -515,18 +515,18 @@ def attempts_at(scene, tables, fault, seconds, refusal):
             found[what] = attempts
             reason = refusal(what)
             equal(node.is_refused(venue, reason or ""), reason is not None, f"whether an operator is told of {what}: {node.ends()}")
-        # The requests go on, whatever the stream got.
+        # The requests continue, whatever the stream's response.
         equal(node.ticks.seen[-1][1]["quote"]["source"], "binance")
         assert market.requests()["binance"] >= seconds * 0.7, market.requests()
     return f"attempts within {seconds} s: {found}; {'; '.join(node.check() for node in nodes)}"
 
 
-@beside("a response with another status than 101: refusals for 10 min, limits for as long as they say, failures of the server for 5 s")
+@beside("a response with another status than 101: waits of 10 min for a refusal, as requested for a limit, 5 s for a server error")
 def _(scene):
     tables = [
         {"binance": ("403", 1, 300), "coinbase": ("404", 1, 300), "kraken": ("451", 1, 300), "bitstamp": ("401", 1, 300)},
         {"binance": ("429 retry-after 6", 3, 6), "coinbase": ("429", 1, 30), "kraken": ("500 retry-after 9", 2, 9), "bitstamp": ("503", 2, 5)},
-        # A date is known to the second only.
+        # A date is exact only to the second.
         {"binance": ("418 retry-after 100", 1, 100), "coinbase": ("429 retry-after-date 7", 2, 6), "kraken": ("502", 2, 5),
          "bitstamp": ("418", 1, 30)},
     ]
@@ -534,7 +534,7 @@ def _(scene):
     return attempts_at(scene, tables, lambda status: f"status {status}", 15, lambda status: f"HTTP {status}" if status in refused else None)
 
 
-@beside("Kraken's stream is refused with 429: its requests rest, too, and no other's")
+@beside("Kraken's stream is refused with 429: its requests wait too, and no other exchange's")
 def _(scene):
     market = scene.market()
     market.fault(kraken="always status 429 retry-after 20", binance="always status 429 retry-after 20")
@@ -550,7 +550,7 @@ def _(scene):
     return f"{node.check()}; requests in 15 s: {requests}"
 
 
-@beside("several daemons share an address, and the exchange serves one stream of it: the other one rests, and requests")
+@beside("several daemons share an address, and the exchange serves one stream for it: the other daemon waits, and sends requests")
 def _(scene):
     market = scene.market()
     market.fault(coinbase="always second-refused", bitstamp="always second-refused")
@@ -565,13 +565,13 @@ def _(scene):
     return f"{first.check()}; the other one {second.check()}"
 
 
-@beside("no response, none with status 101, or a wrong accept: a deadline of 5 s, and after the fourth time 10 min")
+@beside("no response, no status 101, or a wrong accept: a deadline of 5 s, and after the fourth time a wait of 10 min")
 def _(scene):
     dark = scene.market()
     dark.fault(**{venue: "request 1 dark" for venue in FOUR})
     begun = time.monotonic()
     hung = scene.node(dark, FOUR)
-    # What a captive portal, a proxy or a wrong server gives.
+    # The responses of a captive portal, a proxy or a wrong server.
     market = scene.market()
     market.fault(
         binance="always bad-accept", coinbase="always redirect", kraken="always status 200 body <html>Log in</html>", bitstamp="always reset")
@@ -589,14 +589,14 @@ def _(scene):
     return f"streams {took:.1f} s after the start; attempts {attempts}; {hung.check()}; {node.check()}"
 
 
-@beside("a refused subscription is not tried again for 10 min; one without an answer, after 10 s")
+@beside("a refused subscription is not tried again for 10 min; one without an acknowledgement is tried again after 10 s")
 def _(scene):
     refusing = scene.market()
     refusing.fault(coinbase="always refuse-subscription", kraken="always refuse-subscription", bitstamp="always refuse-subscription")
     empty = scene.market()
     empty.fault(coinbase="always ack-empty", kraken="request 1 no-ack", bitstamp="request 1 no-ack")
     nodes = [scene.node(market, FOUR) for market in (refusing, empty)]
-    # Kraken has its heartbeats only when something is subscribed.
+    # Kraken sends heartbeats only after a subscription.
     times = {venue: nodes[1].again(venue, 15) for venue in ("kraken", "bitstamp")}
     assert times["kraken"] >= 5 and times["bitstamp"] >= 10, times
     after(nodes[1].born, 16)
@@ -609,19 +609,19 @@ def _(scene):
     return f"{', '.join(f'{venue} {seconds:.1f} s' for venue, seconds in times.items())}; {'; '.join(node.check() for node in nodes)}"
 
 
-@beside("exchanges that are gone for 12 s, and streams that are cut again and again: no last attempt, and never without a pause")
+@beside("exchanges that are absent for 12 s, and streams that are cut repeatedly: attempts never end, and always with a pause")
 def _(scene):
     gone, cut = scene.market(), scene.market()
     node, other = scene.node(gone, ("coinbase", "bitstamp", "kraken", "binance")), scene.node(cut, FOUR)
     node.streaming(*FOUR)
     other.streaming(*FOUR)
     begun = time.monotonic()
-    # All at one instant: that is this machine's network, and no reason to leave the exchanges alone.
+    # All at the same moment: a fault of this machine's network is not a reason for waits at the exchanges.
     gone.simulator.faults("".join(f"{venue} time 0s-12s refuse\n" for venue in FOUR if venue != "binance"))
     cut.fault(**{venue: "time 0s-10s cut" for venue in FOUR})
     after(begun, 10)
     attempts = cut.attempts(*FOUR)
-    # The first one is from before; then within 0.5 s, 1, 2, 4 and 8.
+    # The first attempt is from before. The next ones follow within 0.5 s, 1, 2, 4 and 8 s.
     assert all(4 <= count <= 7 for count in attempts), (attempts, other.ends())
     other.streaming(*FOUR, seconds=40)
     back = time.monotonic() - begun
@@ -632,7 +632,7 @@ def _(scene):
             f"{node.check()}; {other.check()}")
 
 
-@beside("a daemon that its supervisor restarts again and again opens no more than ten streams in five minutes")
+@beside("a daemon that its supervisor restarts repeatedly opens at most ten streams in five minutes")
 def _(scene):
     market = scene.market()
     place = Place()
@@ -655,11 +655,11 @@ def _(scene):
     node, other = scene.node(market, FOUR), scene.node(busy, ("bitstamp", "coinbase"))
     node.streaming(*FOUR)
     other.streaming("bitstamp")
-    # It is a connection of some seconds.
+    # The connection lasts some seconds.
     time.sleep(8)
     requests, begun = market.requests(), time.monotonic()
     market.fault(**{venue: "always leaving" for venue in FOUR})
-    # At this one the second connection is refused.
+    # This venue refuses the second connection.
     busy.simulator.faults("bitstamp stream request 1- second-refused\nbitstamp stream always leaving\n")
     ways, three = set(), ("binance", "bitstamp", "kraken")
     wait_until(lambda: [market.streams()[venue]["opened"] for venue in three] == [2, 2, 2], seconds=4, every=0.02,
@@ -682,11 +682,11 @@ def _(scene):
 
 # --- Silence ---------------------------------------------------------------------------------------------------------
 
-@beside("Binance's stream is open, pings, and says nothing: requests in the same tick, and another connection")
+@beside("Binance's stream is open and sends only pings: requests in the same tick, and another connection")
 def _(scene):
     market, still = scene.market(), scene.market(prices=["68900"])
     node = scene.node(market, ("binance", "coinbase"), streams=("binance",))
-    # Where the price stands still, no request shows that the stream is dead.
+    # While the price stands still, no request shows that the stream is dead.
     other = scene.node(still, ("binance",))
     live = node.live()
     node.streaming("binance")
@@ -711,10 +711,10 @@ def _(scene):
             f"{node.check(shown=live)}; {other.check()}")
 
 
-@beside("heartbeats without prices: Coinbase's with the number of a newer trade, at once; the others, with the request every 10 to 15 s")
+@beside("heartbeats without prices are detected: Coinbase's by the number of a newer trade at once, the others by the request every 10 to 15 s")
 def _(scene):
     market, numbered = scene.market(), scene.market()
-    # Coinbase's have the number of the trade before the silence: that is a lie that only a request shows.
+    # Coinbase's heartbeats have the number of the trade before the silence, which only a request can disprove.
     nodes = {venue: scene.node(market, (venue,)) for venue in ("coinbase", "kraken", "bitstamp")}
     honest = scene.node(numbered, ("coinbase",))
     for venue, node in nodes.items():
@@ -742,7 +742,7 @@ def _(scene):
     return f"{', '.join(f'{venue} {seconds:.1f} s' for venue, seconds in times.items())}; {'; '.join(shown)}"
 
 
-@beside("streams that send nothing more, not even pongs: Coinbase's and Kraken's are dead after 5 s, Bitstamp's after its heartbeat")
+@beside("streams that send nothing more, not even pongs: Coinbase's and Kraken's end after 5 s, Bitstamp's after its heartbeat")
 def _(scene):
     market = scene.market()
     node = scene.node(market, FOUR)
@@ -751,7 +751,7 @@ def _(scene):
     begun = time.monotonic()
     market.fault(**{venue: "always mute" for venue in FOUR})
     times = {}
-    # The bounds, and five seconds for a slow machine.
+    # The limits, plus five seconds for a slow machine.
     bounds = {"coinbase": 5.5, "kraken": 5.5, "binance": 15.5, "bitstamp": 25.5}
     while len(times) < len(bounds):
         for venue, count in zip(FOUR, market.attempts(*FOUR)):
@@ -768,7 +768,7 @@ def _(scene):
 @beside("2,000 pings a second, with prices and without: the deadlines hold, and the daemon has time for its clients")
 def _(scene):
     market = scene.market()
-    # The market stands still after 8 s. The rule for streams that open from now on is not one of the market.
+    # The market stands still after 8 s. The rule for streams that open from now on does not affect the market.
     market.simulator.faults("binance BTC/USDT stream request 1- ping-flood\nbinance stream time 8s- maintenance\n")
     begun = time.monotonic()
     node = scene.node(market, ("binance",))
@@ -779,7 +779,7 @@ def _(scene):
     equal(market.attempts("binance"), [1], "before the deadline")
     wait_until(lambda: market.attempts("binance")[0] >= 2, every=0.05, what="another connection")
     took = time.monotonic() - begun - 8
-    # And an end while pings are to be answered.
+    # A close while pings still need pongs.
     market.simulator.faults("binance BTC/USDT stream time 0s-3s ping-flood\nbinance BTC/USDT stream time 3s-4s cut\n")
     time.sleep(4)
     market.fault()
@@ -793,7 +793,7 @@ def processor(process):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-@beside("a trade in ten seconds, and a maintenance: where heartbeats prove the price, nothing is requested and nothing is closed")
+@beside("a trade every ten seconds, and a maintenance: if heartbeats prove the price, nothing is requested and nothing is closed")
 def _(scene):
     thin, market = scene.market("--trades", "0.1"), scene.market()
     nodes = {venue: scene.node(thin, (venue,)) for venue in ("binance", "coinbase", "kraken")}
@@ -828,7 +828,7 @@ def _(scene):
     return f"requests in 30 s: {requests}; {'; '.join(figures)}; after the maintenance {checked}"
 
 
-@beside("somebody trades while a stream is away, and nobody when it is back: that it has no price yet is no reason to close it")
+@beside("a trade while a stream is closed, and none after it is open again: a missing price is not a reason to close it")
 def _(scene):
     # Each trade has another price.
     market = scene.market("--trades", "0.1", prices=[68_900 + index for index in range(1000)])
@@ -838,7 +838,7 @@ def _(scene):
     course = market.tape.course
     count = len(course.times)
     wait_until(lambda: len(course.times) > count, every=0.05, what="a trade that they show")
-    # They miss the next one, in ten seconds: the open ones are cut, and others refused.
+    # The streams miss the next trade, in ten seconds: the open ones are cut, and new ones are refused.
     market.simulator.faults("".join(rule(venue, "request 1- status 503") + rule(venue, "always cut") for venue in venues))
     wait_until(lambda: market.open(*venues) == [0, 0], every=0.05, what="the end of the streams")
     count = len(course.times)
@@ -846,7 +846,7 @@ def _(scene):
     market.fault()
     wait_until(lambda: market.open(*venues) == [1, 1], seconds=30, every=0.05, what="the streams again")
     attempts, count, begun = market.attempts(*venues), len(course.times), time.monotonic()
-    # Until the next one, or until that has to come.
+    # Until the next trade, or until the time when it is due.
     while len(course.times) == count and time.monotonic() < begun + 9:
         equal(market.attempts(*venues), attempts, "connections")
         time.sleep(0.1)
@@ -858,9 +858,9 @@ def _(scene):
     return f"{quiet:.1f} s without a trade; {'; '.join(node.check() for node in nodes)}"
 
 
-# --- What the messages say -------------------------------------------------------------------------------------------
+# --- Messages --------------------------------------------------------------------------------------------------------
 
-@beside("each exchange alone: the price is that of the last trade, and none of the other numbers in its messages")
+@beside("each exchange alone: the price is that of the last trade, not another number in its messages")
 def _(scene):
     market = scene.market()
     nodes = [scene.node(market, (venue,)) for venue in FOUR]
@@ -869,11 +869,11 @@ def _(scene):
         node.streaming(venue)
     since = time.monotonic()
     time.sleep(8)
-    # Streams' prices only, so that the bound is that of a message.
+    # Only prices of streams count, so that the bound is that of a message.
     return "; ".join(f"{venue} {node.check(1.1, shown=live, since=since + 1)}" for venue, node, live in zip(FOUR, nodes, lives))
 
 
-@beside("a byte at a time, in fragments with pings between, with pings of 125 bytes, and the first message behind the 101: all are read")
+@beside("a byte at a time, in fragments with pings between, with pings of 125 bytes, and the first message right after the 101: all are read")
 def _(scene):
     tables = [{"binance": "bytes", "coinbase": "fragments", "kraken": "with-101", "bitstamp": "big-ping"},
               {"binance": "with-101", "coinbase": "with-101", "kraken": "fragments", "bitstamp": "with-101"}]
@@ -892,7 +892,7 @@ def _(scene):
     return "; ".join(node.check(since=since) for row in nodes for node in row)
 
 
-@beside("frames that are masked, reserved, unknown, no UTF-8 or too long, texts that are no JSON, and prices of pairs that nobody asked for")
+@beside("masked, reserved, unknown or too long frames, invalid UTF-8, invalid JSON, and prices of pairs without a subscription")
 def _(scene):
     broken, strange = scene.market(), scene.market()
     nodes = [scene.node(market, FOUR) for market in (broken, strange)]
@@ -914,11 +914,11 @@ def _(scene):
         f"{node.check()}, of changes {node.check(shown=live)}" for node, live in zip(nodes, lives))
 
 
-@beside("trades that come again and a first message that is old: the price does not go back, and what is old proves nothing")
+@beside("repeated trades and an old first message: the price does not go back, and an old one does not count")
 def _(scene):
     repeating, old = scene.market("--trades", "0.5"), scene.market("--trades", "0.2")
     repeating.fault(**{venue: "always repeat" for venue in FOUR})
-    # Their requests fail: one that shows the same price would prove it.
+    # The requests fail, because a response with the same price would prove it.
     old.simulator.faults("".join(
         f"{venue} always status 500\n{rule(venue, 'always snapshot-age 107s')}" for venue in ("coinbase", "kraken")))
     nodes = [scene.node(repeating, (venue,)) for venue in FOUR]
@@ -928,7 +928,7 @@ def _(scene):
 
     def has_traded():
         return old.tape.course.times[-1] > begun
-    # Until a trade comes, the streams have only the old one.
+    # Until the next trade, the streams have only the old one.
     looks = 0
     while not has_traded():
         for venue, node in late.items():
@@ -948,7 +948,7 @@ def _(scene):
     return f"looked {looks} times; " + "; ".join(figures)
 
 
-@beside("a daemon whose wall clock is an hour slow uses the streams; one whose clock is fast can't tell that they are not late, and requests")
+@beside("a daemon whose wall clock is an hour slow uses the streams; one whose clock is fast can't exclude a lag, and sends requests")
 def _(scene):
     market = scene.market()
     slow, fast = (
@@ -957,7 +957,7 @@ def _(scene):
     since, before = time.monotonic(), market.requests()["binance"]
     time.sleep(5)
     requests = market.requests()["binance"] - before
-    # An equal price in a response proves that of the stream, so the next tick may do without.
+    # An equal price in a response proves the stream's, so the next tick may need no request.
     assert requests >= 2, f"{requests} requests"
     figures = [f"{requests} requests in 5 s"]
     for node in (slow, fast):
@@ -968,7 +968,7 @@ def _(scene):
     return "; ".join(figures)
 
 
-@beside("a daemon that was stopped for 4.5 s reads what has piled up, and shows none of it")
+@beside("a daemon that was stopped for 4.5 s reads the queued messages, and shows none of them")
 def _(scene):
     market = scene.market("--trades", "100")
     node = scene.node(market, ("binance", "coinbase"), streams=("binance",))
@@ -978,18 +978,18 @@ def _(scene):
     figures = []
     for _ in range(2):
         suspend(node.daemon.process)
-        # A watcher waits for 5 s before it says that the daemon is silent.
+        # A watcher waits for 5 s before it reports that the daemon is silent.
         time.sleep(4.5)
         resumed = time.monotonic()
         node.daemon.process.send_signal(signal.SIGCONT)
         time.sleep(5)
-        # What was on its way to the clients when it was stopped may come now.
+        # States that were on their way to the clients at the stop may arrive now.
         figures.append(f"{node.check(shown=node.ticks, since=resumed + 0.2)}, of changes {node.check(shown=live, since=resumed + 0.2)}")
     node.streaming("binance")
     return "; ".join(figures)
 
 
-@beside("over TLS: the streams work, and an end without a close frame is an end")
+@beside("over TLS: the streams work, and an end without a close frame is detected")
 def _(scene):
     market = scene.market(secure=True)
     node = scene.node(market, FOUR)
@@ -1003,7 +1003,7 @@ def _(scene):
     return f"{node.check()}; {node.ends()}"
 
 
-# --- When streams are open, and changes ------------------------------------------------------------------------------
+# --- Opening of streams, and changes ---------------------------------------------------------------------------------
 
 @beside("streams = never, always and auto, without an address, while paused, and while no client wants a price")
 def _(scene):
@@ -1030,7 +1030,7 @@ def _(scene):
     equal(market.attempts("binance", "kraken"), [0, 0], "streams that were not wanted")
     for live in lives:
         ticks = [state["tick"] for _, state in live.seen]
-        # The present state, and then one a tick.
+        # The present state, and then one state per tick.
         assert len(ticks) <= len(set(ticks)) + 1, ticks
     equal({never.way("binance"), elsewhere.way("kraken")}, {"poll"})
     connection = Varlink(fast.place.socket)
@@ -1047,10 +1047,10 @@ def _(scene):
     return f"{never.check()}; {fast.check()}; {elsewhere.check(KRAKEN_LIMIT)}"
 
 
-@beside("changes: no more states than one in watch.min-interval-ms, and the last trade's price is there within that time")
+@beside("changes: at most one state in watch.min-interval-ms, and the last trade's price arrives within that time")
 def _(scene):
     market = scene.market("--trades", "40")
-    # Ticks so rare that they prove nothing here.
+    # Ticks so rare that they do not affect the result.
     nodes = {each: scene.node(market, ("binance",), "--tick-interval-ms", "10000", "--watch-min-interval-ms", str(each), policy="auto")
              for each in (100, 500)}
     lives = {each: node.live() for each, node in nodes.items()}
@@ -1060,7 +1060,7 @@ def _(scene):
     since = time.monotonic()
     for _ in range(3):
         time.sleep(4)
-        # Nobody trades any more.
+        # Trading has stopped.
         market.simulator.faults("binance stream always maintenance\n")
         time.sleep(0.4)
         course = market.tape.course
@@ -1076,7 +1076,7 @@ def _(scene):
             worst[each] = max(worst[each], delay)
             allowed = each / 1000 + 1 + pulse.worst(traded - 1, shown)
             assert delay <= allowed, f"{price} came after {delay:.3f} s, with {each} ms"
-        # It is trading again before a source counts as dead.
+        # Trading continues before a source counts as dead.
         market.fault()
         time.sleep(0.5)
     for each, live in lives.items():
@@ -1084,7 +1084,7 @@ def _(scene):
         seconds = seen[-1][0] - seen[0][0]
         for first in range(len(seen)):
             for last in range(first + 1, len(seen), 7):
-                # Those of ticks come beside them. What was held up on its way to this process comes together.
+                # States of ticks arrive in addition. States that were delayed on the way to this process arrive together.
                 span = seen[last][0] - seen[first][0] + 1 + pulse.worst(seen[first][0] - 1, seen[last][0])
                 ticks = seen[last][1] - seen[first][1]
                 assert last - first <= span * 1000 / each + ticks + 1, f"{last - first + 1} states in {span:.2f} s with {each} ms"
@@ -1114,7 +1114,7 @@ def _(scene):
         if price != before and begins[0] <= at:
             counts[max(begin for begin in begins if begin <= at)] += 1
     assert len(counts) >= 8 and sum(counts.values()) >= len(counts), counts
-    # One of a burst may be shown after the next one has begun, if this process had to wait for it.
+    # A price of a burst may be shown after the start of the next one, if this process had to wait for it.
     assert sum(counts.values()) <= 2 * len(counts) + 1, counts
     equal(Decimal(seen[-1][1]), course.prices[-1], "the last price")
     return f"{len(counts)} bursts, {sum(counts.values())} changes; {node.check(shown=live)}"
@@ -1122,7 +1122,7 @@ def _(scene):
 
 # --- Recorded trades -------------------------------------------------------------------------------------------------
 
-@scenario("450 s of Binance's recorded trades at ten times their pace, from a stranger's server: all prices were traded, a burst is two updates")
+@scenario("450 s of Binance's recorded trades at ten times their pace, from an independent server: all prices were traded, a burst is two updates")
 def _():
     recordings = [shared(path) for path in RECORDINGS]
     python = os.environ.get("VARLINK_PYTHON", str(ROOT / ".build/venv/bin/python3"))
@@ -1131,7 +1131,7 @@ def _():
     trades = replay.recorded(recordings)
     burst = replay.largest_burst(trades)
     equal(sum(trade.last - trade.first + 1 for trade in burst), 735, "trades of one millisecond")
-    # It comes after half of the time.
+    # The burst comes after half of the time.
     begin = burst[0].received - trades[0].received - 225
     player = replay.Player(python, recordings, pace=10, begin=begin, seconds=450)
     place = Place()
@@ -1153,7 +1153,7 @@ def _():
         assert age <= allowed, f"a price that was not the last one for {age:.3f} s: {state}"
         worst = max(worst, age)
     equal(Decimal(seen[-1][1]["quote"]["value"]), messages[-1][1], "the last price")
-    # The changes that show a price of the burst.
+    # The changes to a price of the burst.
     first = next(index for index in range(len(messages))
                  if str(messages[index][1]) == burst[0].price
                  and [str(price) for _, price, _ in messages[index:index + len(burst)]] == [trade.price for trade in burst])
@@ -1161,7 +1161,7 @@ def _():
     prices = {price for _, price, _ in messages[first:first + len(burst)]} - {messages[first - 1][1]}
     changes = [(at, new) for (_, old), (at, new) in zip(seen, seen[1:]) if old["quote"]["value"] != new["quote"]["value"]]
     of_burst = [new["quote"]["value"] for at, new in changes if begins <= at <= ends + 0.6 and Decimal(new["quote"]["value"]) in prices]
-    # While the last one of them is the last trade, it may come again after others.
+    # While the burst's last price is that of the last trade, it may be shown again after others.
     assert len(of_burst) <= 2 + (ends - begins > 0.1) * 10 * (ends - begins), of_burst
     seconds = messages[-1][0] - messages[0][0]
     assert len(changes) >= seconds * 3, f"only {len(changes)} changes in {seconds:.0f} s"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Absurd numbers from outside: the daemon lives, the price stays right, every client reads every reply, and all recovers by itself."""
+"""Absurd numbers from outside: the daemon survives, the price stays right, clients read every reply, and everything recovers."""
 
 import base64
 import email.utils
@@ -15,7 +15,7 @@ from brokers import *  # noqa: E402, F403
 from gateway import Gateway  # noqa: E402
 
 PRICE = "68901.23"
-# All state files, or some of them by chance.
+# All cases of state files, or a random choice.
 FILES = int(os.environ.get("FILES", "40"))
 NUMBERS = ["0", "-1", "1e-9", "0.000000004", "1e10", "1e11", "1e28", "1e30", "1e128", str(2**63 - 1), str(2**64), "NaN", '""', "null", "[]"]
 TIMES = ["0", "-1", str(2**63 - 1), "null"]
@@ -45,7 +45,7 @@ def absurd(message, names=None):
 
 
 def rows(value, time_of_row):
-    """Bitstamp's candle in which one of the four prices, or all, are the value."""
+    """Bitstamp's candle, with the value in one of the four prices or in all of them."""
     good = {"open": '"68900"', "high": '"68950"', "low": '"68850"', "close": '"68910"'}
     for names in (["open"], ["high"], ["low"], ["close"], list(good)):
         fields = {**good, **dict.fromkeys(names, value)}
@@ -56,9 +56,9 @@ def body(row):
     return f'{{"data":{{"pair":"BTC/USD","ohlc":[{row}]}}}}'
 
 
-@scenario("a candle of an exchange with any absurd number ends nothing, and makes no reply unreadable")
+@scenario("an exchange's candle with any absurd number does not end the daemon, and makes no reply unreadable")
 def _():
-    # The backfill asks for days, hours and minutes some seconds after the start, so each case is a start. Several at a time.
+    # The backfill requests days, hours and minutes some seconds after the start, so each case is a start. Several run at a time.
     minute, midnight = int(time.time()) // 60 * 60 - 600, int(time.time()) // 86_400 * 86_400 - 86_400
 
     def both(value):
@@ -73,7 +73,7 @@ def _():
         place = Place()
         daemon = Daemon(place, simulator.urls, "--tick-interval-ms", "3600000", sources=["bitstamp"], backfill=True)
         fresh(place)
-        # One request for the price, and one for each step; what is refused is not asked for again at once.
+        # One request for the price, and one for each step. A refused candle is not requested again at once.
         begun = time.monotonic()
         wait_until(lambda: number(simulator.limits()["bitstamp"], r"total (\d+)") >= 4 or time.monotonic() > begun + 8
                    or daemon.process.poll() is not None, seconds=60, what="the backfill", every=0.1)
@@ -86,7 +86,7 @@ def _():
             assert "not understood" not in btcctl(place, *arguments).err, (value, arguments)
         day = state.json["day"]
         assert day is None or all(60_000 < Decimal(day[name]) < 80_000 for name in ("open", "high", "low")), (value, day)
-        # Kept or not, a restart reads it again.
+        # Stored or not, a restart reads the file again.
         daemon.stop()
         daemon = Daemon(place, simulator.urls, sources=["bitstamp"])
         equal(fresh(place)["quote"]["value"], PRICE)
@@ -97,7 +97,7 @@ def _():
     return f"{len(cases)} candles"
 
 
-@scenario("a peer with any absurd interval ends nothing, and is refused", beside=True)
+@scenario("a peer with any absurd interval is refused, and does not end the daemon", beside=True)
 def _():
     simulator = replaying(PRICE)
     first = Daemon(Place(), simulator.urls)
@@ -155,7 +155,7 @@ def _():
     return f"{2 * len(intervals)} peers"
 
 
-@scenario("a row of the history with any absurd number takes no price away, from btcctl or the gateway", beside=True)
+@scenario("a row of the history with any absurd number does not affect the price in btcctl or the gateway", beside=True)
 def _():
     place, simulator = Place(), replaying(PRICE)
     minute = int(time.time()) // 60 * 60 - 600
@@ -204,7 +204,7 @@ def tickers(venue, price, moment):
     }[venue]
 
 
-@scenario("a ticker with any absurd number or time ends nothing and is never shown, and the source is shown again after it")
+@scenario("a ticker with any absurd number or time is never shown and does not end the daemon, and the source is used again afterwards")
 def _():
     venues = ["binance", "coinbase", "bitstamp", "kraken"]
     wrong = ["2100-01-01T00:00:00Z", "1970-01-01T00:00:00Z", str(int(time.time()) * 1000), str(int(time.time() * 1e9))]
@@ -239,7 +239,7 @@ def _():
 
 
 class AbsurdStream:
-    """A WebSocket server that sends what it is told to all its clients."""
+    """A WebSocket server that sends given messages to all its clients."""
 
     def __init__(self):
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -274,7 +274,7 @@ class AbsurdStream:
 
 
 def trade(venue, number):
-    """A stream's message of a trade of this moment."""
+    """A stream's message about a trade at this moment."""
     now = time.time_ns() // 1_000_000
     iso = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now // 1000)) + f".{now % 1000:03}000Z"
     return {
@@ -289,7 +289,7 @@ def trade(venue, number):
     }[venue]
 
 
-@scenario("a message of a stream with any absurd number ends nothing and is never shown, and the stream counts again after it", beside=True)
+@scenario("a stream's message with any absurd number is never shown and does not end the daemon, and the stream counts again afterwards", beside=True)
 def _():
     # ISO times are read by name.
     times = {"coinbase": ["time"], "kraken": ["timestamp"]}
@@ -306,7 +306,7 @@ def _():
         wait_until(lambda: way() == "stream", what=f"the stream of {venue}", every=0.1)
         count = 0
         for path, value, text in [*absurd(trade(venue, next(numbers))), *absurd(trade(venue, 0), times.get(venue, ["?"]))]:
-            # The others of the message are of this moment, so that only this number can be what is wrong.
+            # The other times in the message are current, so that only this number can be the error.
             stream.send(json.dumps(trade(venue, next(numbers))))
             stream.send(text)
             count += 1
@@ -323,7 +323,7 @@ def _():
         return f"{sum(pool.map(run, ['binance', 'coinbase', 'bitstamp', 'kraken']))} messages"
 
 
-@scenario("a message of a broker with any absurd number ends nothing, and the price comes again after it", beside=True)
+@scenario("a broker's message with any absurd number does not end the follower, and the price returns afterwards", beside=True)
 def _():
     certificates = Certificates()
     broker, simulator, leader = Broker(certificates), replaying(PRICE), Place()
@@ -341,8 +341,8 @@ def _():
     if message.returncode or not message.stdout:
         raise AssertionError(f"no message: {message}")
     fleet.stop()
-    # A publisher and a daemon that were started anew, and whose messages are otherwise those of this moment. A daemon whose own clock is
-    # absurd is dated by it for two minutes.
+    # A publisher and a daemon after a restart, with otherwise current messages. A message from a daemon with an absurd clock is
+    # dated by that clock for two minutes.
     cases = list(absurd({**json.loads(message.stdout), "instance": "another", "bootId": "another", "sequence": 777_777, "publishedAt": 888_888}))
     client = subprocess.Popen(
         ["mosquitto_pub", "-h", broker.address, "-p", str(broker.port), "--cafile", certificates.authority, "--cert", certificate, "--key", key,
@@ -351,7 +351,7 @@ def _():
         text = text.replace('"sequence":777777', f'"sequence":{index + 1}')
         client.stdin.write(text.replace('"publishedAt":888888', f'"publishedAt":{time.time_ns() // 1_000_000}') + "\n")
         client.stdin.flush()
-        # Before the next one has come.
+        # Before the next message arrives.
         time.sleep(0.01)
         if index % 10 == 9:
             state = btcctl(place, "current", "--json")
@@ -367,7 +367,7 @@ def _():
     return f"{len(cases)} messages"
 
 
-@scenario("a state file with any absurd number ends nothing, and the price is right or said to be old", beside=True)
+@scenario("a state file with any absurd number does not end the daemon, and the price is right or marked as old", beside=True)
 def _():
     simulator, generator = replaying(PRICE), seeded()
     first = Daemon(Place(), simulator.urls, sources=["coinbase", "bitstamp"])
@@ -378,12 +378,12 @@ def _():
 
     def run(case):
         path, value, text = case
-        # As the daemon writes it: the checksum first, over the text with zeros in its place.
+        # As the daemon writes the file: the checksum is first, and covers the text with zeros in its place.
         text = '{\n  "checksum" : "00000000",\n  ' + text[1:] + "\n"
         text = text.replace("00000000", f"{zlib.crc32(text.encode()):08x}", 1)
         place = Place()
         Path(place.state, "last-quote.json").write_text(text)
-        # Without an exchange, what the file says is all that there is.
+        # Without an exchange, only the data of the file is available.
         daemon = Daemon(place, None, sources=["coinbase", "bitstamp"])
         state = btcctl(place, "current", "--json")
         equal(state.status, 0 if state.json["quote"] else 1, (path, value, state, daemon.lines))
@@ -402,7 +402,7 @@ def _():
 
 
 def samples(place, seconds):
-    """What is shown in this time, five times a second."""
+    """The states shown in this time, five times a second."""
     seen, end = [], time.monotonic() + seconds
     while time.monotonic() < end:
         seen.append(btcctl(place, "current", "--json").json)
@@ -432,9 +432,9 @@ def _():
     return f"{len(seen)} looks"
 
 
-@scenario("two against two is said within three seconds, with both sides, and does not jump", beside=True)
+@scenario("two against two is reported within three seconds, with both sides, and the price does not jump", beside=True)
 def _():
-    # Prices that stand still say nothing of now.
+    # Prices that stand still do not count as current.
     place, simulator = Place(), replaying(*(f"689{index % 7:02}.{index % 90 + 10}" for index in range(5000)))
     daemon = Daemon(place, simulator.urls, sources=["binance", "coinbase", "bitstamp", "kraken"])
     settled(place)
@@ -450,7 +450,7 @@ def _():
     return f"{len(seen)} looks: {seen[-1]['warning']}"
 
 
-@scenario("a cache that repeats one response, its Date and its time of three hours ago is never fresh", beside=True)
+@scenario("a cache that repeats a response from three hours ago, with its Date and time, is never fresh", beside=True)
 def _():
     past = time.time() - 10_800
     body = json.dumps({"trade_id": 7, "price": PRICE, "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(past))}).encode()
@@ -480,7 +480,7 @@ def _():
         seen = samples(place, 3)
         equal([state for state in seen if state["freshness"] == "fresh"], [], [name for name, _ in servers])
         daemon.stop()
-    # The last one: all exchanges behind one cache.
+    # The last case: all exchanges behind one cache.
     with ThreadPoolExecutor(max_workers=5) as pool:
         list(pool.map(run, [[one] for one in alone] + [[alone[0], alone[3]]]))
     for _, server in alone:

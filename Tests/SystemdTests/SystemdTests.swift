@@ -7,9 +7,9 @@ import Testing
 
 @testable import Systemd
 
-/// Against the real libsystemd; the other end is a socket of ours. One after the other: they set the process's environment.
+/// Tests with the real libsystemd and a test socket as the other end. Serialised, because they set the process's environment.
 @Suite(.serialized) struct SystemdTests {
-    /// The socket that systemd would listen on.
+    /// The socket in the place of systemd's.
     final class NotifySocket {
         private let directory = TemporaryDirectory()
         private let descriptor: Int32
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func `systemd is told how it is`() {
+    @Test func `systemd receives the status`() {
         let socket = NotifySocket()
         setenv("NOTIFY_SOCKET", socket.path, 1)
         defer { unsetenv("NOTIFY_SOCKET") }
@@ -61,7 +61,7 @@ import Testing
         #expect(ServiceManager().watchdogInterval == nil)
     }
 
-    @Test func `a journal that nobody reads blocks nobody, and what was lost is counted`() {
+    @Test func `a journal without a reader does not block, and lost lines are counted`() {
         let (outbox, proceed) = (Outbox(capacity: 3), DispatchSemaphore(value: 0))
         let seen = Mutex<[Int]>([])
         outbox.send { _ in proceed.wait() }
@@ -120,7 +120,7 @@ import Testing
         #expect(try Credentials(environment: [:]).secret("key") == nil)
     }
 
-    @Test func `standard error is the journal only where it is that very stream`() {
+    @Test func `standard error is the journal only if it is the same stream`() {
         #expect(!JournalLogHandler.isConnected(environment: [:]))
         #expect(!JournalLogHandler.isConnected(environment: ["JOURNAL_STREAM": "1:2"]))
         var status = stat()
@@ -132,7 +132,7 @@ import Testing
         #expect(Logger.Level.allCases.map(\.journalPriority) == [7, 7, 6, 5, 4, 3, 2])
     }
 
-    @Test func `a journal that is not there is no harm`() {
+    @Test func `a missing journal does no harm`() {
         var logger = Logger(label: "t", factory: JournalLogHandler.init(identifier:))
         logger[metadataKey: "price"] = "1"
         logger.info("nobody reads this", metadata: ["source": "x"])

@@ -1,19 +1,19 @@
 package import Varlink
 
 extension JSON {
-    /// Reads a text into a value of its own.
+    /// Parses a text into a tree of values.
     package init(parsing bytes: some Collection<UInt8>) throws(JSONError) {
         self.init(try JSONValue(parsing: Array(bytes)[...]))
     }
 }
 
 extension JSONValue {
-    /// The members of an object as a value of their own, to be changed.
+    /// The members of an object as a tree that can be changed.
     package var tree: JSONObject { JSON(self).objectValue ?? [:] }
 }
 
 extension JSONObject {
-    /// The object as it is read.
+    /// The object as a parsed value.
     package var value: JSONValue { JSONValue(.object(self)) }
 }
 

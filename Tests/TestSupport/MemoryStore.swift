@@ -1,7 +1,7 @@
 package import BTCPriceCore
 import Synchronization
 
-/// Counts, from any thread.
+/// A counter for any thread.
 package final class Counter: Sendable {
     private let value = Atomic<Int>(0)
 
@@ -11,7 +11,7 @@ package final class Counter: Sendable {
     package func add() { value.add(1, ordering: .acquiringAndReleasing) }
 }
 
-/// A store in memory, that can be made to fail.
+/// A store in memory that can be made to fail.
 package final class MemoryStore: PriceStore {
     private struct State {
         var prices: [CachedPrice] = []
@@ -25,11 +25,11 @@ package final class MemoryStore: PriceStore {
         state = Mutex(State(prices: price.map { [$0] } ?? []))
     }
 
-    /// How often a price was saved.
+    /// The number of saves of a price.
     package let saves = Counter()
 
     package var prices: [CachedPrice] { state.withLock { $0.prices } }
-    /// Of the first currency.
+    /// The price in the first currency.
     package var price: CachedPrice? { prices.first }
     package var cooldowns: [String: KeptCooldown] { state.withLock { $0.cooldowns } }
 

@@ -2,7 +2,7 @@ package import BTCPriceCore
 import FoundationEssentials
 import Synchronization
 
-/// A loader whose every answer the test gives, when it likes.
+/// A loader whose responses the test controls.
 package final class ScriptedLoader: PriceLoader {
     private struct State {
         var pending: [Int: CheckedContinuation<Result<[LoadedPrice], PriceLoadingError>, Never>] = [:]
@@ -24,9 +24,9 @@ package final class ScriptedLoader: PriceLoader {
         (stream, asked) = AsyncStream.makeStream()
     }
 
-    /// How often it was asked.
+    /// The number of requests.
     package var asks: Int { state.withLock { $0.asks } }
-    /// How many asks were open at once, at the most.
+    /// The maximum number of requests at once.
     package var mostAtOnce: Int { state.withLock { $0.most } }
 
     package func load() async throws(PriceLoadingError) -> [LoadedPrice] {
@@ -57,17 +57,17 @@ package final class ScriptedLoader: PriceLoader {
         return try result.get()
     }
 
-    /// Waits until it is asked once more.
+    /// Waits for the next request.
     package func isAsked() async {
         for await _ in stream { return }
     }
 
-    /// Answers the oldest open ask.
+    /// Responds to the oldest pending request.
     package func answer(_ price: String, position: FeedPosition = FeedPosition()) {
         give(.success([LoadedPrice(market, Price(price) ?? 0, position: position)]))
     }
 
-    /// Fails the oldest open ask.
+    /// Fails the oldest pending request.
     package func fail(_ error: PriceLoadingError = .unavailable("HTTP 503")) {
         give(.failure(error))
     }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A random generator (SplitMix64) that gives the same history for the same seed, everywhere.
+/// A random generator (SplitMix64): the same seed gives the same numbers on every platform.
 package struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
@@ -8,7 +8,7 @@ package struct SeededGenerator: RandomNumberGenerator {
 
     package init(seed: Int) { self.init(seed: UInt64(bitPattern: Int64(seed))) }
 
-    /// One whose seed is drawn and printed; SEED in the environment repeats a run.
+    /// A generator with a random seed, which is printed. SEED in the environment repeats a run.
     package static func announced(_ name: String = #function) -> SeededGenerator {
         let given = getenv("SEED").flatMap { UInt64(String(cString: $0)) }
         let seed = given ?? UInt64.random(in: 0..<1 << 32)

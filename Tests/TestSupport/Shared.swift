@@ -1,10 +1,10 @@
 import FoundationEssentials
 import Glibc
 
-/// The folder with real bodies and real prices beside the repository. A test that needs it is skipped with a word where it is
+/// The folder with real bodies and real prices next to the repository. A test that needs it is skipped with a message if it is
 /// absent.
 package enum Shared {
-    /// `../shared`, seen from the repository.
+    /// `../shared`, relative to the repository.
     package static let folder: String = {
         // Tests/TestSupport/Shared.swift, three levels below the repository.
         var parts = #filePath.split(separator: "/")
@@ -12,10 +12,10 @@ package enum Shared {
         return "/" + parts.joined(separator: "/") + "/shared"
     }()
 
-    /// Whether it is there.
+    /// Whether the folder is present.
     package static let isPresent = access(folder + "/fixtures", R_OK) == 0
 
-    /// What a test that is skipped for it says.
+    /// The message of a skipped test.
     package static let absence = "../shared is absent: its real bodies and prices are not tested here"
 
     /// A file's bytes.

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
 
-/// A folder of a test's own, gone with it.
+/// A temporary folder, removed at the end of its test.
 package final class TemporaryDirectory: Sendable {
     package let path: String
 
@@ -11,7 +11,7 @@ package final class TemporaryDirectory: Sendable {
     }
 
     deinit {
-        // What can't be removed is left for the machine's own cleaning.
+        // A folder that can't be removed is left to the system's cleanup of temporary files.
         try? FileManager.default.removeItem(atPath: path)
     }
 }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A clock that stands still until it is moved. Its timers can be awaited, so that no test guesses when code has come to rest.
+/// A clock that stands still until a test moves it. A test can await its timers, so no test guesses when code is idle.
 package final class TestClock: Clock, Sendable {
     /// A point on this clock: the time since its start.
     package struct Instant: InstantProtocol, CustomStringConvertible {
@@ -63,10 +63,10 @@ package final class TestClock: Clock, Sendable {
         }
     }
 
-    /// How many sleep at present.
+    /// The number of tasks that sleep now.
     package var timers: Int { state.withLock { $0.sleepers.count } }
 
-    /// Waits until somebody sleeps until this time.
+    /// Waits until a task sleeps until this time.
     package func timer(at offset: Duration) async {
         let deadline = Instant(offset: offset)
         await withCheckedContinuation { continuation in
@@ -79,7 +79,7 @@ package final class TestClock: Clock, Sendable {
         }
     }
 
-    /// Moves the clock and wakes whoever's time has come, in the order of their deadlines.
+    /// Moves the clock and wakes the tasks whose time has come, in the order of their deadlines.
     package func advance(to offset: Duration) {
         let woken = state.withLock { state in
             state.now = max(state.now, Instant(offset: offset))

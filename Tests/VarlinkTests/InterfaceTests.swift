@@ -33,7 +33,7 @@ import Varlink
 
         """
 
-    @Test func `what is printed is what was parsed`() throws {
+    @Test func `a parsed definition is printed unchanged`() throws {
         let interface = try InterfaceDefinition(parsing: Self.sample)
         #expect(interface.description == Self.sample)
         #expect(interface.name == "org.example.shop-2.x")
@@ -50,7 +50,7 @@ import Varlink
                         ], reply: [.init(name: "items", type: .array(.named("Item")))])))
     }
 
-    @Test func `white space and comments may stand anywhere`() throws {
+    @Test func `white space and comments are allowed anywhere`() throws {
         let text = "interface a.b\nmethod#x\nM ( a #y\n: #z\n []string ,\tb:int)->( )# end"
         let interface = try InterfaceDefinition(parsing: text)
         #expect(interface.description == "interface a.b\n\nmethod M(a: []string, b: int) -> ()\n")
@@ -63,7 +63,7 @@ import Varlink
         }
     }
 
-    @Test func `org.varlink.service is printed as its specification has it`() throws {
+    @Test func `org.varlink.service is printed as in its specification`() throws {
         let interface = try InterfaceDefinition(parsing: ServiceInterface.description)
         #expect(try InterfaceDefinition(parsing: interface.description) == interface)
         #expect(interface.members.map(\.name).prefix(2) == ["GetInfo", "GetInterfaceDescription"])
@@ -82,13 +82,13 @@ import Varlink
         ("interface a.b\ntype T (a_: int)", 2, "expected a field's name"),
         ("interface a.b\ntype T (a: int", 2, "expected ','"), ("interface a.b\nthing X ()", 2, "expected type, method"),
     ])
-    func `what the grammar does not allow is refused with its line`(text: String, line: Int, reason: String) {
+    func `a syntax error is reported with its line`(text: String, line: Int, reason: String) {
         let error = #expect(throws: InterfaceDefinitionError.self) { try InterfaceDefinition(parsing: text) }
         #expect(error?.line == line)
         #expect(error?.reason.contains(reason) == true, "\(error?.reason ?? "")")
     }
 
-    @Test func `nesting without end does not use up the stack`() {
+    @Test func `endless nesting does not use up the stack`() {
         for opening in ["(a:", "[]", "?", "?[]"] {
             let text = "interface a.b\ntype T (a: \(String(repeating: opening, count: 100_000))"
             #expect(throws: InterfaceDefinitionError.self) { try InterfaceDefinition(parsing: text) }
@@ -130,7 +130,7 @@ import Varlink
             "more[0].name: expected string, not null"
         ),
     ])
-    func `a message is held against its definition`(text: String, complaint: String?) throws {
+    func `a message is checked against its definition`(text: String, complaint: String?) throws {
         let interface = try InterfaceDefinition(parsing: Self.sample)
         guard case .type(.structure(let fields))? = interface.member("Item")?.kind else { throw MissingType() }
         let object = try JSONValue(parsing: Array(text.utf8)[...])

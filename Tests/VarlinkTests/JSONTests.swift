@@ -18,7 +18,7 @@ import Testing
         ("\"Ƀ\"", .string("Ƀ")), ("[]", .array([])), ("[1, [2]]", .array([.integer(1), .array([.integer(2)])])),
         ("{}", .object([:])), (" \t\r\n{ \"a\" : 1 , \"b\" : null } ", .object(["a": .integer(1), "b": .null])),
     ])
-    func `what is JSON is read`(text: String, expected: JSON) throws {
+    func `valid JSON is read`(text: String, expected: JSON) throws {
         #expect(try parse(text) == expected)
     }
 
@@ -29,7 +29,7 @@ import Testing
         "{\"a\"}",
         "{\"a\":1,}", "{a:1}", "{\"a\":1 \"b\":2}", "{\"a\":1,\"a\":2}", "1 2", "{} {}", "\u{FEFF}1", "/*x*/1",
     ])
-    func `what is not JSON is refused`(text: String) {
+    func `invalid JSON is refused`(text: String) {
         #expect(throws: JSONError.self) { try parse(text) }
     }
 
@@ -48,13 +48,13 @@ import Testing
         #expect(throws: JSONError.self) { try parse(String(repeating: "{\"a\":", count: 1_000_000)) }
     }
 
-    @Test func `members are bounded, and so is the time they take`() {
+    @Test func `the number of members is bounded, and so is their time`() {
         let members = (0..<100_000).map { "\"\($0)\":0" }.joined(separator: ",")
         #expect(throws: JSONError.self) { try parse("{\(members)}") }
     }
 
-    /// Any value that is written is read as itself. The seed is in the failure's message.
-    @Test(arguments: 0..<200) func `what is written is read back`(seed: Int) throws {
+    /// Any written value is read back unchanged. The seed is in the message of a failure.
+    @Test(arguments: 0..<200) func `a written value is read back`(seed: Int) throws {
         var random = RandomJSON(random: SeededGenerator(seed: seed))
         let value = random.value(depth: 0)
         #expect(try parse(value.text) == value, "seed \(seed)")
@@ -69,12 +69,12 @@ import Testing
         for twice in ["\"n1\"", "\"n\(count - 1)\"", "\"\\u006e1\""] {
             #expect(throws: JSONError.self, "\(twice)") { try parse(object(twice)) }
         }
-        // They look the same, and are two.
+        // The names look the same, but are different.
         #expect(try parse("{\"\u{E9}\":1,\"e\u{301}\":2}").objectValue?.members.count == 2)
     }
 
-    /// Random bytes never crash, and what parses is a fixed point of writing.
-    @Test(arguments: 0..<200) func `damaged text is refused or read, never worse`(seed: Int) throws {
+    /// Random bytes never crash the parser, and a parsed value is written and read back unchanged.
+    @Test(arguments: 0..<200) func `damaged text is refused or read, and never crashes`(seed: Int) throws {
         var values = RandomJSON(random: SeededGenerator(seed: seed))
         var bytes = Array(values.value(depth: 0).text.utf8)
         var random = SeededGenerator(seed: ~seed)

@@ -11,7 +11,7 @@ import Testing
         #expect(
             try call(#"{"method":"a.b.C","parameters":{"x":1},"more":true}"#)
                 == Call(method: "a.b.C", parameters: ["x": .integer(1)], more: true))
-        // The Python client always sends it.
+        // The Python client always sends this member.
         #expect(try call(#"{"method":"a.b.C","parameters":{},"more":false}"#) == Call(method: "a.b.C"))
         #expect(try call(#"{"method":"a.b.C","parameters":null}"#) == Call(method: "a.b.C"))
     }
@@ -22,7 +22,7 @@ import Testing
         #"{"method":"a.B","more":true,"oneway":true}"#, #"{"method":"a.B","more":true,"upgrade":true}"#,
         #"{"method":"a.B","method":"a.B"}"#, #"{"method":"a.B"} "x""#,
     ])
-    func `what is no call is refused`(text: String) {
+    func `an invalid call is refused`(text: String) {
         #expect(throws: MessageError.self) { try call(text) }
     }
 
@@ -31,7 +31,7 @@ import Testing
         #expect(Call(method: "GetPrice").interface == nil)
     }
 
-    @Test func `messages are written as systemd's client takes them`() throws {
+    @Test func `messages have the form that systemd's client accepts`() throws {
         #expect(text(Call(method: "a.b.C").encoded()) == #"{"method":"a.b.C"}"# + "\0")
         #expect(
             text(Call(method: "a.b.C", parameters: ["x": .null], more: true).encoded())
@@ -50,7 +50,7 @@ import Testing
 }
 
 @Suite struct MessageBufferTests {
-    @Test(arguments: 1...9) func `a stream is cut at its NULs however it arrives`(chunk: Int) throws {
+    @Test(arguments: 1...9) func `a stream is cut at its NULs, for any pieces`(chunk: Int) throws {
         let stream = Array("first\0\0third, longer\0rest".utf8)
         var buffer = MessageBuffer(limit: 100)
         var messages: [String] = []
@@ -73,7 +73,7 @@ import Testing
         #expect(throws: MessageError.self) { try whole.next() }
     }
 
-    @Test func `it holds no more than what is unread`() throws {
+    @Test func `the buffer holds only unread bytes`() throws {
         var buffer = MessageBuffer(limit: 10_000)
         for _ in 0..<10_000 {
             buffer.append((Array(repeating: 0x61, count: 99) + [0])[...])
@@ -87,7 +87,7 @@ import Testing
     private let service = ServiceInterface(
         info: .init(vendor: "v", product: "p", version: "1", url: "u"), descriptions: [("a.b", "interface a.b")])
 
-    @Test func `it says who it is and what it has`() {
+    @Test func `the service reports its information and its interfaces`() {
         let info = service.reply(to: Call(method: "org.varlink.service.GetInfo"))
         #expect(
             service.reply(to: Call(method: "org.varlink.service.GetInfo", upgrade: true)).error
@@ -96,7 +96,7 @@ import Testing
         #expect(info.parameters.tree["product"] == .string("p"))
     }
 
-    @Test func `it describes its interfaces, and no others`() {
+    @Test func `the service describes its interfaces, and no others`() {
         func describe(_ parameters: JSONObject) -> Reply {
             service.reply(to: Call(method: "org.varlink.service.GetInterfaceDescription", parameters: parameters))
         }

@@ -1,6 +1,6 @@
 import BTCPriceFeature
 
-/// Brings the command line into the form that the parser reads: options may come before the command.
+/// Rewrites the command line for the parser, which needs the command first: users may put options before it.
 struct CommandLineRepair {
     /// The commands.
     static let verbs = [
@@ -41,7 +41,7 @@ struct CommandLineRepair {
         }
         let word = given[index]
         var words = given[..<index] + given[(index + 1)...]
-        // `-1h` is an hour ago, and would be taken for options.
+        // `-1h` means an hour ago, but the parser would read it as options.
         if ["at", "history"].contains(word) {
             words = ArraySlice(words.map { $0.wholeMatch(of: /-\d+[smhdwy]/) == nil ? $0 : String($0.dropFirst()) })
         }

@@ -215,9 +215,9 @@ struct ConvertCommand: InvocationCommand {
                 form: raw ? .raw : output.json ? .json : .text))
     }
 
-    /// Reads amounts, and the currency that they are converted to: a code alone is the last word.
+    /// Reads amounts and the currency to convert them to, which may be named by a code alone as the last word.
     static func read(_ words: [String], in named: String?) throws -> ([Amount], String?) {
-        // One unit alone is one of it.
+        // A unit alone means one of it: `btc` is 1 BTC.
         if words.count == 1, let unit = Amount.Unit(name: words[0].lowercased()) { return ([Amount(1, unit)], named) }
         var (texts, currency) = (joined(words), named)
         if let last = texts.last, texts.count > 1, let code = Currency(rawValue: last.uppercased()) {
@@ -235,7 +235,7 @@ struct ConvertCommand: InvocationCommand {
     private static func joined(_ words: [String]) -> [String] {
         var texts: [String] = []
         for word in words {
-            // A number and a unit, even if the two are not an amount: the error names both.
+            // Join a number and a unit even if they are not a valid amount, so that the error names both.
             if let last = texts.last, Amount(last) == nil,
                 last.last.map({ $0.isNumber || "kKmM".contains($0) }) == true,
                 Amount.Unit(name: word.lowercased()) != nil
@@ -249,7 +249,7 @@ struct ConvertCommand: InvocationCommand {
     }
 
     /// Reads an amount.
-    /// - Parameter currency: That of a number with k or M and no unit.
+    /// - Parameter currency: The currency of a number with k or M but without a unit.
     private static func amount(_ text: String, _ currency: Currency) throws -> Amount {
         let unit = text.last.map { "kKmM".contains($0) } == true ? Amount.Unit.money(currency) : nil
         if let amount = Amount(text, unit: unit) { return amount }

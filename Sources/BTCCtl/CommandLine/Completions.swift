@@ -3,7 +3,7 @@ import BTCPriceAPI
 import BTCPriceCore
 import Varlink
 
-/// What a shell completes: what the daemon has now. If it does not respond, the currencies that it could have.
+/// The completions for a shell: what the daemon has now. If it does not respond, all known currencies.
 enum Completions {
     /// One currency.
     static let currency = CompletionKind.custom { words, _, _ in currencies(words) }

@@ -59,7 +59,7 @@ struct HistoryCommand: InvocationCommand {
                 form: csv ? .csv : json ? .json : .text, timestamps: times.timestamps))
     }
 
-    /// The step whose table is of a readable length.
+    /// The step that gives a table of readable length.
     /// - Parameter span: Milliseconds.
     private static func step(for span: Int64) -> Candle.Step {
         switch span / 1000 {
@@ -88,7 +88,7 @@ enum StepChoice: String, CaseIterable {
             }
     }
 
-    /// Those that are a length.
+    /// The choices that are a length of time: all except ``auto``.
     static let steps: [StepChoice] = [.second, .minute, .hour, .day]
 
     /// `nil` if it depends on the span.

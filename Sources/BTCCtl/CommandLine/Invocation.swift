@@ -20,7 +20,7 @@ enum Invocation: Equatable {
 struct AskingOptions: Equatable {
     var socket: String?
     var policy = CachePolicy.localFirst
-    /// ISO 4217; `nil` for that of the environment, or the daemon's first.
+    /// ISO 4217; `nil` for the currency in `BTCCTL_CURRENCY`, otherwise the daemon's first.
     var currency: String?
 }
 
@@ -35,7 +35,7 @@ struct CurrentOptions: Equatable {
 /// `btcctl watch`
 struct WatchOptions: Equatable {
     var socket: String?
-    /// ISO 4217; empty for that of the environment, or the daemon's first.
+    /// ISO 4217; empty for the currency in `BTCCTL_CURRENCY`, otherwise the daemon's first.
     var currencies: [String] = []
     var updates = WatchUpdates.ticks
     var output = PriceOutput()
@@ -76,7 +76,7 @@ struct ConvertOptions: Equatable {
 struct HistoryOptions: Equatable {
     /// How candles are printed.
     enum Form: Equatable {
-        /// A table on a terminal, else a row a line.
+        /// A table on a terminal; otherwise, one line per candle.
         case text
         case csv
         case json
@@ -96,7 +96,7 @@ struct AtOptions: Equatable {
     var socket: String?
     var currency: String?
     var time: Timestamp
-    /// To be converted.
+    /// The amounts to convert.
     var amounts: [Amount] = []
     /// The longest candle that is precise enough; `nil` for any.
     var maxStep: Candle.Step?
@@ -122,7 +122,7 @@ struct ChartOptions: Equatable {
 struct MetricsOptions: Equatable {
     var socket: String?
     var format = MetricsText.Format.prometheus
-    /// Where they are written; `nil` for standard output.
+    /// The file to write the metrics to; `nil` for standard output.
     var file: String?
 }
 
@@ -137,7 +137,7 @@ struct ReportOptions: Equatable {
     enum Change: Equatable {
         case pause
         case resume
-        /// For this source; `nil` for all.
+        /// Clears the cooldown of this source; `nil` for all sources.
         case retry(String?)
     }
 

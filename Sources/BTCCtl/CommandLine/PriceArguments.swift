@@ -21,7 +21,7 @@ struct CurrencyOption: ParsableArguments {
     var currency: String?
 }
 
-/// Reads the code of a currency, which a newer daemon may know.
+/// Reads a currency code of three letters. Accepts unknown codes, because a newer daemon may know them.
 func currencyCode(_ text: String) throws -> String {
     guard text.wholeMatch(of: /[A-Za-z]{3}/) != nil else {
         throw ValidationError("--currency is a code of three letters, such as EUR")
@@ -112,7 +112,7 @@ func choice<Choice: CaseIterable & RawRepresentable<String>>(
     throw ValidationError("it is \(words.dropLast().joined(separator: ", ")) or \(words.last ?? "")")
 }
 
-/// What a shell completes to one of several words.
+/// The shell completion for one of several words.
 func choices<Choice: CaseIterable & RawRepresentable<String>>(_: Choice.Type) -> CompletionKind {
     .list(Choice.allCases.map(\.rawValue))
 }

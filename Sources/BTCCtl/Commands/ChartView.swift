@@ -17,7 +17,7 @@ struct ChartView {
     private var currency = Currency.usd.rawValue
     /// The minute in which ``candles`` were requested, Unix seconds.
     private var minute: Int64?
-    /// What was drawn last, and since when there is nothing newer.
+    /// The lines drawn last, and when the daemon stopped responding; `nil` while it responds.
     private var last: (lines: [StyledLine], lost: ContinuousClock.Instant?) = ([], nil)
 
     // Not inlined, so that `current` does not pay for the run-time setup of these types.
@@ -90,7 +90,7 @@ struct ChartView {
                     query.step = .second
                     var seconds: [Candle] = []
                     try connection.history(query) { candles, _, _ in seconds += candles }
-                    // Of the minutes before the first second, only minutes are known.
+                    // The candles of seconds may begin later than the span. Before them, use the candles of minutes.
                     let first = seconds.first.map { Candle.Step.minute.start(of: $0.start + 59) } ?? .max
                     requested = requested.filter { $0.start < first } + seconds.filter { $0.start >= first }
                 }
@@ -98,21 +98,21 @@ struct ChartView {
             return try connection.getPrice(in: Connecting.currency(options.currency)).state
         }
         if isNew { (candles, self.currency, minute) = (requested, currency, present) }
-        // What was seen since then.
+        // Between two requests for candles, append the current price.
         if !isNew, state.freshness == .fresh, let price = state.quote?.value {
             candles.append(Candle(start: now, price))
         }
         return state
     }
 
-    /// The columns and rows of everything.
+    /// The size of the title and the chart together, in columns and rows.
     private func size(isRedrawn: Bool) -> (width: Int, height: Int) {
         let size = isTerminal ? Screen.size : (width: 80, height: Int.max)
         let width = isRedrawn ? size.width - 1 : size.width
         return (width, min(size.height - 1, max(10, min(30, size.width / 5 + 4))))
     }
 
-    /// - Returns: `nil` if nothing is known of the span.
+    /// - Returns: `nil` if no price in the span is known.
     private func lines(_ state: PriceState, _ size: (width: Int, height: Int)) -> [StyledLine]? {
         let now = ObservationTime.now().wall.milliseconds / 1000
         let axis = options.span.axis(

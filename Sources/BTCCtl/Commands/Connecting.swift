@@ -9,7 +9,7 @@ enum Connecting {
         getenv(name).map { String(cString: $0) }
     }
 
-    /// The currency that is meant: the named one, else that of the environment; `nil` for the daemon's first.
+    /// The currency to use: the named one, otherwise the one in `BTCCTL_CURRENCY`; `nil` for the daemon's first.
     static func currency(_ named: String?) -> String? {
         named ?? environment("BTCCTL_CURRENCY").flatMap { $0.isEmpty ? nil : $0.uppercased() }
     }
@@ -46,7 +46,7 @@ enum Connecting {
                 case .refused(HistoryInterface.disabled, _): throw .noHistory
                 case .refused(HistoryInterface.unavailable, let reason): throw .historyUnavailable(reason)
                 case .refused("\(ServiceInterface.name).InterfaceNotFound", _): throw .tooOldDaemon
-                // A daemon of 0.1.0 has dollars only, and no such parameter.
+                // btc-priced 0.1.0 keeps only dollars and has no `currency` parameter.
                 case .refused("\(ServiceInterface.name).InvalidParameter", _): throw .tooOldDaemon
                 case .refused, .unintelligible: throw .unexpected("\(error)")
                 }

@@ -64,7 +64,7 @@ enum Convert {
     }
 }
 
-/// The states that amounts need, each requested once.
+/// The states that the amounts need. Each one is requested once.
 private struct PriceStates {
     let asking: AskingOptions
     private(set) var fetched: [StateMessage] = []
@@ -73,7 +73,7 @@ private struct PriceStates {
         self.asking = asking
     }
 
-    /// - Parameter currency: `nil` for the one that is meant by default.
+    /// - Parameter currency: `nil` for the default currency.
     mutating func state(in currency: String?) throws(Complaint) -> StateMessage {
         let standard = Connecting.currency(asking.currency)
         if let known = fetched.first(where: { $0.state.currency == currency ?? standard ?? fetched[0].state.currency })
@@ -81,7 +81,7 @@ private struct PriceStates {
             return known
         }
         var asking = asking
-        // A daemon of 0.1.0 knows no currency to ask for, and has dollars.
+        // btc-priced 0.1.0 keeps only dollars and has no `currency` parameter, so request dollars without it.
         asking.currency = currency == Currency.usd.rawValue && standard == nil ? nil : currency ?? standard
         var message = try Current.state(asking)
         if let currency, message.state.currency != currency {

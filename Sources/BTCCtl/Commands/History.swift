@@ -48,7 +48,7 @@ enum History {
         return ExitStatus.success
     }
 
-    /// What is not known of the span that is wanted: `Only 1,443 of 129,600 minutes are known; --step 1h knows more.`
+    /// A note if much of the requested span is missing: `Only 1443 of 129600 minutes of this time are known; --step 1h knows more.`
     private static func missing(
         _ options: HistoryOptions, known: Int64, _ connection: inout PriceConnection
     ) throws(ClientError) -> String? {
@@ -72,7 +72,7 @@ enum History {
 
 /// `btcctl at`: prints the price at a moment.
 enum At {
-    /// A daemon that requests a minute from an exchange needs some time.
+    /// The timeout with `--fetch`, because the daemon then requests the minute from an exchange.
     private static let fetchPatience = Duration.seconds(30)
 
     @inline(never)

@@ -24,7 +24,7 @@ enum Metrics {
         return ExitStatus.success
     }
 
-    /// Replaces a file as a whole. Its reader, node_exporter for one, is another user.
+    /// Replaces a file atomically. Its readers, such as node_exporter, run as another user, so everybody may read it.
     private static func replace(_ path: String, with text: String) throws(Complaint) {
         let temporary = "\(path).\(getpid())"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)

@@ -2,7 +2,7 @@ import BTCPriceAPI
 import BTCPriceCore
 import BTCPriceFeature
 
-/// `btcctl` alone, on a terminal: the price, its day and its state, and how to go on.
+/// `btcctl` without a command, on a terminal: prints the price, its last 24 hours and its state, and names other commands.
 enum Overview {
     // Not inlined, so that `current` does not pay for the run-time setup of these types.
     @inline(never)

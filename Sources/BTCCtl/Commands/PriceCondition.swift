@@ -4,7 +4,7 @@ import BTCPriceCore
 struct PriceCondition: Equatable {
     /// The size of a price change, up or down.
     enum Change: Equatable {
-        /// In dollars.
+        /// In the currency of the price.
         case dollars(Price)
         /// In percent of the base price.
         case percent(Price)

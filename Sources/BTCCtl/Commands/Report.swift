@@ -4,17 +4,17 @@ import BTCPriceFeature
 import Glibc
 import Varlink
 
-/// `btcctl status` and `btcctl sources`: one request, or one every second with `--watch`.
+/// `btcctl status`, `btcctl sources` and `btcctl currencies`: one request, or one every second with `--watch`.
 struct Report {
     private static let period: Duration = .seconds(1)
 
     private let options: ReportOptions
     private var screen = Screen()
-    /// Whether it is redrawn in place.
+    /// Whether the report is redrawn in place.
     private let isTerminal: Bool
-    /// The columns of the terminal; any number on a pipe.
+    /// The width of the terminal in columns; unlimited on a pipe.
     private var width: Int { isatty(STDOUT_FILENO) == 1 ? Screen.size.width : .max }
-    /// What was shown last, and since when there is nothing newer.
+    /// The lines shown last, and when the daemon stopped responding; `nil` while it responds.
     private var last: (lines: [String], lost: ContinuousClock.Instant?) = ([], nil)
 
     /// Runs the command and returns the exit status.
@@ -62,7 +62,7 @@ struct Report {
         }
     }
 
-    /// The last picture, dimmed, below a line that says since when there is none.
+    /// The lines shown last, dimmed, below a note that the daemon has not responded for this time.
     static func lost(_ lines: [StyledLine], for time: Duration) -> [StyledLine] {
         let note = "btc-priced has not responded for \(Table.text(time)); waiting for it."
         return [StyledLine([.init(text: note, style: .alarm)])]

@@ -116,7 +116,7 @@ struct Wait {
         guard !options.output.isJSON else { return }
         if !hasToldOfDaemon { Output.complain("btcctl: waiting: \(reason)") }
         hasToldOfDaemon = true
-        // It has been said whole.
+        // The full reason was printed before, so the timeout error needs only a summary.
         reason = "btc-priced has not responded"
     }
 

@@ -31,7 +31,7 @@ enum Bar: String, CaseIterable {
         var condition: Condition
         var direction: PriceDirection
 
-        /// There is no price to show.
+        /// The content if there is no price to show.
         static func failed(_ why: String) -> Content {
             Content(text: PriceTexts.placeholder, detail: why, condition: .error, direction: .flat)
         }

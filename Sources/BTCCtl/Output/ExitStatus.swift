@@ -8,7 +8,7 @@ enum ExitStatus {
     static let success: Int32 = 0
     /// There is no price.
     static let noPrice: Int32 = 1
-    /// With several conditions: the one that holds.
+    /// The status of `wait` with several conditions, for the condition that holds.
     static func holds(_ kind: PriceCondition.Kind) -> Int32 {
         switch kind {
         case .above: 10
@@ -58,7 +58,7 @@ struct Complaint: Error, Equatable {
             : "Start it with 'systemctl start btc-priced', or name its socket with --socket."
     }
 
-    /// There was never a price, or no source gave one.
+    /// There is no price yet, or no source returned one.
     static func noPrice(_ failure: String?) -> Complaint {
         Complaint(
             word: "noPrice", message: [PriceTexts.failed, failure].compactMap(\.self).joined(separator: " "),
@@ -71,7 +71,7 @@ struct Complaint: Error, Equatable {
         Complaint(word: "noPrice", message: message, status: ExitStatus.noPrice)
     }
 
-    /// - Parameter range: What is known.
+    /// - Parameter range: The prices that are known, such as `day: $71,561.40 to $72,666.78`.
     static func tooCoarse(_ range: String, canFetch: Bool) -> Complaint {
         Complaint(
             word: "tooCoarse",
@@ -107,7 +107,7 @@ struct Complaint: Error, Equatable {
         message: "This source can't be retried: it is not configured, or it needs a key. See 'btcctl sources'.",
         status: ExitStatus.usage)
 
-    /// - Parameter reason: Which currency is not kept, and which are.
+    /// - Parameter reason: Names the currency that is not kept and those that are.
     static func unknownCurrency(_ reason: String?) -> Complaint {
         Complaint(
             word: "usage",

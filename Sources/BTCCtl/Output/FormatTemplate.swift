@@ -4,7 +4,6 @@ import BTCPriceAPI
 
 /// The template of `--format`: text with fields such as `{price}`. `{{` and `}}` are literal braces.
 struct FormatTemplate: Equatable {
-    /// The fields.
     enum Field: String, CaseIterable {
         case price, value, time, age, ageMs, source, market, currency, freshness, confirmation, failure, warning,
             direction, uncertainty, symbol

@@ -26,7 +26,7 @@ struct HistoryText {
         ([iso(candle)] + prices(candle) + [candle.origin]).joined(separator: " ")
     }
 
-    /// A line of ``csvHeader``'s columns.
+    /// A line with the columns of ``csvHeader``.
     func csv(_ candle: Candle) -> String {
         ([iso(candle), "\(candle.start)"] + prices(candle) + ["\(candle.ticks)", "\(candle.fresh)", candle.origin])
             .joined(separator: ",")
@@ -56,7 +56,7 @@ struct HistoryText {
             "\(step): \(money.string(from: low, currency: currency)) to \(money.string(from: high, currency: currency))"
     }
 
-    /// `Minute: open $68,901.23, high $68,950.00, low $68,890.10, close $68,900.00, own prices, 59 of 60 ticks`
+    /// `Minute from Aug 25, 14:30: open $68,901.23, high $68,950.00, low $68,890.10, close $68,900.00; own prices, 59 of 60 ticks`
     func description(of candle: Candle) -> String {
         let money = MoneyFormatter()
         let parts = [("open", candle.open), ("high", candle.high), ("low", candle.low), ("close", candle.close)]

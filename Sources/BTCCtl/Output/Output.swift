@@ -79,7 +79,7 @@ enum Output {
                 poll(&poller, 1, -1)
                 Signals.endIfAsked()
             default:
-                // A full disk, for example; a write to a closed pipe ends the process by SIGPIPE. An error of standard error is ignored,
+                // A full disk, for example; a write to a closed pipe ends the process by SIGPIPE. An error on standard error is ignored,
                 // because the price matters more.
                 guard descriptor == STDOUT_FILENO else { return }
                 complain("btcctl: cannot write: \(String(cString: strerror(errno)))")

@@ -55,7 +55,7 @@ struct SourcesText {
         ]
     }
 
-    /// The currency of a source's prices: of BTC/USDT, the dollar.
+    /// The currency of a source's prices. For BTC/USDT, it is the dollar.
     private func currency(_ report: SourceReport) -> String {
         Market(report.name, report.market).currency?.rawValue ?? ""
     }

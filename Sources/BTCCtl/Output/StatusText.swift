@@ -13,7 +13,7 @@ struct StatusText {
             : "Not from the exchanges' own addresses (a simulator, a mirror or a proxy): \(sources.joined(separator: ", "))."
     }
 
-    /// - Parameter width: The columns that a line may take; longer ones are wrapped.
+    /// - Parameter width: The maximum number of columns of a line. Longer lines are wrapped.
     func lines(_ status: StatusMessage, at now: ObservationTime, width: Int = .max) -> [String] {
         [Self.elsewhere(status.elsewhere)].compactMap(\.self)
             + [

@@ -60,7 +60,7 @@ struct StyledLine: Equatable {
         return StyledLine(kept)
     }
 
-    /// The line, shortened to so many columns with an ellipsis if it is longer.
+    /// The line, shortened to this number of columns with an ellipsis if it is longer.
     func cut(to columns: Int, isUnicode: Bool) -> StyledLine {
         guard width > columns else { return self }
         let ellipsis = isUnicode ? "…" : "..."

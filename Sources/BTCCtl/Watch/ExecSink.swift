@@ -32,7 +32,7 @@ struct ExecEvent: Equatable {
     }
 }
 
-/// When a command runs: one at a time, then once more for the newest event it missed.
+/// Decides when the command runs: once at a time, then once more for the newest event it missed.
 struct ExecSchedule {
     private(set) var isRunning = false
     private var missed: ExecEvent?
@@ -48,7 +48,7 @@ struct ExecSchedule {
     }
 
     /// Records that the command has ended.
-    /// - Returns: The missed event to start it for again, if any.
+    /// - Returns: The missed event for which to start the command again, if any.
     mutating func ended() -> ExecEvent? {
         defer { missed = nil }
         isRunning = missed != nil

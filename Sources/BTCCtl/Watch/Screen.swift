@@ -12,7 +12,7 @@ struct Screen {
         isatty(STDOUT_FILENO) == 1 && environment("TERM") != "dumb"
     }
 
-    /// Whether an ellipsis is a character.
+    /// Whether an ellipsis is drawn as `…` rather than `...`.
     private let isUnicode = WatchView.isUnicode
 
     /// Returns the text that replaces the previous lines by `lines`. Lines are cut at the width, and lines below the height are

@@ -39,8 +39,8 @@ enum Signals {
         return ends[0]
     }
 
-    /// Makes the end of a child process wake a wait. The parent may have left SIGCHLD ignored or blocked; without this, no child's
-    /// end would be reported.
+    /// Installs a handler for SIGCHLD, so that the end of a child process ends a wait. The parent may have left SIGCHLD ignored or blocked;
+    /// then the end of a child would not be reported.
     static func catchChildren() {
         signal(SIGCHLD, SIG_DFL)
         handle(SIGCHLD) { _ in Signals.wake() }

@@ -9,9 +9,9 @@ struct Watch {
     private static let longestSilence: Duration = .seconds(5)
 
     private static let shortestPause: Duration = .milliseconds(50)
-    /// Streams are open by then, if there are any.
+    /// The time from the start to the check for open streams. By then, streams are open if the daemon uses any.
     private static let streamPatience: Duration = .seconds(5)
-    /// How much of the past is shown at the start, seconds.
+    /// The length of the history shown at the start, in seconds.
     private static let past: Int64 = 600
 
     private let socket: String?
@@ -29,7 +29,7 @@ struct Watch {
     private var backoff = Backoff(from: Self.shortestPause, to: .seconds(1))
     /// A descriptor that is readable after a signal.
     private var signals: Int32 = -1
-    /// When it is to be looked whether a stream is open; `nil` if that need not be known.
+    /// When to check whether a stream is open; `nil` if no check is needed.
     private var lookAt: ContinuousClock.Instant?
 
     /// Runs the command and returns the exit status.
@@ -131,7 +131,7 @@ struct Watch {
         }
     }
 
-    /// Says once if no stream is open: then there are no changes between the ticks.
+    /// Shows a note once if no stream is open, because there are then no changes between the ticks.
     private mutating func lookForStreams(_ path: String) {
         guard let due = lookAt, clock.now >= due else { return }
         lookAt = nil
@@ -142,11 +142,11 @@ struct Watch {
                 sink.tell("No stream is open: this shows the ticks. 'btcctl sources -v' says how each price comes.")
             }
         } catch {
-            // It is a note only.
+            // The note is optional, so ignore the error.
         }
     }
 
-    /// The prices of the last minutes, second by second; none if no history is kept.
+    /// The prices to show at the start, one per second; empty if the daemon keeps no history.
     private func past(_ connection: inout PriceConnection) throws(ClientError) -> [Candle] {
         let now = ObservationTime.now().wall
         let from = Timestamp(milliseconds: now.milliseconds - Self.past * 1000)

@@ -13,7 +13,7 @@ protocol WatchSink {
     var waitsForDaemon: Bool { get }
     /// The timeout of the connection and of the first state.
     var patience: Duration { get }
-    /// Whether it prints to standard output. If so, it ends when the reader is gone.
+    /// Whether the sink prints to standard output. If so, the watch ends when the reader is gone.
     var prints: Bool { get }
     /// Whether to note that sources are not requested at the exchanges' own addresses.
     var tellsOfSimulator: Bool { get }
@@ -54,7 +54,7 @@ extension WatchSink {
 
 /// Prints one line per tick and currency, for pipes.
 struct LineSink: WatchSink {
-    /// What was printed of one currency.
+    /// What was printed last for one currency.
     private struct Printed {
         let printer: PricePrinter
         var lastBanner: String?
@@ -86,7 +86,7 @@ struct LineSink: WatchSink {
         before.lastBanner = model.banner
         if model.isUnconfirmed, !before.wasUnconfirmed { Output.complain(PriceTexts.unconfirmed) }
         before.wasUnconfirmed = model.isUnconfirmed
-        // Once, not at every change of the number in it.
+        // Print the warning once, not whenever the number in it changes.
         if let warning = model.warning, !before.hasWarned { Output.complain(warning) }
         before.hasWarned = model.warning != nil
     }
@@ -182,7 +182,7 @@ struct TerminalSink: WatchSink {
         refresh()
     }
 
-    /// A table has no room for them.
+    /// False for a table, which has no sparkline.
     var wantsPast: Bool { currencies.count <= 1 }
 
     mutating func begin(with candles: [Candle]) { view.see(candles) }
@@ -206,7 +206,7 @@ struct TerminalSink: WatchSink {
         Output.write(screen.draw(lines, in: size, isColored: isColored), to: STDOUT_FILENO)
     }
 
-    /// A row for each currency, and below it why its price is not current.
+    /// A row for each currency, and below the rows the notes on prices, such as why one is not current.
     private func table(at now: ObservationTime) -> [StyledLine] {
         var notes: [String] = []
         let rows = currencies.compactMap { currency -> [String]? in

@@ -4,7 +4,7 @@ import BTCPriceFeature
 /// What `watch` shows on a terminal: the price line, its source and age, notes, and a sparkline of the prices seen.
 struct WatchView {
     private static let bars = Array("▁▂▃▄▅▆▇█")
-    /// Enough for the widest terminal.
+    /// The maximum number of prices kept: enough for the widest terminal.
     private static let mostSeen = 500
 
     /// Whether the terminal shows characters beyond ASCII.
@@ -33,7 +33,7 @@ struct WatchView {
         if seen.count > Self.mostSeen { seen.removeFirst(seen.count - Self.mostSeen) }
     }
 
-    /// Adds the prices of the last minutes before all.
+    /// Adds the prices of the last minutes before those already seen.
     mutating func see(_ candles: [Candle]) {
         seen = Array((candles.map { Double($0.close.description) } + seen).suffix(Self.mostSeen))
     }
@@ -55,7 +55,7 @@ struct WatchView {
         if let day = model.day {
             lines += Self.wrapped(day.split(separator: " ").map(String.init), width: width).map { StyledLine($0) }
         }
-        // The note on an unconfirmed price is beside the source.
+        // The note on an unconfirmed price is next to the source.
         for note in [model.banner, model.reason, model.warning].compactMap(\.self) {
             let words = note.split(separator: " ").map(String.init)
             lines += Self.wrapped(words, width: width).map { StyledLine([.init(text: $0, style: .alarm)]) }

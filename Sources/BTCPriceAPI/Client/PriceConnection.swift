@@ -8,7 +8,7 @@ package struct PriceConnection: ~Copyable {
     /// Connects.
     /// - Parameters:
     ///   - path: The socket's file.
-    ///   - timeout: The longest wait for the daemon, when connecting and at each call.
+    ///   - timeout: The timeout for connecting and for each call.
     /// - Throws: ``ClientError/unreachable(path:reason:)`` or ``ClientError/timedOut(path:)``.
     package init(path: String, timeout: Duration = .seconds(5)) throws(ClientError) {
         connection = try ClientConnection(path: path, timeout: timeout)
@@ -31,7 +31,7 @@ package struct PriceConnection: ~Copyable {
     /// Requests the current and all later states; ``nextState(timeout:newestOnly:interruption:outlet:)`` returns them.
     /// - Parameters:
     ///   - currencies: ISO 4217; `nil` for the daemon's first currency alone.
-    ///   - updates: When a state comes. A daemon before 0.2.0 refuses ``WatchUpdates/changes``.
+    ///   - updates: When the daemon sends a state. btc-priced 0.1.0 refuses ``WatchUpdates/changes``.
     package mutating func watch(
         _ currencies: [String]? = nil, updates: WatchUpdates = .ticks
     ) throws(ClientError) {
@@ -43,13 +43,13 @@ package struct PriceConnection: ~Copyable {
     ///   - timeout: How long to wait for it.
     ///   - newestOnly: Returns only the last of several states that are ready.
     ///   - interruption: A descriptor. When it becomes readable, the wait ends with ``ClientError/interrupted``. -1 for none.
-    ///   - outlet: A descriptor that is written to. When its reader is gone, the wait ends with ``ClientError/interrupted``, too.
+    ///   - outlet: The descriptor that the caller writes to. When its reader is gone, the wait ends with ``ClientError/interrupted``, too.
     /// - Throws: ``ClientError``. After ``ClientError/interrupted``, which a signal causes too, it can be called again.
     package mutating func nextState(
         timeout: Duration, newestOnly: Bool = false, interruption: Int32 = -1, outlet: Int32 = -1
     ) throws(ClientError) -> StateMessage {
         var message = try connection.message(timeout: timeout, interruption: interruption, outlet: outlet)
-        // If the connection has ended, the next call reports it. One that brings messages without end is not read for ever.
+        // If the connection has ended, the next call reports it. The limit is for a connection on which messages never end.
         for _ in 0..<(newestOnly ? 1000 : 0) {
             guard let newer = try? connection.message(timeout: .zero) else { break }
             message = newer
@@ -91,8 +91,8 @@ package struct PriceConnection: ~Copyable {
     }
 
     /// Requests candles.
-    /// - Parameter take: Called with each part of them, from the oldest to the newest; their currency; and the start of the next candle,
-    ///   if there are more.
+    /// - Parameter take: Called for each batch, from the oldest to the newest, with the candles, their currency, and the start of the next
+    ///   candle if there are more.
     package mutating func history(
         _ query: HistoryQuery, _ take: ([Candle], String, Timestamp?) -> Void
     ) throws(ClientError) {
@@ -132,7 +132,7 @@ package struct PriceConnection: ~Copyable {
 
     /// Requests the last 24 hours.
     /// - Parameter currency: ISO 4217; `nil` for the daemon's first currency.
-    /// - Returns: `nil` if nothing is known of them.
+    /// - Returns: `nil` if no price of the last 24 hours is known.
     package mutating func day(of currency: String? = nil) throws(ClientError) -> PriceDay? {
         let reply = try call(HistoryCall.getDay(currency).call)
         return try read { () throws(JSONFieldError) in

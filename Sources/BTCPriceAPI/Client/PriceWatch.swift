@@ -3,9 +3,9 @@ import Dispatch
 import Synchronization
 package import Varlink
 
-/// Watches the prices of a daemon while it is started. A blocking connection on a thread of its own; a lost one is opened again.
+/// Watches the prices of a daemon. Uses a blocking connection on its own thread and reconnects if it is lost.
 package final class PriceWatch: Sendable {
-    /// What the watch has seen.
+    /// An event of the watch.
     package enum News: Sendable {
         /// The next state of a currency whose ticks have this interval, milliseconds.
         case state(StateMessage, interval: Int64)
@@ -17,31 +17,32 @@ package final class PriceWatch: Sendable {
 
     private enum Bounds {
         static let timeout = Duration.seconds(2)
-        /// After this time without a state the connection is opened again; longer if the daemon's intervals are.
+        /// After this time without a state, or after three times the longest tick interval if that is longer, the connection is opened
+        /// again.
         static let silence = Duration.seconds(15)
         static let pause = Duration.seconds(1)
-        /// How often it looks whether a reload has changed the currencies or their intervals, which a watch does not say.
+        /// How often to check whether a reload has changed the currencies or their intervals, which a watch does not report.
         static let look = Duration.seconds(10)
     }
 
     private let currency: Currency?
     private let socket: @Sendable () -> String
-    /// One watch at a time: one that was stopped may still wait for the daemon.
+    /// Runs one watch at a time, because a watch that was stopped may still wait for the daemon.
     private let queue = DispatchQueue(label: "io.btcpriced.watch")
     private let stopSignal = Mutex<StopSignal?>(nil)
 
     /// - Parameters:
-    ///   - currency: The one to watch; `nil` for all that the daemon keeps.
-    ///   - socket: Finds the daemon's.
+    ///   - currency: The currency to watch; `nil` for all that the daemon keeps.
+    ///   - socket: Returns the path of the daemon's socket.
     package init(_ currency: Currency? = nil, socket: @escaping @Sendable () -> String) {
         self.currency = currency
         self.socket = socket
     }
 
-    /// Begins to watch, or begins anew.
+    /// Starts the watch, or restarts it.
     /// - Parameters:
-    ///   - updates: When a state comes.
-    ///   - told: Called on the watch's thread.
+    ///   - updates: When the daemon sends a state.
+    ///   - told: Called with each event, on the watch's thread.
     package func start(_ updates: WatchUpdates, _ told: @escaping @Sendable (News) -> Void) {
         let signal = StopSignal()
         stopSignal.withLock { current in
@@ -84,9 +85,9 @@ package final class PriceWatch: Sendable {
             } catch {
                 guard isCurrent(signal) else { return }
                 switch error {
-                // A signal of the process.
+                // The process received a signal.
                 case .interrupted: continue
-                // The ticks are paused, or the daemon hangs: then it does not answer on the next connection either.
+                // The ticks are paused, or the daemon hangs. If it hangs, it does not respond on the next connection either.
                 case .timedOut where isWatching: continue
                 default: told(.gone(error))
                 }
@@ -95,7 +96,7 @@ package final class PriceWatch: Sendable {
         }
     }
 
-    /// The intervals on a connection of its own; `nil` if there is none: if the daemon is gone, the watch says so.
+    /// Requests the intervals on a separate connection; `nil` if that fails. If the daemon is gone, the watch reports it.
     private func look() -> [Interval]? {
         do throws(ClientError) {
             var connection = try PriceConnection(path: socket(), timeout: Bounds.timeout)

@@ -59,7 +59,7 @@ extension Reply {
     /// The parameters, printable.
     /// - Throws: ``ClientError/refused(error:reason:)``, printable too.
     func printableResult() throws(ClientError) -> JSONValue {
-        // UnknownCurrency has no reason, but says what is known.
+        // UnknownCurrency has no reason, but it lists the known currencies.
         let currencies = parameters["currency"]?.stringValue.map { currency in
             "\(currency), only in \((parameters["known"]?.arrayValue ?? []).compactMap(\.stringValue).joined(separator: ", "))"
         }

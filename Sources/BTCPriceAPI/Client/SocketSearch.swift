@@ -16,8 +16,8 @@ package enum SocketSearch {
         return [userSocket(environment: environment, uid: uid), Product.systemSocket].compactMap { $0 }
     }
 
-    /// Finds the socket of a program that runs on: it looks each time, since the daemon may start later. Parameters as for
-    /// ``paths(named:environment:uid:)``.
+    /// Returns a function that finds the socket, for long-running programs. It searches at every call, because the daemon may start later.
+    /// The parameters are those of ``paths(named:environment:uid:)``.
     package static func finder(
         named: String?, environment: (String) -> String?, uid: UInt32
     ) -> @Sendable () -> String {

@@ -6,7 +6,7 @@ package struct CurrencyMessage: Sendable, Hashable {
     /// ISO 4217
     package var currency: String
     package var price: StateMessage
-    /// From one tick to the next, milliseconds.
+    /// The time between two ticks, milliseconds.
     package var interval: Int64
     /// The sources in their order.
     package var sources: [String]

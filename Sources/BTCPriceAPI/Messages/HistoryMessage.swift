@@ -52,11 +52,11 @@ extension PriceDay {
 package struct PriceAt: Sendable, Hashable {
     /// The known price that is nearest to the moment.
     package let price: Price
-    /// The shortest candle that is known of it.
+    /// The shortest known candle of the moment.
     package let candle: Candle
     package let step: Candle.Step
 
-    /// Whether not even its minute is known.
+    /// Whether the candle is longer than a minute.
     package var isCoarse: Bool { step > .minute }
 
     /// - Parameter second: The moment, Unix seconds.

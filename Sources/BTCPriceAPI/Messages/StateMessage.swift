@@ -34,8 +34,8 @@ package struct StateMessage: Sendable, Hashable {
         ]
     }
 
-    /// The same with the age of the price: `ageMs`, null without a price and if its age is not known, and `ageIsEstimate`, null without
-    /// a price.
+    /// The message as JSON, with the age of the price added: `ageMs`, which is null without a price or if its age is not known, and
+    /// `ageIsEstimate`, which is null without a price.
     /// - Parameter now: The clocks of the machine on which the price was observed.
     package func json(at now: ObservationTime) -> JSONObject {
         var object = json
@@ -50,7 +50,7 @@ package struct StateMessage: Sendable, Hashable {
     package init(json: JSONValue) throws(JSONFieldError) {
         let quote: PriceQuote? =
             if let object = try json.optional("quote", \.objectValue) { try PriceQuote(json: object) } else { nil }
-        // What is beside the price does not take it away: a part that can't be read is absent.
+        // The price is more important than consensus, uncertainty and day: if one of them can't be read, it is treated as absent.
         let consensus = json["consensus"].flatMap { try? Consensus(json: $0) }
         let conversion: Conversion? =
             if let object = try json.optional("conversion", \.objectValue) { try Conversion(json: object) } else { nil }
@@ -67,7 +67,7 @@ package struct StateMessage: Sendable, Hashable {
                 failure: try json.optional("failure", \.stringValue),
                 warning: try json.optional("warning", \.stringValue), consensus: consensus, conversion: conversion,
                 uncertainty: uncertainty,
-                // Absent from 0.1.0, which has dollars only.
+                // Absent in messages of btc-priced 0.1.0, which keeps only dollars.
                 currency: try json.optional("currency", \.stringValue) ?? Currency.usd.rawValue,
                 day: day))
     }

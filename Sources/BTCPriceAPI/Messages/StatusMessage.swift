@@ -29,9 +29,9 @@ package struct StatusMessage: Sendable, Hashable {
 
     /// Where the last price is stored, and whether that works.
     package struct Store: Sendable, Hashable {
-        /// Keeps the price over a restart.
+        /// The directory that keeps the price across a restart.
         package var runtimeDirectory: String
-        /// Keeps the price over a reboot.
+        /// The directory that keeps the price across a reboot.
         package var stateDirectory: String
         /// When it was last written to disk; `nil` if that is not known.
         package var synced: Timestamp?

@@ -2,7 +2,7 @@
 /// validate the next prices.
 package struct CachedPrice: Sendable, Hashable {
     package let quote: PriceQuote
-    /// When it was observed, `CLOCK_BOOTTIME` in milliseconds; `nil` if only the wall clock knows (after a reboot).
+    /// When it was observed, `CLOCK_BOOTTIME` in milliseconds; `nil` if only its wall-clock time is known (after a reboot).
     package let observedBoottime: Int64?
     /// How many sources supported it; `nil` if that is not known.
     package let confirmation: Confirmation?
@@ -10,7 +10,7 @@ package struct CachedPrice: Sendable, Hashable {
     package let conversion: Conversion?
     /// The newest position accepted from each market.
     package let positions: [Market: FeedPosition]
-    /// What validation learned of the markets.
+    /// What validation learned about the markets.
     package let learned: LearnedMarkets?
 
     /// - Parameter observedBoottime: `CLOCK_BOOTTIME` of the observation in milliseconds, if it was made during this boot.

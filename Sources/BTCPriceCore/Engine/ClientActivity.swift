@@ -6,7 +6,7 @@ package final class ClientActivity: Sendable {
     private let watchers = Atomic<Int>(0)
     private let awaited = Atomic<Bool>(false)
     private let changeWatchers = Atomic<Int>(0)
-    /// When the last of them left, `CLOCK_BOOTTIME` in milliseconds.
+    /// When the last client that watched changes left, `CLOCK_BOOTTIME` in milliseconds.
     private let lastChangeWatcher = Atomic<Int64>(.min)
 
     /// - Parameter boottime: The start, `CLOCK_BOOTTIME` in milliseconds.
@@ -14,21 +14,21 @@ package final class ClientActivity: Sendable {
         lastCall = Atomic(boottime)
     }
 
-    /// A client wants the price.
+    /// Records that a client wants the price.
     /// - Returns: Whether the ticks are stopped until one does.
     package func called(at boottime: Int64) -> Bool {
         lastCall.store(boottime, ordering: .sequentiallyConsistent)
         return awaited.load(ordering: .sequentiallyConsistent)
     }
 
-    /// A client begins to watch.
+    /// Records that a client begins to watch.
     /// - Parameter changes: Whether it watches changes between the ticks, too.
     package func watcherCame(changes: Bool = false) {
         watchers.add(1, ordering: .sequentiallyConsistent)
         if changes { changeWatchers.add(1, ordering: .sequentiallyConsistent) }
     }
 
-    /// A client ends watching.
+    /// Records that a client stops watching.
     package func watcherLeft(changes: Bool = false, at boottime: Int64) {
         lastCall.store(boottime, ordering: .sequentiallyConsistent)
         if changes {
@@ -38,7 +38,7 @@ package final class ClientActivity: Sendable {
         watchers.subtract(1, ordering: .sequentiallyConsistent)
     }
 
-    /// Whether a client watches changes, or did lately.
+    /// Whether a client watches changes, or did so recently.
     func watchesChanges(lately: Duration, at boottime: Int64) -> Bool {
         if changeWatchers.load(ordering: .sequentiallyConsistent) > 0 { return true }
         let last = lastChangeWatcher.load(ordering: .sequentiallyConsistent)
@@ -51,6 +51,6 @@ package final class ClientActivity: Sendable {
             && boottime - lastCall.load(ordering: .sequentiallyConsistent) >= duration.wholeMilliseconds
     }
 
-    /// Sets whether ``called(at:)`` returns that a client is waited for.
+    /// Sets whether ``called(at:)`` returns that the ticks wait for a client.
     func awaitClient(_ isAwaited: Bool) { awaited.store(isAwaited, ordering: .sequentiallyConsistent) }
 }

@@ -6,10 +6,10 @@ package struct CurrencyPlan<C: Clock>: Sendable where C.Duration == Duration {
     /// The interval of its ticks.
     package let interval: Duration
     package let rules: SelectionRules
-    /// What is known already.
+    /// The observations that are already known.
     let book: ObservationBook
 
-    /// What is wanted of one currency.
+    /// What is configured for one currency.
     package struct Outline: Sendable {
         let currency: Currency
         let candidates: [FetchCandidate]
@@ -33,7 +33,7 @@ package struct CurrencyPlan<C: Clock>: Sendable where C.Duration == Duration {
     /// The plans of all currencies, which share their sources: limits and bans belong to the venue.
     /// - Parameters:
     ///   - outlines: In the order of the currencies.
-    ///   - now: Reads the clocks that cooldowns and limits are dated by.
+    ///   - now: Reads the clocks that date cooldowns and limits.
     ///   - jitter: Returns a random number from 0 to 1 at each call; it spreads cooldowns.
     ///   - clock: Measures the waits.
     ///   - previous: The sources that were requested before. They keep their health.

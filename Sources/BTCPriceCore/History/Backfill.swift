@@ -1,7 +1,7 @@
-/// Fills gaps of the history with the candles of the configured exchanges: at the start, and after the daemon has seen no price for a
-/// while. Behind the ticks: while there is no current price, it requests nothing.
+/// Fills gaps in the history with candles from the configured exchanges: at the start, and after the daemon has seen no price for a
+/// while. Ticks have priority: while there is no current price, it requests nothing.
 package actor Backfill<C: Clock> where C.Duration == Duration {
-    /// The candles of a currency, and who has them.
+    /// A currency, and the loaders of its candles.
     package struct Lane: Sendable {
         package let currency: Currency
         /// In the order of the configured sources.
@@ -13,13 +13,13 @@ package actor Backfill<C: Clock> where C.Duration == Duration {
         }
     }
 
-    /// From the start to the first look: the first ticks have the connections to themselves.
+    /// The time from the start to the first search for gaps. The first ticks have the connections to themselves.
     static var firstPeriod: Duration { .seconds(3) }
-    /// From one look for gaps to the next.
+    /// The time from one search for gaps to the next.
     static var period: Duration { .seconds(900) }
-    /// From a look in which a request failed to the next; doubled up to ``period``.
+    /// The time from a search in which a request failed to the next one; doubled up to ``period``.
     static var firstRetry: Duration { .seconds(30) }
-    /// From one request to the next, at least.
+    /// The minimum time from one request to the next.
     static var pause: Duration { .seconds(1) }
     /// The longest wait for a response.
     static var timeout: Duration { .seconds(10) }
@@ -44,15 +44,15 @@ package actor Backfill<C: Clock> where C.Duration == Duration {
         package let step: Candle.Step
         /// The number of candles.
         package let candles: Int
-        /// The exchanges that they are from.
+        /// The exchanges that the candles came from.
         package let venues: [String]
     }
 
     /// - Parameters:
-    ///   - lanes: The currencies; none to request nothing.
-    ///   - engine: Has the limits of the sources, and the price.
-    ///   - history: Takes in the minutes of the last day.
-    ///   - archive: Has the known candles, and keeps the new ones.
+    ///   - lanes: The currencies; empty to request nothing.
+    ///   - engine: Provides the limits of the sources, and the price.
+    ///   - history: Receives the minutes of the last day.
+    ///   - archive: Provides the known candles, and stores the new ones.
     ///   - clock: Measures the waits.
     ///   - now: Reads the clocks.
     ///   - report: Reports to the operator.
@@ -69,7 +69,7 @@ package actor Backfill<C: Clock> where C.Duration == Duration {
         self.report = report
     }
 
-    /// Requests from other sources from now on.
+    /// Changes the sources that candles are requested from.
     package func change(_ lanes: [Lane]) {
         self.lanes = lanes
         plans = [:]
@@ -96,8 +96,8 @@ package actor Backfill<C: Clock> where C.Duration == Duration {
         }
     }
 
-    /// Requests the minute of a moment, because a client wants it, and keeps it.
-    /// - Returns: Why that was not possible, in one line; `nil` if it is kept.
+    /// Requests the minute that contains a moment, because a client wants it, and stores it.
+    /// - Returns: Why that was not possible, in one line; `nil` if the minute is stored.
     package func fetch(_ currency: Currency, at second: Int64) async -> String? {
         guard !lanes.isEmpty else { return "history.backfill is false" }
         let loaders = lanes.first { $0.currency == currency }?.loaders ?? []
@@ -122,8 +122,8 @@ package actor Backfill<C: Clock> where C.Duration == Duration {
         return "no exchange has it: \(loaders.map(\.market.venue).joined(separator: ", "))"
     }
 
-    /// Requests what is missing.
-    /// - Returns: Whether that was possible: nobody has failed, and all prices are current.
+    /// Requests the missing candles.
+    /// - Returns: Whether that was possible: no loader has failed, and all prices are current.
     func fill() async throws(HistoryError) -> Bool {
         let begun = version
         var isComplete = true

@@ -1,11 +1,11 @@
-/// Decides which candles are requested from exchanges: those that are missing, in few requests. A pure value, of one currency.
+/// Decides which candles are requested from exchanges: the missing ones, in few requests. A pure value for one currency.
 struct BackfillPlan: Sendable {
     /// The candles that are wanted: a day of minutes, a month of hours, two years of days.
     static let wanted: [(step: Candle.Step, count: Int64)] = [(.day, 730), (.hour, 720), (.minute, 1440)]
 
     /// What one loader can give.
     struct Loader: Sendable, Hashable {
-        /// The most candles in one response.
+        /// The maximum number of candles in one response.
         let page: Int64
         /// Whether the exchange serves only its newest candles.
         let hasNewestOnly: Bool
@@ -13,7 +13,7 @@ struct BackfillPlan: Sendable {
 
     /// A request to make.
     struct Request: Sendable, Hashable {
-        /// Among the loaders.
+        /// The index of the loader.
         let loader: Int
         let step: Candle.Step
         /// Unix seconds.
@@ -21,7 +21,7 @@ struct BackfillPlan: Sendable {
     }
 
     private let loaders: [Loader]
-    /// What each loader has responded to, by step. An exchange has no candle of a span without a trade, but another one may.
+    /// The ranges that each loader has responded to, by step. An exchange has no candle for a span without a trade, but another one may.
     private var answered: [[Candle.Step: [Range<Int64>]]]
 
     /// - Parameter loaders: In the order of the configured sources.
@@ -30,14 +30,14 @@ struct BackfillPlan: Sendable {
         answered = loaders.map { _ in [:] }
     }
 
-    /// The span in which candles are wanted: before the present one, which is not complete.
+    /// The span in which candles are wanted. It ends before the current candle, which is not complete.
     static func range(of step: Candle.Step, _ count: Int64, at now: Int64) -> Range<Int64> {
         // An exchange may need a moment to complete its last candle.
         let end = step.start(of: now - 30)
         return end - count * step.seconds..<end
     }
 
-    /// The next request; `nil` if nothing is missing, or nobody has it.
+    /// The next request; `nil` if nothing is missing, or no loader has it.
     /// - Parameters:
     ///   - known: The starts of the known candles in ``range(of:_:at:)``.
     ///   - failed: Loaders that are not to be used.
@@ -52,11 +52,11 @@ struct BackfillPlan: Sendable {
             return request(
                 loaders[index], index, step, missing.filter { start in !done.contains { $0.contains(start) } }, wanted)
         }
-        // The one with the fewest requests; of several, that of the first source.
+        // The loader with the fewest requests; if there are several, the one of the first source.
         return requests.min { ($0.count, $0.request.loader) < ($1.count, $1.request.loader) }?.request
     }
 
-    /// The first request to a loader, and how many it would take in all.
+    /// The first request to a loader, and the total number of requests that it would need.
     private func request(
         _ loader: Loader, _ index: Int, _ step: Candle.Step, _ missing: [Int64], _ wanted: Range<Int64>
     ) -> (request: Request, count: Int)? {
@@ -65,7 +65,7 @@ struct BackfillPlan: Sendable {
         guard let first = missing.first(where: { $0 >= reach }) else { return nil }
         var (count, end) = (0, Int64.min)
         for start in missing where start >= reach && start >= end { (count, end) = (count + 1, start + span) }
-        // One that has only a part is the last choice.
+        // A loader that has only a part is the last choice.
         if missing.first != first { count += missing.count }
         let last = missing.last { $0 < first + span } ?? first
         return (Request(loader: index, step: step, range: first..<last + step.seconds), count)
@@ -73,7 +73,7 @@ struct BackfillPlan: Sendable {
 
     /// Records that a request was responded to.
     mutating func answered(_ request: Request) {
-        // What is older than a span that is wanted is never looked for again.
+        // Ranges older than the wanted span are never requested again.
         let longest = Self.wanted.first { $0.step == request.step }?.count ?? 0
         let oldest = request.range.upperBound - 2 * longest * request.step.seconds
         answered[request.loader][request.step, default: []].removeAll { $0.upperBound < oldest }

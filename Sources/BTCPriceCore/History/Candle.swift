@@ -1,11 +1,11 @@
-/// What the price did in a span of time, of the ticks that had a valid price.
+/// The movement of the price in a span of time, from the ticks that had a valid price.
 package struct Candle: Sendable, Hashable {
-    /// How long a candle lasts.
+    /// The length of a candle.
     package enum Step: String, Sendable, Hashable, CaseIterable, Comparable {
         case second
         case minute
         case hour
-        /// A day of UTC.
+        /// A day in UTC.
         case day
 
         package var seconds: Int64 {
@@ -19,7 +19,7 @@ package struct Candle: Sendable, Hashable {
 
         package static func < (left: Step, right: Step) -> Bool { left.seconds < right.seconds }
 
-        /// The start of the candle that a moment is in, Unix seconds.
+        /// The start of the candle that contains a moment, in Unix seconds.
         package func start(of second: Int64) -> Int64 {
             let rest = second % seconds
             return second - (rest < 0 ? rest + seconds : rest)
@@ -29,9 +29,9 @@ package struct Candle: Sendable, Hashable {
     /// More ticks than a day can have at the shortest interval.
     package static let mostTicks: Int64 = 1_000_000
 
-    /// The origin of a candle that this daemon has made of its own prices.
+    /// The origin of a candle that this daemon has made from its own prices.
     package static let own = "own"
-    /// The origin of a candle that was made of others with different origins.
+    /// The origin of a candle that was made from candles with different origins.
     package static let mixed = "mixed"
 
     /// Unix seconds, a multiple of the step.
@@ -42,9 +42,9 @@ package struct Candle: Sendable, Hashable {
     package var low: Price
     /// The last price.
     package var close: Price
-    /// The ticks in it; 0 for an exchange's.
+    /// The number of ticks in it; 0 for an exchange's candle.
     package var ticks: Int64
-    /// Those of them that had a valid price.
+    /// The number of those ticks that had a valid price.
     package var fresh: Int64
     /// ``own``, ``mixed``, or the exchange whose candle it is.
     package var origin: String
@@ -63,10 +63,11 @@ package struct Candle: Sendable, Hashable {
         self.origin = origin
     }
 
-    /// A candle from outside: an exchange's, a database's row, a message's.
-    /// - Parameter currency: That of its prices; `nil` if it is not known, for the prices of any.
-    /// - Returns: `nil` if it can't be a candle: a price is outside of ``Currency/prices``, the four are out of order, a count is negative
-    ///   or above ``mostTicks``, there are more valid ticks than ticks, or the start is outside of ``Timestamp/possibleMilliseconds``.
+    /// Makes a candle from external data: from an exchange, a database or a message.
+    /// - Parameter currency: The currency of its prices; `nil` if it is not known, to accept the prices of any currency.
+    /// - Returns: `nil` if it is not a valid candle: a price is outside of ``Currency/prices``, the four are out of order, a count is
+    ///   negative or above ``mostTicks``, there are more valid ticks than ticks, or the start is outside of
+    ///   ``Timestamp/possibleMilliseconds``.
     package init?(
         checkedStart start: Int64, open: Price, high: Price, low: Price, close: Price, ticks: Int64 = 0,
         fresh: Int64 = 0, origin: String, in currency: Currency?
@@ -85,14 +86,14 @@ package struct Candle: Sendable, Hashable {
         self.init(start: start, open: price, high: price, low: price, close: price, ticks: 1, fresh: 1)
     }
 
-    /// Takes in a later price.
+    /// Adds a later price.
     mutating func add(_ price: Price) {
         high = max(high, price)
         low = min(low, price)
         close = price
     }
 
-    /// Takes in a later candle.
+    /// Adds a later candle.
     package mutating func add(_ later: Candle) {
         high = max(high, later.high)
         low = min(low, later.low)
@@ -102,7 +103,7 @@ package struct Candle: Sendable, Hashable {
         if origin != later.origin { origin = Self.mixed }
     }
 
-    /// Makes candles of a longer step.
+    /// Merges candles into candles of a longer step.
     /// - Parameter candles: From the oldest to the newest.
     package static func merged(_ candles: some Sequence<Candle>, to step: Step) -> [Candle] {
         candles.reduce(into: []) { merged, candle in

@@ -1,17 +1,17 @@
-/// Makes candles of a minute of the published states of one currency. A pure value.
+/// Makes one-minute candles from the published states of one currency. A pure value.
 struct CandleBuilder: Sendable {
-    /// The candle of the present minute; `nil` before its first valid price.
+    /// The candle of the current minute; `nil` before its first valid price.
     private(set) var current: Candle?
     /// The minute of the last state, Unix seconds.
     private(set) var minute: Int64?
     /// The ticks of this minute before its first valid price.
     private var failedTicks: Int64 = 0
 
-    /// Takes in a state. That of an earlier minute must have been ended with ``close()``.
+    /// Adds a state. An earlier minute must have been ended with ``close()``.
     /// - Parameters:
     ///   - price: The price; `nil` if it is not fresh.
-    ///   - isTick: Whether a tick has made it. Another state extends the candle and is not counted.
-    ///   - second: When, Unix seconds.
+    ///   - isTick: Whether a tick has made the state. Any other state extends the candle and is not counted.
+    ///   - second: The time of the state, in Unix seconds.
     mutating func add(_ price: Price?, isTick: Bool, at second: Int64) {
         let start = Candle.Step.minute.start(of: second)
         minute = start
@@ -28,7 +28,7 @@ struct CandleBuilder: Sendable {
         }
     }
 
-    /// Ends the present minute.
+    /// Ends the current minute.
     /// - Returns: Its candle; `nil` if it had no valid price.
     mutating func close() -> Candle? {
         defer { (current, minute, failedTicks) = (nil, nil, 0) }

@@ -1,12 +1,12 @@
 /// Requests the candles of one market.
 package protocol CandleLoader: Sendable {
-    /// The market whose candles they are.
+    /// The market whose candles it requests.
     var market: Market { get }
 
-    /// The most candles in one response.
+    /// The maximum number of candles in one response.
     var page: Int { get }
 
-    /// Whether it has only the newest ``page`` candles of each step.
+    /// Whether the exchange serves only the newest ``page`` candles of each step.
     var hasNewestOnly: Bool { get }
 
     /// Requests candles, once.
@@ -14,7 +14,7 @@ package protocol CandleLoader: Sendable {
     /// Must end promptly when its task is cancelled, with ``PriceLoadingError/cancelled``.
     /// - Parameters:
     ///   - step: A minute or longer.
-    ///   - range: Of their starts, Unix seconds; at most ``page`` candles.
-    /// - Returns: Those that it has, from the oldest to the newest. A span without a trade may have none.
+    ///   - range: The starts of the candles, in Unix seconds; at most ``page`` candles.
+    /// - Returns: The available candles, from the oldest to the newest. A span without a trade may have none.
     func load(_ step: Candle.Step, in range: Range<Int64>) async throws(PriceLoadingError) -> [Candle]
 }

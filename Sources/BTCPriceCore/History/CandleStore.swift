@@ -1,14 +1,14 @@
-/// A candle of a minute to be kept.
+/// A one-minute candle to store.
 package struct KeptCandle: Sendable, Hashable {
-    /// What happens if there is a candle of this minute already.
+    /// What happens if the store already has a candle of this minute.
     package enum Conflict: Sendable, Hashable {
-        /// An exchange's is replaced, an own one stays.
+        /// An exchange's candle is replaced; an own one stays.
         case keepsOwn
-        /// An own one goes on with this: the daemon was restarted within the minute.
+        /// An own candle is continued with this one: the daemon was restarted within the minute.
         case continues
-        /// It is replaced: the clock was set back, and this is the newer one.
+        /// The stored candle is replaced: the clock was set back, and this one is newer.
         case replaces
-        /// It stays: this is an exchange's.
+        /// The stored candle stays: this one is an exchange's.
         case yields
     }
 
@@ -23,27 +23,27 @@ package struct KeptCandle: Sendable, Hashable {
     }
 }
 
-/// Keeps candles.
+/// Stores candles.
 package protocol CandleStore: Sendable {
-    /// Takes candles of minutes, from the oldest to the newest. Must not block: the ticks wait for it.
+    /// Stores one-minute candles, from the oldest to the newest. Must not block: the ticks wait for it.
     func keep(_ candles: [KeptCandle])
 }
 
-/// Keeps candles for years.
+/// Stores candles for years.
 package protocol CandleArchive: CandleStore {
     /// Candles of a currency, from the oldest to the newest. The last one may not be complete yet.
     /// - Parameters:
     ///   - step: A minute or longer.
-    ///   - range: Of their starts, Unix seconds.
-    ///   - limit: At most so many.
+    ///   - range: The starts of the candles, in Unix seconds.
+    ///   - limit: The maximum number of candles.
     func candles(
         of currency: Currency, _ step: Candle.Step, in range: Range<Int64>, limit: Int
     ) async throws(HistoryError) -> [Candle]
 
-    /// Keeps an exchange's candles, for spans that have none.
+    /// Stores an exchange's candles for spans that have none.
     func backfill(_ candles: [Candle], of currency: Currency, _ step: Candle.Step) async throws(HistoryError)
 
-    /// Keeps one minute of an exchange, if it is not known. No longer candle is made of it.
+    /// Stores one minute from an exchange, if it is not known. No longer candle is made from it.
     func insert(_ minute: Candle, of currency: Currency) async throws(HistoryError)
 }
 

@@ -1,6 +1,6 @@
 /// The last 24 hours of one currency, minute by minute: a pure value.
 struct DayWindow: Sendable {
-    /// The minutes of a day, the present one included.
+    /// The minutes of a day, including the current one.
     static let minutes: Int64 = 1440
 
     private struct Minute {
@@ -18,14 +18,14 @@ struct DayWindow: Sendable {
         }
     }
 
-    /// From the oldest to the newest.
+    /// The known minutes, from the oldest to the newest.
     private var known: [Minute] = []
-    /// Of all minutes before the newest one.
+    /// The highest and the lowest price of all minutes before the newest one.
     private var before: (high: Price, low: Price)?
     private var isBackfilled = false
 
-    /// Takes in a price.
-    /// - Parameter second: When, Unix seconds.
+    /// Adds a price.
+    /// - Parameter second: The time of the price, in Unix seconds.
     mutating func add(_ price: Price, at second: Int64) {
         let start = Candle.Step.minute.start(of: second)
         if let last = known.indices.last, known[last].start == start {
@@ -33,14 +33,14 @@ struct DayWindow: Sendable {
             known[last].low = min(known[last].low, price)
             known[last].close = price
         } else {
-            // Later minutes are there if the clock was set back.
+            // There are later minutes if the clock was set back.
             known.removeAll { $0.start >= start }
             known.append(Minute(Candle(start: start, price)))
             measure()
         }
     }
 
-    /// Takes in candles of minutes that it does not know, or only a later part of: the daemon was restarted within them.
+    /// Adds one-minute candles for minutes that are not known, or known only from a later part because the daemon was restarted in them.
     mutating func restore(_ candles: [Candle]) {
         var minutes = Dictionary(uniqueKeysWithValues: known.map { ($0.start, $0) })
         for candle in candles {
@@ -58,7 +58,7 @@ struct DayWindow: Sendable {
         measure()
     }
 
-    /// What is known of the 24 hours before a moment; `nil` if nothing is.
+    /// What is known about the 24 hours before a moment; `nil` if nothing is known.
     /// - Parameter second: Unix seconds.
     mutating func day(at second: Int64) -> PriceDay? {
         let oldest = Candle.Step.minute.start(of: second) - (Self.minutes - 1) * Candle.Step.minute.seconds

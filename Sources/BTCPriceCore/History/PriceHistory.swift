@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Makes the history of the published states: the last hour by the second and the last day by the minute in memory, and candles for
+/// Builds the history from the published states: the last hour by the second and the last day by the minute in memory, and candles for
 /// a store.
 package final class PriceHistory: Sendable {
-    /// A clock that is set back by less than this is waited for: the present minute then lasts longer. Seconds.
+    /// If the clock is set back by at most this time, in seconds, the history waits for it: the current minute then lasts longer.
     static let tolerance: Int64 = 300
 
     fileprivate struct CurrencyHistory {
@@ -32,8 +32,8 @@ package final class PriceHistory: Sendable {
 
         /// Closes the finished minutes of all currencies, in one commit.
         /// - Parameters:
-        ///   - minute: The present one, Unix seconds; `nil` to end all.
-        ///   - rewritten: What ``rewritten`` was when they began.
+        ///   - minute: The current minute, in Unix seconds; `nil` to close all.
+        ///   - rewritten: The value of ``rewritten`` when these minutes began.
         mutating func close(but minute: Int64?, rewritten: Int64) -> [KeptCandle] {
             currencies.keys.sorted { $0.rawValue < $1.rawValue }.compactMap { currency in
                 guard let open = currencies[currency]?.builder.minute, open != minute,
@@ -50,14 +50,14 @@ package final class PriceHistory: Sendable {
     private let store: any CandleStore
     private let state = Mutex(State())
 
-    /// - Parameter store: Keeps the candles of minutes.
+    /// - Parameter store: Stores the one-minute candles.
     package init(store: any CandleStore) {
         self.store = store
     }
 
-    /// Takes in a state that is about to be published.
+    /// Adds a state that is about to be published.
     /// - Parameters:
-    ///   - isTick: Whether a tick has made it.
+    ///   - isTick: Whether a tick has made the state.
     ///   - wall: The wall clock.
     /// - Returns: The day to publish with it; `nil` if nothing is known.
     func add(_ published: PriceState, isTick: Bool, at wall: Timestamp) -> PriceDay? {
@@ -72,38 +72,38 @@ package final class PriceHistory: Sendable {
         }
     }
 
-    /// Fills gaps of the last day.
-    /// - Parameter candles: Candles of minutes, from the oldest to the newest.
+    /// Fills gaps in the last day.
+    /// - Parameter candles: One-minute candles, from the oldest to the newest.
     package func restore(_ candles: [Candle], of currency: Currency) {
         state.withLock { $0.currencies[currency, default: CurrencyHistory()].day.restore(candles) }
     }
 
-    /// The day before a moment; `nil` if nothing is known of it.
+    /// The day before a moment; `nil` if nothing is known about it.
     package func day(of currency: Currency, at wall: Timestamp) -> PriceDay? {
         state.withLock { $0.currencies[currency]?.day.day(at: wall.milliseconds / 1000) }
     }
 
-    /// The prices of the last hour, as candles of a second.
+    /// The prices of the last hour, as one-second candles.
     /// - Parameters:
     ///   - range: Unix seconds.
-    ///   - limit: At most so many, the oldest.
+    ///   - limit: The maximum number of candles; the oldest come first.
     package func seconds(of currency: Currency, in range: Range<Int64>, limit: Int = .max) -> [Candle] {
         state.withLock { $0.currencies[currency]?.recent.candles(in: range, limit: limit) ?? [] }
     }
 
-    /// The candle of the present minute, as far as it is known.
+    /// The candle of the current minute, as far as it is known.
     package func presentMinute(of currency: Currency) -> Candle? {
         state.withLock { $0.currencies[currency]?.builder.current }
     }
 
-    /// Gives what is known of the present minute to the store: the daemon ends.
+    /// Stores what is known about the current minute, because the daemon ends.
     package func close() {
         state.withLock { store.keep($0.close(but: nil, rewritten: $0.rewritten)) }
     }
 }
 
 extension PriceHistory.CurrencyHistory {
-    /// Takes in a price; `nil` if there is no valid one.
+    /// Adds a price; `nil` if there is no valid one.
     fileprivate mutating func add(_ price: Price?, isTick: Bool, at second: Int64) -> PriceDay? {
         builder.add(price, isTick: isTick, at: second)
         if let price {

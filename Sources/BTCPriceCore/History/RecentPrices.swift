@@ -1,6 +1,6 @@
-/// The prices of the last hour of one currency, at most one a second: a pure value.
+/// The prices of the last hour of one currency, at most one per second: a pure value.
 struct RecentPrices: Sendable {
-    /// How long a price is kept, seconds.
+    /// How long a price is kept, in seconds.
     static let span: Int64 = 3600
 
     private struct Entry {
@@ -11,13 +11,13 @@ struct RecentPrices: Sendable {
     /// From the oldest to the newest; some of them may be outdated.
     private var entries: [Entry] = []
 
-    /// Takes in a price.
-    /// - Parameter second: When, Unix seconds.
+    /// Adds a price.
+    /// - Parameter second: The time of the price, in Unix seconds.
     mutating func add(_ price: Price, at second: Int64) {
-        // Later ones are there if the clock was set back.
+        // There are later entries if the clock was set back.
         while let last = entries.last, last.second >= second { entries.removeLast() }
         entries.append(Entry(second: second, price: price))
-        // Seldom, since it moves all others.
+        // Done rarely, because it moves all other entries.
         let outdated = entries.prefix { $0.second <= second - Self.span }.count
         if outdated >= 600 { entries.removeFirst(outdated) }
     }
@@ -25,7 +25,7 @@ struct RecentPrices: Sendable {
     /// The prices in a span of time as candles, from the oldest to the newest.
     /// - Parameters:
     ///   - range: Unix seconds.
-    ///   - limit: At most so many, the oldest.
+    ///   - limit: The maximum number of candles; the oldest come first.
     func candles(in range: Range<Int64>, limit: Int) -> [Candle] {
         guard let newest = entries.last?.second else { return [] }
         let first = max(range.lowerBound, newest - Self.span + 1)

@@ -50,7 +50,7 @@ package struct Amount: Sendable, Hashable {
     /// - Parameters:
     ///   - text: A decimal number that is not negative, and its unit in small or capital letters: `0.05btc`, `.5 BTC`, `250eur`,
     ///     `$70,000`, `70k`, `100000sat`, `1sats`. `k` is a thousand, `m` a million. Commas may group the digits by three.
-    ///   - unit: The unit of a number that names none; `nil` if the text must name one.
+    ///   - unit: The unit of a text without one; `nil` if the text must contain one.
     /// - Returns: `nil` for any other text, and for more than ``mostDigits`` digits.
     package init?(_ text: some StringProtocol, unit: Unit? = nil) {
         var rest = text.lowercased().filter { $0 != " " }[...]

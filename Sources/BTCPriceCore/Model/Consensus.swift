@@ -1,10 +1,10 @@
 /// The sources of a median.
 package struct Consensus: Sendable, Hashable {
-    /// The sources whose median the price is, in their order.
+    /// The sources that the price is the median of, in their order.
     package let sources: [String]
-    /// The sources that lie too far from the others to count.
+    /// The sources that are too far from the others to count.
     package let outliers: [String]
-    /// From the lowest to the highest price that counts, in the price's currency.
+    /// The difference between the lowest and the highest price that counts, in the price's currency.
     package let spread: Price
 
     package init(sources: [String], outliers: [String], spread: Price) {

@@ -31,7 +31,7 @@ package struct Currency: RawRepresentable, Sendable, Hashable, CustomStringConve
 
     package var description: String { rawValue }
 
-    /// What is written before a number, as the Unicode CLDR has it for English; a code is followed by a space.
+    /// The text before a number, as the Unicode CLDR defines it for English. A code is followed by a space.
     package var symbol: String { traits?.symbol ?? "\(rawValue) " }
 
     /// The prices that are accepted. Bitcoin passed 1 USD in February 2011; a lower price is another pair's. The highest one is more

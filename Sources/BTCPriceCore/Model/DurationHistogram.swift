@@ -1,11 +1,11 @@
-/// How often something took how long, since the start.
+/// A histogram of durations since the start.
 package struct DurationHistogram: Sendable, Hashable {
-    /// The upper bounds of the buckets, seconds. What took longer is in a last bucket without a bound.
+    /// The upper bounds of the buckets, in seconds. Longer durations are in a last bucket without a bound.
     package static let bounds = [0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1]
 
     /// The number of durations in each bucket: longer than the bound before, and not longer than its own.
     package private(set) var counts = [Int64](repeating: 0, count: bounds.count + 1)
-    /// All durations together, seconds.
+    /// The sum of all durations, in seconds.
     package private(set) var sum = 0.0
 
     /// An empty histogram.

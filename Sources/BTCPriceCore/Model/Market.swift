@@ -15,7 +15,7 @@ package struct Market: Sendable, Hashable, CustomStringConvertible {
         hasher.combine(venue)
     }
 
-    /// The currency whose price it is a source of: of BTC/USDT, the dollar.
+    /// The currency whose price it is a source of; for BTC/USDT, the dollar.
     package var currency: Currency? {
         isInTether ? .usd : Currency(rawValue: String(pair.drop { $0 != "/" }.dropFirst()))
     }

@@ -7,9 +7,9 @@ package struct MetricFamily: Sendable, Hashable {
 
     /// One value.
     package struct Sample: Sendable, Hashable {
-        /// What follows the family's name: `_total`, `_bucket`; empty for most.
+        /// The text after the family's name: `_total`, `_bucket`; empty for most samples.
         package let suffix: String
-        /// In their order.
+        /// The labels, in their order.
         package let labels: [Label]
         /// A decimal number.
         package let value: String
@@ -21,7 +21,7 @@ package struct MetricFamily: Sendable, Hashable {
         }
     }
 
-    /// What tells a sample from the others of its family.
+    /// Distinguishes a sample from the others of its family.
     package struct Label: Sendable, Hashable {
         package let name: String
         package let value: String

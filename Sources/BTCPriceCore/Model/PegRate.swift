@@ -1,4 +1,4 @@
-/// The value of one USDT in dollars, as the markets give it.
+/// The value of one USDT in dollars, measured from the markets.
 package struct PegRate: Sendable, Hashable {
     /// Dollars for one USDT, with six digits after the point.
     package let value: Price

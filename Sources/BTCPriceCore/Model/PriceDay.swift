@@ -1,4 +1,4 @@
-/// What the price did in the last 24 hours, by the minute.
+/// The movement of the price in the last 24 hours, by the minute.
 package struct PriceDay: Sendable, Hashable {
     /// When the first of its prices was seen: 24 hours ago, or later if less is known.
     package let since: Timestamp
@@ -8,7 +8,7 @@ package struct PriceDay: Sendable, Hashable {
     package let low: Price
     /// The last price.
     package let close: Price
-    /// Whether candles of an exchange fill minutes of it that this daemon has not seen.
+    /// Whether minutes that this daemon has not seen are filled with candles from an exchange.
     package let isBackfilled: Bool
 
     package init(since: Timestamp, open: Price, high: Price, low: Price, close: Price, isBackfilled: Bool = false) {

@@ -1,4 +1,4 @@
-/// Where a peer has its price from.
+/// Where a peer got its price.
 package struct PriceOrigin: Sendable, Hashable {
     /// The peer's source: `binance`.
     package let source: String

@@ -26,7 +26,7 @@ package struct PriceState: Sendable, Hashable {
     package var freshness: Freshness
     /// The last valid quote; `nil` exactly when ``freshness`` is `none`.
     package var quote: PriceQuote?
-    /// When ``quote`` was observed, `CLOCK_BOOTTIME` in milliseconds; `nil` if only the wall clock knows.
+    /// When ``quote`` was observed, `CLOCK_BOOTTIME` in milliseconds; `nil` if only its wall-clock time is known.
     package var observedBoottime: Int64?
     /// How many sources support ``quote``.
     package var confirmation: Confirmation?
@@ -38,14 +38,14 @@ package struct PriceState: Sendable, Hashable {
     package var consensus: Consensus?
     /// The conversion of ``quote`` to dollars, if it was read in USDT.
     package var conversion: Conversion?
-    /// How sure ``quote`` is; `nil` if only one market is known.
+    /// How certain ``quote`` is; `nil` if only one market is known.
     package var uncertainty: Uncertainty?
-    /// What the price did in the last 24 hours; `nil` if that is not known.
+    /// The movement of the price in the last 24 hours; `nil` if that is not known.
     package var day: PriceDay?
     /// Until when the state is fresh, `CLOCK_BOOTTIME` in milliseconds; `nil` if it is not fresh.
     package var freshUntil: Int64?
 
-    /// ISO 4217 code of the currency that the state is of.
+    /// The ISO 4217 code of the state's currency.
     package var currency: String
     /// Why the price is stale after ``freshUntil``, for example `paused`; `nil` if only the next tick did not end in time.
     package var agedFailure: String?
@@ -84,7 +84,7 @@ package struct PriceState: Sendable, Hashable {
     /// The age of the quote.
     /// - Parameter now: The reader's clocks, on the same machine.
     /// - Returns: The age, never below zero, and whether it is an estimate by the wall clock; `nil` without a quote, and if the age is
-    ///   not known: a price of an earlier boot is not dated by a clock that may be behind.
+    ///   not known: a price from an earlier boot is not dated with a clock that may be behind.
     package func age(at now: ObservationTime) -> (age: Duration, isEstimate: Bool)? {
         guard quote != nil, !isOfUnknownAge else { return nil }
         guard let observedBoottime else { return ageByWallClock(at: now).map { ($0, true) } }

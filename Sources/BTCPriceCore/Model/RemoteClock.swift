@@ -1,15 +1,15 @@
-/// Dates on this machine's clocks what a daemon on another machine has observed. A pure value.
+/// Converts the times of another machine's observations to this machine's clocks. A pure value.
 ///
-/// Both machines count milliseconds since their boots. From the observation there to the arrival here takes as long as the way, and
-/// longer if the message was old when it was sent or was held up. The shortest time of the last minutes is taken for the way. Only of
-/// the first message nothing but the wall clocks say how old it is.
+/// Both machines count milliseconds since their boots. An observation takes the transmission time to arrive here, and longer if the
+/// message was old when it was sent, or was delayed. The shortest time of the last minutes is taken as the transmission time. Only the
+/// age of the first message is estimated with the wall clocks.
 package struct RemoteClock: Sendable, Hashable {
-    /// How long a shortest time counts, milliseconds: between one and two of these. A machine that was set back to a snapshot counts anew.
+    /// How long a shortest time counts, in milliseconds: one to two of these periods. A machine restored from a snapshot is measured again.
     private static let period: Int64 = 60_000
 
     private var instance: String?
-    /// The shortest times from an observation there to an arrival here, each on its own machine's clock, in milliseconds: of the period
-    /// before, and of the present one.
+    /// The shortest times from an observation there to an arrival here, each on its own machine's clock, in milliseconds: in the
+    /// previous period, and in the current one.
     private var shortest: (before: Int64, present: Int64) = (.max, .max)
     private var periodEnd = Int64.min
 
@@ -22,8 +22,8 @@ package struct RemoteClock: Sendable, Hashable {
     package func hash(into hasher: inout Hasher) { hasher.combine(instance) }
 
     /// - Parameters:
-    ///   - observed: The moment of the observation, `CLOCK_BOOTTIME` of the other machine in milliseconds; `nil` if it does not know.
-    ///   - timestamp: The same by its wall clock.
+    ///   - observed: The moment of the observation, `CLOCK_BOOTTIME` of the other machine in milliseconds; `nil` if it is not known.
+    ///   - timestamp: The same moment by its wall clock.
     ///   - instance: Identifies the other daemon's start.
     ///   - now: When the message arrived.
     /// - Returns: When it was observed, and whether that is an estimate by the wall clocks. It is never after the arrival.

@@ -59,7 +59,7 @@ extension ObservationTime {
 package typealias TimeSource = @Sendable () -> ObservationTime
 
 extension ObservationTime {
-    /// Reads the machine's clocks. On Linux Swift's `ContinuousClock` is `CLOCK_BOOTTIME`, and its epoch the boot.
+    /// Reads the machine's clocks. On Linux, Swift's `ContinuousClock` is `CLOCK_BOOTTIME`, and its epoch is the boot.
     package static func now() -> ObservationTime {
         let clock = ContinuousClock()
         var wall = timespec()

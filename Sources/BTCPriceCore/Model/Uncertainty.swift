@@ -1,4 +1,4 @@
-/// How sure a price is.
+/// How certain a price is.
 package struct Uncertainty: Sendable, Hashable {
     /// The median of the markets is within this distance of the price, about 19 times out of 20; in the price's currency.
     package let plusMinus: Price

@@ -3,9 +3,9 @@ struct CircuitBreaker: Sendable {
     enum State: Sendable, Hashable {
         /// Requests are made.
         case closed
-        /// There is a cooldown.
+        /// A cooldown is in progress.
         case open
-        /// The cooldown has ended, and a request decides.
+        /// The cooldown has ended. The result of the next request decides.
         case halfOpen
     }
 
@@ -20,14 +20,14 @@ struct CircuitBreaker: Sendable {
         return boottime < cooldown.until.boottime ? .open : .halfOpen
     }
 
-    /// The state of two breakers in a row.
+    /// The combined state of this breaker and another: open if either is open, closed if both are closed.
     func state(at boottime: Int64, _ other: CircuitBreaker) -> State {
         let states = (state(at: boottime), other.state(at: boottime))
         if states.0 == .open || states.1 == .open { return .open }
         return states == (.closed, .closed) ? .closed : .halfOpen
     }
 
-    /// Starts a cooldown, longer after each one of the same category.
+    /// Starts a cooldown. Consecutive cooldowns of the same category grow longer.
     mutating func open(
         _ error: PriceLoadingError, at now: ObservationTime, jitter: @autoclosure () -> Double
     ) -> SourceCooldown {
@@ -41,22 +41,22 @@ struct CircuitBreaker: Sendable {
         return started
     }
 
-    /// A request has succeeded.
+    /// Closes the breaker after a successful request.
     mutating func close() { cooldown = nil }
 
-    /// The next cooldown is short again.
+    /// Forgets the earlier failures: the next cooldown is short again.
     mutating func forget() { consecutiveFailures = 0 }
 
-    /// Ends the cooldown, and the next one is short again.
+    /// Ends the cooldown and forgets the earlier failures.
     mutating func reset() {
         close()
         forget()
     }
 
-    /// Continues a cooldown of an earlier run.
+    /// Continues a cooldown from an earlier run.
     mutating func resume(_ kept: KeptCooldown, at now: ObservationTime) {
         var left = min(kept.remaining(at: now), CooldownRule.longestTold)
-        // An operator may restart the daemon after fixing the cause of a refusal, so at most the first cooldown is waited for.
+        // An operator may restart the daemon after fixing the cause of a refusal, so wait no longer than a first cooldown.
         if kept.cooldown.reason.category == .refused { left = min(left, CooldownRule.bounds(.refused).first) }
         guard left > .zero else { return }
         consecutiveFailures = kept.cooldown.consecutiveFailures

@@ -1,4 +1,4 @@
-/// The latencies of the newest 128 responses of a source, as a ring.
+/// A ring buffer of the latencies of a source's last 128 responses.
 package struct LatencyWindow: Sendable, Hashable {
     private static let capacity = 128
     private var milliseconds: [UInt32] = []

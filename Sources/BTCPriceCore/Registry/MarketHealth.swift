@@ -1,13 +1,13 @@
 /// The health of one market: a pure value. The caller supplies all times.
 ///
-/// Its breaker is closed until it fails too often or gives a price that is not believed. Rate limits and refusals are its venue's:
-/// ``VenueHealth``.
+/// Its breaker opens when the market fails too often or gives a price that is not believed. Rate limits and refusals belong to the
+/// venue: see ``VenueHealth``.
 package struct MarketHealth: Sendable {
     /// The result of a request.
     package enum Outcome: Sendable, Hashable {
         /// A valid price.
         case success
-        /// No valid price, and why. Cancellations, and timeouts too short to judge the source, are not counted.
+        /// No valid price, and why. Cancellations, and timeouts too short to judge the source, do not count as failures of the source.
         case failure(PriceLoadingError)
     }
 
@@ -15,7 +15,7 @@ package struct MarketHealth: Sendable {
     static let failuresInARow = 3
     /// The number of failures among the last twenty results that also opens it: a source that fails every second time is useless.
     static let failuresOfTwenty = 10
-    /// The same error of a venue's markets within this time, milliseconds, is one response. The shortest cooldown is longer.
+    /// Equal errors from a venue's markets within this time, in milliseconds, are one response. The shortest cooldown is longer.
     static let sameResponse: Int64 = 100
     /// The number of consecutive successes after which the next cooldown is short again.
     static let successesToForget = 60
@@ -33,7 +33,7 @@ package struct MarketHealth: Sendable {
     private(set) var latencies = LatencyWindow()
     /// The requests that have ended since the start, by ``PriceLoadingError/kind``; `ok` for a valid price.
     package private(set) var results: [String: Int64] = [:]
-    /// The prices that were not believed.
+    /// The number of prices that were not believed.
     package private(set) var rejections: Int64 = 0
     /// The latencies of the responses with a valid price, since the start.
     package private(set) var durations = DurationHistogram()
@@ -58,13 +58,13 @@ package struct MarketHealth: Sendable {
             return nil
         case .failure(let error):
             results[error.kind, default: 0] += 1
-            // They say nothing of the source.
+            // These errors say nothing about the source.
             guard error != .cancelled, error != .timedOut(after: nil) else { return nil }
             return failed(error, at: now, venue: &venue, jitter: jitter())
         }
     }
 
-    /// Whether it has a cooldown because of the prices that it gave. A stream's price counts in any other cooldown: it costs no request.
+    /// Whether it has a cooldown because of its prices. In any other cooldown, a stream's price still counts: it costs no request.
     func isDisbelieved(at boottime: Int64) -> Bool {
         guard breaker.state(at: boottime) != .closed, let category = breaker.cooldown?.reason.category else {
             return false
@@ -87,12 +87,12 @@ package struct MarketHealth: Sendable {
         return breaker.state(at: now.boottime) == .open ? nil : breaker.open(error, at: now, jitter: jitter())
     }
 
-    /// Records a well-formed response that does not fit the others'.
+    /// Records a well-formed response that does not agree with the other sources.
     mutating func doubted(_ error: PriceLoadingError, at now: ObservationTime) {
         lastFailure = (now, error)
     }
 
-    /// Ends its cooldown.
+    /// Ends the market's cooldown.
     mutating func retry() {
         breaker.reset()
         recent = 0
@@ -110,7 +110,7 @@ package struct MarketHealth: Sendable {
             venue.breaker.forget()
         }
         if let cooldown = venue.breaker.cooldown {
-            // The request was sent before the rate limit.
+            // The request was sent before the venue reported the rate limit.
             if case .rateLimited = cooldown.reason, venue.breaker.state(at: now.boottime) == .open { return }
             venue.breaker.close()
             recent = 0

@@ -1,6 +1,6 @@
-/// What a decision says of one market.
+/// What a decision says about one market.
 package enum MarketVerdict: String, Sendable, Hashable, CaseIterable {
-    /// Its price is the one that is shown, or counts in the median that is.
+    /// Its price is shown, or counts in the median that is shown.
     case used
     /// Its price agrees with the one that is shown.
     case agrees
@@ -8,7 +8,7 @@ package enum MarketVerdict: String, Sendable, Hashable, CaseIterable {
     case disagrees
     /// Its price is too far from the median.
     case outlier
-    /// Its price has not changed for so long that it says nothing of now.
+    /// Its price has not changed for so long that it says nothing about the present.
     case unchanged
     /// Its price is older than the move that is judged.
     case old

@@ -1,4 +1,4 @@
-/// A price as a loader read it, not yet checked or dated.
+/// A price as a loader read it, not yet checked or timestamped.
 package struct LoadedPrice: Sendable, Hashable {
     /// The market whose price it is.
     package let market: Market
@@ -10,15 +10,15 @@ package struct LoadedPrice: Sendable, Hashable {
     package var venueClock: Timestamp?
     /// When it arrived, on this machine's clocks; `nil` if that is now.
     package var observed: ObservationTime?
-    /// How it came, if it was not requested.
+    /// How it arrived, if it was not requested.
     package var push: Push?
 
-    /// How a price came that was not requested.
+    /// How a price arrived that was not requested.
     package struct Push: Sendable, Hashable {
         package let way: PriceWay
         /// The usual time to the next one; zero if it is not known.
         package let interval: Duration
-        /// Where a peer has it from; `nil` for an exchange.
+        /// Where a peer got it; `nil` for an exchange.
         package let origin: PriceOrigin?
 
         package init(_ way: PriceWay, interval: Duration = .zero, origin: PriceOrigin? = nil) {
@@ -38,18 +38,18 @@ package struct LoadedPrice: Sendable, Hashable {
     }
 }
 
-/// Requests prices from one exchange, once. Has no policy: no retry, no fallback, no deadline of its own.
+/// Requests prices from one exchange, once. It has no policy: no retry, no fallback, no deadline of its own.
 package protocol PriceLoader: Sendable {
-    /// The venue that it requests.
+    /// The venue that it requests prices from.
     var venue: Venue { get }
 
-    /// The market that it requests.
+    /// The market whose price it requests.
     var market: Market { get }
 
     /// Other markets whose prices come with the same response.
     var companions: [Market] { get }
 
-    /// Whether ``load()`` would send a request. If not, the response to an earlier one is at hand or under way.
+    /// Whether ``load()`` would send a request. If not, the response to an earlier one is available or pending.
     var needsRequest: Bool { get }
 
     /// Called before ``load()`` if a request was granted, in the same step.
@@ -59,42 +59,42 @@ package protocol PriceLoader: Sendable {
     ///
     /// Must end promptly when its task is cancelled, with ``PriceLoadingError/cancelled``: the caller cancels it to enforce the
     /// deadline for head and body.
-    /// - Returns: The price of ``market``, and others that came along.
+    /// - Returns: The price of ``market``, and any others in the same response.
     func load() async throws(PriceLoadingError) -> [LoadedPrice]
 }
 
 /// A source that pushes its prices. ``PriceLoader/load()`` returns the newest one; it waits only for the first.
 package protocol PriceFeed: PriceLoader {
-    /// Begins to receive prices.
+    /// Starts receiving prices.
     /// - Parameter arrived: Called after each change of what ``PriceLoader/load()`` returns, on any thread; must not block.
     func start(_ arrived: @escaping @Sendable () -> Void)
 
-    /// Ends receiving. It can be started again.
+    /// Stops receiving prices. The feed can be started again.
     func stop()
 }
 
-/// The stream of one market, beside its ``PriceLoader``. While it proves its price, no request is needed.
+/// The stream of one market, in addition to its ``PriceLoader``. While it proves its price, no request is needed.
 package protocol PriceStream: Sendable {
     /// The newest price; `nil` unless it is proven to be the newest one.
     var current: LoadedPrice? { get }
 
-    /// A request has given a price: what shows whether the stream is right.
+    /// Compares the stream's price with a requested one, which shows whether the stream is correct.
     /// - Parameter boottime: When the request was sent, `CLOCK_BOOTTIME` in milliseconds.
     func compare(_ polled: LoadedPrice, requested boottime: Int64)
 
-    /// Begins to receive prices.
-    /// - Parameter told: Called on any thread; must not block.
+    /// Starts receiving prices.
+    /// - Parameter told: Called with the stream's news, on any thread; must not block.
     func start(_ told: @escaping @Sendable (StreamNews) -> Void)
 
-    /// Ends receiving. It can be started again.
+    /// Stops receiving prices. The stream can be started again.
     func stop()
 }
 
-/// What a stream tells.
+/// What a stream reports.
 package enum StreamNews: Sendable, Hashable {
     /// It has another price.
     case price
-    /// The venue refuses it because of limits that it shares with requests.
+    /// The venue refuses the stream because of limits that streams and requests share.
     case limited(PriceLoadingError)
 }
 

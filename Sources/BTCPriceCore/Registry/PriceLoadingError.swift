@@ -12,7 +12,7 @@ package enum PriceLoadingError: Error, Sendable, Hashable {
     case unavailable(String)
     /// Too many requests. `retryAfter` is the pause that the exchange requested, if it did.
     case rateLimited(String, retryAfter: Duration?)
-    /// Refused until something changes: key, region, protocol.
+    /// The exchange refuses requests until something changes: key, region, protocol.
     case refused(String)
     /// A response that is not a price: wrong shape, wrong pair, not positive, absurd.
     case invalidData(String)

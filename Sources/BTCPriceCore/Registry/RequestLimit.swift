@@ -12,11 +12,11 @@ package struct RequestLimit: Sendable, Hashable {
     }
 }
 
-/// The requester of a price. The ticks have priority: the others leave them a part of what a limit allows.
+/// The requester of a price. Ticks have priority: the other requesters leave them a part of what a limit allows.
 package enum Requester: Sendable, Hashable {
     /// The tick.
     case tick
-    /// The observer that runs beside the ticks.
+    /// The observer that runs alongside the ticks.
     case observer
     /// A client that wants a newer price than the last tick's.
     case client

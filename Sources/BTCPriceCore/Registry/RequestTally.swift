@@ -1,6 +1,6 @@
 /// Counts the requests in the last period of a limit, for display: a pure value. ``RequestLimiter`` does not use it.
 ///
-/// Counts in thirtieths of the period. The count is never too low, and too high by the requests of one thirtieth at most.
+/// Counts in thirtieths of the period. The count is never too low, and too high by at most the requests of one thirtieth.
 struct RequestTally: Sendable {
     private static let parts: Int64 = 30
 

@@ -37,7 +37,7 @@ package final class SharedRequest: Sendable {
         return state.withLock { $0.task == nil && cached($0, after: boottime, at: present) == nil }
     }
 
-    /// Begins a request if none is in progress, so that who comes next does not begin another.
+    /// Begins a request if none is in progress, so that the next caller does not begin another.
     package func begin() {
         state.withLock { state in
             if state.task == nil { state.task = Task { await self.run() } }
@@ -45,7 +45,7 @@ package final class SharedRequest: Sendable {
     }
 
     /// The prices of all its markets. Cancelling the task of the last caller ends the request.
-    /// - Parameter boottime: The arrival of the response that the caller knows, `CLOCK_BOOTTIME` in milliseconds: it wants a newer one.
+    /// - Parameter boottime: When the response that the caller already has arrived, `CLOCK_BOOTTIME` in milliseconds. It wants a newer one.
     package func load(after boottime: Int64) async throws(PriceLoadingError) -> [LoadedPrice] {
         let present = now().boottime
         let (known, id) = state.withLock { state in
@@ -86,7 +86,7 @@ package final class SharedRequest: Sendable {
             for index in prices.indices { prices[index].observed = present }
             result = .success(prices)
         }
-        // Given up by the last caller, after which another one came: its other sources are next.
+        // The last caller gave up, and then another one came. A timeout makes that one continue with its other sources.
         if case .failure(.cancelled) = result { result = .failure(.timedOut(after: nil)) }
         let waiters = state.withLock { state in
             state.task = nil
@@ -97,7 +97,7 @@ package final class SharedRequest: Sendable {
         for waiter in waiters { waiter.resume(returning: result) }
     }
 
-    /// The end of the last request, if it says something of now: a response that the venue would repeat, or a failure of this moment.
+    /// The result of the last request, if it still applies: a response that the venue would repeat, or a failure from just now.
     private func cached(
         _ state: borrowing State, after boottime: Int64, at now: Int64
     ) -> Result<[LoadedPrice], PriceLoadingError>? {
@@ -108,6 +108,6 @@ package final class SharedRequest: Sendable {
         }
     }
 
-    /// A failure is everyone's who came while the request was under way, milliseconds.
+    /// How long a failure also applies to callers that came while the request was in progress, in milliseconds.
     private static let moment: Int64 = 50
 }

@@ -16,7 +16,7 @@ package struct SourceCooldown: Sendable, Hashable {
         self.consecutiveFailures = consecutiveFailures
     }
 
-    /// The same cooldown with wall-clock times by the current wall clock, which may have been set since it started.
+    /// The same cooldown with wall-clock times from the current wall clock, which may have been set since the cooldown started.
     func dated(by now: ObservationTime) -> SourceCooldown {
         SourceCooldown(
             reason: reason, since: ObservationTime(wall: now.wallTime(of: since.boottime), boottime: since.boottime),
@@ -24,11 +24,11 @@ package struct SourceCooldown: Sendable, Hashable {
             consecutiveFailures: consecutiveFailures)
     }
 
-    /// Whether a request before its end would make things worse: a ban, a limit, a refusal.
+    /// Whether a request before its end would make things worse, because of a ban, a limit or a refusal.
     package var isBinding: Bool { reason.category.isBinding }
 }
 
-/// A cooldown as it is stored over a restart.
+/// A cooldown as it is stored across a restart.
 package struct KeptCooldown: Sendable, Hashable {
     /// The base address that it applies to: another address is another host.
     package let address: String
@@ -48,8 +48,8 @@ package struct KeptCooldown: Sendable, Hashable {
 
     /// The time until it ends.
     ///
-    /// By the boot clock if its boot times are those of this boot. Otherwise by the wall clock, which may have been set since: then
-    /// never longer than the whole cooldown.
+    /// Measured with the boot clock if the boot times are those of this boot. Otherwise measured with the wall clock, which may have
+    /// been set since: then it is never longer than the whole cooldown.
     func remaining(at now: ObservationTime) -> Duration {
         if isOfThisBoot { return .milliseconds(cooldown.until.boottime - now.boottime) }
         let whole = cooldown.until.wall.milliseconds - cooldown.since.wall.milliseconds
@@ -64,7 +64,7 @@ enum CooldownRule {
         switch category {
         // Binance counts per minute, and its shortest ban is two minutes.
         case .rateLimited: (.seconds(60), .seconds(6 * 3600))
-        // A lasting refusal is retried about once a day in the end.
+        // A lasting refusal is eventually retried only about once a day.
         case .refused: (.seconds(600), .seconds(86_400))
         case .transient, .invalidData, .staleData, .cancelled: (.seconds(5), .seconds(300))
         }
@@ -84,7 +84,7 @@ enum CooldownRule {
         let (first, longest) = bounds(error.category)
         let doubled = Backoff.wait(from: first, to: longest, after: consecutiveFailures - 1)
         guard error.category.isBinding else { return doubled.times(0.5 + jitter / 2) }
-        // Never before the exchange's time, and a little later, because the two clocks may differ.
+        // Never before the time that the exchange gave, and a little later, because the two clocks may differ.
         if case .rateLimited(_, let told?) = error {
             // If a request after the exchange's time is rejected again, wait longer than that.
             let grown = consecutiveFailures > 1 ? doubled / 2 : .zero

@@ -3,7 +3,7 @@ extension SourceRegistry {
     /// - Parameters:
     ///   - markets: The sources in question, those of one currency.
     ///   - now: The current time.
-    ///   - verdicts: What the last decision said of each market.
+    ///   - verdicts: What the last decision said about each market.
     package func reports(
         of markets: [Market], at now: ObservationTime, _ verdicts: [Market: MarketVerdict]
     ) -> [SourceReport] {

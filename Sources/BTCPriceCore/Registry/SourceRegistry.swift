@@ -9,7 +9,7 @@ package struct SourceRegistry: Sendable {
         package fileprivate(set) var health = MarketHealth()
         /// When it was last requested for its own price, `CLOCK_BOOTTIME` in milliseconds.
         fileprivate var lastRequest = Int64.min
-        /// Of a reserve: when another source of its currency last had a price, or was first looked for.
+        /// For a reserve: when another source of its currency last had a price, or when the wait for one began.
         fileprivate var heldBackSince: Int64
     }
 
@@ -24,13 +24,14 @@ package struct SourceRegistry: Sendable {
     struct Plan: Sendable {
         /// Indices of sources, in the order of the requests.
         var order: [Int] = []
-        /// Those of ``order`` that have a cooldown, and are requested only because the others may fail.
+        /// The sources in ``order`` that have a cooldown, and are requested only because the others may fail.
         var lastResort: Set<Int> = []
         var skipped: [Skipped] = []
     }
 
     /// The observer does not request a source within this time after its last request: the ticks already request it. A source whose
-    /// cooldown has ended (`probed`) may have been requested shortly before. It is left to the ticks only if they use it as a last resort.
+    /// cooldown has ended (`probed`) may have been requested shortly before, so its time is shorter: it is left to the ticks only while
+    /// they use it as a last resort.
     static let observerLeavesAlone = (well: Duration.seconds(10), probed: Duration.seconds(2))
 
     /// The sources in the order of the configuration.
@@ -38,7 +39,7 @@ package struct SourceRegistry: Sendable {
     private var venues: [VenueEntry] = []
     /// Whether markets that quote in USDT are not requested for a price.
     var skipsTether = false
-    /// When sources were last looked for, `CLOCK_BOOTTIME` in milliseconds.
+    /// When the sources to request were last planned, `CLOCK_BOOTTIME` in milliseconds.
     private var lastLook: Int64
     /// The cooldowns of venues that are not configured now, or have another address. They apply again if that changes.
     private var unused: [String: KeptCooldown] = [:]
@@ -112,12 +113,12 @@ package struct SourceRegistry: Sendable {
     /// Whether a source has a cooldown.
     package func isCoolingDown(_ index: Int, at boottime: Int64) -> Bool { breaker(index, at: boottime) == .open }
 
-    /// The same for the source of a market; of an unknown one `false`.
+    /// Whether the source of a market has a cooldown; `false` for an unknown market.
     func isCoolingDown(_ market: Market, at boottime: Int64) -> Bool {
         entries.firstIndex { $0.source.market == market }.map { isCoolingDown($0, at: boottime) } ?? false
     }
 
-    /// Whether the prices of a market are not believed at present; of an unknown one `false`.
+    /// Whether the prices of a market are currently not believed; `false` for an unknown market.
     func isDisbelieved(_ market: Market, at boottime: Int64) -> Bool {
         entries.first { $0.source.market == market }?.health.isDisbelieved(at: boottime) ?? false
     }
@@ -131,7 +132,7 @@ package struct SourceRegistry: Sendable {
     ///   the others, so that the price does not switch between sources.
     /// - Next, for a tick that would fail otherwise, come sources with a cooldown because of failures: this detects at once that the
     ///   network is back. A rate-limited source is never requested before its cooldown ends.
-    /// - A client does not get another source's price because it requests too often.
+    /// - A client that requests too often does not get another source's price instead.
     /// - Parameters:
     ///   - markets: The sources in question.
     ///   - atHand: Sources whose price costs no request now.
@@ -196,7 +197,7 @@ package struct SourceRegistry: Sendable {
         entries[index].source.reserve.map { boottime - entries[index].heldBackSince < $0.wholeMilliseconds } ?? false
     }
 
-    /// Sources are looked for. After a sleep or a pause, in which nobody looked, the reserves are held back anew.
+    /// Records that the sources to request are planned. After a sleep or a pause without plans, the reserves are held back again.
     mutating func looked(at boottime: Int64) {
         for index in entries.indices
         where boottime - lastLook > max(.seconds(60), entries[index].interval * 3).wholeMilliseconds {
@@ -205,7 +206,7 @@ package struct SourceRegistry: Sendable {
         lastLook = boottime
     }
 
-    /// Counts a request if the limits still allow it; `false` if they do not, or if the exchange has asked for a rest.
+    /// Counts a request if the limits still allow it; `false` if they do not, or if the exchange limits or refuses requests at present.
     mutating func take(_ index: Int, _ requester: Requester, at boottime: Int64) -> Bool {
         let health = health(index)
         guard health.isWithinLimits(requester, at: boottime),
@@ -245,13 +246,13 @@ package struct SourceRegistry: Sendable {
         return entries[index].health.rejected(error, at: now, jitter: jitter())
     }
 
-    /// Records a price that does not fit the others'. The source is still requested.
+    /// Records a price that does not agree with the other sources. The source is still requested.
     mutating func doubt(_ name: String, of markets: [Market], _ error: PriceLoadingError, at now: ObservationTime) {
         guard let index = index(of: name, among: markets) else { return }
         entries[index].health.doubted(error, at: now)
     }
 
-    /// Ends the cooldowns that are not rate limits.
+    /// Ends all cooldowns except rate limits.
     /// - Parameter name: Only of this source; `nil` for all.
     /// - Returns: The sources whose cooldown was ended, and the rate-limited ones that keep theirs.
     mutating func retry(_ name: String?, at boottime: Int64) -> (retried: [String], kept: [Skipped]) {
@@ -260,7 +261,7 @@ package struct SourceRegistry: Sendable {
             guard isCoolingDown(index, at: boottime), let cooldown = cooldown(index) else { continue }
             let source = entries[index].source.name
             if case .rateLimited = cooldown.reason {
-                // Once, although all markets of the venue share it.
+                // Listed once, although all markets of the venue share it.
                 if kept.contains(where: { $0.source == source }) { continue }
                 kept.append(Skipped(source: source, reason: .cooldown(cooldown)))
             } else {
@@ -272,7 +273,7 @@ package struct SourceRegistry: Sendable {
         return (retried, kept)
     }
 
-    /// Continues the cooldowns of an earlier run, each at its own address.
+    /// Continues the cooldowns from an earlier run, each at its own address.
     mutating func resume(_ cooldowns: [String: KeptCooldown], at now: ObservationTime) {
         for (name, kept) in cooldowns {
             if let index = venue(name, at: kept.address) {
@@ -303,8 +304,8 @@ package struct SourceRegistry: Sendable {
     private func observerChoice(of indices: [Int], streamed: [Int], at boottime: Int64) -> Int? {
         let candidates = indices.filter { index in
             let state = breaker(index, at: boottime)
-            // At long intervals the ticks request their sources rarely. The observer still leaves them to the ticks, which do not
-            // request those with streams.
+            // With long intervals, the ticks request their sources rarely. The observer still leaves these sources to the ticks, except
+            // those with streams, which the ticks do not request.
             let alone =
                 state == .halfOpen
                 ? Self.observerLeavesAlone.probed

@@ -1,4 +1,4 @@
-/// The condition of a source and its use, for an operator.
+/// The condition and the use of a source, for an operator.
 package struct SourceReport: Sendable, Hashable {
     /// Why a source is used or not.
     package enum Use: String, Sendable, Hashable, CaseIterable {
@@ -18,7 +18,7 @@ package struct SourceReport: Sendable, Hashable {
         case resting
         /// Its cooldown has ended. The result of the next request decides.
         case probing
-        /// It reported too many requests, and has a cooldown until it may be requested again.
+        /// The exchange reported too many requests. The source has a cooldown until it may be requested again.
         case limited
         /// It refuses us, and is requested only rarely.
         case refused
@@ -105,13 +105,13 @@ package struct SourceReport: Sendable, Hashable {
     package var address: String
     /// Whether it is used, and why.
     package var use: Use
-    /// What the last decision said of its price; `nil` if it said nothing.
+    /// The last decision's verdict on its price; `nil` if there is none.
     package var verdict: MarketVerdict?
     /// When it last gave a price.
     package var lastSuccess: Timestamp?
     /// The price at ``lastSuccess``.
     package var lastPrice: Price?
-    /// How its newest price came; `nil` without a current one.
+    /// How its newest price arrived; `nil` without a current one.
     package var way: PriceWay?
     /// Whether its address is not the exchange's own: a simulator, a mirror or a proxy.
     package var isElsewhere = false

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A daemon's sources, shared by the ticks, the observer and the clients. ``SourceRegistry`` has the rules.
+/// A daemon's sources, shared by the ticks, the observer and the clients. ``SourceRegistry`` contains the rules.
 package final class Sources: Sendable {
     private struct State {
         var registry: SourceRegistry
@@ -27,7 +27,7 @@ package final class Sources: Sendable {
         state = Mutex(State(registry: SourceRegistry(sources, at: present.boottime)))
         self.now = now
         self.jitter = jitter
-        // In one step: requests that end after it report to the new sources.
+        // In one step, so that requests that end after it report to the new sources.
         previous?.state.withLock { previous in
             state.withLock { $0.registry.inherit(previous.registry, at: present) }
             previous.successor = self
@@ -37,13 +37,13 @@ package final class Sources: Sendable {
     /// All sources in their current state.
     package var registry: SourceRegistry { state.withLock { $0.registry } }
 
-    /// Continues the cooldowns of an earlier run.
+    /// Continues the cooldowns from an earlier run.
     package func resume(_ cooldowns: [String: KeptCooldown]) {
         let present = now()
         state.withLock { $0.registry.resume(cooldowns, at: present) }
     }
 
-    /// Ends the cooldowns that are not rate limits, of one source or of all.
+    /// Ends all cooldowns except rate limits, for one source or for all.
     /// - Returns: The sources whose cooldown was ended, and the rate-limited ones that keep theirs; `nil` if no source has that name.
     package func retry(_ name: String?) -> (retried: [String], kept: [Skipped])? {
         let boottime = now().boottime
@@ -74,7 +74,7 @@ package final class Sources: Sendable {
         return state.withLock { $0.registry.isCoolingDown(market, at: boottime) }
     }
 
-    /// Whether the prices of a market are not believed at present.
+    /// Whether the prices of a market are currently not believed.
     func isDisbelieved(_ market: Market) -> Bool {
         let boottime = now().boottime
         return state.withLock { $0.registry.isDisbelieved(market, at: boottime) }
@@ -102,14 +102,14 @@ package final class Sources: Sendable {
         return state.withLock { $0.registry.reject(name, of: markets, error, at: present, jitter: jitter()) }
     }
 
-    /// Records a price that does not fit the others'.
+    /// Records a price that does not agree with the other sources.
     func doubt(_ name: String, of markets: [Market], _ error: PriceLoadingError) {
         let present = now()
         state.withLock { $0.registry.doubt(name, of: markets, error, at: present) }
     }
 
-    /// Grants a request to the venue of a market that is not for a price, and counts it.
-    /// - Returns: `false` if the limits allow it later only; `nil` if there is a cooldown, or no such source.
+    /// Grants and counts a request to a market's venue for something other than a price.
+    /// - Returns: `false` if the limits allow it only later; `nil` if there is a cooldown, or no such source.
     func grant(_ market: Market) -> Bool? {
         let boottime = now().boottime
         return state.withLock { state in
@@ -120,7 +120,7 @@ package final class Sources: Sendable {
         }
     }
 
-    /// Records that the venue of a market has refused a request that is not for a price because of its rate limit.
+    /// Records that a market's venue refused a request for something other than a price because of its rate limit.
     func limited(_ market: Market, _ error: PriceLoadingError) {
         guard case .rateLimited = error,
             let index = registry.entries.firstIndex(where: { $0.source.market == market })

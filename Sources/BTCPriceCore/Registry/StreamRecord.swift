@@ -1,8 +1,8 @@
-/// What a restart must not forget of the stream of an exchange. All times are `CLOCK_BOOTTIME` in milliseconds.
+/// The state of an exchange's stream that must survive a restart. All times are `CLOCK_BOOTTIME` in milliseconds.
 package struct StreamRecord: Sendable, Hashable {
     /// The last attempts to open a connection.
     package var attempts: [Int64]
-    /// No attempt is made before this time, because the exchange wants it so.
+    /// No attempt is made before this time, at the exchange's request.
     package var restUntil: Int64
 
     package init(attempts: [Int64] = [], restUntil: Int64 = .min) {

@@ -8,7 +8,7 @@ package struct Venue: Sendable, Hashable {
     package let cacheTime: Duration
     /// The parts of a ``FeedPosition`` that its responses contain.
     package let provides: Provided
-    /// The venue whose price it gives, if that is another one's: the two are one source, and count once.
+    /// The venue that its prices come from, if that is another one. The two are one source, and count once.
     package let upstream: String?
 
     /// What shows whether a price is old.

@@ -3,7 +3,7 @@ package struct VenueHealth: Sendable {
     private var limiter: RequestLimiter
     /// The requests in the last period of each limit.
     private(set) var tallies: [RequestTally]
-    /// Open while the venue has told us to stay away.
+    /// Open while the venue limits or refuses our requests.
     var breaker = CircuitBreaker()
     /// When it was last requested, `CLOCK_BOOTTIME` in milliseconds.
     private(set) var lastRequest: Int64?

@@ -18,10 +18,10 @@ struct BasisTable: Sendable {
 
     subscript(market: Market) -> Basis? { known[market] }
 
-    /// Sets what is known of a market.
+    /// Sets the basis of a market.
     mutating func set(_ basis: Basis, of market: Market) { known[market] = basis }
 
-    /// A market's price is shown.
+    /// Records that a market's price is shown.
     mutating func accepted(_ market: Market, _ confirmation: Confirmation, log: Double, at boottime: Int64) {
         known[market] = Basis(log: log, at: boottime)
         odd[market] = nil
@@ -29,7 +29,7 @@ struct BasisTable: Sendable {
         if confirmation == .confirmed { unproved.remove(market) }
     }
 
-    /// A market's price is beside the shown one.
+    /// Learns from a market's price that was compared with the shown one.
     /// - Parameters:
     ///   - apart: How far it is from where it was expected.
     ///   - isNear: Whether that is within the agreement.
@@ -41,7 +41,8 @@ struct BasisTable: Sendable {
         known[market] = Basis(log: bounded((before?.log ?? 0) + apart * share), at: boottime)
     }
 
-    /// A market is not where it was expected. If it stays there for long, and other markets can be there, that is its place.
+    /// Records that a market is not where it was expected.
+    /// - Returns: Whether it has stayed there for long, at a distance that a market can have. Then that is its place.
     mutating func isOddForLong(_ market: Market, _ apart: Double, at boottime: Int64) -> Bool {
         guard let before = odd[market], abs(before.log - apart) <= Bounds.oddDrift else {
             odd[market] = (apart, boottime)
@@ -66,7 +67,7 @@ struct BasisTable: Sendable {
     }
 
     /// The market that has drifted away from two others that agree, and why that is believed; `nil` if none has.
-    /// - Parameter exchange: Whose price a market gives: that of each exchange counts once.
+    /// - Parameter exchange: Returns the exchange whose price a market gives. Each exchange counts once.
     func stray(at boottime: Int64, exchange: (Market) -> String = \.venue) -> (market: Market, reason: String)? {
         let recent = known.filter { !$0.key.isMedian && boottime - $0.value.at <= Bounds.lasts }
         for (market, basis) in recent.sorted(by: { $0.key.venue < $1.key.venue }) {
@@ -82,7 +83,7 @@ struct BasisTable: Sendable {
         return nil
     }
 
-    /// Forgets where a market was: it has strayed.
+    /// Forgets the basis of a market that has strayed.
     mutating func forget(_ market: Market) {
         suspect(market)
         known[market] = nil
@@ -99,27 +100,27 @@ struct BasisTable: Sendable {
 }
 
 extension BasisTable {
-    /// The numbers; `docs/validation.md` says where each comes from. Times are in milliseconds.
+    /// The constants; `docs/validation.md` explains where each comes from. Times are in milliseconds.
     enum Bounds {
-        /// How far from the middle of all bases one can be.
+        /// The maximum distance of a basis from the middle of all bases.
         static let widest = 0.003
-        /// Farther than this from the others, a market has left them.
+        /// A market that is farther than this from the others has strayed.
         static let stray = 0.0028
-        /// The share of a difference that a basis takes over, by the time since it was learned last: it is a habit, not a moment.
+        /// The share of a difference that a basis adopts, by the time since it was last learned: a basis is a habit, not a moment.
         static func share(after elapsed: Int64) -> Double { min(0.5, max(0, Double(elapsed)) / 300_000) }
         /// How far two markets may have drifted apart since they were last seen side by side.
         static func drift(over age: Int64) -> Double {
             min(0.0002 * (Double(max(0, age)) / 1000).squareRoot(), 0.0015)
         }
-        /// The same for a market of which only one price is known.
+        /// The same for a market whose basis is not known.
         static let unknown = 0.003
-        /// How long a basis says where a market is.
+        /// How long a basis shows where a market is.
         static let lasts = Duration.seconds(300).wholeMilliseconds
-        /// A market that has moved by itself is where it should be if it stays there for this time; one that was contradicted, for the
-        /// second.
+        /// How long a market that has moved by itself must stay there before that is its place. The second is for a market that was
+        /// contradicted.
         static let oddLasts = Duration.seconds(180).wholeMilliseconds
         static let suspicionLasts = Duration.seconds(900).wholeMilliseconds
-        /// From one look to the next it may drift this far.
+        /// How far such a market may drift from one observation to the next.
         static let oddDrift = 0.01
     }
 }

@@ -1,6 +1,6 @@
-/// What the selector decided: the price to show or why none is, and what it says of each market. A pure value.
+/// What the selector decided: the price to show or why there is none, and a verdict on each market. A pure value.
 package struct Decision: Sendable {
-    /// What a decision teaches.
+    /// What the book learns from a decision.
     enum Lesson: Sendable {
         /// A price is the reference price from now on. `level` is the place of the market that agrees with it.
         case accepted(MarketObservation, Confirmation, level: Double?)
@@ -23,7 +23,7 @@ package struct Decision: Sendable {
     package internal(set) var conversion: Conversion?
     /// The two sides, if as many exchanges contradict the price as agree with it.
     var dispute: Dispute?
-    /// How sure the price is.
+    /// How certain the price is.
     package internal(set) var uncertainty: Uncertainty?
     /// The minimum time until its source can give another one.
     package internal(set) var pace = Duration.zero
@@ -31,12 +31,12 @@ package struct Decision: Sendable {
     package internal(set) var withheld: SourceFailure?
     /// Sources whose price is not believed. They get a cooldown.
     package internal(set) var rejected: [SourceFailure] = []
-    /// What the decision says of each market.
+    /// The verdict on each market.
     package internal(set) var verdicts: [Market: MarketVerdict] = [:]
     /// What the book learns from it, in this order.
     var lessons: [Lesson] = []
 
-    /// The price that becomes the reference price, as it was read; the last one, if it gave way to another.
+    /// The price that becomes the reference price, as it was read. If one price gave way to another, the last one.
     var accepted: MarketObservation? {
         for case .accepted(let price, _, _) in lessons.reversed() { return price }
         return nil

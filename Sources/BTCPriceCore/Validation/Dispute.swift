@@ -1,6 +1,6 @@
 /// Two sides with the same number of exchanges that contradict each other: nobody knows which one is right.
 struct Dispute: Sendable {
-    /// How long the last price of an exchange counts if it does not respond, milliseconds.
+    /// How long the last price of an exchange counts if it does not respond, in milliseconds.
     static let remembered: Int64 = 60_000
 
     /// The side whose price is shown: the last price of each of its exchanges.
@@ -8,7 +8,7 @@ struct Dispute: Sendable {
     /// The other side.
     let others: [MarketObservation]
 
-    /// What of it counts at a time; `nil` if a side has no price that is new enough.
+    /// The part of the dispute that counts at a time; `nil` if a side has no price that is new enough.
     func current(at boottime: Int64) -> Dispute? {
         let isNew = { (price: MarketObservation) in boottime - price.at <= Self.remembered }
         let current = Dispute(shown: shown.filter(isNew), others: others.filter(isNew))

@@ -1,11 +1,11 @@
-/// What validation has learned, as it is kept over a restart with the last quote.
+/// What validation has learned, as it is stored with the last quote across a restart.
 package struct LearnedMarkets: Sendable, Hashable {
     /// How far a market usually is from the others.
     package struct Basis: Sendable, Hashable {
         package let market: Market
         /// The distance in millionths of the price (a natural logarithm); above zero if it is above the others.
         package let millionths: Int64
-        /// From when it was learned last to the quote, milliseconds.
+        /// The time from when it was last learned to the quote, in milliseconds.
         package let age: Int64
 
         package init(market: Market, millionths: Int64, age: Int64) {
@@ -21,12 +21,12 @@ package struct LearnedMarkets: Sendable, Hashable {
         self.bases = bases
     }
 
-    /// A basis that is older than this is not used after a restart, milliseconds.
+    /// A basis older than this is not used after a restart, in milliseconds.
     static let lasts = Duration.seconds(86_400).wholeMilliseconds
 }
 
 extension ObservationBook {
-    /// What is to be kept with a quote that was observed at `boottime`.
+    /// What to store with a quote that was observed at `boottime`.
     func learned(at boottime: Int64) -> LearnedMarkets {
         LearnedMarkets(
             bases: bases.known.filter { !$0.key.isMedian }
@@ -38,7 +38,7 @@ extension ObservationBook {
     }
 
     /// Continues from what an earlier run learned.
-    /// - Parameter boottime: When the quote was observed that it was kept with, `CLOCK_BOOTTIME` in milliseconds.
+    /// - Parameter boottime: When the quote that it was stored with was observed, `CLOCK_BOOTTIME` in milliseconds.
     mutating func restore(_ learned: LearnedMarkets, at boottime: Int64, now: Int64) {
         for basis in learned.bases where now - boottime + basis.age <= LearnedMarkets.lasts {
             let log = Double(basis.millionths) / 1_000_000

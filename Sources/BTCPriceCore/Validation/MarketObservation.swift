@@ -12,13 +12,13 @@ package struct MarketObservation: Sendable, Hashable {
     /// Its age by the venue's own time when it arrived, milliseconds, not below zero; `nil` if the venue sent no time.
     package let age: Int64?
     package let way: PriceWay
-    /// Where a peer has it from; `nil` for an exchange.
+    /// Where a peer got it; `nil` for an exchange.
     package let origin: PriceOrigin?
-    /// The exchange whose price it is, however it came: what agreement, contradiction and uncertainty count once.
+    /// The exchange whose price it is, however it arrived. Agreement, contradiction and uncertainty count each exchange once.
     let exchange: String
     /// What counts once in the quorum of a median: an exchange, or a peer.
     let voter: String
-    /// The minimum time between two requests that the source's limits allow. Of a feed that pushes, the usual time to the next price.
+    /// The minimum time between two requests that the source's limits allow. For a feed that pushes, the usual time to the next price.
     package let pace: Duration
     /// The natural logarithm of ``value``, for comparisons.
     let log: Double
@@ -43,7 +43,7 @@ package struct MarketObservation: Sendable, Hashable {
     /// `CLOCK_BOOTTIME` of the arrival, milliseconds.
     var at: Int64 { arrival.boottime }
 
-    /// The pair that it was read from: a peer may have it from another pair than its market's.
+    /// The pair that it was read from. A peer may have read it from a pair other than its market's.
     var pair: String { origin?.pair ?? market.pair }
 
     /// Whether it is in USDT, which is not the dollar.

@@ -1,4 +1,4 @@
-/// What decisions and observations teach.
+/// Learning from decisions and observations.
 extension ObservationBook {
     /// Learns from a decision, and from the other prices of its round.
     /// - Returns: The stale feeds that were found.
@@ -22,7 +22,7 @@ extension ObservationBook {
             }
         }
         let isMedian = shown?.isMedian == true
-        // A median takes in the earlier prices that support it, too.
+        // A median also includes the earlier prices that support it.
         let from = isMedian ? decision.observed.boottime - ConfirmationRule.sameMoment : round.began
         let others = round.markets.filter { market in
             market != shown && market.venue != decision.withheld?.source && !decision.rejects(market)
@@ -30,14 +30,14 @@ extension ObservationBook {
         for price in others { learn(price) }
         guard shown != nil else { return [] }
         if decision.dispute != nil || decision.confirmation == .confirmed { level.dispute = decision.dispute }
-        // Another market has just confirmed it: one that did not is looked at again when the observer sees it the next time.
+        // Another market has just confirmed the price. One that did not is checked again when the observer next sees it.
         if decision.confirmation == .confirmed, !isMedian { level.isDisputed = false }
         return others.isEmpty ? [] : staleFeedsFound()
     }
 
     /// Learns from an observation that no round requested.
-    /// - Returns: The sources that are not believed from now on; and the source whose price does not fit the one that is shown, while
-    ///   it is open which of the two is wrong.
+    /// - Returns: The sources that are not believed from now on; and the source whose price does not agree with the shown one, while
+    ///   it is undecided which of the two is wrong.
     package mutating func learn(observed price: MarketObservation) -> (
         rejected: [SourceFailure], doubted: SourceFailure?
     ) {
@@ -46,7 +46,7 @@ extension ObservationBook {
             let shown = reference.flatMap { newest[$0.market] }.map { [$0] } ?? []
             let reason = ContradictionRule.describe(price, by: shown, self)
             let failure = SourceFailure(source: source, error: .implausible(reason))
-            // It was found before, and still gives such a price: the ticks need not find out again.
+            // It was found before, and still gives such a price: the ticks need not find it again.
             return bases.suspects.contains(price.market) ? ([failure], nil) : ([], failure)
         }
         let stale = staleFeedsFound()
@@ -58,15 +58,15 @@ extension ObservationBook {
         return ([], nil)
     }
 
-    /// Another market's price: where it is beside the price that is shown.
+    /// Learns where another market's price is, relative to the shown one.
     /// - Returns: Whether it is in line with that price; also if the two can't be compared.
     @discardableResult
     private mutating func learn(_ price: MarketObservation) -> Bool {
         let (market, now) = (price.market, price.at)
         let isCurrent = staleFeeds.isCurrent(price)
-        // A median requests all of them at every tick: none has been away by itself.
+        // A median requests all markets at every tick, so none of them has been away by itself.
         if reference?.market.isMedian == true { staleFeeds.saw(price) } else { staleFeeds.sawAnother(price) }
-        // Only side by side with a price of the same moment.
+        // Only prices of the same moment can be compared.
         guard let reference, market != reference.market, abs(now - reference.at) <= ConfirmationRule.sameMoment else {
             return true
         }
@@ -93,26 +93,26 @@ extension ObservationBook {
             abs(apart) <= ConfirmationRule.agreement + place.slack
             || ConfirmationRule.isNearAsRead(price, reference.isInTether, reference.readLog)
         guard isNear || bases.isOddForLong(market, apart, at: now) else {
-            // The next tick requests others, to find which of the two is right.
+            // The next tick requests others to find out which of the two is wrong.
             if isCurrent, !bases.suspects.contains(market) { level.isDisputed = true }
             return false
         }
         if isNear, isCurrent, price.exchange != exchange(of: reference.market) { level.agreed(on: place.log) }
-        // Beside a price that has not changed for a while nothing is learned: its feed may be about to become stale.
+        // Nothing is learned from a comparison with a price that has not changed for a while: its feed may be about to become stale.
         if unchanged >= StaleFeeds.Bounds.pause, bases[market] != nil { return true }
         bases.learn(market, apart, isNear: isNear, at: now)
         implyPeg(price, beside: reference)
         return true
     }
 
-    /// A price is the reference price from now on.
+    /// Makes a price the reference price.
     private mutating func accept(_ price: MarketObservation, _ confirmation: Confirmation, level agreed: Double?) {
         let now = price.at
         var place = place(of: price, near: agreed ?? level.log ?? reference?.log).log
         var basis = bases[price.market]?.log ?? 0
         if let reference, reference.market != price.market, abs(now - reference.at) <= ConfirmationRule.sameMoment {
             implyPeg(price, beside: reference)
-            // Another source is shown than a moment ago. An ordinary difference comes from its old basis, not from the market.
+            // The shown source has just changed. An ordinary difference comes from its old basis, not from the market.
             let isOld = bases[price.market].map { now - $0.at > 10 * (now - reference.at) } ?? false
             if confirmation == .single, isOld {
                 let moved = bases.bounded(basis + place - reference.log)
@@ -121,7 +121,7 @@ extension ObservationBook {
             }
         }
         if let from = lastMove, from.market == price.market {
-            // A stream's changes are more frequent than ticks, and the spread between buyers and sellers is no move.
+            // A stream's changes are more frequent than ticks, and the spread between buyers and sellers is not a move.
             if now - from.at >= UncertaintyRule.shortestMove {
                 let move = place - from.log
                 let newest = move * move * 1000 / Double(now - from.at)
@@ -156,7 +156,7 @@ extension ObservationBook {
 
     // MARK: - The value of USDT
 
-    /// Prices of one moment imply the value of USDT.
+    /// Records the value of USDT that prices of one moment imply.
     mutating func impliesPeg(_ prices: [MarketObservation]) {
         for tethered in prices where tethered.isInTether {
             for dollars in prices where !dollars.isInTether {

@@ -2,8 +2,8 @@ import Glibc
 
 /// The newest observation of each market of one currency, and what validation has learned from them: a pure value.
 ///
-/// Every observation enters by ``record(_:of:pace:at:)``: those of a tick, of a confirmation, of the observer, of a client's
-/// request and of a feed that pushes. ``PriceSelector`` reads the book, and ``adopt(_:in:)`` records what a decision teaches.
+/// Every observation enters through ``record(_:of:pace:at:)``: those of a tick, of a confirmation, of the observer, of a client's
+/// request and of a feed that pushes. ``PriceSelector`` reads the book, and ``adopt(_:in:)`` records what is learned from a decision.
 ///
 /// Prices are compared in one frame: the natural logarithm of the price, converted to dollars if it is in USDT, less the market's
 /// basis. The exact decimal never passes through it.
@@ -26,14 +26,14 @@ package struct ObservationBook: Sendable {
     var isRestored = false
     /// Where another market agreed last.
     var level = ConfirmedLevel()
-    /// Whether the last other market that was seen beside the shown price had moved away from it.
+    /// Whether the last other market that was compared with the shown price had moved away from it.
     var isRestless = false
     var pending: PendingJump?
-    /// How the price was beside that of another currency when it was shown last: an exchange rate.
+    /// The price relative to that in another currency when it was last shown: an exchange rate.
     var rate: OtherCurrency?
     /// The mean square of the moves of the reference price, as natural logarithms, per second.
     var variance = 0.0
-    /// Where the reference price was when ``variance`` last took in a move.
+    /// Where the reference price was when ``variance`` last included a move.
     var lastMove: (market: Market, log: Double, at: Int64)?
     /// When a market's price was contradicted last, `CLOCK_BOOTTIME` in milliseconds.
     var contradictedAt: Int64?
@@ -48,12 +48,12 @@ package struct ObservationBook: Sendable {
 
     /// Records a response.
     /// - Parameters:
-    ///   - loaded: Its prices: that of `market`, and those of other markets that came along.
+    ///   - loaded: Its prices: that of `market`, and those of other markets in the same response.
     ///   - market: The market that was requested, or that pushed.
-    ///   - venue: The venue that gave it, if it has properties that count here.
+    ///   - venue: The venue that gave it, if its properties matter here.
     ///   - pace: The minimum time between two requests that the source's limits allow.
     ///   - now: The time of arrival.
-    /// - Throws: Why it is no valid price.
+    /// - Throws: Why it is not a valid price.
     @discardableResult
     package mutating func record(
         _ loaded: [LoadedPrice], of market: Market, from venue: Venue? = nil, pace: Duration = .zero,
@@ -67,7 +67,7 @@ package struct ObservationBook: Sendable {
                 throw .staleData("a cache: the Date of its responses stands still")
             }
         }
-        // Without a time of its own, nothing can be told from the venue's time.
+        // If the price has no time of its own, the venue's time says nothing about it.
         let wall = price.position.time == nil ? now.wall : clocks.wallTime(at: now)
         if price.position.time != nil { clocks.record(price.position, of: market) }
         try ResponseCheck.check(
@@ -95,7 +95,7 @@ package struct ObservationBook: Sendable {
         if let position = observation.position { positions[observation.market] = position }
     }
 
-    /// A market gave no price: its last one does not count any more.
+    /// Records that a market gave no price: its last one no longer counts.
     mutating func failed(_ market: Market) { newest[market] = nil }
 
     /// Forgets all markets but these. The reference price and its basis stay.
@@ -106,10 +106,10 @@ package struct ObservationBook: Sendable {
         staleFeeds.keep(only: markets)
     }
 
-    /// Continues from the last price of an earlier run. What that run learned must be restored before.
+    /// Continues from the last price of an earlier run. What that run learned must be restored first.
     /// - Parameters:
     ///   - quote: The price as it was read.
-    ///   - boottime: When it was observed; of an earlier boot, below zero.
+    ///   - boottime: When it was observed; below zero during an earlier boot.
     mutating func restore(_ quote: PriceQuote, positions: [Market: FeedPosition], at boottime: Int64) {
         let market = Market(quote.supplier, quote.via == nil ? quote.market : currency.pair)
         let log = quote.value.logarithm
@@ -131,8 +131,8 @@ package struct ObservationBook: Sendable {
 
     /// The place of a price in the common frame, and how exactly it is known.
     ///
-    /// A USDT price may count at the confirmed rate, or at the one that a USDT/USD market has stated since: the one that leads nearer
-    /// to `reference`.
+    /// A USDT price may count at the confirmed rate, or at the one that a USDT/USD market has stated since: whichever brings it nearer to
+    /// `reference`.
     func place(of price: MarketObservation, near reference: Double?) -> (log: Double, slack: Double) {
         let own = bases[price.market]
         let log = price.log - (own?.log ?? 0)
@@ -147,9 +147,9 @@ package struct ObservationBook: Sendable {
 extension Market {
     /// The name of a median, if a source's name is needed.
     package static let medianName = "median"
-    /// The market of a median: none that can be requested.
+    /// The market of a median. It cannot be requested.
     static func median(of currency: Currency) -> Market { Market(medianName, currency.pair) }
-    /// Whether it is that of a median.
+    /// Whether it is the market of a median.
     var isMedian: Bool { venue == Self.medianName }
 }
 

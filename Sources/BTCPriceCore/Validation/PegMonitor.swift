@@ -17,12 +17,12 @@ struct PegMonitor: Sendable {
                 // It is the same measurement.
                 (self.log, previous, at) = (log, last.previous, last.at)
             } else {
-                // One from long ago says nothing of now.
+                // An old measurement says nothing about the present.
                 (self.log, previous, at) = (log, age <= Bounds.lately ? last?.log : nil, boottime)
             }
         }
 
-        /// Of the last two, the one nearer to the peg: one wrong price does not take USDT off it.
+        /// The one of the last two that is nearer to the peg, so that one wrong price does not take USDT off its peg.
         var careful: Double { previous.map { abs($0) < abs(log) ? $0 : log } ?? log }
     }
 
@@ -36,13 +36,13 @@ struct PegMonitor: Sendable {
     /// The current rate; `nil` before the first measurement.
     private(set) var rate: PegRate?
 
-    /// The rate, if it is not too old to convert a price with: off its peg USDT moves.
+    /// The rate, if it is recent enough to convert a price. While USDT is off its peg, its value moves.
     func conversionRate(at boottime: Int64) -> PegRate? {
         guard let rate = usableRate(at: boottime) else { return nil }
         return !rate.isOffPeg || boottime - rate.measuredBoottime <= Bounds.lately ? rate : nil
     }
 
-    /// The rate, if it is not too old to say whether USDT is off its peg.
+    /// The rate, if it is recent enough to decide whether USDT is off its peg.
     func usableRate(at boottime: Int64) -> PegRate? {
         rate.flatMap { boottime - $0.measuredBoottime <= Bounds.oldestRate ? $0 : nil }
     }
@@ -55,10 +55,10 @@ struct PegMonitor: Sendable {
         return boottime - stated.at <= Bounds.statementLasts ? [confirmedLog] : [confirmedLog, 0]
     }
 
-    /// Whether a USDT/USD market has stated the rate since then.
+    /// Whether a USDT/USD market has stated the rate since `boottime`.
     func isStated(after boottime: Int64) -> Bool { stated.map { $0.at > boottime } ?? false }
 
-    /// A USDT/USD market has stated the value of a USDT.
+    /// Records the value of a USDT that a USDT/USD market has stated.
     /// - Parameters:
     ///   - value: Dollars for one USDT.
     ///   - venue: The market's venue.
@@ -69,7 +69,7 @@ struct PegMonitor: Sendable {
         update(at: boottime)
     }
 
-    /// A USDT price and a USD price were seen side by side.
+    /// Records the value of a USDT that a USDT price and a USD price of the same moment imply.
     /// - Parameters:
     ///   - log: The natural logarithm of the USD price divided by the USDT price.
     ///   - venue: The venue of the USD price.
@@ -83,7 +83,7 @@ struct PegMonitor: Sendable {
         let recent = implied.filter { boottime - $0.value.at <= Bounds.lately }
         let implied = Self.middle(of: recent.values.map(\.careful))
         if let stated, boottime - stated.at <= Bounds.statementLasts {
-            // Two that agree need not be careful.
+            // Two measurements that agree need no caution.
             let isAgreed = [implied, Self.middle(of: recent.values.map(\.log))].contains { implied in
                 implied.map { abs($0 - stated.measurement.log) <= Bounds.agreement } ?? true
             }
@@ -98,12 +98,12 @@ struct PegMonitor: Sendable {
             confirmedLog = isOffPeg ? confirmedLog : 0
             set(implied, sources: recent.keys.sorted(), at: boottime)
         } else if let implied, isOffPeg, abs(implied - confirmedLog) <= Bounds.agreement {
-            // It was proved before, and lasts: as long as they imply the same, the bitcoin markets are enough.
+            // It was proved before and lasts: while the bitcoin markets imply the same value, they are enough.
             set(implied, sources: recent.keys.sorted(), at: boottime)
         }
     }
 
-    /// The median by the distance from the peg.
+    /// The median, by distance from the peg.
     private static func middle(of logs: [Double]) -> Double? {
         logs.isEmpty ? nil : logs.sorted { abs($0) < abs($1) }[(logs.count - 1) / 2]
     }
@@ -116,19 +116,19 @@ struct PegMonitor: Sendable {
 }
 
 extension PegMonitor {
-    /// The numbers; `docs/validation.md` says where each comes from. Times are in milliseconds, moves natural logarithms.
+    /// The constants; `docs/validation.md` explains where each comes from. Times are in milliseconds, moves natural logarithms.
     enum Bounds {
         /// Two prices are of the same moment if they are at most this far apart.
         static let sameMoment = Duration.seconds(5).wholeMilliseconds
-        /// A measurement within this time is one of lately.
+        /// How long a measurement is recent.
         static let lately = Duration.seconds(120).wholeMilliseconds
         /// How long the statement of a USDT/USD market may be the current value of USDT.
         static let statementLasts = Duration.seconds(300).wholeMilliseconds
         /// How far the bitcoin markets and a USDT/USD market may differ over the value of USDT.
         static let agreement = 0.01
-        /// From the first value on USDT is off its peg, and below the second it is back: in quiet years it stays within 0.2 %.
+        /// USDT is off its peg from the first value on, and back below the second one: in quiet years it stays within 0.2 %.
         static let offPeg = (from: 0.01, back: 0.008)
-        /// The oldest rate that counts. Off its peg a price is converted only with one of lately.
+        /// The oldest rate that counts. While USDT is off its peg, a price is converted only with a recent rate.
         static let oldestRate = Duration.seconds(3600).wholeMilliseconds
     }
 }

@@ -4,7 +4,7 @@ package enum PriceSelector {
     ///   - book: The observations, and what was learned from them.
     ///   - rules: The rules.
     ///   - round: What was requested so far.
-    /// - Returns: The decision, or the markets that must be requested before.
+    /// - Returns: The decision, or the markets that must be requested first.
     package static func select(_ book: ObservationBook, _ rules: SelectionRules, _ round: Round) -> Selection {
         guard let first = round.answered.first.flatMap({ book.newest[$0] }) else {
             return .needs(Need(purpose: .price, markets: round.remaining, wantsAll: rules.mode == .median))
@@ -18,7 +18,7 @@ package enum PriceSelector {
         }
     }
 
-    /// The decision with what it says of the markets that were not compared, and with its uncertainty.
+    /// The decision, with verdicts on the markets that were not compared, and with its uncertainty.
     private static func described(
         _ decision: Decision, _ book: ObservationBook, _ rules: SelectionRules, _ round: Round
     ) -> Decision {

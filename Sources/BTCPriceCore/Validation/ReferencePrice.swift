@@ -3,7 +3,7 @@ struct ReferencePrice: Sendable {
     var market: Market
     /// Its place in the common frame; see ``ObservationBook/place(of:near:)``.
     var log: Double
-    /// When it arrived, `CLOCK_BOOTTIME` in milliseconds; below zero for a price of an earlier boot.
+    /// When it arrived, `CLOCK_BOOTTIME` in milliseconds; below zero for a price from an earlier boot.
     var at: Int64
     /// The natural logarithm of the price as it was read.
     var readLog: Double
@@ -15,16 +15,16 @@ struct ReferencePrice: Sendable {
 struct ConfirmedLevel: Sendable {
     /// Its place in the common frame; `nil` before the first agreement.
     var log: Double?
-    /// Whether a market has left the shown price since then.
+    /// Whether a market has moved away from the shown price since then.
     var isDisputed = false
-    /// Since as many exchanges contradict the shown price as agree with it, until it is confirmed.
+    /// Set when as many exchanges contradict the shown price as agree with it, until the price is confirmed.
     var dispute: Dispute?
     /// When the shown price was at the level last, `CLOCK_BOOTTIME` in milliseconds.
     var reachedAt: Int64?
-    /// Since when a price is shown that no other market has confirmed, `CLOCK_BOOTTIME` in milliseconds.
+    /// Since when a price has been shown that no other market has confirmed, `CLOCK_BOOTTIME` in milliseconds.
     var unconfirmedSince: Int64?
 
-    /// Another market agrees with the price that is shown.
+    /// Records that another market agrees with the shown price.
     mutating func agreed(on log: Double) {
         self.log = log
         isDisputed = false

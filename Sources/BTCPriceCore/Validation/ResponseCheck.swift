@@ -1,15 +1,15 @@
-/// Checks one price by itself, and against the market's price before it.
+/// Checks one price by itself, and against the market's previous price.
 ///
-/// What needs a second market (a jump, a stale feed) is not checked here.
+/// Checks that need a second market (a jump, a stale feed) are not made here.
 package enum ResponseCheck {
-    /// The accepted values of a USDT in dollars. It was never seen outside of 0.8 to 1.1.
+    /// The accepted values of a USDT in dollars. It has never been seen outside of 0.8 to 1.1.
     package static let pegRates = Price(5, scale: 1)...2
 
     /// - Parameters:
     ///   - loaded: The price.
     ///   - currency: Its currency.
     ///   - last: The newest position accepted from this market, if there is one.
-    ///   - now: The present wall-clock time, corrected by the venues' clocks.
+    ///   - now: The current wall-clock time, corrected by the venues' clocks.
     ///   - oldest: The maximum age of a price by the venue's own time.
     /// - Throws: ``PriceLoadingError/invalidData(_:)`` or ``PriceLoadingError/staleData(_:)``.
     static func check(
@@ -38,7 +38,7 @@ package enum ResponseCheck {
 
     /// The position to remember after `loaded` was accepted at `now`; `nil` if the venue sent none.
     ///
-    /// A time in the future is remembered as the present: otherwise one wrong response would make every later one look old.
+    /// A time in the future is remembered as the current time: otherwise one wrong response would make every later one look old.
     static func position(of loaded: LoadedPrice, acceptedAt now: Timestamp) -> FeedPosition? {
         guard !loaded.position.isEmpty else { return nil }
         guard let time = loaded.position.time, time > now else { return loaded.position }

@@ -1,4 +1,4 @@
-/// One attempt to choose a price: a tick's, or that of clients who want a newer one. A pure value.
+/// One attempt to choose a price, for a tick or for clients that want a newer one. A pure value.
 package struct Round: Sendable {
     /// When it began, `CLOCK_BOOTTIME` in milliseconds.
     let began: Int64
@@ -6,7 +6,7 @@ package struct Round: Sendable {
     var isTick: Bool
     /// The markets of the configured sources, in their order.
     let markets: [Market]
-    /// Those of them whose responses state the value of USDT.
+    /// The markets whose responses state the value of USDT.
     let statingPeg: Set<Market>
     /// How long a price is fresh, milliseconds.
     let freshFor: Int64
@@ -14,11 +14,11 @@ package struct Round: Sendable {
     var other: OtherCurrency?
     /// The markets that were requested and gave a price, the preferred one first.
     var answered: [Market] = []
-    /// Those that gave none, and why.
+    /// The sources that gave none, and why.
     var failures: [SourceFailure] = []
-    /// Those that could not be requested, and why.
+    /// The sources that could not be requested, and why.
     var skipped: [Skipped] = []
-    /// What can't be requested any more in this round.
+    /// The needs that can no longer be met in this round.
     private var unmet: Set<Need.Purpose> = []
 
     init(
@@ -31,7 +31,7 @@ package struct Round: Sendable {
         self.freshFor = freshFor
     }
 
-    /// The markets that were not requested yet.
+    /// The markets that have not been requested yet.
     var remaining: [Market] {
         markets.filter { !answered.contains($0) && !hasFailed($0) }
     }
@@ -45,20 +45,20 @@ package struct Round: Sendable {
     /// Whether a need may still be met.
     func canMeet(_ purpose: Need.Purpose) -> Bool { !unmet.contains(purpose) }
 
-    /// Markets were requested.
+    /// Adds the result of requests.
     mutating func add(_ result: PollResult, for purpose: Need.Purpose) {
         answered += result.answered
         failures += result.failures
         skipped = result.skipped
-        // One look is enough for these; a witness may disagree, and another one is needed.
+        // One request is enough for the other purposes. A witness may disagree, and then another one is needed.
         if result.answered.isEmpty || purpose != .witness { unmet.insert(purpose) }
     }
 
-    /// There is no time left for requests.
+    /// Ends the requests, because no time is left for them.
     mutating func end() { unmet.formUnion(Need.Purpose.allCases) }
 }
 
-/// What came of requests to several sources.
+/// The result of requests to several sources.
 package struct PollResult: Sendable, Hashable {
     /// The markets that gave a price, the preferred one first. Their prices are in the book.
     package var answered: [Market] = []
@@ -75,7 +75,7 @@ package struct Need: Sendable, Hashable {
         case price
         /// Another market's price, to validate one.
         case witness
-        /// A look at another market, because a feed may be stale.
+        /// Another market's price, because a feed may be stale.
         case staleFeed
         /// The value of USDT, stated by its own market.
         case pegRate
@@ -84,8 +84,8 @@ package struct Need: Sendable, Hashable {
     let purpose: Purpose
     /// The markets that can meet it, in the configured order.
     let markets: [Market]
-    /// Whether all of them are needed, or the first one that gives a price.
+    /// Whether all of them are needed, or only the first one that gives a price.
     var wantsAll = false
-    /// The longest time to wait for it; `nil` for what is left of the budget.
+    /// The longest time to wait for it; `nil` for the rest of the budget.
     var longest: Duration?
 }

@@ -23,14 +23,14 @@ struct StaleFeeds: Sendable {
     }
 
     private var last: [Market: Last] = [:]
-    /// How many times in a row each of the others was found to have moved, up or down, beside the suspected one.
+    /// How many times in a row each other market was found to have moved up, or down (below zero), relative to the suspected one.
     private var moved: [Market: Int] = [:]
     private var suspect: Market?
     private var otherCount = 0
     private var lastLook: (market: Market?, at: Int64)?
-    /// Found and not reported yet.
+    /// The findings that are not reported yet.
     private var findings: [Finding] = []
-    /// The prices of stale feeds. Until such a market gives another price, it gives none.
+    /// The prices of stale feeds. Such a market has no valid price until it gives another one.
     private(set) var frozen: [Market: Price] = [:]
 
     /// The market's last price, if this one is the same. A newer trade at the same price is a change.
@@ -38,7 +38,7 @@ struct StaleFeeds: Sendable {
         last[price.market].flatMap { $0.value == price.value && $0.position == price.position ? $0 : nil }
     }
 
-    /// A market has given a price.
+    /// Records that a market has given a price.
     mutating func saw(_ price: MarketObservation) {
         let market = price.market
         if same(as: price) != nil {
@@ -46,7 +46,7 @@ struct StaleFeeds: Sendable {
             return
         }
         let before = last[market]
-        // Changes that were seen long after the price before tell nothing of the usual time between them.
+        // A change that was seen long after the previous price says nothing about the usual time between changes.
         let gap = before.flatMap { price.at - $0.seen <= Bounds.watched ? price.at - $0.since.boottime : nil }
         let usual = gap.map { gap in before?.usual.map { ($0 * 7 + gap) / 8 } ?? gap } ?? before?.usual
         last[market] = Last(
@@ -55,15 +55,15 @@ struct StaleFeeds: Sendable {
         if market == suspect { moved = [:] }
     }
 
-    /// A market that is not shown has given a price. If it was away for long and its prices carry no time, it may have stopped
-    /// meanwhile: it must give another price before one of its own is shown.
+    /// Records that a market that is not shown has given a price. If it was away for long and its prices carry no time, it may have
+    /// stopped meanwhile: it must give another price before one of its own is shown.
     mutating func sawAnother(_ price: MarketObservation) {
         let wasAway = last[price.market].map { price.at - $0.seen > Bounds.longAway } ?? false
         saw(price)
         if wasAway, price.position == nil { frozen[price.market] = price.value }
     }
 
-    /// Whether a price says something of now: the first one of its market, one that differs from the last, or one that is as young.
+    /// Whether a price is current: the first one of its market, one that differs from the last, or one that is only briefly unchanged.
     func isCurrent(_ price: MarketObservation) -> Bool {
         guard let same = same(as: price) else { return true }
         return price.at - same.since.boottime < Bounds.witnessUnchanged
@@ -78,7 +78,7 @@ struct StaleFeeds: Sendable {
     /// Whether a market has given the same price for so long that its feed may be stale.
     func suspects(_ market: Market) -> Bool { unchanged(market) >= Bounds.suspicious }
 
-    /// From the first to the last of the same prices that a market has given, milliseconds.
+    /// How long a market has given the same price, from the first time to the last, in milliseconds.
     func unchanged(_ market: Market) -> Int64 {
         last[market].map { $0.seen - $0.since.boottime } ?? 0
     }
@@ -90,20 +90,20 @@ struct StaleFeeds: Sendable {
             && (lastLook.map { price.at - $0.at >= Bounds.look } ?? true)
     }
 
-    /// Another market was requested, or none could be: the next one is not requested at once.
+    /// Records that another market was requested, or that none could be. The next one is not requested at once.
     mutating func looked(at boottime: Int64) {
         lastLook = (nil, boottime)
     }
 
-    /// Whether a market has given a price lately.
+    /// Whether a market has given a price recently.
     func hasResponded(_ market: Market, by boottime: Int64) -> Bool {
         last[market].map { boottime - $0.seen <= Bounds.lately } ?? false
     }
 
-    /// The market that was requested last because of a suspicion, if there are several: the next one is another.
+    /// The market that was last requested because of a suspicion, if there are several others. The next one is another.
     var lastWitness: Market? { otherCount > 1 ? lastLook?.market : nil }
 
-    /// Another market was requested meanwhile.
+    /// Records that another market was requested while one is suspected.
     /// - Parameters:
     ///   - move: How far it is from where it was, in natural logarithms.
     ///   - count: The number of other markets that are known.
@@ -132,15 +132,15 @@ struct StaleFeeds: Sendable {
         moved = [:]
     }
 
-    /// A market has not changed while the shown one moved.
+    /// Records that a market has not changed while others moved.
     mutating func isStale(_ market: Market, beside others: [String]) {
         guard let last = last[market], frozen[market] == nil else { return }
         frozen[market] = last.value
         findings.append(Finding(market: market, value: last.value, unchanged: unchanged(market), others: others))
     }
 
-    /// The findings since the last call. The suspected feed is stale if two other markets have moved the same way, or if the only
-    /// other one has twice, or one of several four times while none has moved the other way.
+    /// The findings since the last call. The suspected feed is stale if two other markets have moved the same way. One is enough if it
+    /// is the only other one and has moved twice, or one of several and has moved four times, while none has moved the other way.
     mutating func takeFindings() -> [Finding] {
         if let suspect {
             let enough = otherCount == 1 ? 2 : 4
@@ -156,25 +156,25 @@ struct StaleFeeds: Sendable {
 }
 
 extension StaleFeeds {
-    /// The numbers; `docs/validation.md` says where each comes from. Times are in milliseconds.
+    /// The constants; `docs/validation.md` explains where each comes from. Times are in milliseconds.
     enum Bounds {
-        /// A witness whose price has not changed for this time says nothing of now.
+        /// A witness whose price has not changed for this time is not current.
         static let witnessUnchanged = Duration.seconds(3).wholeMilliseconds
-        /// A market that usually changes is held against another one after this many usual times without a change.
+        /// A market that usually changes is compared with another one after this many usual times without a change.
         static let usualChanges: Int64 = 4
         /// The longest time between two observations of a market that is being watched.
         static let watched = Duration.seconds(5).wholeMilliseconds
         /// A market is suspected after this time without a change.
         static let suspicious = Duration.seconds(30).wholeMilliseconds
-        /// Beside a price that has not changed for this time nothing is learned: its feed may be about to become stale.
+        /// Nothing is learned from a comparison with a price that has not changed for this time: its feed may be about to become stale.
         static let pause = Duration.seconds(5).wholeMilliseconds
         /// After this time without a response a market may have stopped meanwhile.
         static let longAway = Duration.seconds(600).wholeMilliseconds
-        /// While a market is suspected, another one is requested this often.
+        /// While a market is suspected, another one is requested at this interval.
         static let look = Duration.seconds(5).wholeMilliseconds
-        /// The longest time that a tick waits for it.
+        /// The longest time that a tick waits for such a request.
         static let longestLook = Duration.milliseconds(400)
-        /// A response within this time is one of lately.
+        /// How long a response is recent.
         static let lately = Duration.seconds(120).wholeMilliseconds
         /// How far the others must move meanwhile.
         static let move = 0.0025

@@ -31,11 +31,12 @@ struct VenueClocks: Sendable {
     private static let longestSpacing = Duration.seconds(300).wholeMilliseconds
     /// How long a venue's clock offset is used, in milliseconds.
     private static let lasts = Duration.seconds(3600).wholeMilliseconds
-    /// `Date` has whole seconds, milliseconds.
+    /// The resolution of `Date`, a whole second, in milliseconds.
     private static let resolution: Int64 = 1000
-    /// How far a venue's clock may seem to be from ours without being: a second of `Date`, and one that a response takes, milliseconds.
+    /// How far a correct venue clock may seem to differ from ours, in milliseconds: a second for the resolution of `Date`, and one for
+    /// the response.
     private static let slack: Int64 = 2000
-    /// How long a venue's clock is compared with the same earlier observation, milliseconds.
+    /// How long a venue's clock is compared with the same earlier observation, in milliseconds.
     private static let compared = Duration.seconds(60).wholeMilliseconds
 
     /// Records a venue's clock: the `Date` header of its response (RFC 9110, section 6.6.1), and the response's age.
@@ -65,7 +66,7 @@ struct VenueClocks: Sendable {
 
     /// The wall-clock time that most venues agree on; our own if no offset is known.
     ///
-    /// A clock that stands is that of a cache. One alone may be, too, until it has advanced.
+    /// A clock that stands still is that of a cache, and does not count. A single clock may be that of a cache, too, until it has advanced.
     func wallTime(at now: ObservationTime) -> Timestamp {
         let recent = clocks.values.filter { now.boottime - $0.at <= Self.lasts && !$0.stands }
         guard recent.count > 1 || recent.first?.isAdvancing == true else { return now.wall }

@@ -1,6 +1,6 @@
 import BTCPriceCore
 
-/// Keeps a log short: it admits each kind of line ever more rarely, with a count of those left out.
+/// Keeps a log short: admits lines of the same kind at growing intervals, with a count of the lines left out.
 ///
 /// After the first line of a kind, the next is admitted after ten minutes, then after two hours, then once a day. A kind without a
 /// line for six hours starts again.

@@ -6,7 +6,7 @@ import BTCPriceServer
 package import Logging
 import Synchronization
 
-/// Turns events into few log lines: only transitions, each kind ever more rarely, with counts.
+/// Turns events into few log lines: only transitions, with each kind at growing intervals and with counts.
 package final class Reporter: Sendable {
     private let logger: Logger
     private let now: TimeSource
@@ -82,7 +82,8 @@ package final class Reporter: Sendable {
             daily: category == .refused)
     }
 
-    /// The end of a stream is no failure of the source: it is requested instead. A refusal is an operator's business.
+    /// Logs a stream event. The end of a stream is not a failure of its source, which is requested instead, so only a refusal is logged
+    /// as a notice: it may need the operator.
     func report(_ event: StreamEvent, ofStream source: String) {
         switch event {
         case .refusedMarket(let market, let reason):

@@ -23,7 +23,7 @@ struct Reloading: Sendable {
     let backfill: Backfill<TickClock>?
     let streams: StreamControl<TickClock>
     let records: StreamRecords
-    /// Reports what the stream of an exchange tells.
+    /// Receives the stream events of an exchange, with the exchange's name.
     let report: @Sendable (String, StreamEvent) -> Void
     let control: TickControl<TickClock>
     let server: PriceServer
@@ -99,7 +99,7 @@ struct ReloadService: Service {
     let reloading: Reloading
     let status: @Sendable () async -> String
 
-    /// Whether SIGHUP means reload. With a terminal it means that the terminal is closed, and the daemon ends.
+    /// Whether SIGHUP means reload. If the process has a terminal, SIGHUP means that the terminal has closed, and the daemon ends.
     static var isWanted: Bool {
         let terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC)
         guard terminal >= 0 else { return true }

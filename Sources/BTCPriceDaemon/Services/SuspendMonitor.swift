@@ -45,14 +45,14 @@ final class SuspendMonitor: CurrencyTickTarget {
     func follow(_ control: TickControl<TickClock>) -> SleepSignals {
         let orders = AsyncStream<Bool>.makeStream()
         Task {
-            // In order: a wake-up must not overtake the sleep before it.
+            // One task handles the signals in order: a wake-up must not overtake the sleep before it.
             for await isAboutToSleep in orders.stream {
                 guard isAboutToSleep else {
                     await self.wake(control)
                     continue
                 }
                 await control.suspend()
-                // In case the wake-up is not announced. This clock counts only the time awake.
+                // Resumes the ticks if the wake-up is not announced. This clock counts only the time awake.
                 Task {
                     do { try await Task.sleep(for: Self.longestFarewell, clock: .suspending) } catch {}
                     await control.wake()

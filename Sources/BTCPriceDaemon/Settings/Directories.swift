@@ -3,7 +3,7 @@ import Glibc
 
 /// The directories for the daemon's files.
 struct Directories: Sendable, Hashable {
-    /// Kept over a reboot.
+    /// Survives a reboot.
     let state: String
     /// Deleted by a reboot: holds the socket and the newest quote.
     let runtime: String
@@ -90,7 +90,7 @@ struct Directories: Sendable, Hashable {
         return absolute(environment["HOME"]).map { "\($0)/\(fallback)/btc-priced" }
     }
 
-    /// The specification requires relative paths to be ignored.
+    /// Ignores a relative path, as the specification requires.
     private static func absolute(_ path: String?) -> String? {
         path.flatMap { $0.hasPrefix("/") ? $0 : nil }
     }

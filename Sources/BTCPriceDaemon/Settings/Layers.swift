@@ -107,7 +107,7 @@ struct Layers {
     private static func advice(on name: String, _ origin: Origin) -> String {
         let known = SettingKey.all.map(\.name)
         let parts = name.split(separator: ".", maxSplits: 1).map(String.init)
-        // In TOML, a key below a table's heading is the table's.
+        // In TOML, a key below a table's heading belongs to that table.
         if case .file = origin, parts.count == 2, known.contains(parts[1]) {
             return "move \(parts[1]) above [\(parts[0])], which is the beginning of a table"
         }

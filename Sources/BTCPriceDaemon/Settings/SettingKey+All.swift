@@ -293,8 +293,8 @@ extension SettingKey {
 }
 
 extension Exchange {
-    /// The exchanges with a market of a currency, in the default order. For USD it is that of ``all``. For other currencies, those with the
-    /// most currencies come first, and one that has no dollars but USDT goes after its equals.
+    /// The exchanges with a market of a currency, in the default order. For USD, that is the order of ``all``. For other currencies, the
+    /// exchanges with the most currencies come first. Of those with the same number, an exchange with USDT instead of dollars comes last.
     static func names(of currency: Currency) -> [String] {
         let known = all.filter { $0.markets[currency] != nil }
         guard currency != .usd else { return known.map(\.name) }

@@ -129,8 +129,8 @@ extension SettingKey {
         }
     }
 
-    /// Whether a source that is not built in can have this name: lower-case letters, digits and hyphens, a letter first, at most 32 of
-    /// them.
+    /// Whether a source that is not built in can have this name: at most 32 lower-case letters, digits and hyphens, beginning with a
+    /// letter.
     static func isSourceName(_ name: String) -> Bool {
         name.wholeMatch(of: /[a-z][a-z0-9-]{0,31}/) != nil && name != Market.medianName
             && !Exchange.all.contains { $0.name == name }
@@ -142,7 +142,7 @@ extension SettingKey {
         return String(name.dropFirst("source.".count).dropLast(".socket".count))
     }
 
-    /// The setting of this name.
+    /// The setting with this name.
     init?(named name: String) {
         guard let key = Self.all.first(where: { $0.name == name }) ?? Self.unlisted(name) else { return nil }
         self = key

@@ -22,7 +22,7 @@ struct Settings: Sendable {
         let hedge: Duration
         /// The addresses of its stream, the preferred one first; none if it has no stream.
         var streamURLs: [String] = []
-        /// It is requested only after no other source has had a price for so long; `nil` for at once.
+        /// The source is requested only after no other source has had a price for this time; `nil` if it is requested from the start.
         var reserve: Duration?
 
         var name: String {
@@ -51,7 +51,7 @@ struct Settings: Sendable {
         }
     }
 
-    /// How the price in a currency is kept.
+    /// The settings of the price in one currency.
     struct CurrencySettings: Sendable {
         let currency: Currency
         /// In their order; at least one.
@@ -60,7 +60,7 @@ struct Settings: Sendable {
         let rules: SelectionRules
     }
 
-    /// How the history is kept.
+    /// The settings of the history.
     struct HistorySettings: Sendable {
         let store: HistoryStore.Settings
         /// Whether gaps are filled with the exchanges' candles.
@@ -79,7 +79,7 @@ struct Settings: Sendable {
     /// Every exchange that can be a source.
     let exchanges: [Source]
     let budget: Duration
-    /// From one look of the observer at another source to the next.
+    /// The time between two requests of the observer.
     let observeInterval: Duration
     let streams: StreamControl<TickClock>.Settings
     /// The time without a client after which the ticks stop; `nil` for never.
@@ -98,7 +98,7 @@ struct Settings: Sendable {
     /// - Parameters:
     ///   - commandLine: The command line.
     ///   - environment: The process's environment.
-    ///   - uid: The user that it runs as.
+    ///   - uid: The user that the process runs as.
     /// - Throws: ``SettingsError`` for the first setting that is unknown or invalid.
     static func read(
         commandLine: DaemonCommandLine, environment: [String: String], uid: UInt32
@@ -161,7 +161,7 @@ struct Settings: Sendable {
         }
     }
 
-    /// The first currency, which is meant if a client names none.
+    /// The first currency. It applies if a client names none.
     var first: CurrencySettings { currencies[0] }
 
     /// The intervals of the tickers.
@@ -192,7 +192,7 @@ struct Settings: Sendable {
     }
 
     /// Reads a span of time: `90d`, `10y`, `forever`.
-    /// - Returns: The span, which is `nil` for ever; `nil` if the text is no span.
+    /// - Returns: The span, which is itself `nil` for `forever`; `nil` if the text is not a valid span.
     static func span(_ text: String) -> Duration?? {
         if text == "forever" { return .some(nil) }
         let days: Int? = text.last == "d" ? 1 : text.last == "y" ? 366 : nil
@@ -200,7 +200,7 @@ struct Settings: Sendable {
         return .seconds(number * days * 86_400)
     }
 
-    /// The limits for clients. Connection limits that are not set depend on this process.
+    /// The limits for clients. Connection limits that are not set depend on the process's limit of open files.
     private static func limits(_ layers: Layers) throws(SettingsError) -> ServerLimits {
         var limits = ServerLimits.fitting()
         let connections = try layers.integer("clients.connections")
@@ -241,7 +241,7 @@ struct Settings: Sendable {
             var interval = currencies.isEmpty ? try layers.integer("tick.interval-ms") : 10_000
             if layers.value(key) != nil { interval = try layers.integer(key) }
             var rules = rules
-            // The first currency's quorum is checked.
+            // A quorum above the number of the first currency's sources is an error. For other currencies it is lowered.
             if !currencies.isEmpty { rules.quorum = min(rules.quorum, sources.count) }
             currencies.append(
                 CurrencySettings(
@@ -250,8 +250,8 @@ struct Settings: Sendable {
         return currencies
     }
 
-    /// The exchanges that are requested if no peer has a price for 5 to 10 minutes: drawn by chance, so that a fleet does not come to
-    /// them at once.
+    /// The exchanges that are requested if no peer has a price for 5 to 10 minutes. The time is random, so that the machines of a fleet
+    /// do not all request them at once.
     private static func reserves(_ layers: Layers, of sources: [Source]) throws(SettingsError) -> [Source] {
         if let exchange = sources.first(where: { $0.url != nil }) {
             throw SettingsError(
@@ -295,7 +295,7 @@ struct Settings: Sendable {
         return sources
     }
 
-    /// The stream of a source that is requested elsewhere is none, unless the user sets its address.
+    /// The addresses of an exchange's stream. An exchange that is requested at another URL has none, unless the user sets it.
     private static func streamURLs(
         _ layers: Layers, _ exchange: Exchange, isElsewhere: Bool
     ) throws(SettingsError) -> [String] {

@@ -53,7 +53,7 @@ enum URLRule {
             (0x30...0x3A).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
                 || [UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_")].contains(byte)
         }
-        // No name is longer (RFC 1035, section 2.3.4).
+        // The longest host name has 253 characters (RFC 1035, section 2.3.4).
         guard (1...253).contains(host.utf8.count), host.utf8.allSatisfy(allowed) else { return nil }
         return (String(host), port)
     }

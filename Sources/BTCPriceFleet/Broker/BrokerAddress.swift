@@ -5,8 +5,9 @@ struct BrokerAddress: Sendable, Hashable, CustomStringConvertible {
     let port: UInt16
     let isEncrypted: Bool
 
-    /// - Parameter text: A URL with the scheme `mqtts` or `mqtt`; without a port, 8883 or 1883 (the ports that IANA has registered for
-    ///   MQTT). `nil` if it is another one, or has a user, a path or a query.
+    /// - Parameter text: A URL with the scheme `mqtts` or `mqtt`. The default port is 8883 or 1883 (the ports that IANA has registered for
+    ///   MQTT).
+    /// - Returns: `nil` for another URL, or if it has a user, a path or a query.
     init?(_ text: String) {
         let pattern = /(mqtts?):\/\/(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::([0-9]{1,5}))?\/?/
         guard let match = text.wholeMatch(of: pattern), let host = match.2 ?? match.3 else { return nil }
@@ -20,7 +21,7 @@ struct BrokerAddress: Sendable, Hashable, CustomStringConvertible {
         self.port = port
     }
 
-    /// Whether only this machine can be there.
+    /// Whether the broker can only be on this machine.
     var isLocal: Bool { host == "localhost" || host == "::1" || host.wholeMatch(of: /127(\.[0-9]{1,3}){3}/) != nil }
 
     /// `broker.example:8883`

@@ -1,11 +1,11 @@
 import BTCPriceCore
 
-/// What a client of a broker is to do.
+/// What the loop does for a client of a broker.
 enum BrokerAction<Effect: Sendable>: Sendable {
     case publish(BrokerMessage)
     /// The messages of a topic filter (MQTT 3.1.1, section 4.7).
     case subscribe(String)
-    /// What is not the broker's.
+    /// An effect that does not concern the broker.
     case effect(Effect)
 }
 
@@ -13,25 +13,25 @@ enum BrokerAction<Effect: Sendable>: Sendable {
 protocol BrokerClient: Sendable {
     associatedtype Effect: Sendable
 
-    /// What the broker publishes if the connection ends without a word; `nil` for nothing.
+    /// The MQTT last will, which the broker publishes if the connection ends without a goodbye; `nil` for none.
     var will: BrokerMessage? { get }
 
-    /// When ``proceed(canPublish:at:)`` is to be called, `CLOCK_BOOTTIME` in milliseconds; `nil` for never.
+    /// The time by which ``proceed(canPublish:at:)`` must be called, `CLOCK_BOOTTIME` in milliseconds; `nil` for never.
     var deadline: Int64? { get }
 
-    /// The broker has accepted the connection.
+    /// Called when the broker has accepted the connection.
     mutating func connected(at now: ObservationTime) -> [BrokerAction<Effect>]
 
-    /// There is no connection.
+    /// Called when there is no connection.
     /// - Parameter reason: Why, in one line.
     mutating func disconnected(_ reason: String, at now: ObservationTime) -> [BrokerAction<Effect>]
 
     mutating func received(_ message: BrokerMessage, at now: ObservationTime) -> [BrokerAction<Effect>]
 
-    /// Time has passed, or another thread has woken the loop.
-    /// - Parameter canPublish: Whether the broker has taken all that was published.
+    /// Called when time has passed, or when another thread has woken the loop.
+    /// - Parameter canPublish: Whether there is a connection, and all that was published has been sent.
     mutating func proceed(canPublish: Bool, at now: ObservationTime) -> [BrokerAction<Effect>]
 
-    /// The program ends.
+    /// Called when the program ends. Returns the last messages to publish.
     mutating func farewell() -> [BrokerMessage]
 }

@@ -6,17 +6,17 @@ import Logging
 import Synchronization
 
 private enum Bounds {
-    /// From the attempt to connect to the broker's consent, milliseconds.
+    /// The time from the start of a connection until the broker must have accepted it, milliseconds.
     static let connect: Int64 = 10_000
-    /// From one call of ``MosquittoClient/tend()`` to the next, milliseconds.
+    /// The time between two calls of ``MosquittoClient/tend()``, milliseconds.
     static let tend: Int64 = 1000
-    /// A clock that counts a suspended machine's time runs ahead by more than this, milliseconds.
+    /// The machine was suspended if `CLOCK_BOOTTIME`, which counts suspended time, is ahead by more than this, milliseconds.
     static let slept: Int64 = 3000
-    /// For what is sent at the end, milliseconds.
+    /// The time to send the last messages, milliseconds.
     static let farewell: Int64 = 1000
 }
 
-/// Keeps a connection to a broker, on a thread of its own that makes all calls to libmosquitto.
+/// Keeps a connection to a broker. Its own thread makes all calls to libmosquitto.
 final class BrokerLoop<Client: BrokerClient>: Sendable {
     private let settings: BrokerSettings
     private let logger: Logger
@@ -26,7 +26,7 @@ final class BrokerLoop<Client: BrokerClient>: Sendable {
     private let hasStopped = DispatchSemaphore(value: 0)
 
     /// - Parameters:
-    ///   - logger: Gets a line at each transition.
+    ///   - logger: Logs each transition in one line.
     ///   - perform: Performs an effect. Called on the loop's thread; must not block.
     init(_ settings: BrokerSettings, logger: Logger, perform: @escaping @Sendable (Client.Effect) -> Void) {
         self.settings = settings
@@ -41,7 +41,7 @@ final class BrokerLoop<Client: BrokerClient>: Sendable {
 
     /// Starts the thread.
     func start(_ client: Client) {
-        // A queue of its own: it blocks.
+        // Use a separate queue, because the loop blocks.
         DispatchQueue(label: "io.btcpriced.broker").async {
             clinux_name_thread("broker")
             var run = Run(loop: self, client: client)
@@ -50,20 +50,21 @@ final class BrokerLoop<Client: BrokerClient>: Sendable {
         }
     }
 
-    /// Has ``BrokerClient/proceed(canPublish:at:)`` called soon.
+    /// Makes the loop call ``BrokerClient/proceed(canPublish:at:)`` soon.
     func wake() {
         var one: UInt64 = 1
         _ = write(wakeDescriptor, &one, MemoryLayout.size(ofValue: one))
     }
 
-    /// Says goodbye to the broker and ends the thread. Returns when this is done, or when it takes too long: a name may be looked up.
+    /// Disconnects from the broker and ends the thread. Returns when this is done, but waits at most 3 s: a name lookup may block the
+    /// thread.
     func stop() {
         mustStop.store(true, ordering: .releasing)
         wake()
         _ = hasStopped.wait(timeout: .now() + .seconds(3))
     }
 
-    /// What only the thread uses.
+    /// The state that only the thread uses.
     private struct Run {
         private enum Phase {
             case waiting(until: Int64)
@@ -89,9 +90,10 @@ final class BrokerLoop<Client: BrokerClient>: Sendable {
         /// The descriptor in the epoll instance, and the events that it waits for.
         private var registered: (descriptor: Int32, events: UInt32) = (-1, 0)
         private var lastTend: Int64 = 0
-        /// While it connects, the library always wants to write, even if it waits for the broker's part of a handshake.
+        /// Whether to wait without writing. While it connects, the library always wants to write, even if it waits for the broker's part of
+        /// a handshake.
         private var pausesWriting = false
-        /// Whether the journal has been told that there is no connection.
+        /// Whether it has been logged that there is no connection.
         private var hasComplained = false
 
         init(loop: BrokerLoop, client: Client) {
@@ -120,10 +122,10 @@ final class BrokerLoop<Client: BrokerClient>: Sendable {
                     continue
                 }
                 guard let link = phase.link else { continue }
-                // In a handshake the library takes no notice of a connection that is refused or reset. Reading the error clears it.
+                // During a handshake, the library does not notice that the connection is refused or reset. Reading the error clears it.
                 let error = event.events & clinux_err != 0 ? Self.error(of: link.descriptor) : nil
                 if event.events & clinux_out != 0 { link.write() }
-                // Only reading goes on with a handshake, also if it has not begun because there was no connection yet.
+                // Only a read continues a handshake, even one that has not started because there was no connection yet.
                 if event.events & ~clinux_out != 0 || isConnecting { link.read() }
                 takeEvents(of: link, at: now)
                 if event.events & (clinux_err | clinux_hup) != 0, isConnecting {
@@ -158,7 +160,7 @@ final class BrokerLoop<Client: BrokerClient>: Sendable {
         }
 
         /// Waits until there is something to do.
-        /// - Returns: Whether the machine has slept meanwhile: then the broker may be gone, and nothing says so. And the events.
+        /// - Returns: Whether the machine was suspended meanwhile, because the broker may then be gone without notice; and the events.
         private func wait(at boottime: Int64) -> (slept: Bool, events: [clinux_event]) {
             var next = client.deadline ?? .max
             switch phase {
@@ -177,7 +179,7 @@ final class BrokerLoop<Client: BrokerClient>: Sendable {
         private mutating func connect(at now: ObservationTime) {
             do throws(MosquittoClient.Failure) {
                 let link = try MosquittoClient(loop.settings, will: client.will)
-                // The look-up of the name may have taken long.
+                // The name lookup may have taken a long time.
                 phase = .connecting(link, since: ObservationTime.now().boottime)
                 pausesWriting = false
                 lastTend = now.boottime
@@ -209,7 +211,7 @@ final class BrokerLoop<Client: BrokerClient>: Sendable {
 
         private mutating func retry(after lasted: Duration?, _ reason: String, at now: ObservationTime) {
             if let lasted, lasted >= .seconds(10) { backoff.reset() }
-            // Spread, so that thousands of clients don't come back to a broker at once.
+            // Add up to half of the wait at random, so that thousands of clients do not reconnect to a broker at once.
             let wait = backoff.next() * Double.random(in: 1...1.5)
             phase = .waiting(until: now.boottime + wait.wholeMilliseconds)
             let text = "the broker at \(loop.settings.address) can't be reached: \(reason)"
@@ -230,7 +232,8 @@ final class BrokerLoop<Client: BrokerClient>: Sendable {
             }
         }
 
-        /// Every call to the library may have closed the socket, or opened another one with the same number.
+        /// Registers the library's socket with epoll. Every call to the library may have closed the socket, or opened another one with the
+        /// same number.
         private mutating func register() {
             let descriptor = phase.link?.descriptor ?? -1
             let events = clinux_in | (phase.link?.wantsToWrite == true && !pausesWriting ? clinux_out : 0)

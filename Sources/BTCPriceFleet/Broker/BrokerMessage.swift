@@ -11,6 +11,6 @@ struct BrokerMessage: Sendable, Hashable {
     var topic: String
     var payload: [UInt8]
     var delivery = Delivery.atMostOnce
-    /// Sent: the broker keeps it for those who come later. Received: the broker had kept it.
+    /// For a sent message, whether the broker keeps it for later subscribers. For a received one, whether the broker had kept it.
     var isRetained = true
 }

@@ -1,16 +1,16 @@
 import CMosquitto
 import Glibc
 
-/// How to reach a broker, and as whom.
+/// The address of a broker, and the credentials for it.
 struct BrokerSettings: Sendable {
     var address: BrokerAddress
-    /// Another one for each start: a broker disconnects the older one of two that have the same.
+    /// Different at each start, because a broker disconnects the older of two clients with the same ID.
     var clientID: String
-    /// The time without a message after which each side asks the other, seconds.
+    /// The MQTT keep alive, seconds (MQTT 3.1.1, section 3.1.2.10).
     var keepAlive: Int32
     var user: String?
     var password: String?
-    /// A PEM file with the authorities that may vouch for the broker; `nil` for those of the system.
+    /// A PEM file with the certificate authorities to trust; `nil` for those of the system.
     var authorityFile: String?
     /// PEM files with the client's certificate and its key.
     var certificateFile: String?
@@ -19,32 +19,32 @@ struct BrokerSettings: Sendable {
 
 /// One connection to a broker, over libmosquitto. Every call is on the thread of the loop that owns it.
 ///
-/// libmosquitto's own loop waits with select(2), and ends for good with a descriptor above 1023, so the owner waits for ``descriptor``.
+/// libmosquitto's own loop uses select(2) and fails permanently with a descriptor above 1023, so the owner waits for ``descriptor``.
 final class MosquittoClient {
     enum Event {
         case connected
-        /// It has ended, or never began: why, in one line.
+        /// The connection has ended or was never established. The reason is one line.
         case ended(String)
         case message(BrokerMessage)
     }
 
-    /// A connection can't be made with these settings: why, in one line.
+    /// A connection can't be made with these settings. The reason is one line.
     struct Failure: Error {
         let reason: String
     }
 
-    /// The longest payload that is taken, bytes.
+    /// The maximum size of a payload, bytes. Messages with a larger one are ignored.
     private static let longest = 131_072
-    /// What the system's own authorities are read from.
+    /// The directory of the system's certificate authorities.
     private static let systemAuthorities = "/etc/ssl/certs"
 
     private let handle: OpaquePointer
     private var events: [Event] = []
     private var hasEnded = false
-    /// The last line that the library logged as an error: the reason of a failed handshake is nowhere else.
+    /// The last line that the library logged as an error. The reason for a failed handshake is available only there.
     private var complaint: String?
 
-    /// Begins to connect. Looking up the name may block.
+    /// Starts to connect. The name lookup may block.
     /// - Throws: ``Failure``
     init(_ settings: BrokerSettings, will: BrokerMessage?) throws(Failure) {
         guard let handle = mosquitto_new(settings.clientID, true, nil) else {
@@ -80,7 +80,7 @@ final class MosquittoClient {
     /// The socket; -1 without one. May change with every call.
     var descriptor: Int32 { mosquitto_socket(handle) }
 
-    /// Whether something waits to be written.
+    /// Whether there is data to write.
     var wantsToWrite: Bool { mosquitto_want_write(handle) }
 
     /// What has happened since the last call.
@@ -93,7 +93,7 @@ final class MosquittoClient {
 
     func write() { note(mosquitto_loop_write(handle, 1)) }
 
-    /// Does what is due. To be called about once a second.
+    /// Performs the library's periodic work. Call it about once a second.
     func tend() { note(mosquitto_loop_misc(handle)) }
 
     func publish(_ message: BrokerMessage) {
@@ -105,10 +105,10 @@ final class MosquittoClient {
 
     func subscribe(_ filter: String) { note(mosquitto_subscribe(handle, nil, filter, 0)) }
 
-    /// Says goodbye: the broker does not publish the will.
+    /// Disconnects cleanly, so that the broker does not publish the last will.
     func disconnect() { _ = mosquitto_disconnect(handle) }
 
-    // MARK: - What the library says
+    // MARK: - Results and callbacks of the library
 
     private func check(_ result: Int32) throws(Failure) {
         guard result != MOSQ_ERR_SUCCESS.rawValue else { return }
@@ -128,7 +128,7 @@ final class MosquittoClient {
 
     private func reason(_ result: Int32, _ number: Int32) -> String {
         switch mosq_err_t(rawValue: result) {
-        // The library's word for a failure of TLS.
+        // The library reports a TLS failure this way.
         case MOSQ_ERR_ERRNO where number == EPROTO: complaint ?? "it does not accept this machine's certificate"
         case MOSQ_ERR_ERRNO: number == 0 ? "the connection was closed" : String(cString: strerror(number))
         case MOSQ_ERR_EAI: "its name can't be resolved"
@@ -161,9 +161,9 @@ final class MosquittoClient {
         mosquitto_message_callback_set(handle) { _, userData, message in
             guard let client = MosquittoClient.of(userData), let message = message?.pointee, let topic = message.topic
             else { return }
-            // Nobody publishes so much but to harm.
+            // A larger payload can only be malicious.
             guard message.payloadlen <= MosquittoClient.longest else { return }
-            // Valid in this callback only.
+            // The payload is valid only in this callback.
             let payload = UnsafeRawBufferPointer(start: message.payload, count: Int(message.payloadlen))
             client.events.append(
                 .message(
@@ -181,7 +181,7 @@ final class MosquittoClient {
         }
     }
 
-    /// The reason alone of `OpenSSL Error[0]: error:0A000086:SSL routines::certificate verify failed`.
+    /// Returns only the reason from a line such as `OpenSSL Error[0]: error:0A000086:SSL routines::certificate verify failed`.
     private static func short(_ line: String) -> String {
         guard line.hasPrefix("OpenSSL Error") else { return line.lowercased() }
         return line.split(separator: ":").last.map { $0.trimmed } ?? line

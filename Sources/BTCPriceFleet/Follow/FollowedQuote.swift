@@ -2,15 +2,15 @@ import BTCPriceAPI
 import BTCPriceCore
 import Varlink
 
-/// What a publisher says of the price in one currency: which messages are believed, and how old the price is. A pure value.
+/// The price in one currency that a publisher reports. Decides which messages are accepted, and how old the price is. A pure value.
 struct FollowedQuote: Sendable {
-    /// Why a message is not believed.
+    /// Why a message is refused.
     enum Refusal: Error, Sendable, Hashable, CustomStringConvertible {
-        /// It is no quote of this publisher and currency.
+        /// It is not a valid quote of this publisher and currency.
         case malformed(String)
         /// It is not newer than the one before.
         case repeated
-        /// It was published too long before it came, milliseconds.
+        /// It was published too long before it arrived, milliseconds.
         case old(Int64)
         /// It was published too far in the future, milliseconds.
         case ahead(Int64)
@@ -34,20 +34,20 @@ struct FollowedQuote: Sendable {
         }
     }
 
-    /// How far the publisher's wall clock and this machine's may be apart, the message's way included, milliseconds.
+    /// The maximum difference between the publisher's wall clock and this machine's, including the transit time, milliseconds.
     private static let clockTolerance: Int64 = 30_000
-    /// Silence of so many intervals makes a price stale.
+    /// The number of intervals without a message after which a price is stale.
     private static let silentIntervals: Int64 = 3
 
     let publisher: String
     private let currency: String
     private var clock = RemoteClock()
     private var last: QuoteMessage?
-    /// What clients are told.
+    /// The state that is sent to clients.
     private(set) var state: StateMessage
-    /// From one message to the next, milliseconds.
+    /// The time between two messages, milliseconds.
     private(set) var interval: Int64 = 1000
-    /// What a price says that is stale because no message came.
+    /// The failure of a price that is stale because no message arrived.
     private var silence = ""
 
     init(publisher: String, currency: String) {
@@ -59,15 +59,15 @@ struct FollowedQuote: Sendable {
     /// When the price becomes stale without another message, `CLOCK_BOOTTIME` in milliseconds; `nil` if it is not fresh.
     var freshUntil: Int64? { state.state.freshUntil }
 
-    /// Sets what to say if no message comes.
+    /// Sets the failure to report if no message arrives.
     mutating func expect(_ reason: String) {
         silence = reason
         state.state.agedFailure = reason
     }
 
-    /// No message comes.
-    /// - Parameter reason: Why; a price that is not fresh says so.
-    /// - Returns: Whether that changes what clients are told.
+    /// Records that no message arrives.
+    /// - Parameter reason: Why. It becomes the failure of a price that is not fresh.
+    /// - Returns: Whether the state for clients has changed.
     mutating func silent(because reason: String) -> Bool {
         expect(reason)
         guard state.state.freshness != .fresh, state.state.failure != reason else { return false }
@@ -75,8 +75,8 @@ struct FollowedQuote: Sendable {
         return true
     }
 
-    /// Makes the price stale if its time is over.
-    /// - Returns: Whether it has become so.
+    /// Makes the price stale if it has expired.
+    /// - Returns: Whether the state for clients has changed.
     mutating func age(at now: ObservationTime) -> Bool {
         let aged = state.state.aged(at: now.boottime)
         guard aged.freshness != state.state.freshness else { return false }
@@ -84,23 +84,23 @@ struct FollowedQuote: Sendable {
         return true
     }
 
-    /// Takes in a message.
-    /// - Returns: Whether it changes what clients are told. It does not if the broker repeats what it has kept.
+    /// Reads a message.
+    /// - Returns: Whether the state for clients has changed. It has not if the broker repeats a retained message.
     mutating func read(
         _ payload: [UInt8], isRetained: Bool, at now: ObservationTime
     ) throws(Refusal) -> Bool {
         let message = try decoded(payload)
         let delay = now.wall.milliseconds - message.publishedAt.milliseconds
         guard delay >= -Self.clockTolerance else { throw .ahead(-delay) }
-        // The broker, or the bridge to it, repeats what it has kept.
+        // The broker, or the bridge to it, repeats a retained message.
         if last == message { return false }
-        // A clock was ahead, and has been corrected.
+        // If the last message is from the future, a clock was ahead and has been corrected, so the order is not checked.
         if let last, last.publishedAt.milliseconds - now.wall.milliseconds <= Self.clockTolerance {
             guard message.publishedAt >= last.publishedAt,
                 message.bootID != last.bootID || message.sequence > last.sequence
             else { throw .repeated }
         }
-        // What the broker has kept may be as old as it likes: it is shown with its age.
+        // A retained message may have any age, because the price is shown with its age.
         guard isRetained || delay <= Self.clockTolerance else { throw .old(delay) }
         last = message
         interval = message.interval
@@ -130,7 +130,7 @@ struct FollowedQuote: Sendable {
             return
         }
         if state.state.freshness == .none { state.state.freshness = .stale }
-        // How long one that was kept took to come is no measure of the way, and not remembered.
+        // The delay of a retained message says nothing about the transit time, so it is not stored.
         var clock = self.clock
         let theirs = state.state.observedBoottime
         let (published, isEstimate) = clock.date(
@@ -139,7 +139,7 @@ struct FollowedQuote: Sendable {
         let observed = Self.possible(published.boottime - message.age)
         state.state.observedBoottime = isEstimate ? nil : observed
         if let theirs {
-            // The other moment of the publisher's clock.
+            // The conversion also has a time of the publisher's clock.
             state.state.conversion = state.state.conversion.map {
                 Conversion(
                     value: $0.value, rate: $0.rate, sources: $0.sources,
@@ -151,7 +151,7 @@ struct FollowedQuote: Sendable {
         state.state = state.state.aged(at: now.boottime)
     }
 
-    /// The nearest time that a state may have.
+    /// The nearest time that is valid in a state.
     private static func possible(_ milliseconds: Int64) -> Int64 {
         let range = Timestamp.possibleMilliseconds
         return min(max(milliseconds, range.lowerBound), range.upperBound)

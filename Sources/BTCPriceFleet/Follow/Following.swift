@@ -2,31 +2,31 @@ import BTCPriceAPI
 import BTCPriceCore
 import Varlink
 
-/// Follows publishers.
+/// The client of a broker that follows publishers.
 struct Following: BrokerClient {
-    /// What the clients of a publisher's socket are to be told.
+    /// An effect on a publisher's socket and its clients.
     enum Effect: Sendable {
-        /// A publisher that was not named has come.
+        /// A publisher that was not named has appeared.
         case came(String)
         /// The state of a currency whose messages have this interval, milliseconds.
         case state(publisher: String, StateMessage, interval: Int64)
         case sources(publisher: String, [SourceReport])
         case counted(publisher: String, kind: String)
-        /// A publisher's messages are refused from now on, or believed again if there is no reason.
+        /// A publisher's messages are refused from now on, or accepted again if there is no reason.
         case refused(publisher: String, String?)
     }
 
-    /// The most publishers that are followed if none is named: each has a socket and a thread.
+    /// The maximum number of publishers to follow if none is named. Each one needs a socket and a thread.
     static let most = 32
-    /// A publisher is believed again after so long without a refusal, milliseconds: the journal is not filled.
+    /// The time without a refusal after which a publisher counts as accepted again, milliseconds. Keeps refusals from filling the journal.
     private static let quarantine: Int64 = 600_000
-    /// The longest list of sources that is read, bytes.
+    /// The maximum size of a list of sources, bytes.
     private static let longestList = 131_072
 
     private struct Publisher {
         var quotes: [String: FollowedQuote] = [:]
         var isOffline = false
-        /// When a message was last refused, `CLOCK_BOOTTIME` in milliseconds; `nil` if it is believed.
+        /// When a message was last refused, `CLOCK_BOOTTIME` in milliseconds; `nil` if the publisher counts as accepted.
         var lastRefusal: Int64?
     }
 
@@ -42,7 +42,7 @@ struct Following: BrokerClient {
     }
 
     private mutating func add(_ name: String) {
-        // A daemon asks for dollars before it has heard anything.
+        // A daemon requests dollars before the first message has arrived.
         publishers[name] = Publisher(quotes: ["USD": FollowedQuote(publisher: name, currency: "USD")])
     }
 
@@ -94,7 +94,7 @@ struct Following: BrokerClient {
     ) -> [BrokerAction<Effect>] {
         guard Currency(rawValue: currency) != nil else { return [] }
         var quote = publishers[name]?.quotes[currency] ?? FollowedQuote(publisher: name, currency: currency)
-        // A quote says that the publisher is there, whatever its status says.
+        // A quote shows that the publisher is online, whatever its status is.
         if !message.isRetained { publishers[name]?.isOffline = false }
         quote.expect(silence(of: name))
         do throws(FollowedQuote.Refusal) {
@@ -111,7 +111,7 @@ struct Following: BrokerClient {
             if quote.silent(because: error.description) {
                 actions.append(.effect(.state(publisher: name, quote.state, interval: quote.interval)))
             }
-            // No place is kept for a currency that has only been refused.
+            // A currency whose messages were all refused is not stored.
             if publishers[name]?.quotes[currency] != nil { publishers[name]?.quotes[currency] = quote }
             return actions
         }
@@ -149,7 +149,7 @@ struct Following: BrokerClient {
 
     // MARK: - Silence
 
-    /// Why there is no message of a publisher.
+    /// Why there is no message from a publisher.
     private func silence(of name: String) -> String {
         if let failure { return failure }
         return publishers[name]?.isOffline == true ? "\(name) is offline" : "no message of \(name)"
@@ -160,7 +160,7 @@ struct Following: BrokerClient {
         return change(of: only) { quote in quote.silent(because: reasons[quote.publisher] ?? "") }
     }
 
-    /// - Parameter body: Changes a quote, and returns whether clients are to be told.
+    /// - Parameter body: Changes a quote, and returns whether clients must be notified.
     private mutating func change(
         of only: String? = nil, _ body: (inout FollowedQuote) -> Bool
     ) -> [BrokerAction<Effect>] {

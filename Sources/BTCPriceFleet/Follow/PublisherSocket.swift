@@ -12,7 +12,7 @@ final class PublisherSocket: Sendable {
         /// By currency, in the order in which they first came, dollars first.
         var states: [(state: PriceState, interval: Int64)] = []
         var sources: [SourceReport] = []
-        /// The messages since the start, by what became of them.
+        /// The number of messages since the start, by result.
         var counts: [String: Int64] = [:]
     }
 
@@ -27,7 +27,7 @@ final class PublisherSocket: Sendable {
     init(_ name: String, in directory: String, report: @escaping @Sendable (ServerEvent) -> Void) throws(SocketError) {
         self.name = name
         path = "\(directory)/\(name)"
-        // A member can't be captured before all are set.
+        // `self` can be captured only after all properties are set, so the server is stored afterwards.
         let server = try PriceServer(
             listener: try ListeningSocket(path: path), instance: "", now: { .now() },
             activity: ClientActivity(at: startedAt.boottime),
@@ -41,7 +41,7 @@ final class PublisherSocket: Sendable {
         try server.start()
     }
 
-    /// Tells the clients a state.
+    /// Sends a state to the clients.
     func tell(_ message: StateMessage, interval: Int64) {
         known.withLock { known in
             known.instance = message.instance
@@ -75,7 +75,7 @@ final class PublisherSocket: Sendable {
         switch call {
         case .getPrice(let policy, let currency):
             let held = known.states.first { currency == nil || $0.state.currency == currency }?.state
-            // There is nobody to request a newer one from.
+            // A follower can't request a newer price.
             guard let held, policy != .noCache, held.quote != nil else {
                 let reason = held?.failure ?? "a follower requests nothing"
                 return .fetchFailed(FetchFailure(failures: [SourceFailure(source: name, error: .unavailable(reason))]))
@@ -91,7 +91,7 @@ final class PublisherSocket: Sendable {
         case .getStatus: return .status(status(known, message(known.states[0].state), clients, at: now))
         case .getMetrics: return .metrics(metrics(known))
         case .history: return .historyDisabled
-        // The daemon's alone; and the loop handles the watch.
+        // Only the daemon has these methods. The server's loop handles a watch.
         case .pause, .resume, .retry, .watchPrice: return .methodNotImplemented(call.call.method)
         }
     }

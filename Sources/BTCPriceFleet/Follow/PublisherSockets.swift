@@ -8,13 +8,13 @@ final class PublisherSockets: Sendable {
     private let logger: Logger
     private let sockets = Mutex<[String: PublisherSocket]>([:])
 
-    /// - Parameter directory: Where they are made.
+    /// - Parameter directory: The directory for the sockets.
     init(directory: String, logger: Logger) {
         self.directory = directory
         self.logger = logger
     }
 
-    /// Makes the socket of a publisher.
+    /// Creates the socket of a publisher.
     /// - Throws: ``SocketError``
     func add(_ name: String) throws(SocketError) {
         let socket = try PublisherSocket(name, in: directory) { [logger] event in
@@ -23,7 +23,7 @@ final class PublisherSockets: Sendable {
         sockets.withLock { $0[name] = socket }
     }
 
-    /// Tells the clients what has been heard.
+    /// Performs an effect: notifies clients, creates a socket, or logs.
     func perform(_ effect: Following.Effect) {
         switch effect {
         case .came(let name):

@@ -14,18 +14,18 @@ enum FleetTopic: Sendable, Hashable {
     private static let root = "btcpriced/v1"
     private static let pair = "BTC-"
 
-    /// The filters for what a follower needs of these publishers; of all if none is named.
+    /// The topic filters with which a follower subscribes to these publishers; to all if none is named.
     static func filters(of publishers: [String]) -> [String] {
         (publishers.isEmpty ? ["+"] : publishers).flatMap { publisher in
             ["quote/+", "status", "sources"].map { "\(root)/\(publisher)/\($0)" }
         }
     }
 
-    /// Whether a publisher may have this name: lower-case letters, digits and hyphens, a letter first, at most 32 of them. It is the name
-    /// of a socket's file and of a source in the daemon's configuration, too.
+    /// Whether a publisher may have this name: at most 32 lower-case letters, digits and hyphens, and the first is a letter. It is also the
+    /// name of a socket file and of a source in the daemon's configuration.
     static func isPublisherName(_ name: String) -> Bool { name.wholeMatch(of: /[a-z][a-z0-9-]{0,31}/) != nil }
 
-    /// - Parameter text: `nil` is returned if it is none of the topics that are followed.
+    /// - Returns: `nil` if `text` is not a topic that followers read.
     init?(_ text: String) {
         let levels = text.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
         guard text.hasPrefix(Self.root + "/"), levels.count >= 4, Self.isPublisherName(levels[2]) else { return nil }

@@ -3,12 +3,12 @@ import Varlink
 
 /// What Home Assistant needs to find and read the price (home-assistant.io, MQTT integration, discovery of a device).
 enum HomeAssistantDiscovery {
-    /// From one value to the next, milliseconds: Home Assistant records each one.
+    /// The minimum time between two values, milliseconds. Home Assistant records each value.
     static let interval: Int64 = 10_000
     /// After this time without a value the sensor is unavailable, seconds.
     private static let expiry: Int64 = 120
 
-    /// Device discovery, with the publisher as a level of its own, so that a broker can bind it to the publisher's certificate.
+    /// The topic of device discovery. The publisher is a separate level, so that a broker can bind it to the publisher's certificate.
     static func topic(of publisher: String) -> String { "homeassistant/device/\(publisher)/btcpriced/config" }
 
     /// The description of the device and of a sensor for each currency.
@@ -17,7 +17,7 @@ enum HomeAssistantDiscovery {
         var sensors = JSONObject()
         for currency in currencies {
             let topic = JSON.string(FleetTopic.homeAssistant(publisher: publisher, currency: currency).text)
-            // No device class: `monetary` allows no measurements.
+            // There is no device class, because `monetary` does not allow measurements.
             sensors["price_\(currency.lowercased())"] = .object([
                 "p": .string("sensor"), "name": .string("BTC/\(currency)"),
                 "uniq_id": .string("\(id)_\(currency.lowercased())"), "stat_t": topic,

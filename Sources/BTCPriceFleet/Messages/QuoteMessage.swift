@@ -2,22 +2,22 @@ import BTCPriceAPI
 import BTCPriceCore
 import Varlink
 
-/// The message of a quote's topic: the state as `btcctl current --json` prints it, and what a follower needs to date it and to refuse a
-/// repeated one.
+/// The message of a quote topic: the state as `btcctl current --json` prints it, and the fields with which a follower dates it and
+/// refuses a repeated message.
 struct QuoteMessage: Sendable, Hashable {
-    /// The longest that is read, bytes.
+    /// The maximum size of a message, bytes.
     static let longest = 16_384
 
     var state: StateMessage
-    /// The publisher's name, which is in the topic, too.
+    /// The publisher's name, which is also in the topic.
     var publisher: String
     /// Changes at every start of the publisher.
     var bootID: String
-    /// From 1 at every start, one more with each message.
+    /// Starts at 1 at every start of the publisher, and increases by one with each message.
     var sequence: Int64
     /// When it was published, by the publisher's wall clock.
     var publishedAt: Timestamp
-    /// From one message to the next, milliseconds.
+    /// The time between two messages, milliseconds.
     var interval: Int64
     /// The age of the price when it was published, milliseconds.
     var age: Int64
@@ -37,7 +37,7 @@ struct QuoteMessage: Sendable, Hashable {
 
 extension QuoteMessage {
     /// Reads a message. Unknown fields are ignored.
-    /// - Throws: ``JSONFieldError`` if a field is missing or of the wrong type, or if it is no JSON.
+    /// - Throws: ``JSONFieldError`` if a field is missing or of the wrong type, or if the payload is too long or not a JSON object.
     init(payload: [UInt8]) throws(JSONFieldError) {
         guard payload.count <= Self.longest, let json = try? JSONValue(parsing: payload[...]), json.objectValue != nil
         else { throw JSONFieldError(field: "") }

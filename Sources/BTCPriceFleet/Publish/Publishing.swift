@@ -3,10 +3,10 @@ import BTCPriceCore
 import Synchronization
 import Varlink
 
-/// What the daemon has said last, until it is published: only the newest of each.
+/// The news of the daemon that is not published yet. Only the newest of each kind is kept.
 final class DaemonNews: Sendable {
     struct Contents: Sendable {
-        /// By currency, in the order in which they first came.
+        /// The newest state of each currency, in the order in which they arrived.
         var states: [(message: StateMessage, interval: Int64)] = []
         var sources: [SourceReport]?
         /// Whether the daemon can be reached; `nil` if that has not changed.
@@ -35,7 +35,7 @@ final class DaemonNews: Sendable {
     }
 }
 
-/// Publishes what a daemon says.
+/// The client of a broker that publishes the prices and sources of a daemon.
 struct Publishing: BrokerClient {
     typealias Effect = Never
 
@@ -45,17 +45,17 @@ struct Publishing: BrokerClient {
     private let news: DaemonNews
     private var sequence: Int64 = 0
     private var daemonIsThere = false
-    /// The newest state of each currency, in the order in which they first came.
+    /// The newest state of each currency, in the order in which the currencies first arrived.
     private var newest: [(message: StateMessage, interval: Int64)] = []
     /// When Home Assistant last got a value, `CLOCK_BOOTTIME` in milliseconds, by currency.
     private var lastValue: [String: Int64] = [:]
     private var isDescribed = false
 
     /// - Parameters:
-    ///   - name: The publisher's.
-    ///   - bootID: Another one at every start.
-    ///   - isForHomeAssistant: Whether it publishes for Home Assistant, too.
-    ///   - news: What is to be published.
+    ///   - name: The publisher's name.
+    ///   - bootID: Different at every start.
+    ///   - isForHomeAssistant: Whether to publish for Home Assistant, too.
+    ///   - news: The news to publish.
     init(name: String, bootID: String, isForHomeAssistant: Bool, news: DaemonNews) {
         self.name = name
         self.bootID = bootID
@@ -65,11 +65,11 @@ struct Publishing: BrokerClient {
 
     var will: BrokerMessage? { status(isOnline: false, at: nil) }
 
-    /// The news wake the loop.
+    /// Not needed, because news wake the loop.
     var deadline: Int64? { nil }
 
     mutating func connected(at now: ObservationTime) -> [BrokerAction<Never>] {
-        // A broker that was restarted has forgotten.
+        // A broker that was restarted may have lost the retained messages.
         isDescribed = false
         lastValue = [:]
         var messages = [status(isOnline: daemonIsThere, at: now)]
@@ -82,7 +82,7 @@ struct Publishing: BrokerClient {
     mutating func received(_ message: BrokerMessage, at now: ObservationTime) -> [BrokerAction<Never>] { [] }
 
     mutating func proceed(canPublish: Bool, at now: ObservationTime) -> [BrokerAction<Never>] {
-        // A broker that is slow gets the newest when it has taken what was before.
+        // A slow broker gets only the newest news, after it has taken the earlier messages.
         guard canPublish else { return [] }
         let contents = news.take()
         var messages: [BrokerMessage] = []
@@ -92,7 +92,7 @@ struct Publishing: BrokerClient {
         }
         for (message, interval) in contents.states {
             let place = newest.firstIndex { $0.message.state.currency == message.state.currency }
-            // Home Assistant has not been told of this currency.
+            // Home Assistant does not know this currency yet.
             if place == nil { isDescribed = false }
             if let place { newest[place] = (message, interval) } else { newest.append((message, interval)) }
             quote(message, interval, at: now).map { messages.append($0) }
@@ -104,7 +104,7 @@ struct Publishing: BrokerClient {
 
     mutating func farewell() -> [BrokerMessage] { [status(isOnline: false, at: nil)] }
 
-    /// - Returns: `nil` for a price of which nobody knows how old it is.
+    /// - Returns: `nil` if the age of the price is not known.
     private mutating func quote(
         _ message: StateMessage, _ interval: Int64, at now: ObservationTime
     ) -> BrokerMessage? {
@@ -148,7 +148,7 @@ struct Publishing: BrokerClient {
                         publisher: name, currencies: newest.map(\.message.state.currency)),
                     delivery: .atLeastOnce))
         }
-        // A price that is stale or unconfirmed is none: the sensor is unavailable after a while.
+        // A stale or unconfirmed price is not published, so the sensor becomes unavailable after a while.
         guard let quote = state.quote, state.freshness == .fresh, state.confirmation != .unconfirmed,
             lastValue[state.currency].map({ now.boottime - $0 >= HomeAssistantDiscovery.interval }) ?? true
         else { return messages }
@@ -160,7 +160,7 @@ struct Publishing: BrokerClient {
                 "market": .string(quote.market), "timestamp": .integer(quote.timestamp.milliseconds),
                 "confirmation": .optional(state.confirmation?.rawValue),
             ])
-        // A Home Assistant that was restarted would take an old one for new.
+        // After a restart, Home Assistant would take a retained value for a new one.
         value.isRetained = false
         messages.append(value)
         return messages

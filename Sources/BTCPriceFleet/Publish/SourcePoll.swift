@@ -4,7 +4,8 @@ import Dispatch
 import Synchronization
 import Varlink
 
-/// Requests the reports of the daemon's sources every 10 s: its watch does not say them. On a thread of its own, since the calls block.
+/// Requests the reports of the daemon's sources every 10 s, because a watch does not include them. Uses its own thread, because the calls
+/// block.
 final class SourcePoll: Sendable {
     private static let period = Duration.seconds(10)
 
@@ -14,8 +15,8 @@ final class SourcePoll: Sendable {
     private let isStopped = Atomic<Bool>(false)
 
     /// - Parameters:
-    ///   - socket: Finds the daemon's.
-    ///   - told: Called on the poll's thread.
+    ///   - socket: Returns the path of the daemon's socket.
+    ///   - told: Called with the reports, on the poll's thread.
     init(socket: @escaping @Sendable () -> String, told: @escaping @Sendable ([SourceReport]) -> Void) {
         self.socket = socket
         self.told = told
@@ -28,7 +29,7 @@ final class SourcePoll: Sendable {
                     var connection = try PriceConnection(path: self.socket(), timeout: .seconds(2))
                     self.told(try connection.listSources())
                 } catch {
-                    // The watch says why the daemon can't be reached.
+                    // The watch reports why the daemon can't be reached.
                 }
                 self.signal.wait(Self.period)
             }

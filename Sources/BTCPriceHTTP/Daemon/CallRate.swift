@@ -1,12 +1,12 @@
 import Synchronization
 
-/// A bound on calls: a burst, and so many a second after it. Callers take turns, and wait a little.
+/// A rate limit for calls: a burst, then a number of calls per second. Callers wait in turn, at most ``longestWait``.
 final class CallRate: Sendable {
     /// The longest wait, milliseconds.
     static let longestWait: Int64 = 2000
 
     private struct State {
-        /// Thousandths of a call that are left; below zero if callers wait.
+        /// The calls that are left, in thousandths; below zero if callers wait.
         var left: Int64
         /// `CLOCK_BOOTTIME`, milliseconds.
         var last = Int64.min
@@ -23,10 +23,10 @@ final class CallRate: Sendable {
     }
 
     /// - Parameter boottime: `CLOCK_BOOTTIME`, milliseconds.
-    /// - Returns: The time until the call may be made, milliseconds; `nil` if too many wait. Otherwise it counts.
+    /// - Returns: The time until the call may be made, milliseconds. The call is counted. `nil`, and not counted, if too many callers wait.
     func take(at boottime: Int64) -> Int64? {
         state.withLock { state in
-            // After so long all of the burst is there again.
+            // After at most this time, the whole burst is available again.
             let passed = state.last == .min ? 0 : min(max(0, boottime - state.last), burst * 1000)
             state.last = boottime
             state.left = min(burst * 1000, state.left + passed * perSecond)

@@ -14,7 +14,7 @@ final class DaemonClient: Sendable {
         let bodies = KeptBodies()
     }
 
-    /// A price of the past.
+    /// A request for a price of the past.
     struct Moment: Sendable, Hashable {
         let time: Timestamp
         let currency: String?
@@ -29,13 +29,14 @@ final class DaemonClient: Sendable {
     private let days: KeptReplies<String?, PriceDay?>
     private let moments: KeptReplies<Moment, (known: PriceAt?, currency: String)>
 
-    /// - Parameter socket: Finds the daemon's.
+    /// - Parameter socket: Returns the path of the daemon's socket.
     init(socket: @escaping @Sendable () -> String) {
         let link = DaemonLink(timeout: .seconds(2), socket: socket)
         pricesThatWake = KeptReplies { _ in
             await link.call { connection throws(ClientError) in
                 let currencies = try connection.listCurrencies()
-                // What it returns is known. It resumes ticks that wait for a client. Without a price it would make the daemon request one.
+                // `GetPrice` resumes ticks that wait for a client; its result is already known. Without a price, it would make the daemon
+                // request one.
                 if currencies.first?.price.state.quote != nil { _ = try connection.getPrice() }
                 return PriceList(currencies, at: .now())
             }
@@ -57,9 +58,9 @@ final class DaemonClient: Sendable {
         days = KeptReplies { currency in
             await link.call { connection throws(ClientError) in try connection.day(of: currency) }
         }
-        // Another connection: a disk that takes seconds must not delay a price.
+        // Use another connection, because a disk that takes seconds must not delay a price.
         let past = DaemonLink(timeout: .seconds(10), socket: socket)
-        // Questions about the past differ in what clients make up.
+        // Clients can vary requests for the past without limit, so the calls are limited.
         let rate = CallRate(burst: 100, perSecond: 20)
         histories = KeptReplies(for: .seconds(1), limit: 4, rate: rate) { query in
             await past.call { connection throws(ClientError) in
@@ -80,7 +81,7 @@ final class DaemonClient: Sendable {
     }
 
     /// The currencies that are kept, with their prices.
-    /// - Parameter wakes: Whether ticks that wait for a client are resumed: not for a monitoring system.
+    /// - Parameter wakes: Whether to resume ticks that wait for a client. Monitoring must not resume them.
     func prices(wakes: Bool) async throws(Problem) -> PriceList {
         try await (wakes ? pricesThatWake : prices).reply(to: wakes)
     }
@@ -95,10 +96,10 @@ final class DaemonClient: Sendable {
     func metrics() async throws(Problem) -> [MetricFamily] { try await metrics.reply(to: true) }
 
     /// - Parameter currency: ISO 4217, one that is kept; `nil` for the first currency.
-    /// - Returns: The last 24 hours; `nil` if nothing is known of them.
+    /// - Returns: The last 24 hours; `nil` if nothing is known about them.
     func day(of currency: String?) async throws(Problem) -> PriceDay? { try await days.reply(to: currency) }
 
-    /// - Parameter query: Has a limit.
+    /// - Parameter query: Must have a limit.
     func history(_ query: HistoryQuery) async throws(Problem) -> Candles { try await histories.reply(to: query) }
 
     /// - Returns: The price, `nil` if nothing is known; and its currency.

@@ -4,10 +4,10 @@ import Dispatch
 import NIOHTTP1
 import Varlink
 
-/// A kept connection to the daemon, on a thread of its own, since it blocks.
-// Sendable, because only the queue uses what changes.
+/// A connection to the daemon that is kept open. Uses its own thread, because calls block.
+// Sendable, because the mutable state is used only on the queue.
 final class DaemonLink: @unchecked Sendable {
-    /// A daemon that hangs gets no call for so long: those who wait would wait for one timeout after the other.
+    /// How long a daemon that hangs gets no calls. Otherwise, waiting callers would wait for one timeout after the other.
     private static let pause = Duration.seconds(1)
 
     private let socket: @Sendable () -> String
@@ -17,8 +17,8 @@ final class DaemonLink: @unchecked Sendable {
     private var hungAt: ContinuousClock.Instant?
 
     /// - Parameters:
-    ///   - socket: Finds the daemon's.
-    ///   - timeout: Longer than a healthy daemon takes.
+    ///   - socket: Returns the path of the daemon's socket.
+    ///   - timeout: The timeout of a call. It must be longer than a healthy daemon takes.
     init(timeout: Duration, socket: @escaping @Sendable () -> String) {
         self.timeout = timeout
         self.socket = socket
@@ -37,7 +37,7 @@ final class DaemonLink: @unchecked Sendable {
         of body: (inout PriceConnection) throws(ClientError) -> Value
     ) -> Result<Value, Problem> {
         if let hungAt, hungAt.duration(to: .now) < Self.pause { return .failure(Self.unreachable) }
-        // The daemon closes a connection without a call for ten minutes, and every one when it restarts.
+        // The daemon closes a connection after ten minutes without a call, and all connections when it restarts.
         for isLast in connection == nil ? [true] : [false, true] {
             do throws(ClientError) {
                 var connection = try take()

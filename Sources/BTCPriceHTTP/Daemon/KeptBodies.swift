@@ -1,10 +1,10 @@
 import Synchronization
 
-/// The bodies that were made of one reply of the daemon: requests with the same target share one.
+/// The bodies that were made from one reply of the daemon. Requests with the same target share one.
 final class KeptBodies: Sendable {
     private let bodies = Mutex<[String: Representation]>([:])
 
-    /// Targets differ in what clients make up, such as unknown parameters.
+    /// The maximum number of bodies. Clients can vary targets without limit, for example with unknown parameters.
     private static let most = 64
 
     /// The body of a target, made once.

@@ -1,12 +1,12 @@
 import BTCPriceCore
 import Synchronization
 
-/// Replies of the daemon. They are kept for a moment, and requests that come meanwhile share one: so a busy gateway costs the daemon a
-/// few calls a second.
+/// Replies of the daemon, kept for a short time. Requests that arrive meanwhile share one, so that a busy gateway makes only a few calls
+/// per second.
 final class KeptReplies<Question: Sendable & Hashable, Reply: Sendable>: Sendable {
     private typealias Outcome = Result<Reply, Problem>
 
-    /// Calls that are under way or wait; the next one is refused.
+    /// The maximum number of calls that run or wait. Further calls are refused.
     private let mostRunning = 64
 
     private struct State {
@@ -22,8 +22,8 @@ final class KeptReplies<Question: Sendable & Hashable, Reply: Sendable>: Sendabl
 
     /// - Parameters:
     ///   - time: How long a reply is kept.
-    ///   - limit: Questions differ in what clients make up; so many replies are kept.
-    ///   - rate: The most calls; `nil` if the questions are few.
+    ///   - limit: The maximum number of replies that are kept, because clients can vary requests without limit.
+    ///   - rate: The rate limit for calls; `nil` if there are only few different requests.
     ///   - call: Calls the daemon.
     init(
         for time: Duration = .milliseconds(250), limit: Int = 16, rate: CallRate? = nil,
@@ -40,7 +40,7 @@ final class KeptReplies<Question: Sendable & Hashable, Reply: Sendable>: Sendabl
         let (known, task) = state.withLock { state -> (Outcome?, Task<Outcome, Never>?) in
             if let known = state.known[question], present - known.at < time { return (known.outcome, nil) }
             if let running = state.running[question] { return (nil, running) }
-            // Clients that are gone leave theirs behind.
+            // The calls of clients that are gone continue.
             guard state.running.count < mostRunning else {
                 return (.failure(.unavailable("Too many requests wait for the daemon.", retryAfter: 10)), nil)
             }

@@ -1,7 +1,7 @@
 import BTCPriceAPI
 import BTCPriceCore
 
-/// The prices in all currencies at one moment, and the bodies that were made of them.
+/// The prices in all currencies at one moment, and the bodies that were made from them.
 struct PriceList: Sendable {
     let currencies: [CurrencyMessage]
     /// When the daemon sent them.

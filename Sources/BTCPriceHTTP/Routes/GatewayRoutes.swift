@@ -5,13 +5,13 @@ import NIOCore
 import NIOHTTP1
 import Varlink
 
-/// What the gateway serves, by path.
+/// The routes of the gateway.
 struct GatewayRoutes: Sendable {
     let daemon: DaemonClient
     let policy: AccessPolicy
-    /// The age above which a price is none, seconds, if a request does not say otherwise.
+    /// The age above which a price is treated as missing, seconds, unless the request sets another one.
     let maxAge: Int64
-    /// Whether there may be one more event stream. Called on the event loop.
+    /// Whether another event stream is allowed. Called on the event loop.
     let hasRoomForStream: @Sendable () -> Bool
 
     private let page = Page()
@@ -19,7 +19,7 @@ struct GatewayRoutes: Sendable {
         String(decoding: PackageResources.openapi_json, as: UTF8.self), contentType: "application/json",
         cacheControl: "max-age=3600")
 
-    /// The response to a request, whatever it is.
+    /// Returns the response to any request.
     func response(to request: GatewayRequest) async -> GatewayResponse {
         var response: GatewayResponse
         if let refusal = policy.refusal(of: request) {
@@ -48,14 +48,14 @@ struct GatewayRoutes: Sendable {
         case "v1/history": return try await history.history(request)
         case "v1/at": return try await history.price(request)
         case "v1/day": return try await history.day(request)
-        // Shapes that other programs read: mempool's, and
+        // Shapes that other programs read. These two are mempool's.
         case "api/v1/prices": return try await prices(request, mempoolPrices)
         case "api/v1/historical-price": return try await history.historicalPrices(request)
         case "exrates/BTC": return try await prices(request, rates)
-        // BTCPay Server's, which wraps the list in one of them;
+        // These two are BTCPay Server's. The second one wraps the list.
         case "api/rates": return try await prices(request, rateList)
         case "rates": return try await prices(request, wrappedRateList)
-        // LNbits asks a price aggregator for it, and reads `rates.median`.
+        // LNbits requests this from a price aggregator and reads `rates.median`.
         case _ where request.path.count == 2 && request.path[0] == "rate":
             return try await aggregate(request, request.path[1].uppercased())
         case "metrics": return try await metrics(request)
@@ -91,7 +91,7 @@ struct GatewayRoutes: Sendable {
     private func sources(_ request: GatewayRequest) async throws(Problem) -> GatewayResponse {
         try Problem.check(request, has: "currency")
         let code = try Self.code(request)
-        // Only of a currency that is kept: each is a call of its own.
+        // Only for a currency that is kept, because each currency needs a separate call.
         _ = try Self.currency(request, in: try await daemon.prices(wakes: false))
         let sources = try await daemon.sources(of: code).map { JSON.object(PriceShapes.source($0)) }
         return Representation(.object(["sources": .array(sources)])).response(to: request)
@@ -143,7 +143,7 @@ struct GatewayRoutes: Sendable {
         return Representation(.object(PriceShapes.aggregate(state)), oldest: state).response(to: request)
     }
 
-    /// The states of the pairs that a request names, such as `BTC_USD,BTC_EUR`; without any, all.
+    /// The states of the pairs that a request names, such as `BTC_USD,BTC_EUR`; all states if it names none.
     private func namedStates(_ list: PriceList, _ request: GatewayRequest) throws(Problem) -> [PriceState] {
         let states = try currentStates(list, request)
         guard let pairs = request["currencyPairs"], !pairs.isEmpty else { return states }
@@ -173,18 +173,18 @@ struct GatewayRoutes: Sendable {
 
     // MARK: - Prices
 
-    /// A response whose body is made of the prices. It is the same for all requests with the same target until there are newer ones.
+    /// A response whose body is made from the prices. All requests with the same target share the body until there are newer prices.
     private func prices(
         _ request: GatewayRequest, _ body: (PriceList, GatewayRequest) throws(Problem) -> Representation
     ) async throws(Problem) -> GatewayResponse {
-        // A request that is wrong resumes nothing.
+        // An invalid request must not resume the ticks.
         _ = try (Self.code(request), longestAge(request))
         let list = try await daemon.prices(wakes: true)
         return try list.bodies.body(of: request.target) { () throws(Problem) in try body(list, request) }.response(
             to: request)
     }
 
-    /// The currency that a request names, else the first one.
+    /// The currency that a request names, otherwise the first one.
     static func currency(_ request: GatewayRequest, in list: PriceList) throws(Problem) -> CurrencyMessage {
         let code = try code(request)
         guard let message = list.currencies.first(where: { code == nil || $0.currency == code }) else {

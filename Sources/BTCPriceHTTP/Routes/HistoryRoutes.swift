@@ -4,9 +4,9 @@ import BTCPriceFeature
 import NIOHTTP1
 import Varlink
 
-/// What the gateway serves of the past, by path.
+/// The routes for prices of the past.
 struct HistoryRoutes: Sendable {
-    /// The most candles of a response.
+    /// The maximum number of candles in a response.
     private static let most = 2000
 
     let daemon: DaemonClient
@@ -17,7 +17,7 @@ struct HistoryRoutes: Sendable {
         let known = try await daemon.history(query)
         let format = request["format"] ?? (Self.wantsCSV(request) ? "csv" : "json")
         guard ["json", "csv"].contains(format) else { throw Problem(.badRequest, "format is json or csv.") }
-        // What is missing beside the candles does not take them away.
+        // If the search for a coarser step fails, the candles are still sent.
         let coarser = format == "csv" ? nil : try? await coarser(query, than: known)
         return known.bodies.body(of: "\(format) \(request.target)") {
             if format == "csv" {
@@ -110,10 +110,10 @@ struct HistoryRoutes: Sendable {
         return Representation(.object(body)).response(to: request)
     }
 
-    /// The step in which more of a span is known; `nil` if nothing more is.
+    /// The shortest step in which more of a span is known; `nil` if there is none.
     private func coarser(_ query: HistoryQuery, than known: DaemonClient.Candles) async throws(Problem) -> Candle.Step?
     {
-        // A part of a long history says nothing of the rest.
+        // A part of a long history says nothing about the rest.
         guard let from = query.from, known.next == nil else { return nil }
         let coverage = HistoryCoverage(from: from, to: min(query.to ?? .now, .now))
         let count = Int64(known.candles.count)
@@ -162,7 +162,7 @@ struct HistoryRoutes: Sendable {
         (request.header("accept") ?? "").split(separator: ",").first.map { $0.contains("text/csv") } ?? false
     }
 
-    /// A time, UTC if it names no zone. In whole seconds, so that requests within one share a call.
+    /// Reads a time, in UTC if it has no zone. It is cut to whole seconds, so that requests within the same second share a call.
     private static func time(_ text: String, _ name: String) throws(Problem) -> Timestamp {
         do throws(ReaderTime.Mistake) {
             let read = try ReaderTime.read(text, isUTC: true, now: .now)

@@ -2,11 +2,12 @@ import BTCPriceAPI
 import BTCPriceCore
 import Varlink
 
-/// The gateway's JSON. No error text of the daemon, no address and no file is in it.
+/// The gateway's JSON. It contains no error text of the daemon, no addresses and no file names.
 enum PriceShapes {
     // MARK: - Ours
 
-    /// A price with what must be known of it. Without one, only the currency and the state. An old one has its age and the reason.
+    /// A price with its time, source and state. If it is not current, its age and the reason are included. If there is no price, only the
+    /// currency, the state and the reason are.
     static func price(_ state: PriceState, at now: ObservationTime) -> JSONObject {
         var object: JSONObject = ["currency": .string(state.currency), "state": .string(state.freshness.rawValue)]
         if let reason = reason(of: state) {
@@ -29,7 +30,7 @@ enum PriceShapes {
         return object
     }
 
-    /// Why a price is not current; `nil` if it is. Not in the daemon's words, which may name addresses.
+    /// Why a price is not current; `nil` if it is. It does not use the daemon's text, which may name addresses.
     static func reason(of state: PriceState) -> String? {
         if state.freshness == .fresh { return nil }
         return state.failure == PriceState.pausedFailure ? "the updates are paused" : "the last update failed"
@@ -132,7 +133,7 @@ enum PriceShapes {
         return object
     }
 
-    /// mempool's exchange rates: `{"USDEUR":0.86}`. Of the dollar with each other currency, by the prices of a bitcoin.
+    /// mempool's exchange rates: `{"USDEUR":0.86}`. From the dollar to each other currency, derived from the prices of a bitcoin.
     static func exchangeRates(_ states: [PriceState]) -> JSONObject {
         var rates = JSONObject()
         guard let dollars = states.first(where: { $0.currency == Currency.usd.rawValue })?.quote?.value else {
@@ -146,7 +147,7 @@ enum PriceShapes {
         return rates
     }
 
-    /// What LNbits reads of a price aggregator: `{"rates":{"median":68901.23}}`
+    /// What LNbits reads from a price aggregator: `{"rates":{"median":68901.23}}`
     static func aggregate(_ state: PriceState) -> JSONObject {
         [
             "currency": .string(state.currency),

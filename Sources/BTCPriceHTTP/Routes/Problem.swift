@@ -6,7 +6,7 @@ import Varlink
 /// Why a request gets no result (RFC 9457, Problem Details for HTTP APIs).
 struct Problem: Error, Sendable {
     let status: HTTPResponseStatus
-    /// In one sentence. Never a text of the daemon, which may name addresses and files.
+    /// The reason in one sentence. It is never a text of the daemon, because that may name addresses and files.
     let detail: String
     var headers: [String: String]
 
@@ -16,12 +16,12 @@ struct Problem: Error, Sendable {
         self.headers = headers
     }
 
-    /// Nothing to show at present.
+    /// There is no result at the moment.
     static func unavailable(_ detail: String, retryAfter: Int = 1) -> Problem {
         Problem(.serviceUnavailable, detail, headers: ["retry-after": "\(retryAfter)"])
     }
 
-    /// Refuses parameters that a path does not have: a typo must not be answered with something else.
+    /// Refuses parameters that a path does not have, so that a typo does not return something else.
     static func check(_ request: GatewayRequest, has names: String...) throws(Problem) {
         for (name, _) in request.parameters where !names.contains(name) {
             let meant = Suggestion.nearest(to: name, among: names).map { "; did you mean '\($0)'?" }

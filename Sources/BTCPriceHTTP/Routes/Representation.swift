@@ -3,7 +3,7 @@ import NIOCore
 import NIOHTTP1
 import Varlink
 
-/// A body with what caches and readers must know of it.
+/// A body with the headers for it that caches and clients need.
 struct Representation: Sendable {
     private let body: ByteBuffer
     private let etag: String
@@ -12,10 +12,10 @@ struct Representation: Sendable {
     /// The state of the oldest price in it.
     private let oldest: PriceState?
 
-    /// - Parameter cacheControl: How long a client may use it without asking again.
+    /// - Parameter cacheControl: The value of Cache-Control: how long a client may use the body without another request.
     init(_ text: String, contentType: String, cacheControl: String = "max-age=1", oldest: PriceState? = nil) {
         body = ByteBuffer(string: text)
-        // 64 bits of FNV-1a, so that two bodies do not share it by chance.
+        // 64 bits of FNV-1a, so that two bodies are unlikely to have the same one.
         let hash = text.utf8.reduce(UInt64(0xcbf2_9ce4_8422_2325)) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
         etag = "\"\(String(hash, radix: 16))\""
         var fields = HTTPHeaders([("content-type", contentType), ("cache-control", cacheControl), ("etag", etag)])
@@ -30,8 +30,8 @@ struct Representation: Sendable {
         self.init(json.text + "\n", contentType: "application/json", cacheControl: cacheControl, oldest: oldest)
     }
 
-    /// The response, or 304 if the client has it already (RFC 9110, section 13.1.2).
-    /// - Parameter vary: The header of the request that it depends on.
+    /// The response, or 304 if the client already has the body (RFC 9110, section 13.1.2).
+    /// - Parameter vary: The request header that the response depends on.
     func response(to request: GatewayRequest, vary: String? = nil) -> GatewayResponse {
         var fields = self.fields
         if let vary { fields.add(name: "vary", value: vary) }

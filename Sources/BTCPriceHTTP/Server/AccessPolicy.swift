@@ -1,26 +1,26 @@
 import NIOHTTP1
 
-/// Which requests are answered: a web page of another site must not read this machine's gateway through the user's browser.
+/// Decides which requests are served. A web page of another site must not read this machine's gateway through the user's browser.
 struct AccessPolicy: Sendable {
-    /// How a request came.
+    /// How a request arrived.
     struct Arrival: Sendable {
-        /// The address of this end; `nil` on a Unix socket.
+        /// The local address; `nil` on a Unix socket.
         var localAddress: String?
     }
 
-    /// What decides of a request.
+    /// The parts of a request on which the decision depends.
     struct Credentials: Sendable {
         var method: String
-        /// The authority: that of an absolute request target, else the Host header.
+        /// The authority: from an absolute request target, otherwise from the Host header.
         var host: String?
         var origin: String?
         /// Sec-Fetch-Site (W3C, Fetch Metadata Request Headers).
         var fetchSite: String?
     }
 
-    /// Names to which the gateway answers beside `localhost` and the addresses at which it listens, in lower case.
+    /// The host names that the gateway serves in addition to `localhost` and the addresses at which it listens, in lower case.
     let hosts: Set<String>
-    /// Origins whose pages may read the replies (RFC 6454): `https://shop.example`, in lower case.
+    /// The origins whose pages may read the responses (RFC 6454): `https://shop.example`, in lower case.
     let origins: Set<String>
 
     static let methodNotAllowed = Problem(
@@ -32,7 +32,7 @@ struct AccessPolicy: Sendable {
             return Self.methodNotAllowed
         }
         if let local = arrival.localAddress {
-            // A name that another site's DNS server points to this machine (DNS rebinding).
+            // Another site's DNS server may point its own name to this machine (DNS rebinding).
             guard let host = request.host.map(Self.name), isOwn(host, local) else {
                 return Problem(
                     .misdirectedRequest, "The gateway does not serve this host name; see --hosts.")
@@ -56,7 +56,7 @@ struct AccessPolicy: Sendable {
         return refusal(of: credentials, request.arrival)
     }
 
-    /// Adds what a browser must know of every response.
+    /// Adds the headers that tell a browser which pages may read the response.
     func mark(_ response: inout GatewayResponse, to request: GatewayRequest) {
         guard !origins.isEmpty else {
             return response.headers.add(name: "cross-origin-resource-policy", value: "same-origin")

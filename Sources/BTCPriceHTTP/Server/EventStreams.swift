@@ -3,15 +3,15 @@ import BTCPriceCore
 import NIOCore
 import Varlink
 
-/// The open event streams (HTML Living Standard, Server-sent events). All of them share the buffer of an event. On the event loop only.
+/// The open event streams (HTML Living Standard, Server-sent events). All of them share the buffer of an event. Use only on the event loop.
 final class EventStreams {
-    /// What a client wants to be sent.
+    /// What a client subscribes to.
     struct Subscription: Sendable, Hashable {
         /// ISO 4217; `nil` for all currencies.
         var currencies: Set<String>?
-        /// Whether it wants the changes between the ticks, too.
+        /// Whether changes between the ticks are sent, too.
         var updates = WatchUpdates.ticks
-        /// The id of the last event that it has.
+        /// The id of the last event that the client has received.
         var lastEventID: String?
     }
 
@@ -19,7 +19,7 @@ final class EventStreams {
         let connection: GatewayConnection
         let currencies: Set<String>?
         let updates: WatchUpdates
-        /// Whether it did not take an event.
+        /// Whether the client has missed an event because it did not read.
         var isBehind = false
 
         func wants(_ currency: String) -> Bool { currencies?.contains(currency) ?? true }
@@ -33,7 +33,7 @@ final class EventStreams {
     }
 
     private static let heartbeat = TimeAmount.seconds(15)
-    /// So long the watch goes on without a stream: clients come back, and each start costs the daemon a connection.
+    /// How long the watch continues without a stream. Clients often reconnect, and each start costs the daemon a connection.
     private static let patience = TimeAmount.seconds(2)
 
     private let most: Int
@@ -46,15 +46,15 @@ final class EventStreams {
     /// The newest event of each currency.
     private var newest: [Event] = []
     private var isGone = false
-    /// What the daemon is asked for: changes if a stream wants them.
+    /// The updates that are requested from the daemon: changes if a stream wants them.
     private var watched = WatchUpdates.ticks
     private var beats: RepeatedTask?
     /// Ends the watch after the last stream.
     private var end: Scheduled<Void>?
 
     /// - Parameters:
-    ///   - most: The most streams at a time.
-    ///   - socket: Finds the daemon's.
+    ///   - most: The maximum number of streams.
+    ///   - socket: Returns the path of the daemon's socket.
     init(atMost most: Int, socket: @escaping @Sendable () -> String, on eventLoop: any EventLoop) {
         self.most = most
         self.eventLoop = eventLoop
@@ -63,7 +63,7 @@ final class EventStreams {
 
     static let full = Problem.unavailable("There are too many event streams.", retryAfter: 10)
 
-    /// Whether there may be one more.
+    /// Whether another stream is allowed.
     var hasRoom: Bool { streams.count < most }
 
     private var lastID: String { "\(nonce)-\(sequence)" }
@@ -76,7 +76,7 @@ final class EventStreams {
         if beats == nil { start() }
         followSubscriptions()
         _ = connection.send(ByteBuffer(string: "retry: 1000\n\n"))
-        // A client that comes back and has missed nothing waits for the next event.
+        // A client that reconnects and has missed nothing waits for the next event.
         if subscription.lastEventID != lastID { sendNewest(to: connection) }
         if isGone { _ = connection.send(Self.gone) }
     }
@@ -92,12 +92,12 @@ final class EventStreams {
         watch.stop()
         beats?.cancel()
         beats = nil
-        // They would be old for the next client.
+        // These events would be outdated for the next client.
         newest = []
         isGone = false
     }
 
-    /// A client that did not read reads again.
+    /// Called when a client that did not read reads again.
     func isWritable(_ connection: GatewayConnection) {
         guard streams[ObjectIdentifier(connection)]?.isBehind == true else { return }
         streams[ObjectIdentifier(connection)]?.isBehind = false
@@ -125,7 +125,7 @@ final class EventStreams {
         watch.start(watched) { news in eventLoop.execute { bound.value.take(news) } }
     }
 
-    /// Begins the watch anew if the streams want something else.
+    /// Restarts the watch if the streams want other updates.
     private func followSubscriptions() {
         let wanted: WatchUpdates = streams.values.contains { $0.updates == .changes } ? .changes : .ticks
         guard wanted != watched else { return }
@@ -141,7 +141,7 @@ final class EventStreams {
             sequence += 1
             let currency = message.state.currency
             let text = JSON.object(PriceShapes.price(message.state, at: .now())).text
-            // Between the ticks only a fresh price follows another one.
+            // An update between the ticks is a fresh price that follows another fresh price of the same tick.
             let before = newest.first { $0.currency == currency }
             let isFresh = message.state.freshness == .fresh
             let isChange = isFresh && before?.isFresh == true && before?.tick == message.state.tick
@@ -168,6 +168,6 @@ final class EventStreams {
         }
     }
 
-    /// The daemon can't be reached.
+    /// The event that is sent when the daemon can't be reached.
     private static let gone = ByteBuffer(string: "event: gone\ndata: {\"state\":\"unreachable\"}\n\n")
 }

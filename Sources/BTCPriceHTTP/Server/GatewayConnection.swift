@@ -1,8 +1,8 @@
 import NIOCore
 import NIOHTTP1
 
-/// One connection of a client: reads requests one after the other, has them answered, and ends what takes too long. On the event loop
-/// only.
+/// One connection of a client. Reads one request after the other, sends the responses, and closes the connection if something takes too
+/// long. Use only on the event loop.
 final class GatewayConnection: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
@@ -24,11 +24,11 @@ final class GatewayConnection: ChannelInboundHandler {
         case reading
         /// The head has arrived.
         case head(HTTPRequestHead)
-        /// The client does not read the responses to its earlier requests.
+        /// A request waits, because the client does not read the responses to its earlier ones.
         case held(HTTPRequestHead)
         case responding
         case streaming
-        /// The last response is written. What still comes is not read.
+        /// The last response is written. Further input is ignored.
         case closing
     }
 
@@ -42,19 +42,19 @@ final class GatewayConnection: ChannelInboundHandler {
     /// When the connection is closed if nothing happens; `nil` for never.
     private var deadline: NIODeadline?
     private var timer: (scheduled: Scheduled<Void>, deadline: NIODeadline)?
-    /// Responses that are not sent as a whole yet, and the bytes of their bodies.
+    /// The number of responses that are not completely sent yet, and the bytes of their bodies.
     private var unsent = 0
     private(set) var unsentBytes = 0
-    /// Whether bytes of a next request came while a response was made.
+    /// Whether bytes of the next request arrived before the response to the current one was written.
     private var hasMoreBytes = false
-    /// When it began to wait for the client: for a request, or for it to read a response; `nil` while a response is made.
+    /// When the connection began to wait for the client, to send a request or to read a response; `nil` while a response is prepared.
     private(set) var idleSince: NIODeadline? = .now()
-    /// Whether it has had a response, or has one to read.
+    /// Whether a response has been written to it.
     private(set) var isKept = false
 
     /// - Parameters:
-    ///   - arrival: How its requests come.
-    ///   - address: Of the client; `nil` on a Unix socket or if it is of this machine.
+    ///   - arrival: How its requests arrive.
+    ///   - address: The client's address; `nil` on a Unix socket or if it is an address of this machine.
     init(_ environment: Environment, _ arrival: AccessPolicy.Arrival, from address: String?) {
         self.environment = environment
         self.arrival = arrival
@@ -88,7 +88,7 @@ final class GatewayConnection: ChannelInboundHandler {
         context.fireUserInboundEventTriggered(event)
     }
 
-    /// Bytes have arrived that are not decoded yet.
+    /// Called when bytes arrive, before they are decoded.
     func bytesArrived() {
         switch phase {
         case .idle:
@@ -108,11 +108,11 @@ final class GatewayConnection: ChannelInboundHandler {
             }
             phase = .head(head)
         case .body:
-            // Its head announced none.
+            // The head did not announce a body.
             if case .head = phase { close() }
         case .end:
             guard case .head(let head) = phase else { return }
-            // Else a client that only sends would have us keep any number of responses.
+            // Otherwise, a client that sends but does not read could queue any number of responses.
             if context.channel.isWritable { return answer(head) }
             phase = .held(head)
             wait(environment.limits.writeTimeout)
@@ -132,17 +132,17 @@ final class GatewayConnection: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // The decoder's handler has replied to what it could not read.
+        // The pipeline's error handler has already responded to a request that can't be decoded.
         close()
     }
 
     // MARK: - Requests
 
     private static let malformed = Problem(.badRequest, "The request is malformed.")
-    /// A client that reads fewer bytes a second than this may be closed before it has all of a response.
+    /// If a client reads fewer bytes per second than this, its connection may be closed before it has the whole response.
     private static let slowest = 8192
 
-    /// Why a request is refused that could be read in two ways, or that has a body; `nil` if it is not.
+    /// Why a request is refused: it is ambiguous, has a body, or has a method that is not allowed. `nil` if it is not refused.
     private static func problem(of head: HTTPRequestHead) -> Problem? {
         let headers = head.headers
         let hasHost = headers["host"].count == 1 || head.version.minor == 0 && headers["host"].isEmpty
@@ -161,12 +161,12 @@ final class GatewayConnection: ChannelInboundHandler {
         guard let request = GatewayRequest(head, arrival) else {
             return answer(head, closes: true) { Self.malformed.response }
         }
-        // Behind a wish for another protocol, the decoder reads nothing more.
+        // After a request with an `Upgrade` header, the decoder reads nothing more.
         let closes = !head.isKeepAlive || head.headers.contains(name: "upgrade")
         answer(head, closes: closes) { await respond(request) }
     }
 
-    /// Has a response made, and sends it.
+    /// Prepares a response and sends it.
     private func answer(
         _ head: HTTPRequestHead, closes: Bool, _ response: @escaping @Sendable () async -> GatewayResponse
     ) {
@@ -204,7 +204,7 @@ final class GatewayConnection: ChannelInboundHandler {
         let bytes = head.method == .HEAD ? 0 : response.body.readableBytes
         unsent += 1
         unsentBytes += bytes
-        // The next request may follow within the last write.
+        // The first bytes of the next request may have arrived already.
         phase = closes ? .closing : hasMoreBytes ? .reading : .idle
         hasMoreBytes = false
         // A client that does not read is idle, too.
@@ -217,7 +217,7 @@ final class GatewayConnection: ChannelInboundHandler {
         environment.table.queue(bytes)
     }
 
-    /// A response is sent as a whole, or never will be.
+    /// Called when a response is completely sent, or never will be.
     private func sent(_ bytes: Int) {
         unsent -= 1
         unsentBytes -= bytes
@@ -237,8 +237,8 @@ final class GatewayConnection: ChannelInboundHandler {
         }
     }
 
-    /// Closes one direction, and the connection once the client has closed the other: with unread bytes it would end in a reset, and the
-    /// client might not read the response (RFC 9112, section 9.6).
+    /// Closes the output, and the connection after the client has closed its side. If bytes are unread, closing both at once would reset
+    /// the connection, and the client might not get the response (RFC 9112, section 9.6).
     private func linger() {
         guard let context else { return }
         wait(environment.limits.lingerTimeout)
@@ -266,7 +266,7 @@ final class GatewayConnection: ChannelInboundHandler {
     ) {
         guard let context, case .responding = phase else { return }
         if isEnding { return close() }
-        // Others may have come since the route found room.
+        // Other streams may have started since the route checked for room.
         guard environment.streams.hasRoom else {
             return send(EventStreams.full.response, to: head, closes: closes)
         }
@@ -278,7 +278,7 @@ final class GatewayConnection: ChannelInboundHandler {
     }
 
     /// Sends a part of the event stream.
-    /// - Returns: Whether it was taken; a client that does not read gets the newest state later.
+    /// - Returns: Whether it was written. A client that does not read gets the newest state later.
     func send(_ event: ByteBuffer) -> Bool {
         guard let context, case .streaming = phase, context.channel.isWritable else { return false }
         context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(event))), promise: nil)
@@ -287,7 +287,7 @@ final class GatewayConnection: ChannelInboundHandler {
 
     // MARK: - The end
 
-    /// Ends the connection after the responses that are being made and sent.
+    /// Ends the connection after the responses that are being prepared and sent.
     func end() {
         isEnding = true
         if case .responding = phase { return }
@@ -303,7 +303,7 @@ final class GatewayConnection: ChannelInboundHandler {
     private func wait(_ longest: TimeAmount) {
         let deadline = NIODeadline.now() + longest
         self.deadline = deadline
-        // A later end needs no other timer: it goes by the deadline of the moment in which it ends.
+        // A later deadline needs no new timer: when the timer fires, it checks the current deadline.
         guard let timer, timer.deadline <= deadline else { return startTimer(deadline) }
     }
 
@@ -321,7 +321,7 @@ final class GatewayConnection: ChannelInboundHandler {
     }
 }
 
-/// Tells a connection of its first bytes, which the decoder keeps to itself until they are a whole head.
+/// Notifies a connection of bytes before they are decoded. The decoder passes them on only when the head is complete.
 final class ArrivalHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

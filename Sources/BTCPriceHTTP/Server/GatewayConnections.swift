@@ -1,6 +1,6 @@
 import NIOCore
 
-/// The open connections. On the event loop only.
+/// The open connections. Use only on the event loop.
 final class GatewayConnections {
     private struct Entry {
         let connection: GatewayConnection
@@ -19,8 +19,8 @@ final class GatewayConnections {
         self.limits = limits
     }
 
-    /// Takes in a connection, for which another one may be closed.
-    /// - Parameter address: Of the client; `nil` if the limit of addresses does not hold for it.
+    /// Adds a connection. Another one may be closed to make room.
+    /// - Parameter address: The client's address; `nil` if the limit per address does not apply to it.
     /// - Returns: Whether there is room for it.
     func enter(_ connection: GatewayConnection, from address: String?) -> Bool {
         if let address, ofAddress[address, default: 0] >= limits.connectionsPerAddress,
@@ -41,7 +41,8 @@ final class GatewayConnections {
         ofAddress[address] = ofAddress[address].flatMap { $0 > 1 ? $0 - 1 : nil }
     }
 
-    /// A response was written. If too much waits to be sent, connections are closed whose clients have not read for longest.
+    /// Counts a response that was written. If too many bytes are not sent yet, closes the connections whose clients have not read for the
+    /// longest time.
     func queue(_ bytes: Int) {
         queued += bytes
         while queued > limits.queuedBytesInAll {
@@ -51,10 +52,10 @@ final class GatewayConnections {
         }
     }
 
-    /// A response was sent, or never will be.
+    /// Removes a response from the count because it was sent, or never will be.
     func sent(_ bytes: Int) { queued -= bytes }
 
-    /// Closes the connection that has been idle longest: one that has never had a response before those that clients keep.
+    /// Closes the connection that has been idle for the longest time. One that has never had a response is closed before all others.
     private func makeRoom(where isChosen: (String?) -> Bool) -> Bool {
         let oldest = entries.values.filter { isChosen($0.address) && $0.connection.idleSince != nil }
             .min { $0.connection.isKept != $1.connection.isKept ? !$0.connection.isKept : $0.idleSince < $1.idleSince }

@@ -4,13 +4,13 @@ import NIOHTTP1
 
 /// A request of a client. It has no body.
 struct GatewayRequest: Sendable {
-    /// As it was received; the key of bodies that are made once.
+    /// The request target as received. It is the key of bodies that are made once.
     let target: String
-    /// The segments of the path, as they are: no path here needs an escape. Empty ones do not count.
+    /// The segments of the path, not decoded, because no route needs an escape. Empty segments are omitted.
     let path: [String]
-    /// The parameters of the query in their order, decoded. A plus sign is one: it is in the zones of times.
+    /// The parameters of the query in their order, decoded. A plus sign is not decoded to a space, because time zones contain it.
     let parameters: [(name: String, value: String)]
-    /// The authority: that of an absolute target, else the Host header (RFC 9112, section 3.2.2).
+    /// The authority: from an absolute target, otherwise from the Host header (RFC 9112, section 3.2.2).
     let authority: String?
     let method: HTTPMethod
     let arrival: AccessPolicy.Arrival
@@ -24,7 +24,7 @@ struct GatewayRequest: Sendable {
         self.arrival = arrival
         var rest = head.uri[...]
         if rest.hasPrefix("/") {
-            // Two slashes are a path, too: no host.
+            // A target that begins with two slashes is a path, too, and names no host.
             authority = head.headers.first(name: "host")
         } else {
             guard let parts = URLComponents(string: head.uri), parts.scheme != nil, let host = parts.host,
@@ -49,11 +49,11 @@ struct GatewayRequest: Sendable {
     func header(_ name: String) -> String? { headers.first(name: name) }
 }
 
-/// What a request is answered with.
+/// The response to a request.
 struct GatewayResponse: Sendable {
     var status = HTTPResponseStatus.ok
     var headers = HTTPHeaders()
     var body = ByteBuffer()
-    /// What an event stream sends. With it, the response has no end.
+    /// The subscription of an event stream. If it is set, the response has no end.
     var stream: EventStreams.Subscription?
 }

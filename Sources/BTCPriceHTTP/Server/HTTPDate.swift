@@ -6,7 +6,7 @@ final class HTTPDate {
     private var second = Int.min
     private var text = ""
 
-    /// The present time, made once a second. On the event loop only.
+    /// The current time, formatted at most once a second. Use only on the event loop.
     var now: String {
         let present = time(nil)
         if present != second { (second, text) = (present, Self.text(present)) }

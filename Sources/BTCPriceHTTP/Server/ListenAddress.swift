@@ -37,7 +37,7 @@ struct ListenAddress: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension SocketAddress {
-    /// The address; that of IPv4 if a socket of IPv6 has one (RFC 4291, section 2.5.5.2). `nil` of a Unix socket.
+    /// The IP address; the IPv4 address if it is mapped to IPv6 (RFC 4291, section 2.5.5.2). `nil` for a Unix socket.
     var plainAddress: String? {
         ipAddress.map { $0.hasPrefix("::ffff:") && $0.contains(".") ? String($0.dropFirst("::ffff:".count)) : $0 }
     }

@@ -4,16 +4,16 @@ import Varlink
 extension StreamSource {
     /// Binance spot, `/stream?streams=btcusdt@aggTrade/btceur@aggTrade` (developers.binance.com, WebSocket Streams).
     ///
-    /// The target is the subscription, so that nothing is sent: pongs and texts together may be five a second. It has no snapshot and no
-    /// heartbeat: only a trade proves a price. A connection is closed after 24 hours. The last price of a request is that of the last
-    /// trade, too. Names in upper case are accepted, and nothing comes.
+    /// The request's target names the streams, so the client sends no subscription: it may send five messages a second, pongs included.
+    /// There is no snapshot and no heartbeat: only a trade proves a price. The server closes a connection after 24 hours. The price in
+    /// the response to a request is also that of the last trade. Names in upper case are accepted, but no messages follow.
     static let binance = StreamSource(
         baseURL: "wss://data-stream.binance.vision", secondURL: "wss://stream.binance.com:443",
         name: { market in market.pair.replacing("/", with: "").lowercased() + "@aggTrade" },
         target: { names in "/stream?streams=" + names.joined(separator: "/") },
         acknowledges: false,
         bounds: { markets in
-            // The dollar's market trades several times a second, the others may be quiet for long.
+            // The dollar's market trades several times a second. The others may be quiet for a long time.
             let isBusy = markets.contains { $0.currency == .usd }
             return Bounds(
                 firstData: isBusy ? 10_000 : 120_000, silence: isBusy ? 15_000 : 120_000,
@@ -23,7 +23,7 @@ extension StreamSource {
             if let error = message["error"] {
                 return .refused(nil, oneLine(error["msg"]?.stringValue ?? "an error"))
             }
-            // In a stream of its own, which nobody has subscribed to; the page shows it without one.
+            // `serverShutdown` comes in a stream of its own, without a subscription. The documentation shows it without a stream.
             let event = message["data"] ?? message
             if event["e"]?.isString("serverShutdown") == true { return .leaving }
             guard event["e"]?.isString("aggTrade") == true, let stream = message["stream"]?.stringValue,

@@ -4,9 +4,10 @@ import Varlink
 extension StreamSource {
     /// Bitstamp, the channels `live_trades_btcusd`, `live_trades_btceur`, `live_trades_btcgbp` (www.bitstamp.net/websocket/v2).
     ///
-    /// There is no snapshot and no ticker: the first price is the next trade. A heartbeat is a question of the client. Unknown markets
-    /// are acknowledged, and nothing comes. Before it closes a connection, the server asks the client to open another one. A frame of a
-    /// client must have under 512 bytes, so there is one for each channel. The exact price is `price_str`.
+    /// There is no snapshot and no ticker: the first price is the next trade. The client sends heartbeats, and the server responds.
+    /// Subscriptions to unknown markets are acknowledged, but no messages follow. Before it closes a connection, the server asks the
+    /// client to open another one. A client's frame must have less than 512 bytes, so each channel has its own frame. The exact price
+    /// is `price_str`.
     static let bitstamp = StreamSource(
         baseURL: "wss://ws.bitstamp.net",
         name: { market in "live_trades_" + market.pair.replacing("/", with: "").lowercased() }, target: { _ in "/" },

@@ -4,9 +4,9 @@ import Varlink
 extension StreamSource {
     /// Coinbase Exchange, the channels `ticker` and `heartbeat` (docs.cdp.coinbase.com, Exchange WebSocket, Channels).
     ///
-    /// The first ticker is the last trade, however old. A heartbeat a second has the number of the last trade, so it says whether the
-    /// price is the newest one. Messages may be dropped, and new types of messages may come at any time. The acknowledgement lists what
-    /// is subscribed; one invalid product does not keep the others from it.
+    /// The first ticker is the last trade, however old. A heartbeat comes every second with the number of the last trade, so it shows
+    /// whether the price is the newest one. Messages may be dropped, and new types of messages may come at any time. The acknowledgement
+    /// lists the subscribed products. An invalid product does not prevent the subscription to the others.
     static let coinbase = StreamSource(
         baseURL: "wss://ws-feed.exchange.coinbase.com",
         name: { market in market.pair.replacing("/", with: "-") }, target: { _ in "/" },
@@ -34,7 +34,7 @@ extension StreamSource {
                 let channels = message["channels"]?.arrayValue ?? []
                 let tickers = channels.first { $0["name"]?.isString("ticker") == true }
                 let names = tickers?["product_ids"]?.arrayValue?.compactMap(\.stringValue) ?? []
-                // Those that are missing have no stream. An error has said so.
+                // A market that is missing has no stream. An error message has reported it.
                 let isKnown = markets.contains { names.contains($0.name) }
                 return isKnown ? .acknowledged(markets.map(\.market)) : .refused(nil, "it has subscribed to nothing")
             case "error":

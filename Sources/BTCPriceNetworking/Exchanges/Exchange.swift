@@ -28,7 +28,7 @@ package struct Exchange: Sendable {
     package let markets: [Currency: Market]
     /// Its candles; `nil` if it has none that are requested.
     package let candles: CandleSource?
-    /// Its stream; `nil` if it has none that needs no key.
+    /// Its stream; `nil` if it has none without a key.
     private let stream: StreamSource?
 
     /// - Parameters:
@@ -84,8 +84,8 @@ package struct Exchange: Sendable {
     ///   - urls: The addresses to use, the preferred one first; at least one.
     ///   - currencies: Currencies that it has a market for.
     ///   - now: Reads the clocks.
-    ///   - record: Of earlier runs.
-    ///   - keep: Keeps a record over a restart. Must not block.
+    ///   - record: The record of earlier runs.
+    ///   - keep: Stores a record for the next run. Must not block.
     ///   - report: Reports to the operator. Must not block.
     package func streams(
         _ client: ExchangeClient, urls: [String], for currencies: [Currency], now: @escaping TimeSource,

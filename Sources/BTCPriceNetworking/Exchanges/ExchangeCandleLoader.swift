@@ -3,7 +3,7 @@ import Varlink
 
 /// How an exchange's candles are requested and read.
 package struct CandleSource: Sendable {
-    /// The most candles in one response.
+    /// The maximum number of candles in one response.
     let page: Int
     /// Whether the exchange serves only its newest candles.
     let hasNewestOnly: Bool
@@ -29,7 +29,7 @@ package struct CandleSource: Sendable {
 
 /// Requests the candles of a market of an exchange.
 struct ExchangeCandleLoader: CandleLoader {
-    /// A thousand candles have under 200,000 bytes.
+    /// The longest body of a response, bytes. A thousand candles have less than 200,000.
     private static let longestBody = 256 * 1024
 
     let client: ExchangeClient
@@ -48,8 +48,7 @@ struct ExchangeCandleLoader: CandleLoader {
         return Self.requested(try source.candles(try await client.get(request), description, described), step, range)
     }
 
-    /// Those candles that were requested, from the oldest to the newest. Some exchanges send more, the candle of the present among them,
-    /// which is not complete.
+    /// The candles that were requested, oldest first. Some exchanges send more, such as the current candle, which is not complete.
     static func requested(_ candles: [Candle], _ step: Candle.Step, _ range: Range<Int64>) -> [Candle] {
         candles.filter { range.contains($0.start) && $0.start == step.start(of: $0.start) }
             .sorted { $0.start < $1.start }
@@ -72,7 +71,7 @@ extension CandleSource {
             start: time / 1000, fields[1].decimal, fields[2].decimal, fields[3].decimal, fields[4].decimal, of: market)
     }
 
-    /// Bitstamp, `GET /api/v2/ohlc/btcusd/` (www.bitstamp.net/api, OHLC data): objects with texts.
+    /// Bitstamp, `GET /api/v2/ohlc/btcusd/` (www.bitstamp.net/api, OHLC data): objects whose values are strings.
     static let bitstamp = CandleSource(page: 1000, hasNewestOnly: false) { market, step, range in
         let count = (range.upperBound - range.lowerBound) / step.seconds
         return "/api/v2/ohlc/\(market.name)/?step=\(step.seconds)&limit=\(max(1, count))&start=\(range.lowerBound)"
@@ -87,7 +86,7 @@ extension CandleSource {
     }
 
     /// Coinbase Exchange, `GET /products/BTC-USD/candles` (docs.cdp.coinbase.com, Exchange API, Get product candles): arrays of the
-    /// time in seconds, low, high, open, close and the volume, the newest first. At most 300; none of a span without a trade.
+    /// time in seconds, low, high, open, close and volume, newest first. At most 300. A span without a trade has no candle.
     static let coinbase = CandleSource(page: 300, hasNewestOnly: false) { market, step, range in
         let time = { (second: Int64) in
             Timestamp(milliseconds: second * 1000).utcText.replacing(" UTC", with: "Z").replacing(" ", with: "T")
@@ -118,7 +117,7 @@ extension CandleSource {
 }
 
 extension Candle {
-    /// An exchange's candle; `nil` if a price is missing, or it can't be one of the market's.
+    /// An exchange's candle; `nil` if a price is missing, or the candle is not valid for the market.
     fileprivate init?(start: Int64, _ open: Price?, _ high: Price?, _ low: Price?, _ close: Price?, of market: Market) {
         guard let open, let high, let low, let close else { return nil }
         self.init(

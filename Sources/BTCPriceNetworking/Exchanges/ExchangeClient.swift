@@ -43,8 +43,8 @@ package final class ExchangeClient: Sendable {
         }
     }
 
-    /// Restarts name lookups and uses new connections from now on: after a suspend the kept ones are dead, which only a timeout
-    /// would show.
+    /// Restarts name lookups and uses new connections from now on. After a suspend the kept ones are dead, and only a timeout would
+    /// reveal it.
     package func dropConnections() {
         names.restart()
         transport.withLock(\.self).dropConnections()
@@ -105,7 +105,7 @@ package final class ExchangeClient: Sendable {
 }
 
 extension HTTPRequest {
-    /// A request for JSON. Parameters as ``init(_:headers:longestBody:)`` has them.
+    /// A request for JSON. The parameters are those of ``init(_:headers:longestBody:)``.
     static func json(
         _ url: String, headers: [(name: String, value: String)] = [], longestBody: Int = usualBody
     ) -> HTTPRequest? {
@@ -139,14 +139,14 @@ private func errorText(_ errno: Int32) -> String {
 
 /// Makes an external text safe for a log line: printable, on one line, at most 160 scalars.
 func oneLine(_ text: String) -> String {
-    // More than the final length, since white space is removed. Scalars, since a character may have any number of them.
+    // Takes more than the final length, since white space is removed. Counts scalars: a character may have any number of them.
     let printable = text.unicodeScalars.prefix(1000).map { $0.properties.generalCategory.isPrintable ? $0 : " " }
     let words = String(String.UnicodeScalarView(printable)).split(separator: " ").joined(separator: " ").unicodeScalars
     return words.count > 160 ? String(String.UnicodeScalarView(words.prefix(157))) + "..." : String(words)
 }
 
 extension Unicode.GeneralCategory {
-    /// Whether it is printable: no control character, change of direction or line break.
+    /// Whether its scalars are printable: not control characters, changes of text direction or line breaks.
     fileprivate var isPrintable: Bool {
         switch self {
         case .control, .format, .lineSeparator, .paragraphSeparator: false

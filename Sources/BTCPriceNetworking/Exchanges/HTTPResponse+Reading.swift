@@ -1,7 +1,7 @@
 import BTCPriceCore
 import Varlink
 
-/// What the loaders read of an exchange's response.
+/// What the loaders read from an exchange's response.
 extension HTTPResponse {
     /// The `Date` header: the exchange's clock, if it sends one.
     var date: String? { header("date") }
@@ -41,8 +41,8 @@ extension HTTPResponse {
     func prices(_ read: (HTTPResponse) throws(PriceLoadingError) -> [LoadedPrice]) throws(PriceLoadingError)
         -> [LoadedPrice]
     {
-        // How long a cache has kept the response. What is not a number of seconds counts as none (RFC 9111, section 5.1); one of too
-        // many digits is long.
+        // How long a cache has kept the response. An invalid value counts as none (RFC 9111, section 5.1), and a number with too many
+        // digits as the longest time.
         let text = header("age") ?? ""
         let isNumber = !text.isEmpty && text.utf8.allSatisfy { (48...57).contains($0) }
         let age = isNumber ? Int64(text) ?? .max : 0
@@ -79,7 +79,7 @@ extension HTTPResponse {
     }
 
     private var bodyShape: String {
-        // None was requested.
+        // No content coding was requested.
         if let encoding = header("content-encoding"), encoding.lowercased() != "identity" {
             return "a body encoded as \(oneLine(encoding))"
         }

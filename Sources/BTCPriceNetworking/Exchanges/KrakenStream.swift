@@ -4,9 +4,9 @@ import Varlink
 extension StreamSource {
     /// Kraken, the channel `ticker` of version 2 (docs.kraken.com, WebSocket v2, Ticker).
     ///
-    /// The first ticker comes at once, the next ones with trades. A heartbeat a second proves that the connection is alive; minutes
-    /// without a trade are usual. Without a message for 5 s the page tells to connect again. The price is `last`, a JSON number; `vwap`
-    /// is another one. While the engine does not match, `status` says so, and the last price stays right.
+    /// The first ticker comes at once, the next ones with trades. A heartbeat comes every second and proves that the connection is
+    /// alive; minutes without a trade are usual. After 5 s without a message, the documentation recommends a new connection. The price
+    /// is `last`, a JSON number, and not `vwap`. While the engine does not match, `status` reports it, and the last price stays valid.
     static let kraken = StreamSource(
         baseURL: "wss://ws.kraken.com", name: \.pair, target: { _ in "/v2" },
         subscriptions: { names in

@@ -3,13 +3,13 @@ package import BTCPriceCore
 import Synchronization
 import Varlink
 
-/// Another btc-priced at a Varlink socket as a source: it is watched, and each of its states counts as one price.
+/// A source that is another btc-priced. Watches it at its Varlink socket, and counts each of its states as one price.
 ///
 /// A peer is local: a socket's file that ssh(1), a bind mount or a satellite provides.
 package final class PeerFeed: PriceFeed {
     private enum Phase: Sendable {
         case stopped
-        /// There has been no state yet.
+        /// No state has arrived yet.
         case connecting
         case of(Result<LoadedPrice, PriceLoadingError>)
 
@@ -46,7 +46,7 @@ package final class PeerFeed: PriceFeed {
     /// - Parameters:
     ///   - name: The source's name in the configuration.
     ///   - path: The socket's file.
-    ///   - ownInstance: This daemon's instance: its own price is no second opinion.
+    ///   - ownInstance: This daemon's instance. Its own price is not an independent confirmation.
     ///   - now: Reads the clocks.
     package init(name: String, path: String, ownInstance: String, now: @escaping TimeSource) {
         venue = Venue(name)

@@ -1,9 +1,9 @@
 import BTCPriceAPI
 import BTCPriceCore
 
-/// Reads the states of a peer: which of them are prices, and when they were observed. A pure value.
+/// Reads the states of a peer, and determines which of them are prices and when they were observed. A pure value.
 struct PeerReading: Sendable {
-    /// The longest name of a source that is taken from a peer.
+    /// The longest name of a source that is accepted from a peer, bytes.
     private static let longestName = 32
 
     let ownInstance: String
@@ -17,10 +17,10 @@ struct PeerReading: Sendable {
 
     /// - Parameters:
     ///   - message: The peer's state.
-    ///   - market: The market that it counts as.
+    ///   - market: The market that the price is assigned to.
     ///   - interval: The interval of the peer's ticks.
     ///   - now: When the message arrived.
-    /// - Throws: Why it is no price.
+    /// - Throws: The reason why the state is not a price.
     mutating func price(
         in message: StateMessage, of market: Market, every interval: Duration, at now: ObservationTime
     ) throws(PriceLoadingError) -> LoadedPrice {
@@ -53,7 +53,7 @@ struct PeerReading: Sendable {
         guard isName, (1...Self.longestName).contains(quote.source.utf8.count) else {
             throw .invalidData("the price of a source by no name: \(oneLine(quote.source))")
         }
-        // What the peer has converted is a price in dollars.
+        // A price that the peer has converted is in dollars.
         let pair = state.conversion == nil ? quote.market : "BTC/USD"
         return (quote, PriceOrigin(source: quote.source, pair: pair, instance: message.instance))
     }

@@ -1,6 +1,6 @@
 import BTCPriceCore
 
-/// When a stream is opened again: a pure value. All times are milliseconds.
+/// Determines when a stream is opened again. A pure value; all times are in milliseconds.
 struct StreamBackoff: Sendable {
     /// What the end of a connection means.
     enum Kind: Sendable, Equatable {
@@ -8,17 +8,17 @@ struct StreamBackoff: Sendable {
         case transient
         /// The server asks for some time.
         case busy(least: Int64)
-        /// Too many connections or messages; until the time that the server names.
+        /// Too many connections or messages. `retryAfter` is the wait that the server demands, if any.
         case limited(retryAfter: Int64?)
         /// A retry gets the same response.
         case refused
-        /// The response is not from a WebSocket server: that may be a login page of a network.
+        /// The response is not from a WebSocket server. It may be the login page of a network.
         case unexpected
     }
 
-    /// A connection with prices for so long was a good one.
+    /// A connection that lasts this long after its first price counts as good.
     static let healthy: Int64 = 60_000
-    /// The number of attempts that are made within ``span``, whatever happens. Binance allows 300, Kraken bans after 150 in ten minutes.
+    /// The maximum number of attempts within ``span``, whatever happens. Binance allows 300, Kraken bans after 150 in ten minutes.
     static let mostAttempts = 10
     static let span: Int64 = 300_000
     /// The longest wait, a day.
@@ -31,7 +31,7 @@ struct StreamBackoff: Sendable {
     /// The last attempts, `CLOCK_BOOTTIME`.
     private(set) var attempts: [Int64] = []
 
-    /// - Parameter attempts: Those of earlier runs, `CLOCK_BOOTTIME`.
+    /// - Parameter attempts: The attempts of earlier runs, `CLOCK_BOOTTIME`.
     init(attempts: [Int64] = []) {
         self.attempts = attempts
     }
@@ -49,10 +49,10 @@ struct StreamBackoff: Sendable {
         return recent[recent.count - Self.mostAttempts] + Self.span
     }
 
-    /// A connection was good: the next failure is a first one.
+    /// Resets the waits after a good connection: the next failure counts as the first one.
     mutating func reset() { (transient, limited, refused, unexpected) = (0, 0, 0, 0) }
 
-    /// The time to wait.
+    /// Counts a failure, and returns the time to wait.
     /// - Parameters:
     ///   - kind: Why the connection ended, or was not opened.
     ///   - jitter: A random number from 0 to 1.
@@ -84,6 +84,6 @@ struct StreamBackoff: Sendable {
         Backoff.wait(from: .milliseconds(first), to: .milliseconds(most), after: times).wholeMilliseconds
     }
 
-    /// Between half and the whole of it.
+    /// A random wait between half of `wait` and all of it.
     private static func drawn(_ wait: Int64, _ jitter: Double) -> Int64 { wait / 2 + Int64(Double(wait / 2) * jitter) }
 }

@@ -4,8 +4,8 @@ import NIOWebSocket
 import Synchronization
 import Varlink
 
-/// The stream of one exchange for some of its markets, on one connection: does what ``StreamMachine`` says.
-// Touched on the event loop's thread only, except for its constants and what a mutex guards.
+/// The stream of one exchange for some of its markets, on one connection. Performs the actions of ``StreamMachine``.
+// Accessed on the event loop's thread only, except for its constants and what a mutex guards.
 final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
     typealias Told = @Sendable (StreamNews) -> Void
 
@@ -25,8 +25,8 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
     ///   - markets: At least one.
     ///   - client: Opens the connections.
     ///   - now: Reads the clocks.
-    ///   - record: Of earlier runs.
-    ///   - keep: Keeps a record over a restart. Called on the event loop's thread, and must not block.
+    ///   - record: The record of earlier runs.
+    ///   - keep: Stores a record for the next run. Called on the event loop's thread, and must not block.
     ///   - report: Reports to the operator. Called on the event loop's thread.
     init(
         _ source: StreamSource, urls: [String], markets: [Market], client: ExchangeClient, now: @escaping TimeSource,
@@ -101,7 +101,7 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
     }
 
     private func open(_ id: Int, _ url: String) {
-        // The request of a WebSocket is one of HTTP (RFC 6455, section 4.1).
+        // A WebSocket connection starts with an HTTP request (RFC 6455, section 4.1).
         guard let request = HTTPRequest("http" + url.dropFirst(2)) else {
             let reason = "\(oneLine(url)) is not a valid address"
             return perform { $0.ended(id, .refused, reason, at: $1.boottime, jitter: 1) }
@@ -111,7 +111,7 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
         connection.open()
     }
 
-    /// One timer, for the first deadline. Most deadlines move with every message, so it may find nothing due.
+    /// Sets the only timer to the first deadline. Most deadlines move with every message, so it may find nothing due.
     private func setTimer() {
         guard let next = machine.withLock({ $0.nextDeadline }) else {
             timer.take()?.scheduled.cancel()
@@ -140,7 +140,7 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
         perform { $0.opened(id, at: $1.boottime) }
     }
 
-    /// All of them are read, since the last one need not be the newest. The markets are told once.
+    /// Reads all texts, since the last one need not be the newest. Notifies the subscribers once.
     func received(_ texts: [ByteBuffer], on connection: WebSocketConnection) {
         guard let id = id(of: connection) else { return }
         perform { machine, present in
@@ -150,7 +150,7 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
                     let message = try source.read(try JSONValue(parsing: Array(text.readableBytesView)[...]), markets)
                     actions += machine.received(message, on: id, at: present)
                 } catch {
-                    // What can't be read proves nothing. If nothing else comes, that is silence.
+                    // A message that can't be read proves nothing. Without others, the stream counts as silent.
                 }
             }
             return actions

@@ -1,71 +1,72 @@
 package import BTCPriceCore
 
-/// The connections to one exchange's stream, and what its messages prove: a pure value. All times are milliseconds.
+/// Manages the connections to one exchange's stream, and determines what its messages prove. A pure value; all times are in milliseconds.
 ///
 /// A connection that must be replaced is kept until the next one has brought a price. A market's price counts only while it is proven
 /// to be the newest one: by a price, by the number of the newest trade, or by traffic, as the exchange allows
 /// (``StreamSource/Bounds``). Pings and pongs prove nothing.
 struct StreamMachine: Sendable {
-    /// What to do, in this order.
+    /// What to do. Actions are performed in the order in which they are returned.
     enum Action: Sendable, Equatable {
         /// Open a connection with this number to an address.
         case open(Int, url: String)
         case send(String, Int)
         case close(Int)
-        /// A market has another price, or has one again.
+        /// The price of a market has changed, or is available again.
         case changed(Market)
         case report(StreamEvent)
-        /// Keep this over a restart.
+        /// Store this record for the next run.
         case keep(StreamRecord)
     }
 
-    /// What has a time.
+    /// What is due at a certain time.
     enum Deadline: Sendable, Equatable {
         /// The next attempt to open a connection.
         case retry
-        /// A connection is not open, not acknowledged or without a price in time.
+        /// A connection is not open in time, its subscription not acknowledged, or it has brought no price.
         case opening(Int)
         case acknowledgement(Int)
         case firstData(Int)
-        /// No message has come for long.
+        /// No message has come for too long.
         case silence(Int)
         case heartbeat(Int)
         case heartbeatResponse(Int)
-        /// A connection is old.
+        /// A connection is old enough to be replaced.
         case retirement(Int)
-        /// A request has shown another price, or the exchange another trade, and the stream has not.
+        /// The stream has not shown a price that a request has shown, or a trade that the exchange has announced.
         case suspicion(Market)
         /// A market's messages are late.
         case lag(Market)
     }
 
-    /// The longest times, milliseconds.
+    /// The limits. Times are in milliseconds.
     enum Bounds {
-        /// From the name to the response with status 101.
+        /// The longest time from the name lookup to the response with status 101.
         static let opening: Int64 = 5000
         static let acknowledgement: Int64 = 10_000
-        /// For this time a price counts after it was proven.
+        /// How long a price counts after it was proven.
         static let proof: Int64 = 1500
-        /// If a request shows another price than the stream, and no trade has come since so long before it, the stream is suspected.
+        /// A request that shows another price makes the stream suspect if the last trade came more than this before the response's oldest
+        /// possible time.
         static let before: Int64 = 1000
-        /// It then has this time to catch up.
+        /// How long a suspected stream has to catch up.
         static let after: Int64 = 2000
-        /// The same after the number of a trade that the stream has not shown. Coinbase may drop the message of a trade.
+        /// The same after the exchange has announced the number of a trade that the stream has not shown. Coinbase may drop messages.
         static let afterNumber: Int64 = 10_000
         /// A connection that announces its end sooner than this after its first price is not replaced: a new one would announce the same.
         static let leaving: Int64 = 5000
-        /// Until it is known how long messages take, one that is older by its own time does not tell it, and proves nothing.
+        /// The maximum age of a message by its own time while the usual delay is unknown. An older one is not a sample, and proves nothing.
         static let oldestSample: Int64 = 5000
         /// How far ahead of this machine's clock a first price may be.
         static let ahead: Int64 = 60_000
-        /// A trade that is older than the last one by less than this is a repetition. If it is older by more, the last one's time was wrong.
+        /// A trade that is older than the last one by less than this is a repetition. If by more, the last one's time was wrong.
         static let repeated: Int64 = 600_000
-        /// How late a message may be, and for how long.
+        /// How late messages may be, and for how long.
         static let lag: Int64 = 2000
         static let lagLasts: Int64 = 3000
-        /// A stream that lags twice within this time rests for it.
+        /// A stream that lags twice within this time is in cooldown for the same time.
         static let lagRest: Int64 = 300_000
-        /// The most messages a second that are read for long, and how many more may come at once. The busiest second of the recorded
+        /// The maximum sustained rate of messages a second, and how many more may come at once. The busiest second of the recorded
         /// minutes has 735 trades.
         static let messagesPerSecond: Int64 = 20_000
         static let burst = 5 * messagesPerSecond
@@ -81,12 +82,12 @@ struct StreamMachine: Sendable {
         var opened: Int64 = 0
         var unacknowledged: Set<Market> = []
         var refused: Set<Market> = []
-        /// The last message.
+        /// When the last message came.
         var lastMessage: Int64 = 0
-        /// The messages above the rate that is read for long, and when they were counted.
+        /// The messages above the sustained rate, and when they were last counted.
         var excess: Int64 = 0
         var countedAt: Int64 = 0
-        /// The first price.
+        /// When the first price came.
         var dataSince: Int64?
         var heartbeatSent: Int64?
         var lastHeartbeat: Int64 = 0
@@ -99,7 +100,7 @@ struct StreamMachine: Sendable {
         /// When it arrived, and when it was last proven to be the newest one.
         var arrived: Int64 = 0
         var proven: Int64?
-        /// Until when the stream has to show a price that a request has shown, and a trade whose number it was told.
+        /// Until when the stream has to show a price that a request has shown, and a trade whose number was announced.
         var suspected: Int64?
         var suspectedByNumber: (number: Int64, until: Int64)?
         var lag = LagMeter()
@@ -108,10 +109,10 @@ struct StreamMachine: Sendable {
         /// Whether this connection has brought a price.
         var isKnown = false
 
-        /// Another connection has to bring it from now on. What is older than the last trade is still refused.
+        /// Forgets what the previous connection has proven. Trades older than the last one are still rejected.
         mutating func begin() { (proven, suspected, suspectedByNumber, late, isKnown) = (nil, nil, nil, nil, false) }
 
-        /// Nothing says that there is a newer price than this one, unless a newer number is known.
+        /// Clears the suspicions, except for the one of a trade number that is newer than the last trade.
         mutating func clear() {
             suspected = nil
             if let newest = suspectedByNumber?.number, trade?.number ?? .max >= newest { suspectedByNumber = nil }
@@ -126,24 +127,24 @@ struct StreamMachine: Sendable {
     private let bounds: StreamSource.Bounds
     private let urls: [String]
     private let markets: [Market]
-    /// The one that counts, and the one that is to replace it.
+    /// The connection that counts, and the one that is to replace it.
     private var links: [Link] = []
     private var feeds: [Market: Feed] = [:]
     private(set) var backoff: StreamBackoff
     private var isWanted = false
     private var retryAt: Int64?
-    /// A rest that the server wants lasts, even if nobody wants the stream meanwhile.
+    /// The end of the cooldown. It stays in force even if nobody wants the stream meanwhile.
     private var restUntil = Int64.min
     private var lastID = 0
     private var place = 0
-    /// Where in the range of ages connections are replaced, from 0 to 1: machines do not replace theirs together.
+    /// Where in the range of ages connections are replaced, from 0 to 1. It is random, so that machines do not replace theirs at once.
     private let spread: Double
     private var lastLag: Int64?
 
     /// - Parameters:
     ///   - urls: The addresses, the preferred one first.
     ///   - markets: All markets that are subscribed to, at least one.
-    ///   - record: Of earlier runs.
+    ///   - record: The record of earlier runs.
     ///   - spread: A random number from 0 to 1.
     init(
         _ source: StreamSource, urls: [String], markets: [Market], record: StreamRecord = StreamRecord(),
@@ -166,14 +167,14 @@ struct StreamMachine: Sendable {
             feed.suspectedByNumber == nil, feed.late == nil, now.boottime - proven <= Bounds.proof,
             links.first?.phase == .live
         else { return nil }
-        // Without its position: a response of a moment later may be from a cache, and is no step back.
+        // Without a position: the response of a later request may be from a cache, and must not count as a step back.
         var price = LoadedPrice(market, trade.value)
         price.observed = now.advanced(by: .milliseconds(min(0, proven - now.boottime)))
         price.push = .init(.stream, interval: .milliseconds(Bounds.proof))
         return price
     }
 
-    /// A request has given a price. It is the newest one at that time, or of a cache.
+    /// Compares the stream with the price of a request. That price was the newest one at the time, or is from a cache.
     /// - Parameters:
     ///   - requested: When the request was sent.
     ///   - cacheTime: How old the response may be.
@@ -195,12 +196,12 @@ struct StreamMachine: Sendable {
         return changes(polled.market, wasShown: wasShown, at: now)
     }
 
-    /// A price that did not count a moment ago is another one for those who are told.
+    /// A price that counts again is a change for the subscribers.
     private func changes(_ market: Market, wasShown: Bool, at now: ObservationTime) -> [Action] {
         !wasShown && price(of: market, at: now) != nil ? [.changed(market)] : []
     }
 
-    // MARK: - What happens
+    // MARK: - Events
 
     /// Opens the stream.
     mutating func start(at now: Int64) -> [Action] {
@@ -209,7 +210,7 @@ struct StreamMachine: Sendable {
         return attempt(at: now)
     }
 
-    /// Closes it.
+    /// Closes the stream.
     mutating func stop(at now: Int64) -> [Action] {
         for link in links { noteEnd(of: link, at: now) }
         defer { (isWanted, retryAt, links, feeds) = (false, nil, [], [:]) }
@@ -248,7 +249,7 @@ struct StreamMachine: Sendable {
         return source.subscriptions(markets.map(source.name)).map { .send($0, id) }
     }
 
-    /// Messages have come, whatever they are. A connection that brings too many for long is ended, and the stream rests.
+    /// Counts messages, whatever they are. A connection that brings too many for too long is ended, and the stream goes into cooldown.
     mutating func counted(_ count: Int, on id: Int, at now: Int64) -> [Action] {
         guard let index = index(of: id) else { return [] }
         let read = min(now - links[index].countedAt, 60_000) * Bounds.messagesPerSecond / 1000
@@ -259,7 +260,7 @@ struct StreamMachine: Sendable {
         return ended(id, .busy(least: Bounds.lagRest), reason, at: now, jitter: 1)
     }
 
-    /// A message has come that could be read.
+    /// A readable message has come.
     mutating func received(_ message: StreamMessage, on id: Int, at now: ObservationTime) -> [Action] {
         guard let index = index(of: id), links[index].phase != .opening else { return [] }
         links[index].lastMessage = now.boottime
@@ -277,7 +278,7 @@ struct StreamMachine: Sendable {
             actions = [.report(.refusedMarket(market, reason))]
             acknowledged([market], index)
         case .leaving:
-            // What every connection says is no reason to open another one.
+            // If every connection announces its end at once, opening another one does not help.
             if let since = links[index].dataSince, now.boottime - since >= Bounds.leaving, !links[index].isLeaving {
                 actions = replace(at: now.boottime)
             }
@@ -287,7 +288,7 @@ struct StreamMachine: Sendable {
         return actions
     }
 
-    /// There is nothing to wait for any more. A price says so, too.
+    /// The subscription of these markets is acknowledged. A price counts as an acknowledgement, too.
     private mutating func acknowledged(_ markets: [Market], _ index: Int) {
         links[index].unacknowledged.subtract(markets)
         if links[index].unacknowledged.isEmpty { links[index].phase = .live }
@@ -310,7 +311,7 @@ struct StreamMachine: Sendable {
         var actions: [Action] = []
         if links[index].dataSince == nil { links[index].dataSince = now.boottime }
         if index > 0 {
-            // It can do without the one before now.
+            // The previous connection is no longer needed.
             actions.append(.close(links[0].id))
             noteEnd(of: links.removeFirst(), at: now.boottime)
             beginFeeds()
@@ -320,17 +321,17 @@ struct StreamMachine: Sendable {
         let isFirst = !feed.isKnown
         feed.isKnown = true
         defer { feeds[trade.market] = feed }
-        // One time of the future would make all that follows look old and late.
+        // A single time in the future would make all following messages look old and late.
         if feed.lag.isAhead(sent: trade.sent, arrivedAt: now.boottime) { return actions }
         if let held = feed.trade, trade.isBefore(held), held.time - trade.time <= Bounds.repeated { return actions }
         let isNew = feed.trade?.value != trade.value
         if isFirst, trade.time - now.wall.milliseconds > Bounds.ahead {
-            // One of the future would make all that follow look old. If this machine's clock is slow, the next one counts.
+            // A price from the future would make all following ones look old. If this machine's clock is slow, the next one counts.
             return actions
         }
         let lag = feed.lag.lag(sent: trade.sent, arrivedAt: now.boottime)
         let isLate = lag.map { $0 > Bounds.lag } ?? false
-        // A first one may be the last trade, however long ago that was. Nor is a later one new by itself: a stream may be late from the
+        // A first price may be that of the last trade, however old. A later one need not be new either: a stream may be late from the
         // beginning.
         let mayBeOld = isFirst || lag == nil
         let age = mayBeOld ? max(0, now.wall.milliseconds - trade.time) : 0
@@ -354,11 +355,11 @@ struct StreamMachine: Sendable {
     private mutating func take(
         _ number: Int64, of market: Market, from index: Int, at now: ObservationTime
     ) -> [Action] {
-        // Zero was seen where there is no trade.
+        // Zero was observed for markets without a trade.
         guard index == 0, number > 0, var feed = feeds[market], let mine = feed.trade?.number else { return [] }
         let wasShown = price(of: market, at: now) != nil
         if number <= mine {
-            // A request may know better.
+            // The suspicion stays if a request has shown a newer number.
             if let newest = feed.suspectedByNumber?.number, newest <= mine { feed.suspectedByNumber = nil }
             feed.proven = now.boottime
         } else {
@@ -368,7 +369,7 @@ struct StreamMachine: Sendable {
         return changes(market, wasShown: wasShown, at: now)
     }
 
-    /// Opens the next connection; the present one stays until that has brought a price.
+    /// Opens the next connection. The present one stays open until the next one has brought a price.
     private mutating func replace(at now: Int64) -> [Action] {
         links[0].isLeaving = true
         return links.count == 1 ? attempt(at: now) : []
@@ -376,8 +377,8 @@ struct StreamMachine: Sendable {
 
     /// A connection has ended, or could not be opened.
     /// - Parameters:
-    ///   - kind: What that means.
-    ///   - reason: In one line.
+    ///   - kind: The meaning of the end.
+    ///   - reason: A description in one line.
     ///   - jitter: A random number from 0 to 1.
     mutating func ended(
         _ id: Int, _ kind: StreamBackoff.Kind, _ reason: String, at now: Int64, jitter: Double
@@ -387,7 +388,7 @@ struct StreamMachine: Sendable {
         var actions: [Action] = [.close(id)]
         if index == 0 { beginFeeds() }
         noteEnd(of: link, at: now)
-        // The other one is about to replace it.
+        // If another connection is left that is not leaving, it replaces this one.
         guard isWanted, links.first?.isLeaving ?? true else { return actions }
         let next = max(now + backoff.wait(after: kind, jitter: jitter), backoff.mayAttempt(at: now))
         retryAt = next
@@ -399,12 +400,13 @@ struct StreamMachine: Sendable {
         return actions
     }
 
-    /// A connection that was good makes the next failure a first one.
+    /// After a good connection, the next failure counts as the first one.
     private mutating func noteEnd(of link: Link, at now: Int64) {
         if let since = link.dataSince, now - since >= StreamBackoff.healthy { backoff.reset() }
     }
 
-    /// The address does not serve this region: the next one is tried.
+    /// Switches to the next address, since the present one does not serve this region.
+    /// - Returns: Whether there is another address.
     mutating func useNextAddress() -> Bool {
         guard place + 1 < urls.count else { return false }
         place += 1
@@ -413,7 +415,7 @@ struct StreamMachine: Sendable {
 
     // MARK: - Deadlines
 
-    /// All of them, in no order.
+    /// All deadlines, in no particular order.
     var deadlines: [(at: Int64, what: Deadline)] {
         var all: [(at: Int64, what: Deadline)] = []
         if let retryAt { all.append((retryAt, .retry)) }
@@ -443,13 +445,13 @@ struct StreamMachine: Sendable {
         return all
     }
 
-    /// The first of the deadlines; `nil` for none.
+    /// The first of the deadlines; `nil` if there is none.
     var nextDeadline: Int64? { deadlines.map(\.at).min() }
 
     /// Does what is due.
     mutating func timerFired(at now: Int64, jitter: Double) -> [Action] {
         var actions: [Action] = []
-        // One may end what another one is of.
+        // A deadline may end the connection of another one, so they are computed anew each time.
         while let due = deadlines.filter({ $0.at <= now }).min(by: { $0.at < $1.at })?.what {
             actions += expired(due, at: now, jitter: jitter)
         }
@@ -477,7 +479,7 @@ struct StreamMachine: Sendable {
         case .suspicion(let market):
             return links.first.map { end($0.id, "it does not show the newest price of \(market.pair)") } ?? []
         case .lag(let market):
-            // A second one does not help.
+            // If the previous connection lagged too, another one does not help.
             let isAgain = lastLag.map { now - $0 < Bounds.lagRest } ?? false
             lastLag = now
             let reason = "its prices of \(market.pair) are late"
@@ -486,9 +488,9 @@ struct StreamMachine: Sendable {
     }
 }
 
-/// What a stream tells the operator.
+/// What a stream reports to the operator.
 package enum StreamEvent: Sendable, Equatable {
-    /// A market is refused, the others are not.
+    /// One market is refused, the others are not.
     case refusedMarket(Market, String)
     /// The connection has ended, or could not be opened.
     case ended(String, isRefused: Bool, retryIn: Duration)

@@ -9,11 +9,11 @@ enum StreamMessage: Sendable, Equatable {
     case lastTrade(Market, Int64)
     /// The subscription of some markets is acknowledged.
     case acknowledged([Market])
-    /// The subscription of a market is refused, or that of all; and why.
+    /// The subscription of a market is refused, or that of all markets if it is `nil`; with the reason.
     case refused(Market?, String)
     /// The server is about to close the connection.
     case leaving
-    /// It tells nothing of a price, but that the server is there.
+    /// A message without information about a price. It shows that the server is alive.
     case other
 }
 
@@ -23,14 +23,14 @@ struct StreamTrade: Sendable, Equatable {
     let value: Price
     /// When it was traded, by the exchange's clock, milliseconds since 1970.
     let time: Int64
-    /// The number of the trade; `nil` if the exchange has none that go up.
+    /// The number of the trade; `nil` if the exchange has no increasing numbers.
     var number: Int64?
-    /// When the message was sent, by the exchange's clock, milliseconds since 1970; of most exchanges ``time``.
+    /// When the message was sent, by the exchange's clock, milliseconds since 1970. For most exchanges this is ``time``.
     var sent: Int64
-    /// The position that the response to a request has, too.
+    /// The position, if responses to requests have it, too.
     var position = FeedPosition()
 
-    /// Whether it is older than another trade of the market. Times are compared first: an exchange may start its numbers again.
+    /// Whether it is older than another trade of the market. Times are compared first: an exchange may restart its numbers.
     func isBefore(_ other: StreamTrade) -> Bool {
         if time != other.time { return time < other.time }
         if let number, let theirs = other.number { return number < theirs }
@@ -40,15 +40,15 @@ struct StreamTrade: Sendable, Equatable {
 
 /// The stream of an exchange: what is requested and sent, what the messages mean, and how long it may be silent.
 struct StreamSource: Sendable {
-    /// How long a stream may be silent, milliseconds. The exchanges' pages name few of these.
+    /// The time limits of a stream, milliseconds. The exchanges document few of them.
     struct Bounds: Sendable {
-        /// From the opening to the first price of any market.
+        /// The longest time from the opening to the first price of any market.
         var firstData: Int64 = 10_000
-        /// Without a message: then the connection is dead.
+        /// The longest time without a message. After it, the connection counts as dead.
         var silence: Int64
-        /// For so long after a price any message proves that it is still the newest one; `nil` if none does.
+        /// How long after a price any message proves that it is still the newest one; `nil` if messages do not prove it.
         var provenByTraffic: Int64?
-        /// A first price is no current one if it is older by its own time.
+        /// The maximum age of a first price by its own time. An older one is not current.
         var oldestFirst: Int64
         /// How often ``heartbeat`` is sent, and how soon the server has to respond; `nil` for never.
         var heartbeat: (every: Int64, within: Int64)?
@@ -58,7 +58,7 @@ struct StreamSource: Sendable {
 
     /// The exchange's own address: scheme and host.
     let baseURL: String
-    /// The one to use if the first one refuses this region.
+    /// The address to use if the first one refuses this region.
     var secondURL: String?
     /// The name of a market in the messages.
     let name: @Sendable (Market) -> String
@@ -68,13 +68,13 @@ struct StreamSource: Sendable {
     var subscriptions: @Sendable ([String]) -> [String] = { _ in [] }
     /// Whether the server acknowledges subscriptions.
     var acknowledges = true
-    /// Whether requests and streams share the exchange's limits, so that a stream that is refused for them ends the requests, too.
+    /// Whether requests and streams share the exchange's limits. If so, a stream that is refused for them stops the requests, too.
     var sharesLimits = false
-    /// What a client sends for the server to respond to; `nil` for nothing.
+    /// The heartbeat that a client sends and the server responds to; `nil` for none.
     var heartbeat: String?
-    /// For these markets.
+    /// The time limits for these markets.
     let bounds: @Sendable ([Market]) -> Bounds
-    /// The meaning of a message to one who has subscribed to these markets.
+    /// Reads a message, given the subscribed markets.
     let read: @Sendable (JSONValue, [NamedMarket]) throws(PriceLoadingError) -> StreamMessage
 
     /// A market and its name in the messages.
@@ -83,7 +83,7 @@ struct StreamSource: Sendable {
         let name: String
     }
 
-    /// For ``read``: a stream may have thousands of messages a second, so the names are made once.
+    /// The markets with their names, for ``read``. A stream may have thousands of messages a second, so the names are made once.
     func named(_ markets: [Market]) -> [NamedMarket] { markets.map { NamedMarket(market: $0, name: name($0)) } }
 }
 

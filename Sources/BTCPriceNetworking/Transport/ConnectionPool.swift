@@ -1,7 +1,7 @@
 import NIOCore
 
 /// A request, and the continuation that waits for its response.
-// Touched on the event loop's thread only, except for its constant.
+// Accessed on the event loop's thread only, except for its constant.
 final class PendingRequest: @unchecked Sendable {
     typealias Continuation = CheckedContinuation<Result<HTTPResponse, HTTPError>, Never>
 
@@ -23,7 +23,7 @@ final class PendingRequest: @unchecked Sendable {
 }
 
 /// The open connections, and the choice of the one that a request uses.
-// Touched on the event loop's thread only, except for its constants.
+// Accessed on the event loop's thread only, except for its constants.
 final class ConnectionPool: @unchecked Sendable {
     /// A connection that was idle for longer is closed: a NAT or firewall may have dropped it without notice.
     private static let idleTimeout = TimeAmount.seconds(60)

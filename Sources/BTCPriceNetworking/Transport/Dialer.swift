@@ -7,12 +7,12 @@ import NIOTLS
 
 /// Opens connections to servers with one set of settings: looks up the name, connects, passes the proxy, establishes TLS and checks
 /// the server's identity.
-// Touched on the event loop's thread only, except for its constants.
+// Accessed on the event loop's thread only, except for its constants.
 final class Dialer: @unchecked Sendable {
     let context: TransportContext
     let names: NameLookup
     let eventLoop: any EventLoop
-    /// By whether the server has a name. Made for the first secure connection, since each one reads every certificate of the system.
+    /// The TLS contexts, by whether the server has a name. Made on first use, since each one reads every certificate of the system.
     private var contexts: [Bool: NIOSSLContext] = [:]
 
     init(_ context: TransportContext, names: NameLookup, on eventLoop: any EventLoop) {
@@ -21,7 +21,7 @@ final class Dialer: @unchecked Sendable {
         self.eventLoop = eventLoop
     }
 
-    /// The name or address that is connected: the server's, or the proxy's.
+    /// The name or address to connect to: the server's, or the proxy's.
     func host(to origin: HTTPRequest.Origin) -> String { context.settings.proxy?.host ?? origin.host }
 
     fileprivate func tlsContext(for identity: ServerIdentity) throws -> NIOSSLContext {
@@ -34,8 +34,8 @@ final class Dialer: @unchecked Sendable {
     }
 }
 
-/// One connection that is being opened. It takes part in the channel's pipeline until the connection is open.
-// Touched on the event loop's thread only, except for its constants.
+/// One connection that is being opened. It is a handler in the channel's pipeline until the connection is open.
+// Accessed on the event loop's thread only, except for its constants.
 final class Dial: ChannelInboundHandler, RemovableChannelHandler, @unchecked Sendable {
     typealias InboundIn = HTTPClientResponsePart
     typealias OutboundOut = HTTPClientRequestPart
@@ -60,13 +60,13 @@ final class Dial: ChannelInboundHandler, RemovableChannelHandler, @unchecked Sen
     private var stage = Stage.resolving
     private var channel: (any Channel)?
     private var completion: Completion?
-    /// The timeout for all of it.
+    /// The timeout for the whole opening.
     private var deadline: Scheduled<Void>?
-    /// Of the proxy's response.
+    /// Counts the bytes of the proxy's response.
     private let meter = ResponseMeter()
 
     /// - Parameters:
-    ///   - receiveBuffer: How much is read at once.
+    ///   - receiveBuffer: Determines how much is read at once.
     ///   - completion: Called on the event loop's thread.
     init(
         to origin: HTTPRequest.Origin, by dialer: Dialer, receiveBuffer: any RecvByteBufferAllocator,
@@ -103,7 +103,7 @@ final class Dial: ChannelInboundHandler, RemovableChannelHandler, @unchecked Sen
         }
     }
 
-    /// Gives it up, without a call of the completion.
+    /// Cancels the opening. The completion is not called.
     func cancel() {
         completion = nil
         end(.failure(.cancelled))
@@ -249,7 +249,7 @@ extension ChannelPipeline.SynchronousOperations {
     /// Adds the HTTP/1.1 handlers of a client in front of `handler`.
     /// - Parameters:
     ///   - meter: Counts the bytes of the responses.
-    ///   - leftOverBytes: What becomes of bytes behind a response that changes the protocol.
+    ///   - leftOverBytes: What happens to bytes after a response that changes the protocol.
     func addHTTPClientCodec(
         _ meter: ResponseMeter, before handler: any ChannelHandler,
         leftOverBytes: RemoveAfterUpgradeStrategy = .dropBytes
@@ -300,7 +300,7 @@ extension HTTPError {
         // Closed without TLS's close_notify: the framing shows whether the response was complete.
         case NIOSSLError.uncleanShutdown: self = .closedEarly
         case let error as SOCKSError.ConnectionFailed: self = .proxyRefused("\(error.reply)")
-        // It accepts no offered method; only the one without a password is offered (RFC 1928, section 3).
+        // The proxy accepts no offered method. Only the one without a password is offered (RFC 1928, section 3).
         case is SOCKSError.InvalidAuthenticationSelection: self = .proxyWantsPassword
         case is SOCKSError.InvalidProtocolVersion, is SOCKSError.InvalidReservedByte, is SOCKSError.InvalidAddressType,
             is SOCKSError.UnexpectedRead, is SOCKSError.InvalidClientState:

@@ -1,8 +1,8 @@
 import NIOCore
 import NIOHTTP1
 
-/// One connection: opens, sends one request at a time, and is the last handler in its channel's pipeline.
-// Touched on the event loop's thread only, except for its constants.
+/// One connection, which sends one request at a time. It is the last handler in its channel's pipeline.
+// Accessed on the event loop's thread only, except for its constants.
 final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = HTTPClientResponsePart
     typealias OutboundOut = HTTPClientRequestPart
@@ -22,7 +22,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     private var collector = HTTPResponseCollector()
     /// When it became ready, or its last response was complete.
     private var since = NIODeadline.now()
-    /// Whether the pending request was given to it when it was open already.
+    /// Whether the connection was already open when it got the pending request.
     private var isReused = false
     private var isDraining: Bool
 
@@ -68,7 +68,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     func abandon() {
         pending = nil
         if case .ready = stage { return close() }
-        // There is no next request.
+        // A draining connection gets no other request.
         if isDraining { close() }
     }
 
@@ -94,7 +94,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     func open() {
         let dial = Dial(
             to: origin, by: pool.dialer,
-            // An exchange's response fits into it.
+            // The response of an exchange fits into this buffer.
             receiveBuffer: FixedSizeRecvByteBufferAllocator(capacity: 8192)
         ) { result in
             switch result {

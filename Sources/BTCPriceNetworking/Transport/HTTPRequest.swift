@@ -20,7 +20,7 @@ package struct HTTPRequest: Sendable {
         private var bracketedHost: String { host.contains(":") ? "[\(host)]" : host }
     }
 
-    /// The longest body of a response, bytes, if nothing else is said. The largest one with a price has under three thousand.
+    /// The default for the longest body of a response, bytes. The largest body with a price has less than 3,000.
     package static let usualBody = 64 * 1024
 
     let origin: Origin

@@ -14,7 +14,7 @@ struct HTTPResponseCollector {
         self.longestBody = longestBody
     }
 
-    /// Takes a part.
+    /// Adds a part of the response.
     /// - Returns: The response, once it is complete.
     /// - Throws: ``HTTPError/malformed(_:)`` and ``HTTPError/tooLong(limit:)``.
     mutating func take(_ part: HTTPClientResponsePart) throws(HTTPError) -> HTTPResponse? {

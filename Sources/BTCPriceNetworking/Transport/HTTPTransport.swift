@@ -29,8 +29,8 @@ package struct HTTPTransportSettings: Sendable, Hashable {
     package var caFile: String?
     /// The proxy for every connection.
     package var proxy: Proxy?
-    /// The timeout for opening a connection: name lookup, connect, proxy and TLS together. The deadline of a request is its
-    /// caller's cancellation.
+    /// The timeout for opening a connection: name lookup, connect, proxy and TLS together. A request itself has no timeout; its caller
+    /// cancels it.
     package var connectTimeout: Duration
 
     /// Creates settings from their parts.
@@ -46,8 +46,8 @@ package struct HTTPTransportSettings: Sendable, Hashable {
 
 /// An HTTP/1.1 client on one event loop that keeps its connections, with one request at a time on each (RFC 9112).
 ///
-/// It supports what a price needs: GET without a body, no redirects, no cookies, no content codings. It costs a small part of what a
-/// general client does, and that is most of the cost of a tick. SwiftNIO does I/O, HTTP parsing, TLS and SOCKS.
+/// It supports what a price needs: GET without a body, no redirects, no cookies, no content codings. The cost of a general client
+/// would be most of the cost of a tick; this one costs a small part of that. SwiftNIO does I/O, HTTP parsing, TLS and SOCKS.
 package final class HTTPTransport: Sendable {
     private let eventLoop: any EventLoop
     private let pool: ConnectionPool

@@ -32,7 +32,7 @@ package final class NameLookup: Sendable {
         }
     }
 
-    /// A lookup that takes longer counts as unanswered.
+    /// If a lookup takes longer, the name server counts as silent.
     private static let patience = Duration.milliseconds(500)
 
     private let lookups = Mutex(Lookups())

@@ -4,13 +4,13 @@ import NIOWebSocket
 
 /// How a WebSocket connection ended, or why there is none.
 enum WebSocketEnd: Sendable {
-    /// The server responded with another status than 101.
+    /// The server responded with a status other than 101.
     case refused(HTTPResponse)
     /// The response with status 101 is not that of a WebSocket server.
     case noWebSocket(String)
-    /// The server closed it with a close frame; `nil` if that has no code.
+    /// The server closed the connection with a close frame. `code` is `nil` if the frame has none.
     case closed(code: Int?, reason: String)
-    /// The server broke the protocol, and the connection was closed for that.
+    /// The server violated the protocol, so the connection was closed.
     case violated(String)
     /// The connection could not be opened, or it broke.
     case failed(HTTPError)
@@ -25,11 +25,11 @@ protocol WebSocketDelegate: AnyObject {
     func ended(_ end: WebSocketEnd, _ connection: WebSocketConnection)
 }
 
-/// A WebSocket connection of a client (RFC 6455): opens, exchanges text messages, answers pings and closes.
+/// A client's WebSocket connection (RFC 6455). It exchanges text messages and responds to pings.
 ///
 /// NIOWebSocket checks the response and decodes the frames, and ``WebSocketReader`` checks these. No extension is offered. There is no
-/// timeout for silence: how long a server may be silent is known to the caller.
-// Touched on the event loop's thread only, except for its constants.
+/// timeout for silence: the caller knows how long a server may be silent.
+// Accessed on the event loop's thread only, except for its constants.
 final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = WebSocketFrame
     typealias OutboundOut = WebSocketFrame
@@ -43,7 +43,7 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
         case over
     }
 
-    /// How often a ping is answered: a pong counts as a message, and exchanges limit those.
+    /// The minimum time between two pongs. A pong counts as a message, and exchanges limit those.
     private static let pongInterval = TimeAmount.milliseconds(500)
     /// How long the server may take to close the connection.
     private static let closeTimeout = TimeAmount.seconds(1)
@@ -56,7 +56,7 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
     private let meter = ResponseMeter()
     /// What arrived since the last ``channelReadComplete(context:)``.
     private var texts: [ByteBuffer] = []
-    /// The newest ping that is not answered yet.
+    /// The newest ping, if its pong has not been sent yet.
     private var ping: ByteBuffer?
     private var lastPong = NIODeadline.uptimeNanoseconds(0)
     private var pongTimer: Scheduled<Void>?
@@ -70,7 +70,7 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
     func open() {
         let dial = Dial(
             to: request.origin, by: dialer,
-            // A burst of hundreds of messages comes in few reads.
+            // With these sizes, a burst of hundreds of messages needs few reads.
             receiveBuffer: AdaptiveRecvByteBufferAllocator(minimum: 2048, initial: 4096, maximum: 64 * 1024)
         ) { result in
             switch result {
@@ -88,7 +88,7 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
         write(.text, ByteBuffer(string: text), to: channel)
     }
 
-    /// Closes it, without a call of the delegate.
+    /// Closes the connection. The delegate is not called.
     func close(_ code: WebSocketErrorCode) {
         delegate = nil
         switch stage {
@@ -115,7 +115,7 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
             channel.eventLoop.makeCompletedFuture { try bound.value.upgraded(channel, head) }
         }
         let (encoder, pipeline) = (HTTPRequestEncoder(), channel.pipeline.syncOperations)
-        // What stands behind the response is the first frames.
+        // Bytes after the response are the first frames.
         let decoder = ByteToMessageHandler(HTTPResponseDecoder(leftOverBytesStrategy: .forwardBytes))
         let handler = NIOHTTPClientUpgradeHandler(
             upgraders: [upgrader], httpHandlers: [meter, encoder, decoder, response],
@@ -133,7 +133,7 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
 
     private func upgraded(_ channel: any Channel, _ head: HTTPResponseHead) throws {
         guard case .upgrading = stage else { return }
-        // None was offered (section 4.1).
+        // Neither was offered (section 4.1).
         for name in ["Sec-WebSocket-Extensions", "Sec-WebSocket-Protocol"] where head.headers.contains(name: name) {
             return end(.noWebSocket("\(name), which was not requested"))
         }
@@ -161,7 +161,7 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
         do throws(WebSocketReader.Violation) {
             switch try reader.take(unwrapInboundIn(data)) {
             case .text(let text):
-                // What comes while it is being closed is not read.
+                // Messages that come while the connection is being closed are ignored.
                 if case .open = stage { texts.append(text) }
             case .ping(let payload): ping = payload
             case .close(let code, let reason): closed(code, reason, context.channel)
@@ -205,12 +205,12 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
 
     // MARK: - Closing
 
-    /// The server's close frame, which is answered once.
+    /// Handles the server's close frame. Only the first one gets a close frame in response.
     private func closed(_ code: WebSocketErrorCode?, _ reason: String, _ channel: any Channel) {
         deliver()
         guard case .open = stage else { return channel.close(promise: nil) }
         sendClose(code ?? .normalClosure, to: channel)
-        // The server closes the connection, unless it has been waiting for the answer.
+        // The server closes the connection now. If it does not, the timeout of ``sendClose(_:to:)`` does.
         tell(.closed(code: code.map { Int(UInt16(webSocketErrorCode: $0)) }, reason: reason))
     }
 
@@ -236,7 +236,7 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
         pongTimer.take()?.cancel()
     }
 
-    /// It is over without a close frame.
+    /// Ends the connection without a close frame.
     private func end(_ end: WebSocketEnd) {
         let stage = stage
         self.stage = .over
@@ -271,7 +271,7 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 }
 
-/// Reads the response to a request for a WebSocket, if it is not the one that was hoped for.
+/// Reads the response to an upgrade request if the server does not accept the upgrade.
 private final class UpgradeResponse: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPClientResponsePart
 

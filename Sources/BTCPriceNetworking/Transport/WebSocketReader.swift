@@ -1,30 +1,30 @@
 import NIOCore
 import NIOWebSocket
 
-/// Puts the messages of a server together from its frames, and refuses what RFC 6455 does not allow: a pure value.
+/// Assembles a server's messages from its frames, and rejects what RFC 6455 does not allow. A pure value.
 ///
 /// NIOWebSocket's decoder limits the length of a frame and checks that control frames are whole and short. Everything else is checked
 /// here. No extension was offered, so no reserved bit has a meaning.
 struct WebSocketReader: Sendable {
-    /// What a frame brings.
+    /// The result of a frame.
     enum Event: Sendable, Equatable {
         /// A complete text message, valid UTF-8.
         case text(ByteBuffer)
         case ping(ByteBuffer)
-        /// The server closes the connection. Without a code there was no payload.
+        /// The server closes the connection. `code` is `nil` if the frame has no payload.
         case close(code: WebSocketErrorCode?, reason: String)
         /// A part of a message, a binary message or a pong.
         case nothing
     }
 
-    /// The connection must be closed with this code.
+    /// The server violated the protocol. The connection must be closed with ``code``.
     struct Violation: Error, Sendable, Equatable, CustomStringConvertible {
         let code: WebSocketErrorCode
         /// What the server has sent.
         let description: String
     }
 
-    /// The longest message, and the longest frame, bytes. The longest one of an exchange has under a thousand.
+    /// The longest message and the longest frame, bytes. The longest message of an exchange has less than 1,000.
     static let longestMessage = 256 * 1024
     static let mostFragments = 64
 
@@ -86,7 +86,7 @@ struct WebSocketReader: Sendable {
         return .close(code: WebSocketErrorCode(codeNumber: Int(number)), reason: String(buffer: data))
     }
 
-    /// Whether a code may stand in a close frame (section 7.4, and the registry of IANA).
+    /// Whether a close frame may contain a code (section 7.4, and the registry of IANA).
     private static func isSendable(_ code: UInt16) -> Bool {
         switch code {
         case 1000...1003, 1007...1014, 3000...4999: true

@@ -1,7 +1,7 @@
 import BTCPriceCore
 import CSQLite
 
-/// The candles on the disk: a table each for minutes, hours and days. For one thread at a time.
+/// The candles on the disk, with one table each for minutes, hours and days. Must be used by one thread at a time.
 ///
 /// Prices are whole numbers of 10^-8, so that every reader gets them exactly.
 final class HistoryDatabase {
@@ -9,7 +9,7 @@ final class HistoryDatabase {
     static let places = 8
     /// The version of the tables, in `user_version`.
     private static let version: Int64 = 1
-    /// The candles of the next shorter step that outweigh an exchange's candle.
+    /// How many candles of the next shorter step are needed to replace an exchange's candle.
     private static let enough: [Candle.Step: Int64] = [.hour: 50, .day: 20]
 
     private let database: SQLiteDatabase
@@ -26,12 +26,12 @@ final class HistoryDatabase {
         let start: Int64
     }
 
-    /// Opens the file, and makes the tables.
-    /// - Parameter now: Unix seconds. Rows from later are those of a clock that was ahead.
-    /// - Throws: ``SQLiteError``; one that ``SQLiteError/isDamage`` if the file is no such database.
+    /// Opens the file, and creates the tables if needed.
+    /// - Parameter now: Unix seconds. Later rows were written while the clock was ahead.
+    /// - Throws: ``SQLiteError``. Its ``SQLiteError/isDamage`` is true if the file is not a valid database.
     init(path: String, now: Int64) throws(SQLiteError) {
         database = try SQLiteDatabase(path: path)
-        // At a power cut the last commits may be lost, and never the file (sqlite.org, PRAGMA synchronous).
+        // A power cut may lose the last commits, but never damages the file (sqlite.org, PRAGMA synchronous).
         try database.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-256")
         if try version() < Self.version { try migrate() }
         try run("SELECT code FROM currency") { row in
@@ -41,7 +41,7 @@ final class HistoryDatabase {
         try findOpen(.day, in: .hour, at: now)
     }
 
-    /// Moves what SQLite's log has into the file, and empties the log.
+    /// Moves the contents of SQLite's log into the file, and empties the log.
     func checkpoint() throws(SQLiteError) {
         try database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     }
@@ -49,7 +49,7 @@ final class HistoryDatabase {
     /// Whether another file is in the place of this one.
     var isReplaced: Bool { database.isReplaced }
 
-    /// Reads a whole file by a connection of its own, which may take minutes.
+    /// Checks a whole file on a connection of its own, which may take minutes.
     /// - Returns: What is wrong with it; `nil` if it is good.
     static func check(path: String) -> SQLiteError? {
         do throws(SQLiteError) {
@@ -91,9 +91,9 @@ final class HistoryDatabase {
 
     // MARK: - Writing
 
-    /// Adds candles of a minute, and the hours and days that they end. All of it takes effect, or nothing.
+    /// Adds candles of minutes, and makes those of the hours and days that have ended. All of it takes effect, or nothing.
     /// - Parameters:
-    ///   - now: Unix seconds: what ends later is not complete.
+    ///   - now: Unix seconds. A span that ends later is not complete.
     ///   - oldest: Minutes before it are deleted, Unix seconds; `nil` to keep all.
     func add(_ candles: [KeptCandle], at now: Int64, oldest: Int64?) throws(SQLiteError) {
         let before = (open, lastPruned, currencies)
@@ -118,7 +118,7 @@ final class HistoryDatabase {
         do throws(SQLiteError) {
             try database.transaction { () throws(SQLiteError) in
                 for candle in candles { try add(candle, of: currency.rawValue, to: step, .yields) }
-                // Days that were made before these hours were known are made again.
+                // Recomputes the days that were made before these hours were known.
                 guard step == .hour else { return }
                 for candle in candles { note(candle.start, of: currency, in: .day) }
                 try close(.day, from: .hour, at: now)
@@ -129,7 +129,7 @@ final class HistoryDatabase {
         }
     }
 
-    /// A count as it may be added: another program may have written it, and a sum that overflows is an error.
+    /// Limits a count in SQL before it is added: another program may have written it, and a sum that overflows is an error.
     private func bounded(_ column: String) -> String { "max(0, min(\(column), \(Candle.mostTicks)))" }
 
     private func note(_ start: Int64, of currency: Currency, in step: Candle.Step) {
@@ -169,7 +169,7 @@ final class HistoryDatabase {
             ])
     }
 
-    /// Makes the candles of those spans that have ended.
+    /// Makes the candles of the spans that have ended.
     private func close(_ step: Candle.Step, from part: Candle.Step, at now: Int64) throws(SQLiteError) {
         for span in open[step] ?? [] where span.start + step.seconds <= now {
             try merge(span, step, from: part)
@@ -180,8 +180,10 @@ final class HistoryDatabase {
         }
     }
 
-    /// Makes a candle of shorter ones. An exchange's stays if only a part of them is known, and an own one if they have fewer ticks: some
-    /// of them have been deleted.
+    /// Makes a candle from shorter ones.
+    ///
+    /// An exchange's candle stays if too few shorter ones are known. The daemon's own candle stays if the shorter ones have fewer
+    /// ticks, since then some of them have been deleted.
     private func merge(_ span: Span, _ step: Candle.Step, from part: Candle.Step) throws(SQLiteError) {
         let parts = "FROM \(part) WHERE start >= ?1 AND start < ?2 AND currency = ?3"
         try run(
@@ -202,7 +204,7 @@ final class HistoryDatabase {
             ])
     }
 
-    /// Finds the spans that ended while the daemon was not running, or go on.
+    /// Finds the spans that ended while the daemon was not running, and those that have not ended yet.
     private func findOpen(_ step: Candle.Step, in part: Candle.Step, at now: Int64) throws(SQLiteError) {
         for currency in currencies {
             let newest = try number(
@@ -225,7 +227,7 @@ final class HistoryDatabase {
         }
     }
 
-    /// Deletes the oldest minutes, once an hour and a day of them at most, so that no commit takes long.
+    /// Deletes the oldest minutes, at most once an hour and at most a day of them, so that no commit takes long.
     private func prune(before oldest: Int64, at now: Int64) throws(SQLiteError) {
         guard Candle.Step.hour.start(of: now) != lastPruned else { return }
         lastPruned = Candle.Step.hour.start(of: now)
@@ -237,13 +239,13 @@ final class HistoryDatabase {
 
     /// Candles of a currency, from the oldest to the newest.
     /// - Parameters:
-    ///   - range: Of their starts, Unix seconds.
-    ///   - limit: At most so many.
+    ///   - range: The range of their starts, Unix seconds.
+    ///   - limit: The maximum number of candles.
     func candles(
         of currency: Currency, _ step: Candle.Step, in range: Range<Int64>, limit: Int
     ) throws(SQLiteError) -> [Candle] {
         var candles: [Candle] = []
-        // Otherwise all rows would be looked at.
+        // Otherwise SQLite would scan all rows.
         guard currencies.contains(currency.rawValue) else { return [] }
         try run(
             """
@@ -271,7 +273,7 @@ final class HistoryDatabase {
         return candle
     }
 
-    /// Runs a statement, which is prepared once.
+    /// Runs a statement, which is prepared on first use.
     private func run(
         _ sql: String, _ values: [SQLiteStatement.Value] = [], _ row: ([SQLiteStatement.Value]) -> Void = { _ in }
     ) throws(SQLiteError) {
@@ -306,7 +308,7 @@ extension Candle {
 }
 
 extension SQLiteStatement.Value {
-    /// - Throws: ``SQLiteError`` for a price that the column can't hold. None within ``Currency/prices`` is.
+    /// - Throws: ``SQLiteError`` for a price that the column can't hold. It can hold every price within ``Currency/prices``.
     fileprivate static func price(_ price: Price) throws(SQLiteError) -> SQLiteStatement.Value {
         guard let units = price.units(ofPlaces: HistoryDatabase.places) else {
             throw SQLiteError(code: SQLITE_TOOBIG, description: "\(price) is too large for the history")

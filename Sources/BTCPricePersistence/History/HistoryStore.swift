@@ -3,17 +3,19 @@ import CSQLite
 import Dispatch
 import Synchronization
 
-/// Keeps candles in an SQLite database, on a queue of its own: a slow disk delays no tick. What can't be written is held in memory, and
-/// written when that works again. The database is checked beside its use: reading all of it may take minutes.
+/// Keeps candles in an SQLite database, on a queue of its own, so that a slow disk delays no tick.
+///
+/// Candles that can't be written are held in memory until writing works again. The database is checked while it is in use, since
+/// reading all of it may take minutes.
 package final class HistoryStore: CandleArchive {
     /// The file's name in the state directory.
     package static let fileName = "history.sqlite3"
 
-    /// What can be changed while it runs.
+    /// Settings that can be changed while the store is in use.
     package struct Settings: Sendable, Hashable {
-        /// How long minutes are kept; `nil` for ever.
+        /// How long minutes are kept; `nil` for no limit.
         package var keepMinutes: Duration?
-        /// From one commit to the next, at least.
+        /// The minimum time between two commits.
         package var writeEvery: Duration
 
         package init(keepMinutes: Duration? = .seconds(366 * 86_400), writeEvery: Duration = .seconds(60)) {
@@ -24,24 +26,24 @@ package final class HistoryStore: CandleArchive {
 
     /// Something to report to the operator.
     package enum Event: Sendable, Hashable {
-        /// The history can't be written. The price goes on.
+        /// The history can't be written. Prices are not affected.
         case failed(HistoryError)
-        /// It is written again, with this many candles that were held meanwhile.
+        /// The history is written again, with this many candles that were held meanwhile.
         case recovered(candles: Int)
-        /// A damaged file was set aside, and a new one begun.
+        /// A damaged file was set aside. A new one takes its place.
         case damaged(path: String, reason: String, setAside: String?)
     }
 
-    /// Queries on the queue at a time; others wait.
+    /// The maximum number of queries on the queue at a time. Others wait.
     static let mostQueries = 4
-    /// Candles that are held while they can't be written: a day of seven currencies. The oldest are given up.
+    /// The maximum number of candles that are held while they can't be written: a day of seven currencies. The oldest are dropped.
     static let mostHeld = 10_080
-    /// A commit may come a moment early, since minutes are not exact.
+    /// How much earlier a commit may come, milliseconds, since minutes are not exact.
     private static let tolerance: Int64 = 2000
 
     private struct State {
         var settings: Settings
-        /// Not written yet, from the oldest to the newest.
+        /// The candles that are not written yet, oldest first.
         var held: [KeptCandle] = []
         /// How many of ``held`` are being written.
         var underWay = 0
@@ -53,16 +55,16 @@ package final class HistoryStore: CandleArchive {
         var lastQuery = 0
     }
 
-    /// The queue's own.
+    /// State that only the queue accesses.
     private final class Files {
         var database: HistoryDatabase?
-        /// How often one was opened.
+        /// How often a database was opened.
         var opened = 0
-        /// What was written since the check of the database began; `nil` if none is under way.
+        /// What was written since the check of the database began; `nil` if no check is in progress.
         var unchecked: [KeptCandle]?
-        /// Gets the minutes of the last day, when the file has been opened.
+        /// Receives the minutes of the last day once the file is open.
         var restored: (@Sendable (Currency, [Candle]) -> Void)?
-        /// The candle of the present minute.
+        /// Returns the candle of the present minute.
         var present: (@Sendable (Currency) -> Candle?)?
     }
 
@@ -96,13 +98,13 @@ package final class HistoryStore: CandleArchive {
     /// Why candles can't be written; `nil` while they can.
     package var failure: HistoryError? { state.withLock(\.failure) }
 
-    /// The candles that are not on the disk yet.
+    /// The number of candles that are not on the disk yet.
     package var held: Int { state.withLock { $0.held.count } }
 
     /// Opens the database, and reads the minutes of the last day. If that fails, the next commit tries again.
     /// - Parameters:
     ///   - present: The candle of the present minute, as far as it is known. Called on the queue.
-    ///   - restored: Called for each currency that has some, on the queue.
+    ///   - restored: Called on the queue for each currency that has minutes.
     package func open(
         present: @escaping @Sendable (Currency) -> Candle?,
         restored: @escaping @Sendable (Currency, [Candle]) -> Void
@@ -136,7 +138,7 @@ package final class HistoryStore: CandleArchive {
             state.underWay = state.held.count
             state.lastCommit = present.boottime
             let keep = state.settings.keepMinutes.map { $0.components.seconds }
-            // An hour more: what is as old as the oldest that a backfill wants must not be deleted and requested again and again.
+            // Keeps an hour more. Otherwise the oldest minutes that a backfill requests would be deleted and requested again and again.
             return (state.held, keep.map { present.wall.milliseconds / 1000 - $0 - Candle.Step.hour.seconds })
         }
         do throws(SQLiteError) {
@@ -174,7 +176,7 @@ package final class HistoryStore: CandleArchive {
         }
     }
 
-    /// Writes what is held, and closes the file.
+    /// Writes the held candles and closes the file.
     package func close() {
         queue.sync { self.finish() }
     }
@@ -185,7 +187,7 @@ package final class HistoryStore: CandleArchive {
         files.database = nil
     }
 
-    /// Does the same, and waits for it at most this long.
+    /// Writes the held candles and closes the file. Waits for it for at most this time.
     package func close(within longest: Duration) async {
         await withCheckedContinuation { continuation in
             let waiting = Mutex<CheckedContinuation<Void, Never>?>(continuation)
@@ -199,7 +201,7 @@ package final class HistoryStore: CandleArchive {
         }
     }
 
-    /// Waits for what was begun on the disk, a check included.
+    /// Waits for all disk work in progress, including a check.
     package func waitForDisk() {
         queue.sync {}
         checks.sync {}
@@ -215,7 +217,7 @@ package final class HistoryStore: CandleArchive {
     }
 
     /// Candles of a currency, from the oldest to the newest.
-    /// - Parameter user: Who wants them: users take turns.
+    /// - Parameter user: The user who requests them. Users take turns.
     package func candles(
         of currency: Currency, _ step: Candle.Step, in range: Range<Int64>, limit: Int, for user: UInt32?
     ) async throws(HistoryError) -> [Candle] {
@@ -224,8 +226,8 @@ package final class HistoryStore: CandleArchive {
         }
     }
 
-    /// The shortest candle that is known of a moment; `nil` if there is none.
-    /// - Parameter user: Who wants it: users take turns.
+    /// The shortest known candle that covers a moment; `nil` if there is none.
+    /// - Parameter user: The user who requests it. Users take turns.
     package func candle(
         of currency: Currency, at second: Int64, for user: UInt32? = nil
     ) async throws(HistoryError) -> (Candle, Candle.Step)? {
@@ -243,8 +245,9 @@ package final class HistoryStore: CandleArchive {
         }
     }
 
-    /// Whether a candle says something of a moment in it: not if the daemon has made it of prices that are all later, or all earlier. Runs
-    /// on the queue.
+    /// Whether a candle has information about a moment within it. Runs on the queue.
+    ///
+    /// It has none if the daemon made it from prices that are all later, or all earlier.
     private func knows(
         _ second: Int64, _ candle: Candle, _ step: Candle.Step, of currency: Currency, _ newest: [Candle],
         _ database: HistoryDatabase
@@ -253,7 +256,7 @@ package final class HistoryStore: CandleArchive {
         let shorter: Candle.Step = step == .day ? .hour : .minute
         let span = candle.start..<candle.start + step.seconds
         let parts = try candles(of: currency, shorter, in: span, limit: .max, newest, database)
-        // Minutes are deleted after a time.
+        // The shorter candles may be missing: minutes are deleted after a time.
         guard let first = parts.first, let last = parts.last else { return true }
         guard second >= first.start, second < last.start + shorter.seconds else { return false }
         for end in [first, last] where (end.start..<end.start + shorter.seconds).contains(second) {
@@ -264,7 +267,7 @@ package final class HistoryStore: CandleArchive {
 
     /// The minutes that are not on the disk yet. Runs on the queue, so that no commit comes in between.
     private func newest(of currency: Currency) -> [Candle] {
-        // In this order: a minute that ends meanwhile is in both.
+        // In this order, a minute that ends meanwhile is in both.
         let present = files.present?(currency)
         let held = state.withLock { $0.held }.filter { $0.currency == currency }.map(\.candle)
         return held + [present].compactMap { $0?.start == held.last?.start ? nil : $0 }
@@ -280,7 +283,7 @@ package final class HistoryStore: CandleArchive {
         if step == .minute {
             later = newest.filter { range.contains($0.start) }
         } else {
-            // The last hour and the last day are not complete, and have no row.
+            // The present hour and the present day are not complete, and have no row.
             let shorter: Candle.Step = step == .day ? .hour : .minute
             let last = try database.newest(of: currency, step, before: range.upperBound)
             let start = max(range.lowerBound, last.map { $0.start + step.seconds } ?? range.lowerBound)
@@ -290,7 +293,7 @@ package final class HistoryStore: CandleArchive {
                 try self.candles(of: currency, shorter, in: start..<end, limit: .max, newest, database), to: step
             ).filter { range.contains($0.start) }
         }
-        // Mostly later than all rows. An exchange's row of a later minute may be on the disk before an own one.
+        // Usually `later` follows all rows. But an exchange's row of a later minute may be on the disk before the daemon's own one.
         var merged: [Candle] = []
         for candle in (candles + later).sorted(by: { $0.start < $1.start }) {
             if candle.start == merged.last?.start {
@@ -322,7 +325,7 @@ package final class HistoryStore: CandleArchive {
     }
 
     /// Waits for a turn.
-    /// - Returns: Whether it has come: not if the task was cancelled.
+    /// - Returns: `false` if the task was cancelled before.
     private func enter(_ user: UInt32?) async -> Bool {
         let id = state.withLock { state in
             state.lastQuery += 1
@@ -351,7 +354,7 @@ package final class HistoryStore: CandleArchive {
     private func database() throws(SQLiteError) -> HistoryDatabase {
         if let database = files.database {
             if !database.isReplaced { return database }
-            // Its log must not be taken for that of the new file. An error leaves nothing else to do.
+            // Otherwise its log could be taken for that of the new file. After an error, nothing else can be done.
             try? database.checkpoint()
             files.database = nil
         }
@@ -379,7 +382,7 @@ package final class HistoryStore: CandleArchive {
         return database
     }
 
-    /// The check of a database has ended. What was written to a damaged one meanwhile goes into the new one. Runs on the queue.
+    /// Handles the result of a check. What was written to a damaged database meanwhile goes into the new one. Runs on the queue.
     private func checked(_ number: Int, _ result: SQLiteError?) {
         guard files.opened == number, files.database != nil else { return }
         let written = files.unchecked.take() ?? []
@@ -390,11 +393,11 @@ package final class HistoryStore: CandleArchive {
         do throws(SQLiteError) { _ = try self.database() } catch { failed(error) }
     }
 
-    /// Moves a damaged file out of the way, with its log: another database must not take that for its own.
+    /// Moves a damaged file out of the way, with its log, which another database must not use.
     private func setAside(_ error: SQLiteError) {
         files.database = nil
         let aside = FileSystem.setAside(path)
-        // SQLite finds it there, if somebody looks into the damaged file.
+        // If somebody opens the damaged file, SQLite finds the log there.
         if let aside { FileSystem.move(path + "-wal", to: aside + "-wal") }
         FileSystem.remove(path + "-shm")
         report(.damaged(path: path, reason: error.description, setAside: aside))

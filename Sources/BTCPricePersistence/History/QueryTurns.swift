@@ -1,4 +1,6 @@
-/// Whose query is next: a few run at a time, and of those that wait, that of the user whose last turn is the longest ago. A pure value.
+/// Determines which query runs next. A pure value.
+///
+/// A few queries run at a time. Of the waiting ones, the next is that of the user whose last turn is the longest ago.
 struct QueryTurns<Query> {
     private struct Waiting {
         let id: Int
@@ -13,13 +15,13 @@ struct QueryTurns<Query> {
     private var turns: [UInt32?: Int] = [:]
     private var lastTurn = 0
 
-    /// - Parameter capacity: The most queries at a time.
+    /// - Parameter capacity: The maximum number of queries at a time.
     init(capacity: Int) {
         self.capacity = capacity
     }
 
-    /// A query has come.
-    /// - Parameter user: Whose it is; `nil` for the daemon's own.
+    /// Adds a query.
+    /// - Parameter user: The user of the query; `nil` for the daemon's own.
     /// - Returns: Whether it may run now. Otherwise it waits.
     mutating func enter(_ query: Query, id: Int, of user: UInt32?) -> Bool {
         guard running >= capacity else {
@@ -30,8 +32,8 @@ struct QueryTurns<Query> {
         return false
     }
 
-    /// A query has ended.
-    /// - Returns: The one that may run now; `nil` for none.
+    /// Ends a query.
+    /// - Returns: The query that may run now; `nil` if there is none.
     mutating func leave() -> Query? {
         running -= 1
         guard let next = waiting.indices.min(by: { turn(of: waiting[$0]) < turn(of: waiting[$1]) }) else {
@@ -43,8 +45,8 @@ struct QueryTurns<Query> {
         return admitted.query
     }
 
-    /// A query is not wanted any more.
-    /// - Returns: It, if it was waiting.
+    /// Removes a query that is no longer wanted.
+    /// - Returns: The query, if it was waiting.
     mutating func giveUp(_ id: Int) -> Query? {
         waiting.firstIndex { $0.id == id }.map { waiting.remove(at: $0).query }
     }

@@ -10,13 +10,13 @@ struct SQLiteError: Error, Sendable, Hashable, CustomStringConvertible {
     var isDamage: Bool { code == SQLITE_CORRUPT || code == SQLITE_NOTADB }
 }
 
-/// A connection to an SQLite database. For one thread at a time.
+/// A connection to an SQLite database. Must be used by one thread at a time.
 final class SQLiteDatabase {
     private let handle: OpaquePointer
 
     /// Opens a file.
-    /// - Parameter isReadOnly: Whether it is only read. Otherwise it is made if it does not exist.
-    /// - Throws: ``SQLiteError``. A file that is no database is found out by the first statement.
+    /// - Parameter isReadOnly: Whether the file is only read. Otherwise it is created if it does not exist.
+    /// - Throws: ``SQLiteError``. If the file is not a database, only the first statement fails.
     init(path: String, isReadOnly: Bool = false) throws(SQLiteError) {
         var handle: OpaquePointer?
         let access = isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
@@ -57,7 +57,7 @@ final class SQLiteDatabase {
             try body()
             try execute("COMMIT")
         } catch {
-            // It may have been rolled back already.
+            // The transaction may have been rolled back already.
             try? execute("ROLLBACK")
             throw error
         }
@@ -68,7 +68,7 @@ final class SQLiteDatabase {
     }
 }
 
-/// A prepared statement. For the thread of its database.
+/// A prepared statement. Must be used by one thread at a time, with its database.
 final class SQLiteStatement {
     private let statement: OpaquePointer
     private let database: SQLiteDatabase
@@ -89,7 +89,7 @@ final class SQLiteStatement {
 
     /// Runs the statement.
     /// - Parameters:
-    ///   - values: Of its parameters, in their order.
+    ///   - values: The values of its parameters, in order.
     ///   - row: Called for each row of the result, with its columns.
     func run(_ values: [Value] = [], _ row: ([Value]) -> Void = { _ in }) throws(SQLiteError) {
         defer {

@@ -89,7 +89,7 @@ static inline int64_t clinux_peer_uid(int fd) {
     return clinux_peer(fd, &credentials) < 0 ? -1 : (int64_t)credentials.uid;
 }
 
-/* The supplementary groups of a connection's peer (SO_PEERGROUPS, linux 4.13), and their number; -1 with ERANGE if there are more
+/* The supplementary groups of a connection's peer (SO_PEERGROUPS, Linux 4.13), and their number; -1 with ERANGE if there are more
    than `capacity`. */
 static inline ssize_t clinux_peer_groups(int fd, gid_t *groups, size_t capacity) {
     socklen_t size = (socklen_t)(capacity * sizeof *groups);
@@ -97,7 +97,7 @@ static inline ssize_t clinux_peer_groups(int fd, gid_t *groups, size_t capacity)
     return (ssize_t)(size / sizeof *groups);
 }
 
-/* Names the calling thread, as ps(1) shows it: 15 bytes at most (PR_SET_NAME, prctl(2)). */
+/* Sets the name of the calling thread, as ps(1) shows it: at most 15 bytes (PR_SET_NAME, prctl(2)). */
 static inline void clinux_name_thread(const char *name) {
     prctl(PR_SET_NAME, name, 0, 0, 0);
 }

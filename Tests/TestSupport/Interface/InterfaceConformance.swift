@@ -1,10 +1,10 @@
 package import Varlink
 
-/// Where a message is not as its interface defines it.
+/// The place at which a message differs from its interface's definition.
 package struct ConformanceError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The field, from the outside in: `state.quote.value`.
     package let path: String
-    /// What is wrong with it.
+    /// The error.
     package let reason: String
 
     /// `state.quote.value: expected string`
@@ -12,11 +12,11 @@ package struct ConformanceError: Error, Sendable, Hashable, CustomStringConverti
 }
 
 extension InterfaceDefinition {
-    /// Checks the fields of a message: every field that may not be null is there, every one is of its type, and there is no other.
+    /// Checks the fields of a message: every field that may not be null is present, every field has its type, and there is no other field.
     /// - Parameters:
     ///   - object: The message's parameters.
-    ///   - fields: What they are to be.
-    /// - Throws: ``ConformanceError`` for the first that is not.
+    ///   - fields: The fields of the definition.
+    /// - Throws: ``ConformanceError`` for the first field that does not conform.
     package func check(_ object: JSONValue, _ fields: [Field]) throws(ConformanceError) {
         try check(object.tree, fields, at: "")
     }

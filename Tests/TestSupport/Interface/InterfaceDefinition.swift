@@ -1,4 +1,4 @@
-/// An interface's definition (varlink.org, Interface Definition): what it is called, and its members in their order.
+/// The definition of an interface (varlink.org, Interface Definition): its name, and its members in their order.
 ///
 /// Parsed by ``init(parsing:)``, printed by ``description``.
 package struct InterfaceDefinition: Sendable, Hashable {
@@ -37,7 +37,7 @@ package struct InterfaceDefinition: Sendable, Hashable {
         /// Its type.
         package var type: FieldType
 
-        /// A field of which every part is given.
+        /// Creates a field from its parts.
         package init(documentation: [String] = [], name: String, type: FieldType) {
             self.documentation = documentation
             self.name = name
@@ -64,7 +64,7 @@ package struct InterfaceDefinition: Sendable, Hashable {
         /// What it is.
         package var kind: Kind
 
-        /// A member of which every part is given.
+        /// Creates a member from its parts.
         package init(documentation: [String] = [], name: String, kind: Kind) {
             self.documentation = documentation
             self.name = name
@@ -79,14 +79,14 @@ package struct InterfaceDefinition: Sendable, Hashable {
     /// The members in their order.
     package var members: [Member]
 
-    /// A definition of which every part is given.
+    /// Creates a definition from its parts.
     package init(documentation: [String] = [], name: String, members: [Member]) {
         self.documentation = documentation
         self.name = name
         self.members = members
     }
 
-    /// The member of a name.
+    /// The member with a name.
     package func member(_ name: some StringProtocol) -> Member? {
         members.first { $0.name == name }
     }

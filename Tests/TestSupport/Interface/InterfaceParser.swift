@@ -1,8 +1,8 @@
-/// Why a text is no interface definition.
+/// The error in a text that is not a valid interface definition.
 package struct InterfaceDefinitionError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The line, from 1.
     package let line: Int
-    /// What is wrong.
+    /// The error.
     package let reason: String
 
     /// `line 3: expected a type`
@@ -11,7 +11,7 @@ package struct InterfaceDefinitionError: Error, Sendable, Hashable, CustomString
 
 extension InterfaceDefinition {
     /// Reads a definition.
-    /// - Throws: ``InterfaceDefinitionError`` for what the grammar does not allow, for two members or two fields of one name, and for a
+    /// - Throws: ``InterfaceDefinitionError`` for a syntax error, for two members or two fields with the same name, and for a
     ///   type that is not defined.
     package init(parsing text: some StringProtocol) throws(InterfaceDefinitionError) {
         var parser = InterfaceParser(text)
@@ -21,14 +21,14 @@ extension InterfaceDefinition {
 }
 
 private struct InterfaceParser {
-    /// Structures within structures that are followed: a hostile text must not use up the stack.
+    /// The maximum depth of nested structures: a hostile text must not use up the stack.
     private static let deepest = 64
 
     private let bytes: [UInt8]
     private var place = 0
     private var line = 1
     private var depth = 0
-    /// The lines of the comment that was passed last, unless something else came since.
+    /// The lines of the last comment, if nothing else follows it yet.
     private var comment: [String] = []
 
     init(_ text: some StringProtocol) {
@@ -205,7 +205,7 @@ private struct InterfaceParser {
         place < bytes.count ? Character(Unicode.Scalar(bytes[place])) : nil
     }
 
-    /// Passes over white space and comments.
+    /// Skips white space and comments.
     /// - Returns: The lines of the last comment. An empty line ends a comment.
     @discardableResult private mutating func skip() -> [String] {
         var lines: [String] = []
@@ -221,7 +221,7 @@ private struct InterfaceParser {
             case "#":
                 let end = bytes[place...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
                 var text = bytes[(place + 1)..<end]
-                // By bytes: a space and the accent after it are one character.
+                // Compared by bytes: a space and a following accent are one character.
                 if text.first == UInt8(ascii: " ") { text = text.dropFirst() }
                 lines.append(String(decoding: text, as: UTF8.self))
                 place = end

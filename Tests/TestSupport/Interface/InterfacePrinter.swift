@@ -1,5 +1,5 @@
 extension InterfaceDefinition: CustomStringConvertible {
-    /// The definition as text, in one form for each definition: parsing it gives the same definition again.
+    /// The definition as text. Each definition has one form, and parsing it gives the same definition.
     package var description: String {
         var text = Self.comment(documentation, indent: "")
         text += "interface \(name)\n"
@@ -13,10 +13,10 @@ extension InterfaceDefinition: CustomStringConvertible {
 }
 
 extension InterfaceDefinition.Member: CustomStringConvertible {
-    /// The longest declaration that stands on one line.
+    /// The longest declaration on one line.
     private static let width = 100
 
-    /// The member as text, its documentation before it, without a newline at the end.
+    /// The member as text with its documentation, without a newline at the end.
     package var description: String {
         InterfaceDefinition.comment(documentation, indent: "") + declaration
     }
@@ -50,7 +50,7 @@ extension InterfaceDefinition.Member: CustomStringConvertible {
 }
 
 extension InterfaceDefinition.FieldType: CustomStringConvertible {
-    /// The type as text, on one line; what documents the fields of a structure within a field is left out.
+    /// The type as text on one line, without the documentation of the fields of an inner structure.
     package var description: String {
         switch self {
         case .bool: "bool"

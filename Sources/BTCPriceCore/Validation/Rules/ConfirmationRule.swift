@@ -1,13 +1,13 @@
 /// Whether a price needs a witness, and whether a witness agrees with it.
 ///
-/// A witness is a price of another market. It counts only if it was observed after the move began that is judged. Streams may bring a
-/// burst of prices in one millisecond: if the price itself is of the millisecond in which the move began, so may the witness be.
+/// A witness is a price of another market. It counts only if it was observed after the judged move began. Streams may bring a burst of
+/// prices in one millisecond: if the price itself is of the millisecond in which the move began, the witness may be, too.
 enum ConfirmationRule {
-    /// How far two markets may differ and agree, whatever the size of the move.
+    /// How far two markets may differ and still agree, whatever the size of the move.
     static let agreement = 0.004
     /// How far a price may move from where another market last agreed with it before one is requested again.
     static let levelWidth = 0.003
-    /// Farther apart than in a calm market: the others are looked at more often.
+    /// If markets are farther apart than this, the market is not calm, and the others are observed more often.
     static let restless = 0.002
     /// Two prices are of the same moment if they are at most this far apart, milliseconds.
     static let sameMoment = Duration.seconds(5).wholeMilliseconds
@@ -41,7 +41,7 @@ enum ConfirmationRule {
         return abs(place.log - level) <= levelWidth + place.slack
     }
 
-    /// When the move began that is judged, `CLOCK_BOOTTIME` in milliseconds; `nil` if there is none.
+    /// When the judged move began, `CLOCK_BOOTTIME` in milliseconds; `nil` if there is none.
     static func began(_ standing: Standing, _ book: ObservationBook) -> Int64? {
         switch standing {
         case .settled: nil
@@ -81,7 +81,7 @@ enum ConfirmationRule {
     static func agreement(of price: MarketObservation, with witness: MarketObservation, _ book: ObservationBook)
         -> Double?
     {
-        // The one in dollars comes first: it tells at which rate the other one counts.
+        // The price in dollars comes first: it determines at which rate the other one counts.
         let theirs = book.place(
             of: witness, near: price.isInTether ? book.level.log : book.place(of: price, near: nil).log)
         let mine = book.place(of: price, near: theirs.log)

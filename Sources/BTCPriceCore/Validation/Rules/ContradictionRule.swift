@@ -13,13 +13,13 @@ enum ContradictionRule {
         }
     }
 
-    /// The prices that count against another, one of each exchange: a suspect alone says nothing, two that agree do.
+    /// The prices that count against another, one of each exchange. A single suspect does not count; two that agree do.
     static func counted(_ contradicting: [MarketObservation], _ book: ObservationBook) -> [MarketObservation] {
         let counted = contradicting.oneOf(\.exchange)
         return hasPair(counted, book) ? counted : counted.filter { !book.bases.suspects.contains($0.market) }
     }
 
-    /// The most exchanges among these prices that agree with one of them, that one first.
+    /// The largest group of these prices that agree with one of them; that one is first.
     static func camp(_ prices: [MarketObservation], _ book: ObservationBook) -> [MarketObservation] {
         let camps = prices.map { one in
             [one] + prices.filter { $0 != one && ConfirmationRule.agreement(of: one, with: $0, book) != nil }
@@ -28,7 +28,7 @@ enum ContradictionRule {
     }
 
     /// `<the move>, which coinbase (68850) contradicts`
-    /// - Parameter others: The prices that contradict it; none if it is the median that does.
+    /// - Parameter others: The prices that contradict it; empty if the median does.
     static func describe(_ price: MarketObservation, by others: [MarketObservation], _ book: ObservationBook) -> String
     {
         let names = others.map { "\($0.market.venue) (\($0.value))" }.joined(separator: " and ")

@@ -1,20 +1,20 @@
 /// Whether as many exchanges contradict a price as agree with it, and what is shown then: the side that was shown last stays.
 ///
-/// Nobody is outvoted because some do not respond at the moment: once a dispute has begun, each exchange stays on its side until it says
-/// something else or has been silent for ``Dispute/remembered``.
+/// No exchange is outvoted because others do not respond at the moment. Once a dispute has begun, each exchange stays on its side until
+/// its price changes that, or it has been silent for ``Dispute/remembered``.
 enum DisputeRule {
     enum Result {
         /// Fewer contradict the price than agree with it.
         case undisputed
-        /// More contradict it: these.
+        /// More contradict it than agree with it: these.
         case outvoted([MarketObservation])
-        /// As many. This price is shown; `nil` if nobody of the side that was shown responds.
+        /// As many contradict it as agree with it. This price is shown; `nil` if no exchange of the shown side responds.
         case split(Dispute, shows: MarketObservation?)
     }
 
     /// - Parameters:
     ///   - price: The price that is judged.
-    ///   - witnesses: The prices that it is compared with. Those of them that neither agree nor contradict say nothing of this moment.
+    ///   - witnesses: The prices that it is compared with. Those that neither agree nor contradict say nothing about this moment.
     static func judge(
         _ price: MarketObservation, _ witnesses: [MarketObservation], agreeing: [MarketObservation],
         contradicting: [MarketObservation], _ book: ObservationBook
@@ -22,7 +22,7 @@ enum DisputeRule {
         let before = book.dispute(at: price.at)
         let mine = ([price] + agreeing).oneOf(\.exchange)
         let theirs = ContradictionRule.camp(contradicting.oneOf(\.exchange), book)
-        // In a fast market one stands between the others.
+        // In a fast market, one price may lie between the others.
         let isLinked = mine.contains { one in
             theirs.contains { ConfirmationRule.agreement(of: one, with: $0, book) != nil }
         }
@@ -38,7 +38,7 @@ enum DisputeRule {
             }
         }
         let (agree, contradict) = isShown ? (shown.count, others) : (others.count, shown)
-        // Before a dispute, a last price can make it even, and never outvote.
+        // Before a dispute, last prices can make it even, but never outvote.
         let isHeard = before != nil || max(mine.count, theirs.count) >= ContradictionRule.enough
         guard isHeard, contradict.count >= max(agree, ContradictionRule.enough) else { return .undisputed }
         let outvoting = before == nil ? theirs : contradict
@@ -48,7 +48,7 @@ enum DisputeRule {
         return .split(Dispute(shown: shown, others: others), shows: isShown ? price : shows)
     }
 
-    /// Whether a price's side is the one that was shown last: where most of its exchanges were, or which is nearer to the last price.
+    /// Whether a price's side is the one that was shown last: where most of its exchanges were, or the one nearer to the last price.
     private static func isShown(
         _ mine: [MarketObservation], _ theirs: [MarketObservation], _ before: Dispute?, _ book: ObservationBook
     ) -> Bool {
@@ -73,7 +73,7 @@ enum DisputeRule {
             .sorted { $0.at > $1.at }.oneOf(\.exchange)
     }
 
-    /// The side of an exchange that is not heard, by its last price: true for the one that is shown, `nil` for none.
+    /// The side of an exchange that is not heard, by its last price: `true` for the shown side, `nil` for none.
     private static func side(
         of silent: MarketObservation, _ before: Dispute?, _ shown: [MarketObservation], _ others: [MarketObservation],
         _ book: ObservationBook

@@ -6,21 +6,21 @@ package enum JumpRule {
     ///
     /// Grows with the square root of time, as a random walk does: 0.6 % at once, 0.9 % after a second, 2.9 % after a minute, 19 %
     /// after an hour, never more than 25 %.
-    /// - Parameter elapsed: Since the last good quote, milliseconds; below zero counts as none.
+    /// - Parameter elapsed: The time since the last good quote, in milliseconds; a time below zero counts as zero.
     package static func bound(after elapsed: Int64) -> Double {
         min(0.006 + 0.003 * (Double(max(0, elapsed)) / 1000).squareRoot(), 0.25)
     }
 
-    /// After this time without a price the next one is validated like the first one, milliseconds. Longer if the interval is.
+    /// After this time without a price, in milliseconds, the next one is validated like the first one. It is longer for long intervals.
     static let gap = Duration.seconds(60).wholeMilliseconds
     /// If no other market can be requested, a jump is shown as unconfirmed after this number of consecutive ticks with the same price.
     static let ticksToBelieve = 3
-    /// The same while a source that has responded to its last request can't be requested yet, because of its limits: it may say
-    /// something soon.
+    /// The same while a source that has responded to its last request can't be requested yet, because of its limits: it may soon confirm
+    /// or contradict the jump.
     static let ticksToBelieveBesideLimits = 12
-    /// For this time after a contradiction a jump is not believed only because it lasts, milliseconds.
+    /// For this time after a contradiction, in milliseconds, a jump is not believed just because it lasts.
     static let contradictionHolds = Duration.seconds(60).wholeMilliseconds
-    /// A jump that no market has confirmed or contradicted for this time is the level, milliseconds.
+    /// A jump that no market has confirmed or contradicted for this time, in milliseconds, becomes the level.
     static let unconfirmedLasts = Duration.seconds(600).wholeMilliseconds
 
     /// Whether a price is too far from the reference price to be believed by itself.
@@ -30,13 +30,13 @@ package enum JumpRule {
         return abs(place.log - reference.log) > bound(after: price.at - reference.at) + place.slack
     }
 
-    /// The number of consecutive ticks after which a jump is believed that no other market can confirm.
+    /// The number of consecutive ticks after which a jump that no other market can confirm is believed.
     static func ticksToBelieve(_ book: ObservationBook, _ round: Round) -> Int {
         let mayRespondSoon = round.limited.contains { source in book.newest.keys.contains { $0.venue == source } }
         return mayRespondSoon ? ticksToBelieveBesideLimits : ticksToBelieve
     }
 
-    /// The jump with this price in it: one more tick of the pending one, or the first tick of a new one.
+    /// The jump that includes this price: one more tick of the pending one, or the first tick of a new one.
     /// - Returns: `nil` if a market was contradicted shortly before.
     static func pending(_ price: MarketObservation, _ book: ObservationBook, _ round: Round) -> PendingJump? {
         if wasContradicted(book, at: price.at) { return nil }
@@ -50,8 +50,8 @@ package enum JumpRule {
         return PendingJump(market: price.market, log: price.log, at: price.at, ticks: ticks)
     }
 
-    /// Whether a price has moved further in the direction of a jump, while the price in another currency has not moved. An exchange
-    /// rate that slides does so for minutes. A bad print comes back.
+    /// Whether a price has moved further in the direction of a jump, while the price in another currency has not moved. A sliding
+    /// exchange rate does so for minutes; a bad print comes back.
     private static func goesOn(
         _ price: MarketObservation, from jump: PendingJump, _ book: ObservationBook, _ round: Round
     ) -> Bool {

@@ -10,7 +10,7 @@ enum MedianRule {
         let all = (requested + earlier.sorted { $0.market.venue < $1.market.venue }).oneOf(\.voter)
         var book = book
         book.impliesPeg(requested)
-        // A USDT price stands beside dollar prices only as dollars.
+        // A USDT price is comparable with dollar prices only after conversion to dollars.
         let hasDollars = all.contains { !$0.isInTether }
         let comparable = all.compactMap { price -> (market: Market, value: Price)? in
             guard price.isInTether, hasDollars else { return (price.market, price.value) }
@@ -47,8 +47,8 @@ enum MedianRule {
         return decision
     }
 
-    /// The decision on two prices that do not agree: their mean is the price of neither. The one nearer to where the last agreement
-    /// was is shown; a frozen one does not get here.
+    /// The decision on two prices that do not agree: their mean is the price of neither. Shows the one that is nearer to the last
+    /// agreement. A frozen one does not get here.
     private static func disputed(
         _ both: [MarketObservation], _ book: ObservationBook, _ rules: SelectionRules, _ round: Round
     ) -> Decision {

@@ -1,9 +1,9 @@
 /// Which prices count in a median.
 enum OutlierRule {
-    /// A price that is farther from the middle of all, in natural logarithms, is an outlier.
+    /// A price farther than this from the middle of all, in natural logarithms, is an outlier.
     static let farthest = 0.015
 
-    /// The median of those prices that are no outliers.
+    /// The median of the prices that are not outliers.
     /// - Parameters:
     ///   - prices: At least one, in one currency.
     ///   - isEarlier: Whether a market's price is from before this round: it may support others, but is not shown.
@@ -13,7 +13,7 @@ enum OutlierRule {
     ) -> (value: Price?, used: [Market], spread: Price) {
         let rough = middle(of: prices.map(\.value)).logarithm
         var counted = prices.filter { abs($0.value.logarithm - rough) <= farthest }
-        // Two that contradict each other leave none in the middle.
+        // If two prices contradict each other, none is near the middle.
         if counted.isEmpty { counted = [prices[0]] }
         let values = counted.map(\.value).sorted()
         let current = counted.filter { !isEarlier($0.market) }.map(\.value)

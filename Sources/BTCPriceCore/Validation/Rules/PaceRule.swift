@@ -10,7 +10,7 @@ enum PaceRule {
     }
 
     /// Whether an earlier price supports a median. A source that may be requested once a second misses a tick now and then, and one
-    /// that can't be requested at every tick counts for as long as its limits take.
+    /// that can't be requested at every tick counts until its limits allow the next request.
     static func supports(_ earlier: MarketObservation, at boottime: Int64, _ freshFor: Int64) -> Bool {
         boottime - earlier.at <= freshFor + 1000 + earlier.pace.wholeMilliseconds
     }

@@ -4,7 +4,7 @@
 enum ParallelRule {
     /// How far the exchange rate may move, as a natural logarithm. Grows with the square root of time, as a random walk does: 0.6 % at
     /// once, 0.8 % after 10 s, 1 % after a minute. A major rate moves by 0.01 % in a usual minute; the rest is for the two markets.
-    /// - Parameter elapsed: Since the rate was seen last, milliseconds.
+    /// - Parameter elapsed: The time since the rate was last seen, in milliseconds.
     static func bound(after elapsed: Int64) -> Double {
         0.006 + 0.0005 * (Double(max(0, elapsed)) / 1000).squareRoot()
     }
@@ -25,7 +25,7 @@ enum ParallelRule {
 /// The price of bitcoin in another currency.
 struct OtherCurrency: Sendable, Hashable {
     let currency: Currency
-    /// The natural logarithm of the price that is shown there.
+    /// The natural logarithm of the price that is shown in that currency.
     let log: Double
     /// When it arrived, `CLOCK_BOOTTIME` in milliseconds.
     let at: Int64

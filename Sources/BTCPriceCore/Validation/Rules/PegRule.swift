@@ -1,12 +1,12 @@
-/// What happens to a price in USDT.
+/// The treatment of a price in USDT.
 enum PegRule {
-    /// Whether USDT markets are skipped. A rate of long ago is no reason.
+    /// Whether USDT markets are skipped. An old rate is not a reason.
     static func skipsTether(_ book: ObservationBook, _ rules: SelectionRules, at boottime: Int64) -> Bool {
         rules.peg == .refuse && book.peg.usableRate(at: boottime)?.isOffPeg == true
     }
 
     /// A price in dollars.
-    /// - Returns: `nil` if the rate is not known, or the result is no possible price.
+    /// - Returns: `nil` if the rate is not known, or the result is not a valid price.
     static func converted(_ price: MarketObservation, _ book: ObservationBook) -> (Price, Conversion)? {
         guard let rate = book.peg.conversionRate(at: price.at) else { return nil }
         let value = (price.value * rate.value).rounded(toPlaces: 8)
@@ -18,7 +18,7 @@ enum PegRule {
         )
     }
 
-    /// What a reader of `quote` must know of its market; `nil` if all is well.
+    /// The warning about USDT for a reader of `quote`; `nil` if there is none.
     static func warning(
         for quote: PriceQuote?, _ book: ObservationBook, _ rules: SelectionRules, at boottime: Int64
     ) -> String? {
@@ -31,7 +31,7 @@ enum PegRule {
     /// Whether the value of USDT must be requested before a USDT price is rejected: a USDT that has left its peg looks like a market
     /// that is wrong, until a USDT/USD market states which it is.
     static func needsRate(_ price: MarketObservation, _ book: ObservationBook) -> Bool {
-        // A statement from before the price began to move says nothing of now.
+        // A statement from before the price began to move says nothing about the present.
         price.isInTether && !book.peg.isStated(after: book.level.reachedAt ?? book.reference?.at ?? .min)
     }
 

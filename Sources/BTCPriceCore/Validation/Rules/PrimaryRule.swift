@@ -1,11 +1,11 @@
 /// Primary mode: the price of the first source that has one, if the other markets don't contradict it.
 enum PrimaryRule {
-    /// What the other markets say of a price.
+    /// What the other markets say about a price.
     private struct Comparison {
         var standing: ConfirmationRule.Standing
-        /// Markets whose place is known, and that agree; with their place.
+        /// The markets whose place is known and that agree, with their place.
         var agreeing: [(price: MarketObservation, log: Double)] = []
-        /// Markets that agree, and of which it is not known where they usually are.
+        /// The markets that agree, but whose usual place is not known.
         var vague: [(price: MarketObservation, log: Double)] = []
         var contradicting: [MarketObservation] = []
         var witnesses: [MarketObservation] = []
@@ -23,7 +23,7 @@ enum PrimaryRule {
                     verdicts[market] = .old
                 } else if let log = ConfirmationRule.agreement(of: price, with: witness, book) {
                     verdicts[market] = .agrees
-                    // The same exchange's price, by another way, is no second opinion.
+                    // The same exchange's price, received in another way, is not a second opinion.
                     guard witness.exchange != price.exchange else { continue }
                     if book.bases[market] != nil {
                         agreeing.append((witness, log))
@@ -38,7 +38,7 @@ enum PrimaryRule {
         }
     }
 
-    /// What is to be done with a price.
+    /// What to do with a price.
     private enum Outcome {
         /// It is shown. `level` is the place of the market that agrees with it.
         case believed(Confirmation, level: Double?)
@@ -46,13 +46,13 @@ enum PrimaryRule {
         case contradicted([MarketObservation])
         /// No two markets agree. This one is shown instead.
         case scattered(nearest: Market)
-        /// As many exchanges contradict it as agree with it. The side that was shown last stays; `nil` if nobody of it responds.
+        /// As many exchanges contradict it as agree with it. The side that was shown last stays; `nil` if none of its exchanges responds.
         case split(Dispute, shows: MarketObservation?)
-        /// It has jumped, and no other market can say anything.
+        /// It has jumped, and no other market can confirm or contradict it.
         case undecided
     }
 
-    /// The decision on a price, or what must be requested before.
+    /// The decision on a price, or what must be requested first.
     static func select(
         _ price: MarketObservation, _ book: ObservationBook, _ rules: SelectionRules, _ round: Round
     ) -> Selection {
@@ -70,7 +70,7 @@ enum PrimaryRule {
         let remaining = round.remaining
         guard !remaining.isEmpty else { return nil }
         if round.canMeet(.staleFeed), book.staleFeeds.wantsWitness(on: price) {
-            // The price does not wait long for it: it is the same as before.
+            // The tick does not wait long for it: the price is the same as before.
             return Need(
                 purpose: .staleFeed, markets: remaining.filter { $0 != book.staleFeeds.lastWitness },
                 longest: StaleFeeds.Bounds.longestLook)
@@ -100,17 +100,17 @@ enum PrimaryRule {
         _ outcome: Outcome, _ comparison: Comparison, _ remaining: Int, isDisputed: Bool
     ) -> Bool {
         switch outcome {
-        // Two may be wrong alike: after a jump or a contradiction all are heard.
+        // Two markets may be wrong in the same way: after a jump or a contradiction, all are requested.
         case .believed(.confirmed, _):
             comparison.standing == .jumped || !comparison.contradicting.isEmpty || isDisputed
         case .believed: comparison.standing != .settled
-        // As long as those that were not heard yet could make it even.
+        // While the markets that were not requested yet could make it even.
         case .contradicted(let others): others.count <= 1 + comparison.agreeing.count + remaining
         case .scattered, .undecided, .split: true
         }
     }
 
-    /// Whether a price in dollars is needed to convert this one: any implies the value of a USDT.
+    /// Whether a price in dollars is needed to convert this one: any such price implies the value of a USDT.
     private static func needsDollars(
         _ price: MarketObservation, _ comparison: Comparison, _ book: ObservationBook, _ rules: SelectionRules
     ) -> Bool {
@@ -134,13 +134,13 @@ enum PrimaryRule {
         case .split(let dispute, let shown): return .split(dispute, shows: shown)
         }
         if let agreeing = comparison.agreeing.first { return .believed(.confirmed, level: agreeing.log) }
-        // One of which it is not known where it is counts only if no other contradicts.
+        // A market whose usual place is not known counts only if no other contradicts.
         if let vague = comparison.vague.first, comparison.contradicting.isEmpty {
             return .believed(.confirmed, level: vague.log)
         }
         let contradicting = ContradictionRule.counted(comparison.contradicting, book)
         let heard = [price] + contradicting
-        // A third one that was shown a moment ago counts in whether two agree.
+        // A third market that was shown a moment ago counts when deciding whether two agree.
         let shown = book.reference.flatMap { book.newest[$0.market] }.flatMap { shown in
             let isThird = !heard.map(\.exchange).contains(shown.exchange)
             return standing != .first && isThird && price.at - shown.at <= ConfirmationRule.sameMoment ? shown : nil
@@ -149,7 +149,7 @@ enum PrimaryRule {
         case 0:
             switch standing {
             case .settled, .moved: return calm
-            // Not what was contradicted a moment ago, only because the others don't respond now.
+            // A price that was contradicted a moment ago is not believed just because the others don't respond now.
             case .first where !JumpRule.wasContradicted(book, at: price.at): return .believed(.unconfirmed, level: nil)
             case .jumped where ParallelRule.explains(price, book, round):
                 return .believed(.single, level: nil)
@@ -219,8 +219,8 @@ enum PrimaryRule {
         return decision
     }
 
-    /// The decision to reject a price: the next source's price of this round is shown instead, if it stands; or that of a market that
-    /// was not requested, because its current price came otherwise.
+    /// The decision to reject a price. The next source's price of this round is shown instead, if it stands; or that of a market that
+    /// was not requested, because its current price arrived in another way.
     private static func rejected(
         _ price: MarketObservation, by witnesses: [MarketObservation], _ book: ObservationBook,
         _ rules: SelectionRules, _ round: Round
@@ -235,14 +235,14 @@ enum PrimaryRule {
         return decision
     }
 
-    /// The decision on the next source's price of this round, or on one of these that is current, if it stands without `price`.
+    /// The decision on the next source's price of this round, or on a current one of `others`, if it stands without `price`.
     private static func next(
         after price: MarketObservation, _ book: ObservationBook, _ rules: SelectionRules, _ round: Round,
         among others: [MarketObservation] = []
     ) -> Decision? {
         var rest = round
         rest.answered.removeAll { $0 == price.market }
-        // It says nothing of the others any more.
+        // The rejected price no longer counts against the others.
         var without = book
         without.failed(price.market)
         let current = round.markets.lazy.compactMap { market in
@@ -250,7 +250,7 @@ enum PrimaryRule {
         }
         guard let next = rest.answered.first.flatMap({ without.newest[$0] }) ?? current.first else { return nil }
         let decision = decide(next, without, rules, rest)
-        // One against one is not enough where nothing is known yet.
+        // One against one is not enough if nothing is known yet.
         guard let accepted = decision.accepted, decision.quote != nil else { return nil }
         let stands = ConfirmationRule.standing(of: accepted, without) == .settled
         return decision.confirmation == .confirmed || stands ? decision : nil
@@ -271,7 +271,7 @@ enum PrimaryRule {
                 pending.map { "; it will be shown after \(enough) ticks in agreement (\($0.ticks) of \(enough))" }
                 ?? "; another market contradicted it shortly before"
             lessons = [.pending(pending)]
-            // Its price was not believed a moment ago: that of the next source is, as long as it is current.
+            // Its price was not believed a moment ago. The next source's price is, while it is current.
             if pending == nil, let next = next(after: price, book, rules, round) { return next }
         }
         var decision = Decision(withholding: .implausible(reason), of: price.market.venue, observed: price.arrival)
@@ -279,7 +279,7 @@ enum PrimaryRule {
         return decision
     }
 
-    /// The decision to show a price, after what ``PegRule`` says of it.
+    /// The decision to show a price, after applying ``PegRule``.
     static func shown(
         _ price: MarketObservation, _ confirmation: Confirmation, level: Double?, _ book: ObservationBook,
         _ rules: SelectionRules, _ round: Round
@@ -310,7 +310,7 @@ enum PrimaryRule {
                 decision.conversion = conversion
                 return decision
             }
-            // A price in USDT has no place beside dollars as long as it can't be converted.
+            // A price in USDT is not comparable with dollars while it can't be converted.
             var dollars = round
             dollars.answered = round.answered.filter { learned.newest[$0]?.isInTether == false }
             if let first = dollars.answered.first.flatMap({ learned.newest[$0] }) {

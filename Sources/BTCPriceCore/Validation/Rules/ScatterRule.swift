@@ -1,8 +1,8 @@
 /// Which price is shown if no two markets agree: a real crash moves the markets apart, and must still come through.
 enum ScatterRule {
-    /// The price nearest to the median of all. The others' prices of the same moment count, too: that of an exchange that its limit keeps
-    /// back now.
-    /// - Parameter prices: At least one, those that can be shown.
+    /// The price nearest to the median of all. Other prices of the same moment count, too: for example, that of an exchange whose limits
+    /// allow no request now.
+    /// - Parameter prices: The prices that can be shown; at least one.
     static func nearestToMedian(_ prices: [MarketObservation], _ book: ObservationBook) -> Market {
         let reference = book.level.log ?? book.reference?.log
         let others = book.newest.values.filter { prices[0].at - $0.at <= ConfirmationRule.sameMoment }

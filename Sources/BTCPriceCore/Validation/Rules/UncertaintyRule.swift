@@ -1,6 +1,6 @@
 import Glibc
 
-/// How sure a price is: how far the median of the markets may be from it.
+/// How certain a price is: how far the median of the markets may be from it.
 ///
 /// Two things add up, as squares. One is known: how far the shown market usually is from the median of the markets. The other is
 /// noise: how far the current markets differ from where they are expected, and how far the price may have moved since they were
@@ -8,11 +8,11 @@ import Glibc
 enum UncertaintyRule {
     /// A market that was observed longer ago does not count, milliseconds.
     static let oldest = Duration.seconds(60).wholeMilliseconds
-    /// With this factor the median was within 19 times out of 20, see `docs/validation.md`.
+    /// With this factor, the median was within the estimate 19 times out of 20; see `docs/validation.md`.
     static let factor = 1.03
-    /// The least noise, as a natural logarithm: the newest trade may be on either side of the spread.
+    /// The minimum noise, as a natural logarithm: the newest trade may be on either side of the spread.
     static let least = 0.00001
-    /// A move takes at least so long, milliseconds.
+    /// The minimum time that a move takes, in milliseconds.
     static let shortestMove = Duration.milliseconds(500).wholeMilliseconds
     /// The share of the newest move in ``ObservationBook/variance``.
     static let newest = 1.0 / 64
@@ -39,7 +39,7 @@ enum UncertaintyRule {
             noise += max(0, apart * apart - moved)
         }
         noise = noise / Double(others.count) + book.variance + least * least
-        // In a dispute it reaches the farthest of the other side.
+        // In a dispute, it extends to the farthest price of the other side.
         let dispute = decision.confirmation == .confirmed ? nil : decision.dispute ?? book.dispute(at: price.at)
         let farthest = dispute?.others.map { abs(book.place(of: $0, near: own).log - own) }.max() ?? 0
         let share = max(factor * (offset * offset + noise).squareRoot(), exp(min(farthest, farthestDispute)) - 1)
