@@ -176,7 +176,7 @@ struct Assembly {
     private func takeDirectories() throws -> StateLock? {
         do {
             if let problem = try settings.directories.make() {
-                logger.tell(.stateUnusable, "\(problem); the price goes on, but a reboot loses it")
+                logger.tell(.stateUnusable, "\(problem); the price is still updated, but a reboot loses it")
             }
         } catch {
             throw StartFailure(description: "\(error)")

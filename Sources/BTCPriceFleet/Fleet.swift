@@ -61,7 +61,7 @@ package struct Fleet {
         watch.start(.ticks) { [logger] seen in
             switch seen {
             case .state(let message, let interval):
-                if hasComplained.withLock({ $0.take() }) { logger.info("The daemon is there again.") }
+                if hasComplained.withLock({ $0.take() }) { logger.info("The daemon is reachable again.") }
                 news.put(message, interval: interval)
             case .gone(let error):
                 if !hasComplained.withLock({ $0.set() }) {

@@ -93,7 +93,7 @@ extension PriceQuote {
         let value = try json.required("value", \.decimal)
         let currency = try json.required("currency", \.stringValue)
         guard Currency(rawValue: currency).map({ $0.prices.contains(value) }) == true else {
-            throw QuoteFile.Damage("the price is none that is taken")
+            throw QuoteFile.Damage("the price is outside the accepted range")
         }
         self.init(
             value: value, currency: currency,
@@ -114,7 +114,7 @@ extension Conversion {
     fileprivate init(json: JSONValue) throws {
         let (value, rate) = (try json.required("value", \.decimal), try json.required("rate", \.decimal))
         guard Currency.usd.prices.contains(value), ResponseCheck.pegRates.contains(rate) else {
-            throw QuoteFile.Damage("the conversion is none")
+            throw QuoteFile.Damage("the conversion is not valid")
         }
         self.init(
             value: value, rate: rate, sources: try json.texts("sources"),
@@ -150,7 +150,7 @@ extension LearnedMarkets {
             bases: try json.members.map { name, value in
                 let names = (name.stringValue ?? "").split(separator: " ", maxSplits: 1)
                 let numbers = value.arrayValue?.compactMap(\.milliseconds) ?? []
-                guard names.count == 2, numbers.count == 2 else { throw QuoteFile.Damage("a basis is none") }
+                guard names.count == 2, numbers.count == 2 else { throw QuoteFile.Damage("a basis is not valid") }
                 return Basis(
                     market: Market(String(names[0]), String(names[1])), millionths: numbers[0], age: numbers[1])
             })

@@ -42,12 +42,12 @@ struct QuoteFile: Equatable {
         var blanked = bytes
         blanked.replaceSubrange(place, with: Self.blankChecksum.utf8)
         guard bytes[place].elementsEqual(Self.hexadecimal(CRC32.checksum(blanked)).utf8) else {
-            throw Damage("the checksum does not fit")
+            throw Damage("the checksum does not match")
         }
         do {
             let json = try JSONValue(parsing: bytes[...])
             let schema = try json.required("schemaVersion", \.integerValue)
-            guard schema == Self.schemaVersion else { throw Damage("schema version \(schema) is not known here") }
+            guard schema == Self.schemaVersion else { throw Damage("schema version \(schema) is not supported") }
             try self.init(json: json)
         } catch let damage as Damage {
             throw damage

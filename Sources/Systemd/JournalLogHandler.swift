@@ -57,7 +57,7 @@ package struct JournalLogHandler: LogHandler {
 
     /// The note in an entry about dropped entries before it; empty if there are none.
     static func note(_ dropped: Int) -> String {
-        dropped == 0 ? "" : " (\(dropped) messages before it were lost: nobody read them)"
+        dropped == 0 ? "" : " (\(dropped) earlier messages were lost because the log was not read in time)"
     }
 
     /// Field names are upper-case letters, digits and underscores. The daemon's begin with `BTC_`. `MESSAGE_ID` is the journal's

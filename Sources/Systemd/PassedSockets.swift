@@ -15,7 +15,7 @@ package enum PassedSockets {
         let descriptors = try passed()
         for descriptor in descriptors
         where sd_is_socket(descriptor, AF_UNSPEC, Int32(SOCK_STREAM.rawValue), 1) <= 0 {
-            throw Failure(description: "systemd passed a socket that is no listening stream; see ListenStream=")
+            throw Failure(description: "systemd passed a socket that is not a listening stream; see ListenStream=")
         }
         return descriptors
     }
@@ -30,7 +30,7 @@ package enum PassedSockets {
                 description: "systemd passed \(descriptors.count) sockets; the socket unit must have one ListenStream=")
         }
         guard sd_is_socket_unix(descriptor, Int32(SOCK_STREAM.rawValue), 1, nil, 0) > 0 else {
-            throw Failure(description: "systemd passed a socket that is no listening Unix stream; see ListenStream=")
+            throw Failure(description: "systemd passed a socket that is not a listening Unix stream; see ListenStream=")
         }
         return descriptor
     }

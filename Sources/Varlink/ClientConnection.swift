@@ -127,7 +127,7 @@ package struct ClientConnection: ~Copyable {
 
     private static func connected(_ path: String, timeout: Duration) throws(ClientError) -> Int32 {
         guard let address = UnixSocketAddress(path: path) else {
-            throw .unreachable(path: path, reason: "no path that a socket can have: empty, or too long")
+            throw .unreachable(path: path, reason: "not a valid socket path: empty or too long")
         }
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { throw .unreachable(path: path, reason: systemError(errno)) }

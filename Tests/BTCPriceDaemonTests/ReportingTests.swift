@@ -145,7 +145,7 @@ struct LineLogHandler: LogHandler {
             StatusLine.text(state)
                 == "Stale, last value 68901.23 USD from binance at 2024-08-25 14:30:00 UTC: binance: no response within 800 ms"
         )
-        #expect(StatusLine.text(.empty()) == "No price yet: the first tick is under way")
+        #expect(StatusLine.text(.empty()) == "No price yet: the first tick is running")
     }
 
     @Test(arguments: [true, false], [true, false])

@@ -81,7 +81,7 @@ private struct Host {
         #expect(host.alpha.failure == "no connection yet")
         host.connect(at: 0)
         #expect(host.filters.contains("btcpriced/v1/alpha/quote/+"))
-        #expect((host.alpha.freshness, host.alpha.failure) == (.none, "no message of alpha"))
+        #expect((host.alpha.freshness, host.alpha.failure) == (.none, "no message from alpha"))
         host.receive(message(1, at: 0), at: 0.01)
         #expect(host.alpha.age(at: time(1))?.isEstimate == true, "an estimate until the second message")
         host.receive(message(2, at: 1, 68_901), at: 1.01)
@@ -92,7 +92,7 @@ private struct Host {
         #expect(host.alpha.freshness == .fresh)
         #expect(host.following.deadline == time(4.01).boottime + 1)
         host.wait(until: 4.02)
-        #expect((host.alpha.freshness, host.alpha.failure) == (.stale, "no message of alpha"))
+        #expect((host.alpha.freshness, host.alpha.failure) == (.stale, "no message from alpha"))
         // The reason is shown as soon as it is known.
         host.lose("the broker is gone", at: 5)
         #expect(host.alpha.failure == "the broker is gone")

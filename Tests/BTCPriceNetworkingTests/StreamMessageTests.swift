@@ -143,11 +143,11 @@ import Testing
         ),
         (
             "coinbase", #"{"type":"subscriptions","channels":[{"name":"heartbeat","product_ids":["BTC-USD"]}]}"#,
-            "refused all: it has subscribed to nothing"
+            "refused all: none of the products was subscribed"
         ),
         (
             "coinbase", #"{"type":"subscriptions","channels":[]}"#,
-            "refused all: it has subscribed to nothing"
+            "refused all: none of the products was subscribed"
         ),
         (
             "coinbase", #"{"type":"error","message":"Failed to subscribe","reason":"BTC-EUR is not a valid product"}"#,
@@ -345,7 +345,7 @@ import Testing
         "fixtures/binance/ws_error_unknown_method.json":
             "refused all: Invalid request: unknown variant `NOT_A_METHOD`",
         "fixtures/coinbase_exchange/ws_subscriptions_ack_ticker_batch.json":
-            "refused all: it has subscribed to nothing",
+            "refused all: none of the products was subscribed",
         "fixtures/coinbase_exchange/ws_ticker_btcusd_2024-01-18.json":
             "BTC/USD 40813.37 at 1705613574368, number 596784415, with a position",
         "fixtures/coinbase_exchange/ws_ticker_btcusd_2026-10-03.json":
@@ -370,7 +370,7 @@ import Testing
             "refused all: level2, level3, and full channels now require authentication.",
         "streams/coinbase-error-not_a_valid_product_sandbox.json": "refused all: ETH-USD is not a valid product",
         "streams/coinbase-heartbeat-docs.json": "BTC/USD is at 20",
-        "streams/coinbase-subscriptions-ack_cumulative_2021.json": "refused all: it has subscribed to nothing",
+        "streams/coinbase-subscriptions-ack_cumulative_2021.json": "refused all: none of the products was subscribed",
     ]
 
     @Test(

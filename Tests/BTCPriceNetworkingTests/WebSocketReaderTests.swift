@@ -138,9 +138,9 @@ import Testing
         ([frame(Opcode.ping, isMasked: true)], "1002 a masked frame"),
 
         // Fragments.
-        ([more("a")], "1002 the continuation of no message"),
-        ([more("a", isLast: false), more("b")], "1002 the continuation of no message"),
-        ([text("a"), more("b")], "text 'a', 1002 the continuation of no message"),
+        ([more("a")], "1002 a continuation frame without a message"),
+        ([more("a", isLast: false), more("b")], "1002 a continuation frame without a message"),
+        ([text("a"), more("b")], "text 'a', 1002 a continuation frame without a message"),
         ([text("a", isLast: false), text("b")], "1002 a message within another one"),
         ([text("a", isLast: false), frame(Opcode.binary, [1])], "1002 a message within another one"),
         ([frame(Opcode.binary, [1], isLast: false), text("b")], "1002 a message within another one"),

@@ -215,7 +215,7 @@ def _():
     daemon.process.send_signal(signal.SIGCONT)
     daemon.stop()
     result = btcctl(None, "current", "--socket", "")
-    assert "no path that a socket can have" in result.err and result.status == 69, result
+    assert "not a valid socket path" in result.err and result.status == 69, result
 
 
 @scenario("everything printed with --json conforms to the schema, which accepts nothing else")

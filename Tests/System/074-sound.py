@@ -93,7 +93,7 @@ def _():
         equal(done.returncode, status, done.stderr)
         return done.stderr
     same = ["--state-directory", place.state, "--runtime-directory", place.state]
-    assert "set two places" in refused(*same, "--check-config")
+    assert "set two different directories" in refused(*same, "--check-config")
     link = f"{place.runtime}/link"
     os.symlink(place.state, link)
     assert "the same folder" in refused("--state-directory", place.state, "--runtime-directory", link, status=1)

@@ -184,7 +184,7 @@ def _():
         what="the outlier")
     assert 67_000 < Decimal(found["quote"]["value"]) < 71_000, found
     assert Decimal(found["consensus"]["spread"]) < 1000, found
-    assert wait_until(lambda: daemon.said("Not counted, because far from the median of"), what="the journal's line")
+    assert wait_until(lambda: daemon.said("Not counted, since they are far from the median"), what="the journal's line")
     status = btcctl(place, "status").out
     assert re.search(r"(?m)^Source +: median \(BTC/USD\), .* ago; of .* within [\d.]+ USD, without bitstamp", status), status
     simulator.faults("bitstamp always refuse\nkraken always refuse")

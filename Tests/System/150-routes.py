@@ -201,7 +201,7 @@ for kind in ("http", "socks5"):
 @scenario("an absent proxy, one that refuses, and one that wants a password is reported as the cause")
 def _():
     simulator = Simulator(secure=True)
-    refused, demanded = "the proxy does not let us through", "the proxy wants a user name and a password"
+    refused, demanded = "the proxy refused the connection", "the proxy wants a user name and a password"
     cases = [
         (unused_url(), "the proxy: Connection refused"), (Proxy("refusing").url, refused), (Proxy("lingering").url, refused),
         (Proxy("demanding").url, demanded), (Proxy("socks5_demanding").url, demanded),
@@ -470,7 +470,7 @@ def _():
     daemon = Daemon(place, simulator.urls, *LOOKS_OFTEN, sources=("binance", "coinbase", "bitstamp"))
     wait_until(lambda: state(place)["tick"] >= 3, what="three ticks")
     equal(state(place)["quote"]["source"], "coinbase")
-    wait_until(lambda: daemon.said("binance gives prices again"), seconds=40, what="the primary")
+    wait_until(lambda: daemon.said("binance has prices again"), seconds=40, what="the primary")
     wait_until(lambda: state(place)["quote"]["source"] == "binance", what="the primary's price")
     seen = simulator.requests()["bitstamp"]
     assert seen >= 1, "the observer has asked nobody"

@@ -133,7 +133,7 @@ def no_price():
 def via():
     simulator, first, second = following("2")
     third = follower(second)
-    wait_until(lambda: "it has its price from a peer itself" in (state(third.place)["failure"] or ""), what="the reason")
+    wait_until(lambda: "its own price comes from another peer" in (state(third.place)["failure"] or ""), what="the reason")
     equal(state(third.place)["freshness"], "none")
     third.stop()
 
@@ -265,7 +265,7 @@ def nonsense():
         (reply(quote={"value": "-5"}), "invalid response"), (reply(quote={"value": "0.5"}), "invalid response"),
         (reply(quote={"currency": "EUR"}), "the price of BTC/USDT in EUR"),
         (reply(quote={"market": "ETH/USD"}), "the price of ETH/USD in USD"),
-        (reply(quote={"source": "\x1b[31m"}), "a source by no name"), (reply(quote={"via": "x"}), "a peer itself"),
+        (reply(quote={"source": "\x1b[31m"}), "a source with an invalid name"), (reply(quote={"via": "x"}), "comes from another peer"),
         (reply(quote={"timestamp": 1}), "its newest price is"), (b'{"error":"x.y","parameters":{}}', "x.y"),
     ]
     for text, expected in cases:

@@ -235,7 +235,7 @@ def _():
     wait_until(lambda: btcctl(place, "current", "--json").json["freshness"] == "fresh", seconds=1, what="a tick")
     wait_until(lambda: ticking() == "idle", what="the standstill")
     equal(btcctl(place, "current", "--refresh", "--json").json["freshness"], "fresh", "a refresh gets a current one")
-    daemon.says("No client wants a price: the ticks stop")
+    daemon.says("No client needs a price: the ticks stop")
     daemon.stop()
 
 

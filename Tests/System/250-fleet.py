@@ -268,7 +268,7 @@ def _():
     for payload in recorded:
         site.publish(site.certificates("alpha"), QUOTE.format("alpha"), payload.decode())
     counts = wait_until(lambda: (c := replayed(host)) >= len(recorded) and c, what="the count of replays")
-    host.fleet.says("Not believed: alpha: its message is not newer")
+    host.fleet.says("Rejecting messages from alpha: its message is not newer")
     equal(host.state()["freshness"], "fresh")
     # A new follower refuses it once it is too old.
     old = [dict(json.loads(p), publishedAt=json.loads(p)["publishedAt"] - 86_400_000) for p in recorded]

@@ -14,7 +14,7 @@ struct HistoryCommand: InvocationCommand {
 
             A candle has the first, the highest, the lowest and the last price of its span. On a terminal this prints a table, else a row \
             a line: the time, these four prices, and the origin. The origin is own, or an exchange for a candle that was requested from \
-            it and not checked. Seconds are known of the last hour. A day is one of UTC. The last candle may not be complete yet.
+            it and not checked. Seconds are kept for the last hour. Days are in UTC. The last candle may not be complete yet.
 
             Exit status: 0 with at least one candle, 1 with none, 64 for a wrong command line, 69 if the daemon can't be reached, 74 if \
             standard output can't be written.
@@ -39,7 +39,7 @@ struct HistoryCommand: InvocationCommand {
 
     @OptionGroup var times: TimeOptions
 
-    @Flag(help: "Print one JSON object a line, for an error too.")
+    @Flag(help: "Print one JSON object per line, also for errors.")
     var json = false
 
     func invocation() throws -> Invocation {

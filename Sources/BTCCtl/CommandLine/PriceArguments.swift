@@ -64,7 +64,7 @@ struct TimeOptions: ParsableArguments {
 }
 
 struct FormOptions: ParsableArguments {
-    @Flag(help: "Print one JSON object a line, for an error too.")
+    @Flag(help: "Print one JSON object per line, also for errors.")
     var json = false
 
     @Flag(help: "Print the exact value alone.")
@@ -138,7 +138,7 @@ struct ConditionOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The price has moved by so much, up or down: '2%', or '500' of its currency.", valueName: "amount"),
+            "The price has moved by this amount, up or down: '2%', or '500' of its currency.", valueName: "amount"),
         transform: ConditionOptions.change)
     var change: PriceCondition.Change?
 

@@ -139,7 +139,7 @@ struct Watch {
             var connection = try PriceConnection(path: path, timeout: .seconds(1))
             let sources = try connection.listSources(currencies?.first)
             if !sources.contains(where: { $0.way == .stream }) {
-                sink.tell("No stream is open: this shows the ticks. 'btcctl sources -v' says how each price comes.")
+                sink.tell("No stream is open: this shows the ticks. 'btcctl sources -v' shows how each price arrives.")
             }
         } catch {
             // The note is optional, so ignore the error.

@@ -43,11 +43,11 @@ package final class Reporter: Sendable {
             say(.stale, "stale", "\(PriceTexts.failed) No value is held yet: \(failure)", ["error": "\(failure)"])
         case .sourceFailed(let failure): report(failure)
         case .sourceRecovered(let source):
-            say(.sourceRecovered, "\(source) recovered", "\(source) gives prices again.", ["source": "\(source)"])
+            say(.sourceRecovered, "\(source) recovered", "\(source) has prices again.", ["source": "\(source)"])
         case .outliers(let sources, let value):
             let names = sources.joined(separator: ", ")
             say(
-                .outliers, "outliers", "Not counted, because far from the median of \(value): \(names).",
+                .outliers, "outliers", "Not counted, since they are far from the median \(value): \(names).",
                 ["source": "\(names)", "price": "\(value)"], detail: names)
         case .pegChanged(let rate) where rate.isOffPeg:
             say(
@@ -60,7 +60,7 @@ package final class Reporter: Sendable {
                 .saveFailed, "save failed", "The last price cannot be saved: \(error). Prices are still served.",
                 ["error": "\(error)"])
         case .saveRecovered:
-            say(.saveRecovered, "save recovered", "The last price is kept again.", [:])
+            say(.saveRecovered, "save recovered", "The last price is saved again.", [:])
         }
     }
 
@@ -89,7 +89,7 @@ package final class Reporter: Sendable {
         case .refusedMarket(let market, let reason):
             say(
                 .streamRefused, "\(source) stream \(market.pair)",
-                "The stream of \(source) refuses \(market.pair): \(reason). It is requested instead.",
+                "The stream of \(source) refuses \(market.pair): \(reason). The exchange is requested instead.",
                 ["source": "\(source)"], daily: true)
         case .ended(let reason, true, let retry):
             say(
@@ -104,7 +104,7 @@ package final class Reporter: Sendable {
 
     func report(_ ticking: Ticking) {
         switch ticking {
-        case .idle: say(.idle, "idle", "No client wants a price: the ticks stop until one does.", [:])
+        case .idle: say(.idle, "idle", "No client needs a price: the ticks stop until one does.", [:])
         case .running, .paused: break
         }
     }
@@ -114,7 +114,7 @@ package final class Reporter: Sendable {
         case .failed(let error):
             say(
                 .historyFailed, "history failed",
-                "The history can't be written: \(error). It is held in memory; the price goes on.",
+                "The history can't be written: \(error). New candles are held in memory. The price is still updated.",
                 ["error": "\(error)"])
         case .recovered(let candles):
             say(
@@ -141,12 +141,12 @@ package final class Reporter: Sendable {
         switch event {
         case .tooManyConnections(let limit):
             say(
-                .tooManyConnections, "connections", "A client was turned away: there are \(limit) connections already.",
+                .tooManyConnections, "connections", "A client was refused: there are \(limit) connections already.",
                 [:])
         case .tooManyConnectionsOfUser(let uid, let limit):
             say(
                 .tooManyOfUser, "connections of \(uid)",
-                "A client of user \(uid) was turned away: it has \(limit) connections already.", ["uid": "\(uid)"])
+                "A client of user \(uid) was refused: it has \(limit) connections already.", ["uid": "\(uid)"])
         case .acceptFailed(let reason):
             say(
                 .acceptFailed, "accept", "No client can connect for the moment: \(reason). The price is still updated.",

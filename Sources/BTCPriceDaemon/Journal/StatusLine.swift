@@ -35,7 +35,7 @@ final class StatusLine: StateSubscriber {
 
     /// One line with the time of the observation, since an age would become wrong.
     static func text(_ state: PriceState) -> String {
-        guard let quote = state.quote else { return "No price yet: \(state.failure ?? "the first tick is under way")" }
+        guard let quote = state.quote else { return "No price yet: \(state.failure ?? "the first tick is running")" }
         let price = "\(quote.value) \(quote.currency) from \(quote.sourceText) at \(quote.timestamp.utcText)"
         switch state.freshness {
         case .fresh: return price

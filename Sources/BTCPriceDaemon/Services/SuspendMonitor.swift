@@ -97,7 +97,8 @@ final class SuspendMonitor: CurrencyTickTarget {
         }
         guard let slept else { return false }
         logger.tell(
-            .slept, "The machine slept for \(slept.components.seconds) s: the exchanges are asked on new connections.")
+            .slept,
+            "The machine slept for \(slept.components.seconds) s: the daemon opens new connections to the exchanges.")
         return true
     }
 }

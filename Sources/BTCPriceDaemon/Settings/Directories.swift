@@ -48,7 +48,7 @@ struct Directories: Sendable, Hashable {
         guard !Self.isSame(state, runtime) else {
             throw DirectoryError(
                 description:
-                    "state.directory (\(state)) and runtime.directory (\(runtime)) are the same folder: each keeps a copy of the last price, so set two places"
+                    "state.directory (\(state)) and runtime.directory (\(runtime)) are the same folder: each keeps a copy of the last price, so set two different directories"
             )
         }
         return nil

@@ -27,7 +27,7 @@ extension SettingKey {
         [
             SettingKey(
                 name: "currencies", kind: .currencies, standard: .list([Currency.usd.rawValue]),
-                text: "The currencies of the price. The first one is meant if a client names none.")
+                text: "The currencies of the price. The first one is the default.")
         ]
         + ["sources", "interval-ms"].flatMap { part in
             Exchange.currencies.compactMap { key(part, of: $0) }

@@ -137,7 +137,7 @@ struct Settings: Sendable {
             state: state, runtime: try layers.text("runtime.directory") ?? standardDirectories.runtime)
         guard directories.state != directories.runtime else {
             throw SettingsError(
-                "state.directory and runtime.directory are both \(directories.state): each keeps a copy of the last price, so set two places"
+                "state.directory and runtime.directory are both \(directories.state): each keeps a copy of the last price, so set two different directories"
             )
         }
         socketPath = try layers.text("socket.path") ?? "\(directories.runtime)/\(Product.socketName)"

@@ -113,11 +113,12 @@ struct FollowedQuote: Sendable {
         do {
             message = try QuoteMessage(payload: payload)
         } catch {
-            throw .malformed("its message is no quote: \(error.field.isEmpty ? "not JSON" : error.description)")
+            throw .malformed(
+                "its message is not a valid quote: \(error.field.isEmpty ? "not JSON" : error.description)")
         }
         guard message.publisher == publisher, message.state.state.currency == currency,
             message.state.state.quote.map({ $0.currency == currency }) ?? true
-        else { throw .malformed("its message is of another publisher or currency than its topic") }
+        else { throw .malformed("its message does not match the publisher or currency of its topic") }
         return message
     }
 

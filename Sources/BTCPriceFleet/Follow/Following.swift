@@ -152,7 +152,7 @@ struct Following: BrokerClient {
     /// Why there is no message from a publisher.
     private func silence(of name: String) -> String {
         if let failure { return failure }
-        return publishers[name]?.isOffline == true ? "\(name) is offline" : "no message of \(name)"
+        return publishers[name]?.isOffline == true ? "\(name) is offline" : "no message from \(name)"
     }
 
     private mutating func explainSilence(of only: String? = nil) -> [BrokerAction<Effect>] {

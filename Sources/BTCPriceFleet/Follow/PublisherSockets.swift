@@ -36,8 +36,8 @@ final class PublisherSockets: Sendable {
         case .state(let name, let message, let interval): self[name]?.tell(message, interval: interval)
         case .sources(let name, let reports): self[name]?.tell(reports)
         case .counted(let name, let kind): self[name]?.count(kind)
-        case .refused(let name, let reason?): logger.warning("Not believed: \(name): \(reason).")
-        case .refused(let name, nil): logger.info("Believed again: \(name).")
+        case .refused(let name, let reason?): logger.warning("Rejecting messages from \(name): \(reason).")
+        case .refused(let name, nil): logger.info("Accepting messages again from \(name).")
         }
     }
 

@@ -151,7 +151,7 @@ final class GatewayConnection: ChannelInboundHandler {
         }
         guard head.method == .GET || head.method == .HEAD else { return AccessPolicy.methodNotAllowed }
         guard !headers.contains(name: "transfer-encoding"), headers["content-length"].allSatisfy({ $0 == "0" }) else {
-            return Problem(.badRequest, "A request has no body here.")
+            return Problem(.badRequest, "Request bodies are not allowed.")
         }
         return nil
     }

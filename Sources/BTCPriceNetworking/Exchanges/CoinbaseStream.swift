@@ -36,7 +36,8 @@ extension StreamSource {
                 let names = tickers?["product_ids"]?.arrayValue?.compactMap(\.stringValue) ?? []
                 // A market that is missing has no stream. An error message has reported it.
                 let isKnown = markets.contains { names.contains($0.name) }
-                return isKnown ? .acknowledged(markets.map(\.market)) : .refused(nil, "it has subscribed to nothing")
+                return isKnown
+                    ? .acknowledged(markets.map(\.market)) : .refused(nil, "none of the products was subscribed")
             case "error":
                 let text = message["reason"]?.stringValue ?? message["message"]?.stringValue ?? "an error"
                 return .refused(markets.first { text.hasPrefix($0.name) }?.market, oneLine(text))

@@ -98,7 +98,7 @@ package final class ExchangeClient: Sendable {
         case .tooLong(let limit): .invalidData("more than \(limit) bytes")
         case .malformed(let text): .invalidData("not an HTTP/1.1 response: \(text)")
         case .proxyWantsPassword: .unreachable("the proxy wants a user name and a password, which is not supported")
-        case .proxyRefused(let text): .unreachable("the proxy does not let us through: \(oneLine(text))")
+        case .proxyRefused(let text): .unreachable("the proxy refused the connection: \(oneLine(text))")
         case .other(let error): .unreachable(tlsReason(error))
         }
     }

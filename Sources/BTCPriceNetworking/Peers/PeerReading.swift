@@ -41,7 +41,7 @@ struct PeerReading: Sendable {
         guard let quote = state.quote, state.freshness == .fresh else {
             throw .unavailable("it has no current price: \(oneLine(state.failure ?? "none yet"))")
         }
-        guard quote.via == nil else { throw .unavailable("it has its price from a peer itself") }
+        guard quote.via == nil else { throw .unavailable("its own price comes from another peer") }
         guard state.confirmation != .unconfirmed else { throw .unavailable("it could not confirm its price") }
         guard quote.currency == "USD", ["BTC/USD", "BTC/USDT"].contains(quote.market) else {
             throw .invalidData("the price of \(oneLine("\(quote.market) in \(quote.currency)"))")
@@ -51,7 +51,7 @@ struct PeerReading: Sendable {
                 || $0 == UInt8(ascii: "-")
         }
         guard isName, (1...Self.longestName).contains(quote.source.utf8.count) else {
-            throw .invalidData("the price of a source by no name: \(oneLine(quote.source))")
+            throw .invalidData("a price from a source with an invalid name: \(oneLine(quote.source))")
         }
         // A price that the peer has converted is in dollars.
         let pair = state.conversion == nil ? quote.market : "BTC/USD"

@@ -46,7 +46,7 @@ struct WebSocketReader: Sendable {
             begun = (nil, frame.length, 1)
             return try ended(frame.fin)
         case .continuation:
-            guard var message = begun else { throw Self.protocolError("the continuation of no message") }
+            guard var message = begun else { throw Self.protocolError("a continuation frame without a message") }
             // Released, so that the bytes are appended in place.
             begun = nil
             var data = frame.data

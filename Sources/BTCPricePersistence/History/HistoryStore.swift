@@ -310,7 +310,7 @@ package final class HistoryStore: CandleArchive {
     private func onQueue<Result: Sendable>(
         for user: UInt32?, _ body: @escaping @Sendable () throws(SQLiteError) -> Result
     ) async throws(HistoryError) -> Result {
-        guard await enter(user) else { throw HistoryError(description: "the query was given up") }
+        guard await enter(user) else { throw HistoryError(description: "the query was cancelled") }
         defer { leave() }
         let result: Swift.Result<Result, SQLiteError> = await withCheckedContinuation { continuation in
             queue.async {
