@@ -229,7 +229,7 @@ if let libFuzzer {
             name: "fuzz-decoders",
             dependencies: [
                 "BTCCtl", "BTCPriceAPI", "BTCPriceCore", "BTCPriceDaemon", "BTCPriceFeature", "BTCPriceFleet",
-                "BTCPriceNetworking", "BTCPricePersistence", "BTCPriceServer", "CLibFuzzer", "Varlink",
+                "BTCPriceNetworking", "BTCPricePersistence", "BTCPriceServer", "CLibFuzzer", "Configuration", "Varlink",
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOWebSocket", package: "swift-nio"),

@@ -1,5 +1,6 @@
 import BTCPriceAPI
 import BTCPriceFeature
+import Configuration
 import NIOHTTP1
 import Varlink
 
@@ -139,3 +140,29 @@ func prices(_ answer: HTTPResponse, _ markets: Market...) throws(PriceLoadingErr
     guard let exchange = Exchange.all.first(where: { $0.name == markets[0].venue }) else { fatalError("\(markets)") }
     return try exchange.prices(answer, of: markets)
 }
+
+/// An exchange whose description has what no built-in one has: a row, quotes, a time outside the row, errors of two kinds.
+let described: Exchange = {
+    let text = """
+        [exchange.fuzz]
+        url = "https://fuzz.example/{names}"
+        row = { of = "/data", where = "/symbol", is = "{name}" }
+        price = "/last"
+        bid = "/bid"
+        ask = "/ask"
+        time = "//meta/time"
+        time-is = "book"
+        sequence = "/id"
+        require = { "/open" = true, "//meta/version" = 2 }
+        error = ["/error/message", "/code"]
+        limited = ["limit"]
+        unavailable = ["busy"]
+        markets = { USD = {}, EUR = {} }
+        """
+    do throws(SettingsError) {
+        let table = try ConfigurationFile(text: text, path: "fuzz.toml").tables(in: "exchange")[0]
+        return Exchange(try ExchangeDescription(table.name, table.table))
+    } catch {
+        fatalError("\(error)")
+    }
+}()

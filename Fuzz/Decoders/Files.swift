@@ -1,3 +1,5 @@
+import Configuration
+
 @testable import BTCPriceCore
 @testable import BTCPriceDaemon
 @testable import BTCPricePersistence
@@ -59,7 +61,7 @@ private func settings(_ text: String) -> Settings? {
         let environment = ["HOME": "/home/fuzz"]
         let file = try ConfigurationFile(text: text, path: path)
         let layers = try Layers(
-            commandLine: try DaemonCommandLine([]), environment: environment, file: (file: file, path: path))
+            commandLine: try DaemonCommandLine([]), environment: environment, files: ConfigurationFiles(file, path: path))
         return try Settings(layers, environment: environment, uid: 1000)
     }
 }

@@ -41,6 +41,13 @@ let decoders: [String: Run] = [
             }
         }
     },
+    "described": {
+        each($0, $1) {
+            exchange($0) { (answer) throws(PriceLoadingError) in
+                try described.prices(answer, of: [Market("fuzz", "BTC/USD")])
+            }
+        }
+    },
     "stream-binance": {
         each($0, $1) {
             streamMessage($0, of: .binance, [Market("binance", "BTC/USDT"), Market("binance", "BTC/EUR")])

@@ -42,7 +42,7 @@ final class DescribedExchanges: Sendable {
         let factor = factors.withLock { $0[name] ?? 1 }
         let prices = markets.map { market in
             let rate = market.currency.map(Self.rate) ?? 1
-            let price = market.currency == nil ? 1 : (dollars * rate * factor).rounded(toPlaces: 2)
+            let price = market.pair == Market.pegPair ? 1 : (dollars * rate * factor).rounded(toPlaces: 2)
             return (market, price.description)
         }
         var now = timespec()

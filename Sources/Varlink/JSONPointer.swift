@@ -57,6 +57,6 @@ package struct JSONPointer: Sendable, Hashable, CustomStringConvertible {
             guard let index = Int(token), "\(index)" == token else { return nil }
             return value.element(index)
         }
-        return value.members.first { $0.name.isString(token) }?.value
+        return value.members.first { $0.name.isString(equalTo: token) }?.value
     }
 }

@@ -90,8 +90,8 @@ package struct JSONValue: Sendable, Hashable {
         return raw.contains(UInt8(ascii: "\\")) && raw.unescaped[...].isText(other)
     }
 
-    /// Whether it is this string.
-    package func isString(_ other: String) -> Bool {
+    /// Whether it is this string. A literal is compared faster as a `StaticString`.
+    package func isString(equalTo other: String) -> Bool {
         guard let raw = rawString else { return false }
         if raw.elementsEqual(other.utf8) { return true }
         return raw.contains(UInt8(ascii: "\\")) && raw.unescaped.elementsEqual(other.utf8)

@@ -241,7 +241,7 @@ private struct Body {
         if let row = description.row {
             let wanted = market.placeholders().fill(row.value)
             let rows = row.array.value(in: document)?.arrayValue ?? []
-            part = rows.first { row.place.value(in: $0)?.isString(wanted) == true } ?? part
+            part = rows.first { row.place.value(in: $0)?.isString(equalTo: wanted) == true } ?? part
         }
         return market.keys.lazy.compactMap { key in
             Place(market.placeholders(key: key).fill(place, escaping: JSONPointer.escaped))?.value(in: part, document)

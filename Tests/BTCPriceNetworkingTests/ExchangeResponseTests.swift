@@ -143,6 +143,7 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case("bitstamp", 200, bitstamp.replacing("1686600672", with: "12"), "invalid-data"),
         Case("bitstamp", 200, bitstamp.replacing("\"25846\"", with: "\"2.5846E4\""), "25846 at 1686600672000"),
         Case("bitstamp", 200, bitstamp.replacing("25846", with: "-1"), "invalid-data"),
+        Case("bitstamp", 200, bitstamp.replacing("BTC/USD", with: "ETH/USD"), "invalid-data"),
         Case("bitstamp", 200, "[\(bitstamp)]", "invalid-data"),
         Case("bitstamp", 400, #"{"status":"error","reason":"exceeded","code":"400.002"}"#, "rate-limited"),
         Case(
@@ -225,6 +226,7 @@ struct Case: Sendable, CustomTestStringConvertible {
         let pounds = Market("bitstamp", "BTC/GBP")
         let bitstamp = #"{"timestamp":"1686600672","last":"20846","pair":"BTC/GBP"}"#
         #expect(try prices(answer(bitstamp), pounds)[0].market == pounds)
+        #expect(throws: PriceLoadingError.self) { try prices(answer(bitstamp), Market.bitstamp) }
         let coinbase = Self.coinbase
         #expect(try prices(answer(coinbase), Market("coinbase", "BTC/EUR"))[0].value > 0)
     }

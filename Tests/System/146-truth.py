@@ -163,7 +163,7 @@ def _():
         equal(state["quote"]["source"], "bitstamp")
         reason = next(s["lastFailure"]["reason"] for s in btcctl(place, "sources", "--json").json["sources"]
                       if s["name"] == "coinbase")
-        assert re.search(r"the price of (CRV-EUR|ETH-USD)", reason), reason
+        assert re.search(r'/product_id is "(CRV-EUR|ETH-USD)", not "BTC-USD"', reason), reason
         daemon.stop()
 
 

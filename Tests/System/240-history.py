@@ -135,7 +135,7 @@ def _():
     equal(btcctl(stage.place, "current", "--format", "{high24h} {low24h} {change24h}").out, "$68,950.50 $68,890.25 +0.01 %\n")
     client = Varlink(stage.place.socket)
     equal(client.call("io.btcpriced.History.GetDay")["parameters"], {"currency": "USD", "day": day})
-    equal(client.call("io.btcpriced.History.GetHistory", currency="SEK")["error"], "io.btcpriced.History.UnknownCurrency")
+    equal(client.call("io.btcpriced.History.GetHistory", currency="XXX")["error"], "io.btcpriced.History.UnknownCurrency")
     client.close()
     # An hour later it has a row.
     stage.clock.set(minute + 3605)

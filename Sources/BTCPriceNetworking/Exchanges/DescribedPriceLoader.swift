@@ -70,7 +70,7 @@ final class DescribedPriceLoader: PriceLoader {
                 group.all.count > 1
                 ? SharedRequest(cacheTime: description.venue.cacheTime, now: now, request: request) : nil
             return group.wanted.map { market in
-                let companions = group.all.filter { $0.market.currency == nil && market.market.currency == .usd }
+                let companions = group.all.filter { $0.isRate && market.market.currency == .usd }
                 return DescribedPriceLoader(
                     description.venue, market.market, companions: companions.map(\.market), shared: shared,
                     request: request)
@@ -114,7 +114,7 @@ extension ExchangeDescription {
 
     /// Markets by the request that returns them. The rate of USDT comes with the dollar's market.
     func groups(of wanted: [DescribedMarket]) -> [RequestGroup] {
-        let rate = markets.filter { $0.market.currency == nil }
+        let rate = markets.filter(\.isRate)
         if target.contains("{names}") {
             let hasDollar = wanted.contains { $0.market.currency == .usd }
             return wanted.isEmpty ? [] : [RequestGroup(wanted: wanted, all: wanted + (hasDollar ? rate : []))]

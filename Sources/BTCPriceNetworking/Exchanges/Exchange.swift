@@ -59,7 +59,9 @@ package struct Exchange: Sendable {
     package func loaders(
         _ access: Access, for currencies: [Currency], now: @escaping TimeSource = { .now() }
     ) -> [Currency: any PriceLoader] {
-        let wanted = currencies.compactMap { currency in description.markets.first { $0.market.currency == currency } }
+        let wanted = currencies.compactMap { currency in
+            description.markets.first { $0.market.currency == currency && !$0.isRate }
+        }
         let loaders = DescribedPriceLoader.loaders(description, access, wanted, now: now)
         return Dictionary(
             loaders.compactMap { loader in loader.market.currency.map { ($0, loader) } },
@@ -68,7 +70,8 @@ package struct Exchange: Sendable {
 
     /// A loader of its candles for a currency; `nil` if it has none, or only in USDT, which is not the dollar.
     package func candleLoader(_ access: Access, for currency: Currency) -> (any CandleLoader)? {
-        guard let candles, let market = description.markets.first(where: { $0.market.currency == currency }),
+        guard let candles,
+            let market = description.markets.first(where: { $0.market.currency == currency && !$0.isRate }),
             !market.market.isInTether
         else { return nil }
         return ExchangeCandleLoader(

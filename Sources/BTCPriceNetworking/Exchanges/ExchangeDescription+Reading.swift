@@ -6,7 +6,7 @@ extension ExchangeDescription {
     /// The keys of a description, for advice on a misspelled one.
     private static let keys = [
         "url", "second-url", "name", "markets", "price", "bid", "ask", "time", "time-is", "time-offset-s", "sequence",
-        "row", "require",
+        "row", "require", "expect",
         "error", "limited", "unavailable", "limits", "weight", "cache-ms", "largest-body", "headers", "credential",
         "upstream",
     ]
@@ -65,17 +65,8 @@ extension ExchangeDescription {
         }
         timeOffset = Int64(try table.integer("time-offset-s", -86_400...86_400) ?? 0) * 1000
         sequence = try Self.place("sequence", table)
-        required = try table.members("require").map { entry throws(SettingsError) in
-            let value: Required
-            switch entry.value {
-            case .text(let text): value = .text(text)
-            case .integer(let number): value = .integer(Int64(number))
-            case .flag(let isOn): value = .flag(isOn)
-            case .list, .other: throw table.error(entry.key, "must be a text, a whole number, true or false")
-            }
-            try Self.check(entry.name, entry.key, table)
-            return (entry.name, value)
-        }
+        required = try Self.required("require", table)
+        expected = try Self.required("expect", table)
         errors = try table.list("error").map { text throws(SettingsError) in try Self.pointer(text, "error", table) }
         limited = try table.list("limited").map { $0.lowercased() }
         unavailable = try table.list("unavailable").map { $0.lowercased() }
@@ -158,10 +149,27 @@ extension ExchangeDescription {
                     market: Market(exchange, "\(base)/\(quote)"), base: base, quote: quote, name: name,
                     keys: keys.isEmpty ? [name] : keys))
         }
-        guard markets.contains(where: { $0.market.currency != nil }) else {
+        guard markets.contains(where: { !$0.isRate }) else {
             throw table.error("markets", "is missing: write markets = { EUR = {} } with the currencies of the exchange")
         }
         return markets
+    }
+
+    /// Places and the values there: `require = { "/symbol" = "{name}" }`.
+    private static func required(
+        _ key: String, _ table: ConfigurationTable
+    ) throws(SettingsError) -> [(place: String, value: Required)] {
+        try table.members(key).map { entry throws(SettingsError) in
+            let value: Required
+            switch entry.value {
+            case .text(let text): value = .text(text)
+            case .integer(let number): value = .integer(Int64(number))
+            case .flag(let isOn): value = .flag(isOn)
+            case .list, .other: throw table.error(entry.key, "must be a text, a whole number, true or false")
+            }
+            try check(entry.name, entry.key, table)
+            return (entry.name, value)
+        }
     }
 
     /// A place in the body, with placeholders.
@@ -269,6 +277,6 @@ extension ExchangeDescription {
     /// Whether a body of another market would be noticed.
     package var namesTheMarket: Bool {
         row != nil || (price ?? bid ?? "").contains("{")
-            || required.contains { $0.place.contains("{") || $0.value.hasPlaceholder }
+            || (required + expected).contains { $0.place.contains("{") || $0.value.hasPlaceholder }
     }
 }

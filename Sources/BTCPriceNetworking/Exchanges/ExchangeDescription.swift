@@ -27,6 +27,9 @@ package struct ExchangeDescription: Sendable {
         /// The names in bodies, of which the first one that is there counts; at least one.
         let keys: [String]
 
+        /// Whether its price is the rate of USDT, and not one of a bitcoin.
+        var isRate: Bool { market.pair == Market.pegPair }
+
         /// What the placeholders of this market stand for.
         func placeholders(key: String? = nil) -> Placeholders {
             var placeholders = Placeholders(base: base, quote: quote)
@@ -55,7 +58,7 @@ package struct ExchangeDescription: Sendable {
 
         func matches(_ value: JSONValue) -> Bool {
             switch self {
-            case .text(let text): value.isString(text)
+            case .text(let text): value.isString(equalTo: text)
             case .integer(let number): value.integerValue == number
             case .flag(let isOn): value.boolValue == isOn
             }
@@ -100,6 +103,8 @@ package struct ExchangeDescription: Sendable {
     let timeOffset: Int64
     let sequence: String?
     let required: [(place: String, value: Required)]
+    /// Values that the body must have if there is one at their place.
+    let expected: [(place: String, value: Required)]
     /// Where an error's text may be.
     let errors: [JSONPointer]
     /// Words in an error that mean that a limit was exceeded, in lower case.
@@ -110,7 +115,7 @@ package struct ExchangeDescription: Sendable {
     /// Its market for each currency that it has one for.
     package var marketOfCurrency: [Currency: Market] {
         Dictionary(
-            markets.compactMap { each in each.market.currency.map { ($0, each.market) } },
+            markets.filter { !$0.isRate }.compactMap { each in each.market.currency.map { ($0, each.market) } },
             uniquingKeysWith: { first, _ in first })
     }
 

@@ -12,7 +12,7 @@ package struct ExchangeTrial: Sendable {
     /// Sends one request for each group of markets.
     package init(_ exchange: Exchange, _ access: Exchange.Access) async {
         let description = exchange.description
-        for group in description.groups(of: description.markets.filter { $0.market.currency != nil }) {
+        for group in description.groups(of: description.markets.filter { !$0.isRate }) {
             let url = description.url(for: group.all, at: access.baseURL)
             lines.append("GET \(url)")
             let request = HTTPRequest.json(
@@ -56,7 +56,7 @@ package struct ExchangeTrial: Sendable {
             lines += reader.findings(response).map { "  \($0)" }
             do throws(PriceLoadingError) {
                 let price = try reader.prices(response)[0].value
-                guard let currency = market.market.currency, !currency.prices.contains(price) else {
+                guard !market.isRate, let currency = market.market.currency, !currency.prices.contains(price) else {
                     lines.append("  = \(price)")
                     found += 1
                     continue

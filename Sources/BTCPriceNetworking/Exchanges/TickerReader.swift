@@ -9,7 +9,7 @@ struct TickerReader: Sendable {
         let market: Market
         let row: (array: JSONPointer, place: JSONPointer, value: String)?
         let price, bid, ask, time, sequence: [Place]
-        let required: [(place: Place, value: ExchangeDescription.Required)]
+        let required, expected: [(place: Place, value: ExchangeDescription.Required)]
     }
 
     private let places: [Places]
@@ -31,14 +31,18 @@ struct TickerReader: Sendable {
                 }
                 return places
             }
+            func values(
+                _ all: [(place: String, value: ExchangeDescription.Required)]
+            ) -> [(place: Place, value: ExchangeDescription.Required)] {
+                all.flatMap { place, value in filled(place).prefix(1).map { ($0, value.filled(market.placeholders())) }
+                }
+            }
             return Places(
                 market: market.market,
                 row: description.row.map { ($0.array, $0.place, market.placeholders().fill($0.value)) },
                 price: filled(description.price), bid: filled(description.bid), ask: filled(description.ask),
                 time: filled(description.time), sequence: filled(description.sequence),
-                required: description.required.flatMap { place, value in
-                    filled(place).prefix(1).map { ($0, value.filled(market.placeholders())) }
-                })
+                required: values(description.required), expected: values(description.expected))
         }
     }
 
@@ -67,6 +71,7 @@ struct TickerReader: Sendable {
             let values = [
                 ("price", places.price), ("bid", places.bid), ("ask", places.ask), ("time", places.time),
                 ("sequence", places.sequence), ("require", places.required.map(\.place)),
+                ("expect", places.expected.map(\.place)),
             ]
             return values.flatMap { key, places in
                 places.compactMap { place in place.value(in: part, body).map { "\(key) \(place): \($0.summary)" } }
@@ -79,10 +84,10 @@ struct TickerReader: Sendable {
     ) throws(PriceLoadingError) -> LoadedPrice {
         let part = try places.row.map { row throws(PriceLoadingError) in try Self.row(row, in: body) } ?? body
         for (place, required) in places.required {
-            guard let found = place.value(in: part, body), required.matches(found) else {
-                let found = place.value(in: part, body)
-                throw .invalidData("\(place) is \(found?.summary ?? "missing"), not \(required)")
-            }
+            try Self.check(place.value(in: part, body), required, place)
+        }
+        for (place, expected) in places.expected {
+            if let found = place.value(in: part, body) { try Self.check(found, expected, place) }
         }
         func decimal(_ places: [Place]) throws(PriceLoadingError) -> Price {
             let (place, value) = try Self.found(places, part, body)
@@ -134,6 +139,14 @@ struct TickerReader: Sendable {
         return FeedPosition(sequence: sequence)
     }
 
+    private static func check(
+        _ found: JSONValue?, _ wanted: ExchangeDescription.Required, _ place: Place
+    ) throws(PriceLoadingError) {
+        guard let found, wanted.matches(found) else {
+            throw .invalidData("\(place) is \(found?.summary ?? "missing"), not \(wanted)")
+        }
+    }
+
     /// The first of these places that is in the body.
     private static func found(
         _ places: [Place], _ part: JSONValue, _ body: JSONValue
@@ -151,7 +164,7 @@ struct TickerReader: Sendable {
         guard let rows = row.array.value(in: body)?.arrayValue else {
             throw .invalidData("there is no array at \(row.array.described)")
         }
-        let matching = rows.filter { row.place.value(in: $0)?.isString(row.value) == true }
+        let matching = rows.filter { row.place.value(in: $0)?.isString(equalTo: row.value) == true }
         guard matching.count == 1 else {
             throw .invalidData(
                 "\(matching.isEmpty ? "no row has" : "\(matching.count) rows have") \(row.value) at \(row.place.described)"
