@@ -61,7 +61,8 @@ private func settings(_ text: String) -> Settings? {
         let environment = ["HOME": "/home/fuzz"]
         let file = try ConfigurationFile(text: text, path: path)
         let layers = try Layers(
-            commandLine: try DaemonCommandLine([]), environment: environment, files: ConfigurationFiles(file, path: path))
+            commandLine: try DaemonCommandLine([]), environment: environment,
+            files: ConfigurationFiles(file, path: path))
         return try Settings(layers, environment: environment, uid: 1000)
     }
 }

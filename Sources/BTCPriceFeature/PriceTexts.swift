@@ -10,7 +10,7 @@ package enum PriceTexts {
     package static let paused = "Paused."
     /// How to end a pause.
     package static let resume =
-        "'btcctl resume' starts the updates again. If the daemon paused because it was idle, this request resumes it."
+        "'btcctl resume' starts the updates again. An idle pause ends with this request."
     /// Shown with a price that no second source has confirmed.
     package static let unconfirmed = "Unconfirmed: no second source has confirmed this price."
 

@@ -159,7 +159,7 @@ def _():
         contains(result.stderr, f"{config}, {where}" if where.startswith("line") else where)
         contains(result.stderr, advice)
     result = tried("--config", write(place, 'currencies = ["BRL"]\n'), "--check-config")
-    contains(result.stderr, "no exchange has a market in BRL: describe one")
+    contains(result.stderr, "BRL has no sources: set currency.BRL.sources to exchanges")
     return f"{len(cases) + 1} mistakes"
 
 

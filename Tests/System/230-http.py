@@ -176,8 +176,8 @@ def _():
     for path in ("/v1/at", "/v1/at?time=someday", "/v1/at?time=1h&max-step=2m", "/v1/history?since=1h&until=2h", "/v1/history?step=1w", "/v1/history?format=xml",
                  "/v1/history?currency=EURO", "/api/v1/historical-price?timestamp=-1", "/api/v1/historical-price?timestamp=now"):
         problem(gateway.get(path), 400)
-    problem(gateway.get("/v1/day?currency=SEK"), 404)
-    for path in ("/v1/history?currency=SEK", "/v1/at?time=1h&currency=SEK"):
+    problem(gateway.get("/v1/day?currency=XXX"), 404)
+    for path in ("/v1/history?currency=XXX", "/v1/at?time=1h&currency=SEK"):
         problem(gateway.get(path), 404)
     # A long history comes in parts.
     daemon.stop()

@@ -1,3 +1,4 @@
+import BTCPriceCore
 import BTCPriceNetworking
 import Configuration
 
@@ -9,28 +10,74 @@ struct ConfigurationFiles {
     /// one replaces it whole: the configuration file's is the strongest, then those of the directories, then what is built in.
     private(set) var exchanges = Exchange.all
 
-    /// Reads all files.
-    /// - Parameter given: The configuration file of the command line. It must exist; the default one is optional.
+    /// Reads the configuration file, and of the other files those whose exchange or currency is named anywhere.
+    /// - Parameters:
+    ///   - commandLine: Its configuration file must exist; the default one is optional.
+    ///   - environment: The process's environment.
+    ///   - uid: The user that it runs as.
     /// - Throws: ``SettingsError`` if a file can't be read, or a description is not valid.
-    init(_ given: String?, _ environment: [String: String], uid: UInt32) throws(SettingsError) {
-        let path = given ?? Directories.configurationPath(environment: environment, uid: uid)
-        for directory in Self.directories(configurationPath: path, environment: environment).reversed() {
-            for path in ConfigurationFile.paths(in: directory) {
+    init(
+        _ commandLine: DaemonCommandLine, environment: [String: String], uid: UInt32
+    ) throws(SettingsError) {
+        let path = commandLine.configurationPath ?? Directories.configurationPath(environment: environment, uid: uid)
+        var file: ConfigurationFile?
+        if let path, commandLine.configurationPath != nil || Directories.exists(path) {
+            file = try ConfigurationFile(path: path)
+        }
+        var named = Self.words(file?.values.map(\.value) ?? [])
+        named.formUnion(Self.words(commandLine.settings.map { .text($0.text) } + environment.values.map { .text($0) }))
+        // `source.luno.url` names luno.
+        let keys =
+            (file?.values.map(\.name) ?? []) + commandLine.settings.map(\.key.name)
+            + environment.keys.compactMap { SettingKey(variable: $0)?.name }
+        named.formUnion(keys.filter { $0.hasPrefix("source.") }.map { String($0.split(separator: ".")[1]) })
+        if case .tryExchange(let name, _) = commandLine.action { named.insert(name) }
+        named.formUnion(Exchange.all.map(\.name))
+        let directories = Self.directories(configurationPath: path, environment: environment).reversed()
+        if named.contains(where: { $0 != "USD" && Currency(rawValue: $0) != nil }) {
+            for directory in directories { try takeCurrencies("\(directory)/currencies.toml", &named) }
+        }
+        for name in named.sorted() where name.wholeMatch(of: /[a-z][a-z0-9-]*/) != nil {
+            for path in directories.map({ "\($0)/\(name).toml" }) where Directories.exists(path) {
                 let file = try ConfigurationFile(path: path)
-                let other = file.values.first { entry in
-                    entry.names.first != "exchange"
-                        && !(entry.names.count == 3 && entry.name.hasPrefix("currency.") && entry.names[2] == "sources")
-                }
-                if let other {
+                if let other = file.values.first(where: { Array($0.names.prefix(2)) != ["exchange", name] }) {
                     throw SettingsError(
-                        "\(Origin.file(path: path, line: other.line)): \(other.name): this file may have tables [exchange.NAME], and currency.CODE.sources"
+                        "\(Origin.file(path: path, line: other.line)): \(other.name): this file may have the table [exchange.\(name)] only"
                     )
                 }
                 try take(file, path)
             }
         }
-        guard let path, given != nil || Directories.exists(path) else { return }
-        try take(try ConfigurationFile(path: path), path)
+        if let path, let file { try take(file, path) }
+    }
+
+    /// Takes the default sources of the named currencies.
+    private mutating func takeCurrencies(_ path: String, _ named: inout Set<String>) throws(SettingsError) {
+        guard Directories.exists(path) else { return }
+        for entry in try ConfigurationFile(path: path).values {
+            guard entry.names.count == 3, entry.names[0] == "currency", entry.names[2] == "sources" else {
+                throw SettingsError(
+                    "\(Origin.file(path: path, line: entry.line)): \(entry.name): this file may have currency.CODE.sources only"
+                )
+            }
+            guard named.contains(entry.names[1]) else { continue }
+            named.formUnion(Self.words([entry.value]))
+            settings.append((entry, Origin.file(path: path, line: entry.line)))
+        }
+    }
+
+    /// The words of texts and lists.
+    private static func words(_ values: [RawValue]) -> Set<String> {
+        var words: Set<String> = []
+        for value in values {
+            switch value {
+            case .list(let texts): words.formUnion(texts)
+            // Lists in the environment and on the command line.
+            case .text(let text): words.formUnion(text.split { $0 == "," || $0 == " " }.map(String.init))
+            case .integer, .flag, .other: break
+            }
+        }
+        return words
     }
 
     /// A configuration file alone.

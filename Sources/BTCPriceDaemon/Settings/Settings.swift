@@ -103,7 +103,7 @@ struct Settings: Sendable {
     static func read(
         commandLine: DaemonCommandLine, environment: [String: String], uid: UInt32
     ) throws(SettingsError) -> Settings {
-        let files = try ConfigurationFiles(commandLine.configurationPath, environment, uid: uid)
+        let files = try ConfigurationFiles(commandLine, environment: environment, uid: uid)
         return try Settings(
             Layers(commandLine: commandLine, environment: environment, files: files), environment: environment, uid: uid
         )
@@ -234,7 +234,7 @@ struct Settings: Sendable {
         for code in try layers.list("currencies") {
             guard let currency = Currency(rawValue: code) else { continue }
             let list = currency == .usd ? "sources" : "currency.\(code).sources"
-            guard layers.value(list) != nil else { throw missingSources(of: currency, layers.exchanges) }
+            guard layers.value(list) != nil else { throw missingSources(of: currency) }
             var sources = try sources(layers, of: list)
             if currency == .usd, try layers.flag("fleet.fallback") { sources += try reserves(layers, of: sources) }
             let key = "currency.\(code).interval-ms"
@@ -308,12 +308,9 @@ struct Settings: Sendable {
         layers.value(key) == nil ? nil : .milliseconds(try layers.integer(key))
     }
 
-    private static func missingSources(of currency: Currency, _ exchanges: [Exchange]) -> SettingsError {
-        let known = exchanges.filter { $0.markets[currency] != nil }.map { "\"\($0.name)\"" }
-        return SettingsError(
-            known.isEmpty
-                ? "currencies: no exchange has a market in \(currency): describe one, see docs/exchanges.md"
-                : "currencies: \(currency) has no sources: write currency.\(currency).sources = [\(known.joined(separator: ", "))]"
+    private static func missingSources(of currency: Currency) -> SettingsError {
+        SettingsError(
+            "currencies: \(currency) has no sources: set currency.\(currency).sources to exchanges with such a market, or describe one (docs/exchanges.md)"
         )
     }
 }
