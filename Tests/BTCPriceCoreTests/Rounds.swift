@@ -9,6 +9,8 @@ final class Rounds {
     /// The price of each market. A market without a price does not respond.
     var prices: [Market: String] = [:]
     var positions: [Market: FeedPosition] = [:]
+    /// Half of the spread of each market that has quotes.
+    var halfSpreads: [Market: Double] = [:]
     /// The price of one USDT in dollars, as Kraken reports it.
     var peg: String?
     /// The minimum time between two requests of a market.
@@ -94,7 +96,11 @@ final class Rounds {
     /// Records one market's response in the book.
     func give(_ market: Market, at now: ObservationTime) -> PriceLoadingError? {
         guard let value = prices[market] else { return .unavailable("HTTP 503") }
-        var loaded = [LoadedPrice(market, price(value), position: positions[market] ?? FeedPosition())]
+        var loaded = [
+            LoadedPrice(
+                market, price(value), position: positions[market] ?? FeedPosition(),
+                halfSpread: halfSpreads[market] ?? 0)
+        ]
         if let push = pushes[market] {
             loaded[0].observed = Self.time(push.at)
             loaded[0].push = .init(.peer, interval: .seconds(1), origin: push.origin)

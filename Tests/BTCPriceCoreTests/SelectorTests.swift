@@ -54,6 +54,16 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
             testDescription: "the bound for agreement is absolute: prices 0.9 % apart in a fall of 5 % do not agree",
             prices: [.binance: "65500", .coinbase: "66100", .bitstamp: "66110"], expected: "66100 coinbase confirmed"),
         SelectorCase(
+            testDescription: "two thin markets agree within half of both spreads",
+            prices: [.binance: "65500", .coinbase: "66000"],
+            before: { $0.halfSpreads = [.binance: 0.003, .coinbase: 0.006] },
+            expected: "65500 binance confirmed"),
+        SelectorCase(
+            testDescription: "beyond half of both spreads they don't",
+            prices: [.binance: "65500", .coinbase: "66000"],
+            before: { $0.halfSpreads = [.binance: 0.003, .coinbase: 0.004] },
+            expected: "withheld binance"),
+        SelectorCase(
             testDescription: "if no two markets agree, the one nearest to the median is shown",
             prices: [.binance: "63000", .coinbase: "66800", .bitstamp: "65000"], expected: "65000 bitstamp unconfirmed"),
         SelectorCase(

@@ -346,6 +346,8 @@ import Testing
         store.waitForDisk()
         try FileManager.default.removeItem(atPath: setup.runtime)
         #expect(throws: PriceStoreError.self) { try store.save(sample("2")) }
+        // The copy in its place is written on the disk's queue.
+        store.waitForDisk()
         let synced = try #require(try FileSystem.read(setup.stateFile))
         #expect(try QuoteFile(decoding: synced).price?.quote.value == 1)
         // A power cut may leave such a copy empty.

@@ -6,6 +6,8 @@ package struct LoadedPrice: Sendable, Hashable {
     package let value: Price
     /// Its position in the market's history.
     package let position: FeedPosition
+    /// Half of the distance between bid and ask, as a share of their middle; zero if the response had no quotes.
+    package let halfSpread: Double
     /// The venue's clock at the response, if the response contained it.
     package var venueClock: Timestamp?
     /// When it arrived, on this machine's clocks; `nil` if that is now.
@@ -29,11 +31,13 @@ package struct LoadedPrice: Sendable, Hashable {
     }
 
     package init(
-        _ market: Market, _ value: Price, position: FeedPosition = FeedPosition(), venueClock: Timestamp? = nil
+        _ market: Market, _ value: Price, position: FeedPosition = FeedPosition(), halfSpread: Double = 0,
+        venueClock: Timestamp? = nil
     ) {
         self.market = market
         self.value = value
         self.position = position
+        self.halfSpread = halfSpread
         self.venueClock = venueClock
     }
 }

@@ -20,12 +20,15 @@ package struct MarketObservation: Sendable, Hashable {
     let voter: String
     /// The minimum time between two requests that the source's limits allow. For a feed that pushes, the usual time to the next price.
     package let pace: Duration
+    /// Half of the distance between bid and ask, as a share of their middle; zero if it is not known.
+    let halfSpread: Double
     /// The natural logarithm of ``value``, for comparisons.
     let log: Double
 
     package init(
         _ market: Market, _ value: Price, arrival: ObservationTime, position: FeedPosition? = nil, age: Int64? = nil,
-        way: PriceWay = .poll, pace: Duration = .zero, origin: PriceOrigin? = nil, upstream: String? = nil
+        way: PriceWay = .poll, pace: Duration = .zero, origin: PriceOrigin? = nil, upstream: String? = nil,
+        halfSpread: Double = 0
     ) {
         self.market = market
         self.value = value
@@ -37,6 +40,7 @@ package struct MarketObservation: Sendable, Hashable {
         self.origin = origin
         exchange = origin?.source ?? upstream ?? market.venue
         voter = origin?.instance ?? exchange
+        self.halfSpread = halfSpread
         log = value.logarithm
     }
 

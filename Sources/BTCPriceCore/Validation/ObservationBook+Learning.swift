@@ -90,8 +90,8 @@ extension ObservationBook {
             }
         }
         let isNear =
-            abs(apart) <= ConfirmationRule.agreement + place.slack
-            || ConfirmationRule.isNearAsRead(price, reference.isInTether, reference.readLog)
+            abs(apart) <= ConfirmationRule.width(price, beside: reference.halfSpread) + place.slack
+            || ConfirmationRule.isNearAsRead(price, reference.isInTether, reference.readLog, reference.halfSpread)
         guard isNear || bases.isOddForLong(market, apart, at: now) else {
             // The next tick requests others to find out which of the two is wrong.
             if isCurrent, !bases.suspects.contains(market) { level.isDisputed = true }
@@ -132,7 +132,8 @@ extension ObservationBook {
             lastMove = (price.market, place, now)
         }
         reference = ReferencePrice(
-            market: price.market, log: place, at: now, readLog: price.log, isInTether: price.isInTether)
+            market: price.market, log: place, at: now, readLog: price.log, isInTether: price.isInTether,
+            halfSpread: price.halfSpread)
         bases.accepted(price.market, confirmation, log: basis, at: now)
         pending = nil
         isRestored = false

@@ -78,7 +78,7 @@ package struct ObservationBook: Sendable {
             position: ResponseCheck.position(of: price, acceptedAt: wall),
             age: price.position.time.map { max(0, wall.milliseconds - $0.milliseconds) },
             way: price.push?.way ?? .poll, pace: price.push?.interval ?? pace, origin: price.push?.origin,
-            upstream: venue?.upstream)
+            upstream: venue?.upstream, halfSpread: price.halfSpread)
         // Only the dollar has markets in USDT.
         for other in loaded
         where currency == .usd && other.market.pair == Market.pegPair && ResponseCheck.pegRates.contains(other.value) {

@@ -9,6 +9,8 @@ struct ReferencePrice: Sendable {
     var readLog: Double
     /// Whether it was read in USDT.
     var isInTether: Bool
+    /// See ``MarketObservation/halfSpread``.
+    var halfSpread = 0.0
 }
 
 /// Where another market was when it last agreed with the price that was shown.

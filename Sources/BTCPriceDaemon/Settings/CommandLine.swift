@@ -93,7 +93,7 @@ struct DaemonCommandLine {
 
     /// The text of `--help`.
     static let help = """
-        btc-priced keeps the BTC/USD price for the whole machine.
+        btc-priced keeps the price of a bitcoin for the whole machine.
 
         Usage: btc-priced [--config FILE] [--SETTING VALUE]...
                btc-priced --check-config | --print-config | --print-default-config | --try NAME [FILE] | --reload PID

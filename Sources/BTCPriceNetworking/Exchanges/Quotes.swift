@@ -18,6 +18,9 @@ struct Quotes: Sendable, Hashable {
         (self.bid, self.ask) = (bid, ask)
     }
 
+    /// Half of the spread as a share of the middle.
+    var halfSpread: Double { (ask - bid).double / (ask + bid).double }
+
     /// The middle of the two.
     /// - Throws: ``PriceLoadingError/invalidData(_:)`` if the spread is too wide.
     func middle() throws(PriceLoadingError) -> Price {

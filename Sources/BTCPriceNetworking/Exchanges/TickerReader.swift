@@ -96,21 +96,25 @@ struct TickerReader: Sendable {
             }
             return price
         }
-        let hasQuotes = !places.bid.isEmpty && !places.ask.isEmpty
+        func quotes() throws(PriceLoadingError) -> Quotes {
+            try Quotes(bid: decimal(places.bid), ask: decimal(places.ask))
+        }
         let value: Price
+        let known: Quotes?
         if places.price.isEmpty {
-            value = try Quotes(bid: decimal(places.bid), ask: decimal(places.ask)).middle()
+            let quotes = try quotes()
+            (value, known) = (try quotes.middle(), quotes)
         } else {
             let last = try decimal(places.price)
             // One side of a thin market may be empty.
-            let quotes = hasQuotes ? try? Quotes(bid: decimal(places.bid), ask: decimal(places.ask)) : nil
-            value = try quotes.map { quotes throws(PriceLoadingError) in try quotes.clamped(last) } ?? last
+            known = places.bid.isEmpty ? nil : try? quotes()
+            value = try known.map { quotes throws(PriceLoadingError) in try quotes.clamped(last) } ?? last
         }
         var position = FeedPosition()
         if !places.sequence.isEmpty || !places.time.isEmpty {
             position = try self.position(places, part, body, response)
         }
-        return LoadedPrice(places.market, value, position: position)
+        return LoadedPrice(places.market, value, position: position, halfSpread: known?.halfSpread ?? 0)
     }
 
     private func position(

@@ -3,7 +3,7 @@
 /// A witness is a price of another market. It counts only if it was observed after the judged move began. Streams may bring a burst of
 /// prices in one millisecond: if the price itself is of the millisecond in which the move began, the witness may be, too.
 enum ConfirmationRule {
-    /// How far two markets may differ and still agree, whatever the size of the move.
+    /// How far two markets may differ and still agree, whatever the size of the move, unless their spreads are wide.
     static let agreement = 0.004
     /// How far a price may move from where another market last agreed with it before one is requested again.
     static let levelWidth = 0.003
@@ -85,12 +85,21 @@ enum ConfirmationRule {
         let theirs = book.place(
             of: witness, near: price.isInTether ? book.level.log : book.place(of: price, near: nil).log)
         let mine = book.place(of: price, near: theirs.log)
-        if abs(mine.log - theirs.log) <= agreement + max(mine.slack, theirs.slack) { return theirs.log }
-        return isNearAsRead(price, witness.isInTether, witness.log) ? mine.log : nil
+        let width = width(price, beside: witness.halfSpread)
+        if abs(mine.log - theirs.log) <= width + max(mine.slack, theirs.slack) { return theirs.log }
+        return isNearAsRead(price, witness.isInTether, witness.log, witness.halfSpread) ? mine.log : nil
     }
 
     /// Whether two prices of one currency agree as they were read: then it does not matter where their markets usually are.
-    static func isNearAsRead(_ price: MarketObservation, _ isInTether: Bool, _ log: Double) -> Bool {
-        price.isInTether == isInTether && abs(price.log - log) <= agreement
+    static func isNearAsRead(
+        _ price: MarketObservation, _ isInTether: Bool, _ log: Double, _ halfSpread: Double
+    ) -> Bool {
+        price.isInTether == isInTether && abs(price.log - log) <= width(price, beside: halfSpread)
+    }
+
+    /// How far two markets may differ and still agree: ``agreement``, or half of both spreads if that is more. In a thin market, a
+    /// trade may be anywhere between bid and ask.
+    static func width(_ price: MarketObservation, beside halfSpread: Double) -> Double {
+        max(agreement, price.halfSpread + halfSpread)
     }
 }

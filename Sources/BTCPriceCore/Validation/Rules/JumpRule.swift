@@ -25,7 +25,9 @@ package enum JumpRule {
 
     /// Whether a price is too far from the reference price to be believed by itself.
     static func isJump(_ price: MarketObservation, from reference: ReferencePrice, _ book: ObservationBook) -> Bool {
-        if ConfirmationRule.isNearAsRead(price, reference.isInTether, reference.readLog) { return false }
+        if ConfirmationRule.isNearAsRead(price, reference.isInTether, reference.readLog, reference.halfSpread) {
+            return false
+        }
         let place = book.place(of: price, near: book.level.log ?? reference.log)
         return abs(place.log - reference.log) > bound(after: price.at - reference.at) + place.slack
     }

@@ -3,8 +3,8 @@ import Glibc
 /// How certain a price is: how far the median of the markets may be from it.
 ///
 /// Two things add up, as squares. One is known: how far the shown market usually is from the median of the markets. The other is
-/// noise: how far the current markets differ from where they are expected, and how far the price may have moved since they were
-/// observed.
+/// noise: how far the current markets differ from where they are expected, how far the price may have moved since they were observed, and
+/// half of the shown market's spread.
 enum UncertaintyRule {
     /// A market that was observed longer ago does not count, milliseconds.
     static let oldest = Duration.seconds(60).wholeMilliseconds
@@ -38,7 +38,7 @@ enum UncertaintyRule {
             let moved = book.variance * Double(max(0, price.at - other.at)) / 1000
             noise += max(0, apart * apart - moved)
         }
-        noise = noise / Double(others.count) + book.variance + least * least
+        noise = noise / Double(others.count) + book.variance + least * least + price.halfSpread * price.halfSpread
         // In a dispute, it extends to the farthest price of the other side.
         let dispute = decision.confirmation == .confirmed ? nil : decision.dispute ?? book.dispute(at: price.at)
         let farthest = dispute?.others.map { abs(book.place(of: $0, near: own).log - own) }.max() ?? 0
