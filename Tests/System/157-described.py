@@ -2,8 +2,10 @@
 """Exchanges that are described in files: the library, a user's own, and mistakes."""
 
 import os
+import re
 import subprocess
 import sys
+import time
 import tomllib
 import urllib.request
 from pathlib import Path
@@ -110,9 +112,30 @@ def _():
     daemon = Daemon(place, simulator.urls, "--config", config, sources=("binance", "kraken"), environment=environment)
     for code in currencies:
         wait_until(lambda: state(place, code)["freshness"] == "fresh", seconds=60, what=lambda: f"a price in {code}: {state(place, code)}")
+    figures = f"{len(names)} exchanges, {len(currencies)} currencies: {' '.join(currencies)}"
+    minutes = float(os.environ.get("MINUTES", "0"))
+    if minutes:
+        figures += f"; {kept_for(minutes, place, daemon, currencies)}"
     daemon.stop()
     simulator.stop()
-    return f"{len(names)} exchanges, {len(currencies)} currencies: {' '.join(currencies)}"
+    return figures
+
+
+def kept_for(minutes, place, daemon, currencies):
+    """Keeps the prices for some minutes: what they cost, and whether a tick was late. For make test-deep."""
+    def spent():
+        fields = (Path("/proc") / str(daemon.process.pid) / "stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    begun, before = time.monotonic(), spent()
+    time.sleep(minutes * 60)
+    used = (spent() - before) / (time.monotonic() - begun)
+    for code in currencies:
+        equal(state(place, code)["freshness"], "fresh", code)
+    ticks = btcctl(place, "status", "--json").json["status"]["ticks"]
+    equal((ticks["skipped"], ticks["failed"]), (0, 0), "late ticks, and failed ones")
+    own = int(re.search(r"RssAnon:\s+(\d+)", (Path("/proc") / str(daemon.process.pid) / "status").read_text())[1])
+    requests = sum(source["requests"] for code in currencies for source in sources(place, code).values())
+    return (f"{minutes:g} minutes: {used * 1000:.1f} ms of processor time a second, {own} KiB, {requests} requests, no tick late")
 
 
 @scenario("a saved body is tried without a network", beside=True)
