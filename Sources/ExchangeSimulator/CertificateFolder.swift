@@ -1,7 +1,7 @@
 import NIOSSL
 
 /// A folder with the certificates of the simulated venues, each with its key: `server.pem` and `server.key`. The certificates that a
-/// client must reject have the names of ``FaultScript/Certificate``. docs/simulator.md shows how to make them with openssl.
+/// client must reject have the names of ``FaultScript/Certificate``. docs/simulator.md shows how to make the valid one with openssl.
 struct CertificateFolder: Sendable {
     let path: String
 

@@ -100,7 +100,7 @@ struct BasisTable: Sendable {
 }
 
 extension BasisTable {
-    /// The constants; `docs/validation.md` explains where each comes from. Times are in milliseconds.
+    /// The constants; see `docs/validation.md`. Times are in milliseconds.
     enum Bounds {
         /// The maximum distance of a basis from the middle of all bases.
         static let widest = 0.003

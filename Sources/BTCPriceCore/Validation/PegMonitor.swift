@@ -116,7 +116,7 @@ struct PegMonitor: Sendable {
 }
 
 extension PegMonitor {
-    /// The constants; `docs/validation.md` explains where each comes from. Times are in milliseconds, moves natural logarithms.
+    /// The constants; see `docs/validation.md`. Times are in milliseconds, moves natural logarithms.
     enum Bounds {
         /// Two prices are of the same moment if they are at most this far apart.
         static let sameMoment = Duration.seconds(5).wholeMilliseconds

@@ -156,7 +156,7 @@ struct StaleFeeds: Sendable {
 }
 
 extension StaleFeeds {
-    /// The constants; `docs/validation.md` explains where each comes from. Times are in milliseconds.
+    /// The constants; see `docs/validation.md`. Times are in milliseconds.
     enum Bounds {
         /// A witness whose price has not changed for this time is not current.
         static let witnessUnchanged = Duration.seconds(3).wholeMilliseconds

@@ -1,6 +1,6 @@
 /// How far a price may move without a second market, and what happens to one that moved farther.
 ///
-/// All moves are differences of natural logarithms. `docs/validation.md` says where each number comes from.
+/// All moves are differences of natural logarithms. See `docs/validation.md`.
 package enum JumpRule {
     /// The largest move that is believed without a second market.
     ///
