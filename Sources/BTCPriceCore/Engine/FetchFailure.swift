@@ -1,10 +1,10 @@
-/// No source gave a price.
+/// The error of a fetch in which no source gave a price.
 package struct FetchFailure: Error, Sendable, Hashable, CustomStringConvertible {
     /// The sources that were requested, in their order, and why each gave none.
     package let failures: [SourceFailure]
     /// The sources that were not requested, and why.
     let skipped: [Skipped]
-    /// The caller gave up: nothing is known of any source.
+    /// Whether the caller gave up. Then nothing is known about any source.
     package let isCancelled: Bool
 
     /// A fetch in which every source failed or was skipped.
@@ -24,7 +24,7 @@ package struct FetchFailure: Error, Sendable, Hashable, CustomStringConvertible 
     package static let cancelled = FetchFailure()
 
     /// One line: `binance: no response within 800 ms; coinbase: not reached: connection refused`; the common cause, if all have failed
-    /// alike.
+    /// in the same way.
     package var description: String {
         if isCancelled { return "cancelled" }
         if let commonCause { return "No exchange can be reached (\(commonCause)): is the network up?" }
@@ -32,10 +32,10 @@ package struct FetchFailure: Error, Sendable, Hashable, CustomStringConvertible 
         return reasons.isEmpty ? "no source can be requested" : reasons.joined(separator: "; ")
     }
 
-    /// Why none of several sources could be reached, now or when its cooldown began; `nil` if they have failed in other ways, or each in
-    /// its own.
+    /// Why none of several sources could be reached, now or when its cooldown began; `nil` if they have failed in other ways, or for
+    /// different reasons.
     private var commonCause: String? {
-        // A source that only its limits hold back may well be reached.
+        // A source that is skipped only because of its limits may be reachable.
         if failures.isEmpty, skipped.contains(where: { $0.reason == .limit }) { return nil }
         let resting = skipped.compactMap { skipped -> PriceLoadingError? in
             if case .cooldown(let cooldown) = skipped.reason { cooldown.reason } else { nil }

@@ -21,7 +21,7 @@ package struct FetchLatestPrice: Sendable {
     /// The market that is requested.
     var market: Market { loader.market }
 
-    /// Whether its price costs a request, if that of a stream does not do.
+    /// Whether its price costs a request, if the price of a stream can't be used.
     var needsRequest: Bool { loader.needsRequest }
 
     /// Begins the request that was granted.
@@ -37,15 +37,15 @@ package struct FetchLatestPrice: Sendable {
             venue: loader.venue, market: loader.market, companions: loader.companions, address: address)
     }
 
-    /// - Returns: The price of the market, and others that came along.
-    /// - Throws: ``PriceLoadingError/cancelled`` if the task is cancelled, else why the source gave no price.
+    /// - Returns: The price of the market, and any others in the same response.
+    /// - Throws: ``PriceLoadingError/cancelled`` if the task is cancelled, otherwise why the source gave no price.
     package func load() async throws(PriceLoadingError) -> [LoadedPrice] {
         let requested = stream.map { _ in now().boottime }
         let loaded: [LoadedPrice]
         do {
             loaded = try await loader.load()
         } catch {
-            // Once the task is cancelled, that is the reason and no failure of the source.
+            // Once the task is cancelled, that is the reason, and not a failure of the source.
             throw Task.isCancelled ? .cancelled : error
         }
         if Task.isCancelled { throw .cancelled }

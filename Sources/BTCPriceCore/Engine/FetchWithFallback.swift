@@ -12,7 +12,8 @@ package struct FetchCandidate: Sendable {
     ///   - address: The base address of its requests.
     ///   - timeout: From the request to giving up.
     ///   - hedge: From the request to the request of the next source.
-    ///   - reserve: It is requested only after no other source has had a price for so long; `nil` for at once.
+    ///   - reserve: How long all sources other than reserves must be without a price before this one is requested; `nil` if it is
+    ///     not a reserve.
     package init(
         fetch: FetchLatestPrice, address: String, timeout: Duration, hedge: Duration, reserve: Duration? = nil
     ) {
@@ -32,8 +33,8 @@ package struct FetchCandidate: Sendable {
 
 /// Polls sources until one has a price: any number of sources, hedged, within one budget; or all of them at once.
 ///
-/// ``Sources`` decides which sources may be requested, ``PollPlan`` when and for how long. This runs both on a clock and on real
-/// loaders, and reports to ``Sources`` how each request ended.
+/// ``Sources`` decides which sources may be requested, and ``PollPlan`` when and for how long. This type runs both on a clock and on
+/// real loaders, and reports to ``Sources`` how each request ended.
 package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration {
     package typealias Record =
         @Sendable (_ prices: [LoadedPrice], _ source: FetchLatestPrice) async -> PriceLoadingError?
@@ -41,22 +42,22 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
     /// The sources that are requested, shared by all requesters.
     package let sources: Sources
     let candidates: [FetchCandidate]
-    /// Where the candidates begin among the sources.
+    /// The index of the first candidate among the sources.
     private let offset: Int
-    /// Those of the sources that push their prices.
+    /// The sources that push their prices.
     let feeds: [FetchLatestPrice]
-    /// Those of the sources that have a stream.
+    /// The sources that have a stream.
     let streams: [FetchLatestPrice]
     /// The markets of the sources, in their order.
     let markets: [Market]
-    /// Those of them whose responses state the value of USDT.
+    /// The markets whose responses state the value of USDT.
     let marketsStatingPeg: Set<Market>
     private let clock: C
 
     /// - Parameters:
     ///   - candidates: The sources of one currency, the primary first.
     ///   - sources: The sources of all currencies; the candidates are among them, in their order.
-    ///   - offset: Where the candidates begin among the sources.
+    ///   - offset: The index of the first candidate among the sources.
     ///   - clock: Measures the waits.
     init(candidates: [FetchCandidate], among sources: Sources, from offset: Int, clock: C) {
         self.candidates = candidates
@@ -72,9 +73,9 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
 
     /// - Parameters:
     ///   - requester: Who requests.
-    ///   - deadline: The end of the budget: by then it has returned or thrown.
+    ///   - deadline: The end of the budget. The call returns or throws by then.
     ///   - markets: The sources in question; `nil` for all.
-    ///   - quorum: If all of them are wanted, the number that is enough without those in a cooldown; `nil` if one is.
+    ///   - quorum: If all sources are wanted, the number that is enough without those in a cooldown; `nil` if one source is enough.
     ///   - byStream: Whether the price of a stream saves the request.
     ///   - record: Records a response. Returns why it is not a valid price; `nil` if it is one.
     /// - Throws: ``FetchFailure`` if no source gave a price, or if the task was cancelled.
@@ -153,7 +154,7 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
                 wantsAll: wantsAll)
         }
 
-        /// Since it began.
+        /// The time since it began.
         var now: Duration { began.duration(to: fetch.clock.now) }
 
         mutating func result(of group: inout TaskGroup<Event>) async -> PollPlan.Result {
@@ -233,7 +234,7 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
             return plan.answered(place, now: now)
         }
 
-        /// Reports the requests that were given up, too.
+        /// Also reports the requests that were given up.
         mutating func close(_ result: PollPlan.Result) -> [SourceFailure] {
             let failures: [(index: Int, error: PriceLoadingError)] =
                 switch result {

@@ -5,7 +5,7 @@ package struct GetPrice<C: Clock>: Sendable where C.Duration == Duration {
 
     /// - Parameters:
     ///   - engine: Holds the price.
-    ///   - now: Reads the clock that the freshness is measured by.
+    ///   - now: Reads the clock that the freshness is measured with.
     package init(engine: PriceEngine<C>, now: @escaping TimeSource) {
         self.engine = engine
         self.now = now
@@ -14,7 +14,7 @@ package struct GetPrice<C: Clock>: Sendable where C.Duration == Duration {
     /// - Parameters:
     ///   - policy: Where the price may come from.
     ///   - currency: The currency; `nil` for the first one.
-    /// - Throws: With `noCache`, why no source gave a price; with any policy if the task was cancelled.
+    /// - Throws: With `noCache`, why no source gave a price. With any policy, if the task was cancelled.
     package func execute(_ policy: CachePolicy = .localFirst, in currency: Currency? = nil) async throws(FetchFailure)
         -> PriceState
     {
@@ -42,7 +42,7 @@ package struct GetPrice<C: Clock>: Sendable where C.Duration == Duration {
 package enum CachePolicy: String, Sendable, Hashable, CaseIterable {
     /// The held price; request one only if none is held. The default.
     case localFirst
-    /// Request one now; the held price if that fails.
+    /// Request one now; return the held price if that fails.
     case remoteFirst
     /// Request one now or fail.
     case noCache

@@ -1,19 +1,19 @@
 /// Makes an observer's requests.
 package protocol ObserverTarget: Sendable {
     /// Requests the source whose turn it is.
-    /// - Returns: Whether the prices have moved apart, and the next request is to come soon.
+    /// - Returns: Whether the prices have moved apart, so that the next request should come soon.
     func observe() async -> Bool
 }
 
-/// Has a source requested that the ticks do not request, every 3 to 4.5 seconds unless configured otherwise: that shows whether the
-/// shown price is still that of the other markets, keeps a connection open for the tick that will need it, and finds sources that have
+/// Requests a source that the ticks do not request, every 3 to 4.5 seconds unless configured otherwise. This shows whether the shown
+/// price is still that of the other markets, keeps a connection open for the tick that will need it, and finds sources that have
 /// recovered.
 ///
-/// The times are spread, so that machines that started together do not send their requests together.
+/// The times are spread at random, so that machines that started together do not send their requests together.
 package struct Observer<C: Clock>: Sendable where C.Duration == Duration {
-    /// The first look comes soon: until then the fallback has no connection.
+    /// The time to the first request. It comes soon, because the fallback has no connection until then.
     static var firstPeriod: Duration { .seconds(2) }
-    /// The time to the next look if the prices have moved apart.
+    /// The time to the next request if the prices have moved apart.
     static var soon: Duration { .seconds(1) }
 
     private let clock: C
@@ -25,7 +25,7 @@ package struct Observer<C: Clock>: Sendable where C.Duration == Duration {
     /// - Parameters:
     ///   - clock: A monotonic clock.
     ///   - target: Makes the requests.
-    ///   - interval: Returns the minimum time from one look to the next; up to half of it is added.
+    ///   - interval: Returns the minimum time from one request to the next; up to half of it is added.
     ///   - jitter: Returns a random number from 0 to 1 at each call.
     ///   - isPaused: Whether the ticks are stopped; then it does nothing.
     package init(

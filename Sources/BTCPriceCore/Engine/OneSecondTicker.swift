@@ -2,7 +2,7 @@
 package struct Tick<Instant: InstantProtocol>: Sendable where Instant.Duration == Duration {
     /// The instant it was due.
     package let due: Instant
-    /// The time from then to its beginning.
+    /// The time from ``due`` to its start.
     package let lateness: Duration
     /// The number of ticks that were missed before it.
     package let skipped: Int64
@@ -13,20 +13,20 @@ package protocol TickTarget<Instant>: Sendable {
     /// The clock's instant.
     associatedtype Instant: InstantProtocol where Instant.Duration == Duration
 
-    /// One tick. The next one waits for its end. Cancelled by a pause and by a stop.
+    /// Runs one tick. The next one waits for its end. A pause or a stop cancels it.
     func tick(_ tick: Tick<Instant>) async
 
-    /// The ticks stop.
+    /// Called when the ticks pause.
     func paused() async
 
-    /// The ticks begin again; a ``tick(_:)`` follows at once.
+    /// Called when the ticks start again; a ``tick(_:)`` follows at once.
     func resumed() async
 }
 
-/// Ticks once an interval, by default one second.
+/// Ticks once per interval, by default once a second.
 ///
-/// No drift, no queue, never two at a time. `start`, `stop`, `pause` and `resume` work at once: a tick in progress is cancelled, and a
-/// resume ticks without waiting for the old schedule.
+/// The ticks do not drift, do not queue, and never run two at a time. `start`, `stop`, `pause` and `resume` take effect at once: a
+/// tick in progress is cancelled, and a resume ticks without waiting for the old schedule.
 package actor OneSecondTicker<C: Clock> where C.Duration == Duration {
     private enum Phase { case stopped, running, paused }
 
@@ -39,7 +39,7 @@ package actor OneSecondTicker<C: Clock> where C.Duration == Duration {
     private var isTicking = false
 
     /// - Parameters:
-    ///   - interval: From one tick to the next; above zero.
+    ///   - interval: The time from one tick to the next; above zero.
     ///   - clock: A monotonic clock that counts suspended time, so that a machine that wakes up ticks at once.
     ///   - target: Receives the ticks.
     ///   - executor: Where the ticks run; `nil` for anywhere.
@@ -95,7 +95,7 @@ package actor OneSecondTicker<C: Clock> where C.Duration == Duration {
         precondition(interval > .zero, "an interval is above zero")
         guard interval != self.interval else { return }
         self.interval = interval
-        // The loop sees it after the tick.
+        // The loop sees the change after the tick.
         guard phase == .running, !isTicking else { return }
         loop?.cancel()
         begin()

@@ -3,8 +3,8 @@
 /// - The sources are requested in order. The next one is requested if the one before fails, or after its `hedge` of silence.
 /// - A source that has not responded within its `timeout` has failed. A later response counts if no other source has given a
 ///   price: a late price is better than none.
-/// - An earlier source goes before a later one: a later one's response is held until every earlier source has failed or run out of
-///   time. So the primary still wins within its time, and the price does not switch between venues with every hedge.
+/// - An earlier source takes precedence over a later one: a later one's response is held until every earlier source has failed or run
+///   out of time. So the primary still wins within its time, and the price does not switch between venues with every hedge.
 /// - At the end of the budget the held response counts, or the fetch fails.
 /// - If all are wanted, all are requested at once, and every response counts.
 ///
@@ -15,23 +15,23 @@ struct PollPlan: Sendable {
 
     /// The waits that a source is granted.
     struct Patience: Sendable {
-        /// From the request to giving up.
+        /// The time from the request to giving up.
         var timeout: Duration
-        /// From the request to the request of the next source.
+        /// The time from the request to the request of the next source.
         var hedge: Duration
     }
 
     enum Action {
-        /// Request the source of this index.
+        /// Request the source with this index.
         case request(Int)
-        /// Call ``timerFired(now:)`` at this instant. A later one replaces it; one that fires without need does no harm.
+        /// Call ``timerFired(now:)`` at this instant. A later wake replaces it; one that fires without need does no harm.
         case wake(at: Instant)
-        /// It is over. No action follows.
+        /// The fetch is over. No action follows.
         case finish(Result)
     }
 
     enum Result {
-        /// The sources whose responses count, in their order; and the failures of those that go before.
+        /// The sources whose responses count, in their order; and the failures of the sources before them.
         case answered([Int], failures: [(index: Int, error: PriceLoadingError)])
         case failed([(index: Int, error: PriceLoadingError)])
         case cancelled
@@ -42,7 +42,7 @@ struct PollPlan: Sendable {
         case requested(at: Instant)
         case answered
         case failed(PriceLoadingError)
-        /// Its time is over, and it may still respond.
+        /// Its time is over, but it may still respond.
         case overdue
         case late
         /// Its turn did not come before the budget was over, or it must not be requested after all.
@@ -93,7 +93,7 @@ struct PollPlan: Sendable {
         return advance(now: now)
     }
 
-    /// A source that was to be requested is not: the next one's turn is now.
+    /// Records that a source could not be requested after all: it is the next one's turn.
     mutating func skipped(_ index: Int, now: Instant) -> [Action] {
         if case .requested = slots[index] { slots[index] = .skipped }
         return advance(now: now)
@@ -169,7 +169,7 @@ struct PollPlan: Sendable {
                 slots[index] = .failed(.timedOut(after: nil))
             }
         }
-        // One that was never requested does not stand in the way of a held response once the time is over.
+        // Once the time is over, a source that was never requested does not block a held response.
         if now >= deadline {
             for index in slots.indices {
                 if case .waiting = slots[index] { slots[index] = .skipped }

@@ -1,13 +1,13 @@
-/// Keeps the price: polls the sources if the selector needs it, records what they give, and publishes what the selector decides.
+/// Keeps the price: polls the sources if the selector needs it, records their responses, and publishes what the selector decides.
 ///
 /// A tick and any number of clients share one round: a caller that comes while one is in progress joins it.
 package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTarget where C.Duration == Duration {
-    /// Reports to the operator. Called on no particular thread; must not block.
+    /// Reports to the operator. Called on any thread; must not block.
     package typealias Report = @Sendable (PriceEvent) -> Void
 
     private typealias Tracked = TrackedCurrency<C>
 
-    /// The currencies in their order. The first one is meant if a caller names none.
+    /// The currencies in their order. The first one is the default if a caller names none.
     private var tracked: [Tracked]
     private let clock: C
     private let executor: (any TaskExecutor)?
@@ -22,7 +22,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     /// Whether anyone watches changes between the ticks. Read by the streams' threads.
     private let wantsChanges = WantedChanges()
     private var isPaused = false
-    /// The turn of the observer among the currencies after the first.
+    /// The index of the currency that the observer requested last, among those after the first.
     private var observed = 0
     /// When the observer last requested the sources that have a stream.
     private var streamsChecked: C.Instant?
@@ -33,8 +33,8 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     ///   - budget: The longest time that a round may take.
     ///   - executor: Where rounds run; `nil` for anywhere.
     ///   - now: Reads the clocks.
-    ///   - subscribers: Receive the states. The first one keeps the price.
-    ///   - history: Takes in the states before they are published; `nil` for none.
+    ///   - subscribers: Receive the states. The first one stores the price.
+    ///   - history: Receives the states before they are published; `nil` for none.
     ///   - report: Reports to the operator.
     package init(
         _ plans: [CurrencyPlan<C>], clock: C, budget: Duration, executor: (any TaskExecutor)? = nil,
@@ -55,10 +55,10 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
 
     private func tracked(_ currency: Currency) -> Tracked? { tracked.first { $0.currency == currency } }
 
-    /// The first currency, which is meant if a caller names none. There is always one.
+    /// The first currency, the default if a caller names none. There is always one.
     private var first: Tracked { tracked[0] }
 
-    /// Sends every state from now on to one more subscriber, after the others. It receives the present ones at once.
+    /// Sends every state from now on to one more subscriber, after the others. It receives the current ones at once.
     package func subscribe(_ subscriber: any StateSubscriber) {
         subscribers.append(subscriber)
         for each in tracked {
@@ -66,7 +66,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         }
     }
 
-    /// Every round from now on has other currencies, sources and rules. One in progress ends as it began, and its price counts.
+    /// Changes the currencies, sources and rules of every round from now on. A round in progress ends as it began, and its price counts.
     /// - Parameter plans: At least one.
     package func apply(_ plans: [CurrencyPlan<C>], budget: Duration) {
         precondition(!plans.isEmpty, "there is a first currency")
@@ -94,25 +94,25 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         skipTether()
     }
 
-    /// The sources that are requested, those of all currencies.
+    /// The sources of all currencies.
     package var sources: Sources { first.fetch.sources }
 
     /// The currencies in their order.
     package var currencies: [Currency] { tracked.map { $0.currency } }
 
-    /// The present state of the first currency.
+    /// The current state of the first currency.
     package var state: PriceState { first.tracker.state }
 
-    /// The present state of a currency; `nil` if it is not kept.
+    /// The current state of a currency; `nil` if it is not kept.
     package func state(of currency: Currency) -> PriceState? { tracked(currency)?.tracker.state }
 
     /// The markets of a currency's sources, in their order; none if it is not kept.
     package func markets(of currency: Currency) -> [Market] { tracked(currency)?.fetch.markets ?? [] }
 
-    /// The present state of a currency, and the counts since the start; `nil` if it is not kept.
+    /// The current state of a currency, and the counts since the start; `nil` if it is not kept.
     package func record(of currency: Currency) -> TickRecord? { tracked(currency)?.record(at: now()) }
 
-    /// The same of the first currency.
+    /// The same for the first currency.
     package var firstRecord: TickRecord { first.record(at: now()) }
 
     /// The number of callers that wait for the round in progress of the first currency, including the tick; 0 if there is none.
@@ -121,7 +121,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     /// The markets of the first currency with a valid observation.
     var observedMarkets: Set<Market> { Set(first.tracker.book.newest.keys) }
 
-    /// Takes over the price that an earlier run kept. Has no effect if its currency is not kept.
+    /// Restores the price that an earlier run stored. Has no effect if its currency is not kept.
     package func restore(_ cached: CachedPrice) {
         guard let currency = Currency(rawValue: cached.quote.currency), let tracked = tracked(currency) else { return }
         perform(tracked.tracker.restored(cached, at: now()), tracked)
@@ -133,10 +133,10 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         await self.tick(tick, of: first.currency)
     }
 
-    /// One tick of a currency: a round, whose result is kept and shown. Has no effect if it is not kept.
+    /// Runs one tick of a currency: a round, whose result is stored and shown. Has no effect if the currency is not kept.
     package func tick(_ tick: Tick<C.Instant>, of currency: Currency) async {
         guard let tracked = tracked(currency) else { return }
-        // The budget counts from when the tick was due. One that comes much too late, after a suspend, has the whole of it.
+        // The budget counts from when the tick was due. A tick that comes much too late, after a suspend, has the whole budget.
         let begun = clock.now
         let start = tick.lateness > budget / 2 ? begun : tick.due
         let deadline = start.advanced(by: budget)
@@ -145,9 +145,9 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         repeat {
             requester = tracked.shared?.requester ?? .tick
             result = await join(tracked, deadline: deadline, isTick: true)
-            // Once more if it joined a client's round in which the limits allowed no request: clients leave a part to the ticks.
+            // Repeats if it joined a client's round in which the limits allowed no request: clients leave a part of them to the ticks.
         } while Self.requestedNone(requester, result)
-        // A tick that was given up by a pause is none.
+        // A tick that a pause gave up does not count.
         if case .failure(let failure) = result, failure.isCancelled { return }
         guard tracked.isKept else { return }
         tracked.skippedTicks += tick.skipped
@@ -159,9 +159,9 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         }
     }
 
-    /// Requests the source whose turn it is, beside the ticks: one of the first currency, and one of another; and now and then all whose
-    /// streams are open. Has no effect on a currency that has no current price: then its ticks need what the limits allow, and
-    /// request all sources themselves.
+    /// Requests the source whose turn it is, in addition to the ticks: one of the first currency, and one of another; and from time to time
+    /// all sources whose streams are open. Has no effect on a currency without a current price: its ticks then need what the limits
+    /// allow, and request all sources themselves.
     @discardableResult
     package func observe() async -> Bool {
         if streamsChecked.map({ $0.duration(to: clock.now) >= streamCheckInterval }) ?? true {
@@ -176,10 +176,10 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         return first.tracker.book.isRestless
     }
 
-    /// The time between two requests that show whether the streams are right.
+    /// The time between two requests that show whether the streams are correct.
     private let streamCheckInterval = Duration.seconds(10)
 
-    /// Streams save requests. One in a while shows whether they are right, and is all that they get of a limit.
+    /// Streams save requests. An occasional request shows whether they are correct, and is all that they use of a limit.
     private func checkStreams(_ tracked: Tracked) async {
         guard let others = tracked.others else { return }
         for source in tracked.fetch.streams where source.stream?.current != nil {
@@ -194,7 +194,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     }
 
     private func takeIn(_ price: Market, among others: [Market], _ tracked: Tracked) async {
-        // A USDT price that does not fit is judged only after the value of USDT was requested.
+        // A USDT price that does not agree is judged only after the value of USDT was requested.
         if tracked.tracker.needsPegRate(for: price),
             let rate = await look(others.filter(tracked.fetch.marketsStatingPeg.contains), tracked)
         {
@@ -209,7 +209,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     }
 
     /// Requests one of these sources for the observer, within a budget.
-    /// - Returns: The market whose price was recorded; `nil` if there is none. Why there is none is taken in.
+    /// - Returns: The market whose price was recorded; `nil` if there is none. The reason is recorded.
     private func look(_ markets: [Market], _ tracked: Tracked) async -> Market? {
         do throws(FetchFailure) {
             return try await tracked.fetch.execute(
@@ -221,21 +221,21 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         }
     }
 
-    /// Ends the cooldowns that no exchange has asked for, of one source or of all.
+    /// Ends all cooldowns except rate limits, for one source or for all.
     /// - Returns: The sources whose cooldown was ended, and the rate-limited ones that keep theirs; `nil` if no source has that name.
     package func retry(_ source: String?) -> (retried: [String], kept: [Skipped])? {
         defer { perform(PriceTracker.Actions(), first) }
         return sources.retry(source)
     }
 
-    /// The ticks stop.
+    /// Called when the ticks stop.
     package func paused() {
         isPaused = true
         stopFeeds()
         for each in tracked { perform(each.tracker.paused(), each) }
     }
 
-    /// The ticks are about to begin, or to begin again.
+    /// Called when the ticks are about to start, or to start again.
     package func resumed() {
         isPaused = false
         startFeeds()
@@ -250,7 +250,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         guard let tracked = currency.map(tracked) ?? first else { throw .cancelled }
         if tracked.shared == nil {
             let plan = sources.plan(.client, among: Set(tracked.fetch.markets))
-            // Known at once, and no round that a tick could join.
+            // Fails at once, without a round that a tick could join.
             if plan.order.isEmpty { throw FetchFailure(failures: [], skipped: plan.skipped) }
         }
         return try await join(tracked, deadline: clock.now.advanced(by: budget), isTick: false).get()
@@ -260,7 +260,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
 
     private var feeds: [FetchLatestPrice] { tracked.flatMap { $0.fetch.feeds } }
 
-    /// Starts the sources that push their prices. A pause stops them, and the end of it starts them again.
+    /// Starts the sources that push their prices. A pause stops them, and its end starts them again.
     package func startFeeds() {
         guard !feedsRun else { return }
         feedsRun = true
@@ -279,9 +279,10 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         stopStreams()
     }
 
-    /// A source has pushed a price, or has lost it. That is no request: whether the source fails is judged when its price is needed.
+    /// Records that a source has pushed a price, or has lost it. This is not a request: whether the source fails is judged when its
+    /// price is needed.
     private func arrived(_ source: FetchLatestPrice) async {
-        // As an exchange with a cooldown is not requested, its price counts for nothing.
+        // An exchange with a cooldown is not requested; likewise, its pushed price does not count.
         guard !sources.isCoolingDown(source.market) else { return lost(source.market) }
         let loaded: [LoadedPrice]
         do throws(PriceLoadingError) {
@@ -298,7 +299,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
 
     private var streams: [FetchLatestPrice] { tracked.flatMap { $0.fetch.streams } }
 
-    /// Opens the streams or closes them, and publishes what they bring between the ticks or not.
+    /// Opens or closes the streams, and sets whether their changes are published between the ticks.
     package func change(_ streaming: Streaming) {
         let wereOpen = self.streaming.isOpen
         self.streaming = streaming
@@ -307,7 +308,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         if streaming.isOpen { startStreams() } else { stopStreams() }
     }
 
-    /// The machine was suspended: the connections of the streams are dead, which only a timeout would show.
+    /// Restarts the streams after a suspend: their connections are dead, which only a timeout would show.
     package func restartStreams() {
         guard feedsRun, streaming.isOpen else { return }
         stopStreams()
@@ -344,7 +345,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         publishChange(tracked)
     }
 
-    /// Records what the streams have now.
+    /// Records the current prices of the streams.
     /// - Returns: The markets whose price is valid.
     private func recordStreams(_ sources: [FetchLatestPrice]) -> [Market] {
         var valid: [Market] = []
@@ -354,7 +355,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         return valid
     }
 
-    /// Publishes the price that the streams have now, at once or as soon as the minimum interval is over.
+    /// Publishes the current price of the streams, at once or as soon as the minimum interval is over.
     private func publishChange(_ tracked: Tracked) {
         guard tracked.change == nil, tracked.shared == nil, let interval = streaming.minimumInterval else { return }
         guard let last = tracked.lastPublication, clock.now < last.advanced(by: interval) else {
@@ -373,7 +374,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         publishChange(tracked)
     }
 
-    /// Selects among what the streams have. The tick alone changes the source, so that the price does not switch between sources with
+    /// Selects among the prices of the streams. Only a tick changes the source, so that the price does not switch between sources with
     /// every message.
     private func selectChange(_ tracked: Tracked) {
         guard let quote = tracked.tracker.state.quote, tracked.tracker.state.freshness == .fresh else { return }
@@ -386,7 +387,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
             guard let selected = decision.quote, selected.value != quote.value else { return }
             perform(tracked.tracker.decided(decision, in: round, isTick: false), tracked)
         case .needs:
-            // Another market must confirm it. Once a second, as the ticks do.
+            // Another market must confirm it. It is requested at most once a second, as by the ticks.
             guard tracked.lastRequest.map({ $0.advanced(by: .seconds(1)) <= clock.now }) ?? true else { return }
             tracked.lastRequest = clock.now
             let currency = tracked.currency
@@ -410,10 +411,10 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         { await self.record($0, $1) }
     }
 
-    /// The door by which every response enters the books.
+    /// Records a response. Every response enters the books here.
     private func record(_ prices: [LoadedPrice], _ source: FetchLatestPrice) -> PriceLoadingError? {
         let present = now()
-        // What came along for other currencies counts there.
+        // Prices of other currencies in the same response count there.
         for price in prices where price.market != source.market {
             guard let tracked = tracked(price.market), !sources.isCoolingDown(price.market) else { continue }
             do throws(PriceLoadingError) {
@@ -432,14 +433,14 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         }
     }
 
-    /// Has the sources in USDT skipped, or not.
+    /// Sets whether the sources in USDT are skipped.
     private func skipTether() {
         let boottime = now().boottime
         sources.skipTether(tracked.contains { $0.tracker.skipsTether(at: boottime) })
     }
 
-    /// Keeping and publishing happen without a suspension in between: what a client has seen is never lost, and a newer state is never
-    /// followed by an older one.
+    /// Storing and publishing happen without a suspension in between: a price that a client has seen is never lost, and a newer state is
+    /// never followed by an older one.
     private func perform(_ actions: PriceTracker.Actions, _ tracked: Tracked) {
         let markets = tracked.fetch.markets
         var events = actions.events
@@ -507,7 +508,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     }
 
     private func round(of tracked: Tracked) -> Round {
-        // Of the other currencies the first one's ticks are the most frequent.
+        // Of the other currencies, the first one has the most frequent ticks.
         let other = self.tracked.first { $0 !== tracked }?.tracker.shown
         return tracked.tracker.round(
             at: now().boottime, markets: tracked.fetch.markets, statingPeg: tracked.fetch.marketsStatingPeg,
@@ -517,7 +518,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     /// One round: selects, polls what the selector needs, and selects again.
     private func run(_ currency: Currency, _ id: Int, _ requester: Requester, deadline: C.Instant) async {
         guard let tracked = tracked(currency), tracked.shared?.id == id else { return }
-        // A round ends with the sources with which it began.
+        // A round ends with the sources that it began with.
         let fetch = tracked.fetch
         _ = recordStreams(fetch.streams)
         var round = round(of: tracked)
@@ -534,7 +535,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
                 do throws(FetchFailure) {
                     result = try await fetch.execute(
                         requester, deadline: longest, among: need.markets, quorum: quorum,
-                        // The value of USDT comes along with a response only.
+                        // The value of USDT comes only with a response.
                         byStream: need.purpose != .pegRate, record: recorder)
                 } catch {
                     if error.isCancelled || need.purpose == .price { return finish(tracked, id, .failure(error)) }
@@ -546,9 +547,9 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         }
     }
 
-    /// A result is taken in once, however many callers waited for it.
+    /// Applies a result once, however many callers waited for it.
     private func finish(_ tracked: Tracked, _ id: Int, _ result: Result<(Decision, Round), FetchFailure>) {
-        // It may have been given up meanwhile, and another one begun.
+        // The round may have been given up meanwhile, and another one begun.
         guard let finished = tracked.shared, finished.id == id else { return }
         tracked.shared = nil
         let isTick = finished.tick != nil && !Self.requestedNone(finished.requester, result)
@@ -578,7 +579,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         if tracked.shared?.tick == waiter { tracked.shared?.tick = nil }
         leaving.resume(returning: .failure(.cancelled))
         guard tracked.shared?.waiters.isEmpty == true else { return }
-        // A caller that comes next must not join a round that was given up.
+        // The next caller must not join a round that was given up.
         tracked.shared?.task.cancel()
         tracked.shared = nil
     }

@@ -1,5 +1,5 @@
-/// Something to report to the operator. Core returns events and logs nothing: what is logged, and how often, is decided where the journal
-/// is.
+/// Something to report to the operator. Core returns events and logs nothing: the code that writes the journal decides what is logged,
+/// and how often.
 package enum PriceEvent: Sendable, Hashable {
     /// A tick has ended: its number, how late it began, and how many before it were skipped.
     case ticked(Int64, lateness: Duration, skipped: Int64)
@@ -15,12 +15,12 @@ package enum PriceEvent: Sendable, Hashable {
     case outliers([String], value: Price)
     /// USDT is off its peg, or back at it.
     case pegChanged(PegRate)
-    /// The last valid price can't be kept. The price goes on.
+    /// The last valid price can't be stored. The price is still kept up to date.
     case saveFailed(PriceStoreError)
-    /// It can be kept again.
+    /// The last valid price can be stored again.
     case saveRecovered
 
-    /// The event with the pair beside each source, and the currency: another one may have the same source.
+    /// The event with the pair next to each source, and with the currency, because another currency may have the same source.
     func named(after currency: Currency) -> PriceEvent {
         switch self {
         case .sourceFailed(let failure):

@@ -1,4 +1,4 @@
-/// Keeps the last valid price over a restart.
+/// Stores the last valid price across a restart.
 ///
 /// Synchronous on purpose: nothing else may happen between accepting a price and showing it to a client, so that a kill never
 /// loses a price that a client has seen. An implementation must not block for longer than a write to memory takes.
@@ -18,7 +18,7 @@ package protocol PriceStore: Sendable {
 
 /// The contents of a store.
 package struct StoredPrice: Sendable, Hashable {
-    /// The last valid price of each currency; none that could not be read.
+    /// The last valid price of each currency, except those that could not be read.
     package let prices: [CachedPrice]
     /// The sources' cooldowns that were in effect when they were saved, by the venue's name.
     package let cooldowns: [String: KeptCooldown]

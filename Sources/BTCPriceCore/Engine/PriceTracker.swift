@@ -1,28 +1,28 @@
-/// Keeps the price of one currency: takes in observations and decisions, and says what to publish and to report. A pure value, without
-/// a clock and without I/O.
+/// Keeps the price of one currency: records observations and decisions, and returns what to publish and to report. A pure value,
+/// without a clock and without I/O.
 package struct PriceTracker: Sendable {
     /// What to do, in this order.
     package struct Actions: Sendable {
-        /// To publish.
+        /// The state to publish.
         package var publish: PriceState?
-        /// Whether ``publish`` also goes to the watchers: they get one reply a tick.
+        /// Whether ``publish`` also goes to the watchers: they get one reply per tick.
         package var isTick = false
-        /// To report to the operator.
+        /// The events to report to the operator.
         package var events: [PriceEvent] = []
         /// Sources whose price is not believed, and why. They get a cooldown.
         var rejected: [SourceFailure] = []
-        /// A price that does not fit the one that is shown, while it is open which of the two is wrong.
+        /// A price that does not agree with the shown one, while it is undecided which of the two is wrong.
         package var doubted: SourceFailure?
         /// Why the round shows no price; `nil` if it does.
         package var failure: FetchFailure?
     }
 
-    /// The minimum age of a kept price of which only the wall clock knows the age.
+    /// The minimum age of a stored price whose age is known only from the wall clock.
     private static let leastAge = Duration.seconds(60).wholeMilliseconds
 
     private var freshFor: Int64
     private var failedTicks: Int64 = 0
-    /// The ticks that failed since the start.
+    /// The number of ticks that failed since the start.
     private(set) var failedInAll: Int64 = 0
     private var failing: Set<String> = []
     private var isPaused = false
@@ -31,19 +31,19 @@ package struct PriceTracker: Sendable {
     private(set) var book: ObservationBook
     /// The results of the ticks that needed more than one market.
     private(set) var validated = ValidatedTicks()
-    /// The last decision's word on each market.
+    /// The last decision's verdict on each market.
     private(set) var verdicts: [Market: MarketVerdict] = [:]
 
     /// The current state.
     package private(set) var state: PriceState
     /// The last price that each source gave and that was not doubted.
     private(set) var lastPrices: [String: Price] = [:]
-    /// The last valid price, as it is to be kept.
+    /// The last valid price, as it is to be stored.
     package private(set) var kept: CachedPrice?
 
     /// - Parameters:
     ///   - interval: The interval of the ticks: a price is fresh for two of them.
-    ///   - book: May have observations already.
+    ///   - book: May already contain observations.
     package init(interval: Duration, rules: SelectionRules = SelectionRules(), book: ObservationBook) {
         freshFor = 2 * interval.wholeMilliseconds
         self.rules = rules
@@ -52,7 +52,7 @@ package struct PriceTracker: Sendable {
         self.book.gap = max(JumpRule.gap, 2 * freshFor)
     }
 
-    /// From now on the ticks have another interval, and there are other sources and rules.
+    /// Changes the interval of the ticks, the sources and the rules.
     package mutating func changed(interval: Duration, rules: SelectionRules, markets: Set<Market>) {
         freshFor = 2 * interval.wholeMilliseconds
         self.rules = rules
@@ -66,7 +66,7 @@ package struct PriceTracker: Sendable {
     /// The value of USDT; `nil` before it was measured.
     var pegRate: PegRate? { book.peg.rate }
 
-    /// How the newest price of each market came.
+    /// How the newest price of each market arrived.
     var ways: [Market: PriceWay] { book.newest.mapValues(\.way) }
 
     /// A new round.
@@ -85,25 +85,25 @@ package struct PriceTracker: Sendable {
         return OtherCurrency(currency: book.currency, log: reference.readLog, at: reference.at)
     }
 
-    /// Sources were requested in a round.
+    /// Adds the result of requests to a round.
     mutating func add(_ result: PollResult, to round: inout Round, for purpose: Need.Purpose) {
         round.add(result, for: purpose)
         forgetNewest(result.failures)
     }
 
-    /// What the selector says.
+    /// Runs the selector on a round.
     func select(_ round: Round) -> Selection { PriceSelector.select(book, rules, round) }
 
-    /// The last price of an earlier run. It is shown as stale, until a tick has a newer one.
+    /// Restores the last price of an earlier run. It is shown as stale until a tick has a newer one.
     package mutating func restored(_ cached: CachedPrice, at now: ObservationTime) -> Actions {
         kept = cached
-        // By the wall clock, which may be wrong at a boot: never taken for the price of this moment.
+        // The age is from the wall clock, which may be wrong at a boot: the price must never count as a current one.
         let age = max(Self.leastAge, now.wall.milliseconds - cached.quote.timestamp.milliseconds)
         let boottime = cached.observedBoottime ?? now.boottime - age
         // The price is compared as it was read.
         let read = cached.conversion.map { cached.quote.with(value: $0.value) } ?? cached.quote
         if let learned = cached.learned { book.restore(learned, at: boottime, now: now.boottime) }
-        // One of the future would make every later one look old.
+        // A position in the future would make every later one look old.
         let positions = cached.positions.filter { $0.value.time.map { $0 <= now.wall } ?? true }
         book.restore(read, positions: positions, at: boottime)
         state = PriceState(
@@ -113,13 +113,13 @@ package struct PriceTracker: Sendable {
         return Actions(publish: state)
     }
 
-    /// What the price did in the last 24 hours, as far as that is known.
+    /// Sets the movement of the price in the last 24 hours, as far as it is known.
     mutating func set(_ day: PriceDay?) { state.day = day }
 
     // MARK: - Observations
 
-    /// A source has responded, or has pushed a price.
-    /// - Throws: Why it is no valid price.
+    /// Records a response of a source, or a price that it pushed.
+    /// - Throws: Why it is not a valid price.
     package mutating func record(
         _ loaded: [LoadedPrice], of market: Market, from venue: Venue? = nil, pace: Duration, at now: ObservationTime
     ) throws(PriceLoadingError) {
@@ -134,10 +134,10 @@ package struct PriceTracker: Sendable {
         try book.record(loaded, of: market, from: venue, pace: pace, at: now)
     }
 
-    /// A feed has lost its price.
+    /// Records that a feed has lost its price.
     mutating func lost(_ market: Market) { book.failed(market) }
 
-    /// The observer has requested a source. It shows no price: the tick does.
+    /// Records the result of the observer's request. It shows no price: only the tick does.
     package mutating func observed(_ result: Result<Market, FetchFailure>) -> Actions {
         var actions = Actions()
         switch result {
@@ -164,13 +164,13 @@ package struct PriceTracker: Sendable {
 
     // MARK: - Decisions
 
-    /// A round has ended without a price.
+    /// Records that a round has ended without a price.
     /// - Parameters:
     ///   - isTick: Whether a tick waited for it; otherwise only clients did.
     ///   - now: When it ended, `CLOCK_BOOTTIME` in milliseconds.
     package mutating func failed(_ failure: FetchFailure, isTick: Bool, at now: Int64) -> Actions {
         var actions = Actions(failure: failure)
-        // A round that was given up is no tick and no failure: as if it had never begun.
+        // A round that was given up is neither a tick nor a failure: as if it had never begun.
         if failure.isCancelled { return actions }
         begin(isTick, &actions)
         note(failure.failures, &actions)
@@ -179,7 +179,7 @@ package struct PriceTracker: Sendable {
         return actions
     }
 
-    /// A round has ended with a decision.
+    /// Records that a round has ended with a decision.
     package mutating func decided(_ decision: Decision, in round: Round, isTick: Bool) -> Actions {
         var actions = Actions()
         begin(isTick, &actions)
@@ -208,7 +208,7 @@ package struct PriceTracker: Sendable {
         return actions
     }
 
-    /// The ticks stop.
+    /// Records that the ticks stop.
     package mutating func paused() -> Actions {
         isPaused = true
         if state.quote != nil { state.freshness = .stale }
@@ -217,7 +217,7 @@ package struct PriceTracker: Sendable {
         return Actions(publish: state, isTick: true)
     }
 
-    /// The ticks begin again: a price that comes before the first of them is a current one.
+    /// Records that the ticks start again: a price that arrives before the first tick is a current one.
     package mutating func resumed() -> Actions {
         guard isPaused else { return Actions() }
         isPaused = false
@@ -282,7 +282,7 @@ package struct PriceTracker: Sendable {
     }
 
     private mutating func becomeStale(_ failure: FetchFailure, isTick: Bool, _ actions: inout Actions) {
-        // A client's fetch that fails takes nothing away from the last tick's price.
+        // A client's failed fetch does not affect the last tick's price.
         guard isTick else { return }
         if failedTicks == 0 {
             actions.events.append(.becameStale(failure: failure.description, quote: state.quote))

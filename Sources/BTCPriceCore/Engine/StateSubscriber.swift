@@ -12,8 +12,8 @@ package protocol StateSubscriber: Sendable {
     /// write to memory takes.
     /// - Parameters:
     ///   - state: The new state.
-    ///   - isTick: Whether a tick has made it: watchers get one reply a tick.
-    ///   - isFirst: Whether it is of the first currency.
-    ///   - kept: What must be kept before the state is shown; `nil` if that has not changed.
+    ///   - isTick: Whether a tick has made it: watchers get one reply per tick.
+    ///   - isFirst: Whether it is the first currency's.
+    ///   - kept: What must be stored before the state is shown; `nil` if that has not changed.
     func receive(_ state: PriceState, isTick: Bool, isFirst: Bool, kept: KeptState?)
 }

@@ -2,16 +2,16 @@ import Synchronization
 
 /// When the exchanges' streams are open.
 package enum StreamPolicy: String, Sendable, Hashable, CaseIterable {
-    /// While a tick is shorter than a second, or a client watches changes.
+    /// While the interval of the ticks is shorter than a second, or a client watches changes.
     case auto
-    /// As long as the ticks run.
+    /// While the ticks run.
     case always
     case never
 }
 
-/// Opens the streams while somebody needs prices between the ticks, and closes them 30 s after that.
+/// Opens the streams while somebody needs prices between the ticks, and closes them 30 s after nobody does any more.
 package actor StreamControl<C: Clock>: StateSubscriber where C.Duration == Duration {
-    /// What the configuration says.
+    /// The settings from the configuration.
     package struct Settings: Sendable, Hashable {
         package let policy: StreamPolicy
         /// The shortest interval of the ticks.
@@ -33,11 +33,11 @@ package actor StreamControl<C: Clock>: StateSubscriber where C.Duration == Durat
     private let activity: ClientActivity
     private let now: TimeSource
     private let settings: Mutex<Settings>
-    /// What the engine was told last.
+    /// What was last sent to the engine.
     private let told = Mutex(Streaming.never)
 
     /// - Parameters:
-    ///   - engine: Has the streams.
+    ///   - engine: Holds the streams.
     ///   - activity: How many clients watch changes.
     ///   - now: Reads the clocks.
     package init(engine: PriceEngine<C>, activity: ClientActivity, settings: Settings, now: @escaping TimeSource) {
@@ -47,20 +47,20 @@ package actor StreamControl<C: Clock>: StateSubscriber where C.Duration == Durat
         self.now = now
     }
 
-    /// Changes what the configuration says.
+    /// Changes the settings.
     package func change(_ settings: Settings) async {
         self.settings.withLock { $0 = settings }
         await follow()
     }
 
-    /// Tells the engine what is wanted now: at the start, and when a client begins to watch changes.
+    /// Sends to the engine what is wanted now: at the start, and when a client begins to watch changes.
     package func follow() async {
         let wanted = wanted
         told.withLock { $0 = wanted }
         await engine.change(wanted)
     }
 
-    /// Clients come and go between the ticks; that they are gone is noticed at a tick.
+    /// Clients come and go between the ticks; a tick notices that they are gone.
     package nonisolated func receive(_: PriceState, isTick: Bool, isFirst: Bool, kept: KeptState?) {
         guard isTick, isFirst, wanted != told.withLock(\.self) else { return }
         Task { await follow() }
@@ -78,7 +78,7 @@ package actor StreamControl<C: Clock>: StateSubscriber where C.Duration == Durat
     }
 }
 
-/// What the streams are for at present.
+/// What the streams are currently used for.
 package enum Streaming: Sendable, Hashable {
     /// They are closed.
     case never

@@ -10,7 +10,7 @@ package enum Ticking: String, Sendable, Hashable, CaseIterable {
     case idle
 }
 
-/// Runs and stops the ticks: an operator pauses and resumes them, and if no client has wanted a price for long they may stop by
+/// Runs and stops the ticks. An operator pauses and resumes them; if no client has wanted a price for a long time, they may stop by
 /// themselves until one does.
 package actor TickControl<C: Clock>: StateSubscriber where C.Duration == Duration {
     private let tickers: Tickers<C>
@@ -18,7 +18,7 @@ package actor TickControl<C: Clock>: StateSubscriber where C.Duration == Duratio
     private let idleAfter: Mutex<Duration?>
     private let now: TimeSource
     private let report: @Sendable (Ticking) -> Void
-    /// The last change on its way to the tickers. Changes reach it one after the other, in the order in which they were made.
+    /// The last change that is being made to the tickers. Changes reach them one after the other, in the order in which they were made.
     private var underWay: Task<Void, Never>?
 
     package private(set) var ticking = Ticking.running
@@ -46,13 +46,13 @@ package actor TickControl<C: Clock>: StateSubscriber where C.Duration == Duratio
         if idleAfter == nil { await clientCame() }
     }
 
-    /// The machine is about to sleep: the ticks stop.
+    /// Stops the ticks, because the machine is about to sleep.
     package func suspend() async {
         guard ticking == .running else { return }
         await tickers.pause()
     }
 
-    /// The machine is awake again: the first tick is at once.
+    /// Starts the ticks again after the machine has woken up. The first tick comes at once.
     package func wake() async {
         guard ticking == .running else { return }
         await tickers.resume()
@@ -70,7 +70,7 @@ package actor TickControl<C: Clock>: StateSubscriber where C.Duration == Duratio
         await change(to: .running)
     }
 
-    /// A client wants a price: resumes the ticks if they are ``Ticking/idle``.
+    /// Resumes the ticks if they are ``Ticking/idle``, because a client wants a price.
     package func clientCame() async {
         if ticking == .idle { await resume() }
     }
@@ -81,18 +81,18 @@ package actor TickControl<C: Clock>: StateSubscriber where C.Duration == Duratio
         return activity.isIdle(for: idleAfter, at: now().boottime)
     }
 
-    /// Pauses the ticks after a tick if no client has wanted a price for long.
+    /// Pauses the ticks after a tick if no client has wanted a price for a long time.
     package nonisolated func receive(_: PriceState, isTick: Bool, isFirst: Bool, kept: KeptState?) {
         guard isTick, isFirst, mayPause else { return }
         // Not awaited: a pause waits for the end of this tick.
         Task { await pauseIfIdle() }
     }
 
-    /// Stops the ticks if no client has wanted a price for long.
+    /// Stops the ticks if no client has wanted a price for a long time.
     package func pauseIfIdle() async {
         guard ticking == .running, mayPause else { return }
         await change(to: .idle)
-        // A client may have come before it was known that one is waited for.
+        // A client may have come before the ticks began to wait for one.
         if ticking == .idle, !mayPause { await resume() }
     }
 

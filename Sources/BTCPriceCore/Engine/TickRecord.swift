@@ -1,12 +1,12 @@
-/// The present state, and the counts since the start.
+/// The current state, and the counts since the start.
 package struct TickRecord: Sendable {
-    /// The present state. Its `tick` counts the finished ticks, including the failed ones.
+    /// The current state. Its `tick` counts the finished ticks, including the failed ones.
     package let state: PriceState
     /// When its freshness began.
     package let since: Timestamp
-    /// The ticks that ended without a price.
+    /// The number of ticks that ended without a price.
     package let failed: Int64
-    /// The ticks that did not begin in time.
+    /// The number of ticks that did not begin in time.
     package let skipped: Int64
     /// When the last tick ended; `nil` before the first.
     package let lastTick: Timestamp?
@@ -18,11 +18,11 @@ package struct TickRecord: Sendable {
     package let pegRate: PegRate?
     /// The last price that each source gave, by its name.
     package let lastPrices: [String: Price]
-    /// What the last decision said of each market.
+    /// The last decision's verdict on each market.
     package let verdicts: [Market: MarketVerdict]
-    /// How the newest price of each market came.
+    /// How the newest price of each market arrived.
     package let ways: [Market: PriceWay]
-    /// The prices that streams prove at present.
+    /// The prices that streams currently prove.
     package let streamed: [Market: LoadedPrice]
 }
 

@@ -1,6 +1,6 @@
 /// The times at which ticks are due: `start + n · interval`. A pure value.
 ///
-/// Deadlines instead of pauses after each tick, so that nothing drifts. A tick that was missed is skipped, never queued.
+/// Uses deadlines instead of pauses after each tick, so that nothing drifts. A tick that was missed is skipped, never queued.
 struct TickSchedule<Instant: InstantProtocol>: Sendable where Instant.Duration == Duration {
     let start: Instant
     let interval: Duration

@@ -1,12 +1,12 @@
-/// Ticks for several currencies.
+/// Receives the ticks of several currencies.
 package protocol CurrencyTickTarget<Instant>: Sendable {
     associatedtype Instant: InstantProtocol where Instant.Duration == Duration
 
-    /// One tick of a currency.
+    /// Runs one tick of a currency.
     func tick(_ tick: Tick<Instant>, of currency: Currency) async
-    /// All tickers have stopped.
+    /// Called when all tickers have stopped.
     func paused() async
-    /// The tickers are about to begin again.
+    /// Called when the tickers are about to start again.
     func resumed() async
 }
 

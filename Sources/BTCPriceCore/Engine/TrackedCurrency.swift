@@ -1,4 +1,4 @@
-/// What the engine keeps of one currency. A class, because it is large and is changed in place. It belongs to the engine's actor.
+/// The engine's data for one currency. A class, because it is large and is changed in place. It belongs to the engine's actor.
 final class TrackedCurrency<C: Clock> where C.Duration == Duration {
     /// A round in progress, and its callers.
     struct SharedRound {
@@ -16,20 +16,20 @@ final class TrackedCurrency<C: Clock> where C.Duration == Duration {
     var fetch: FetchWithFallback<C>
     var tracker: PriceTracker
     var shared: SharedRound?
-    /// Whether the configuration still has it. If not, a round that was under way has no effect.
+    /// Whether the configuration still contains it. If not, a round that was in progress has no effect.
     var isKept = true
     var skippedTicks: Int64 = 0
     /// When the last tick ended, `CLOCK_BOOTTIME` in milliseconds.
     var lastTick: Int64?
     var durations = DurationHistogram()
-    /// When the freshness became what it is, `CLOCK_BOOTTIME` in milliseconds.
+    /// When the freshness last changed, `CLOCK_BOOTTIME` in milliseconds.
     var since: Int64
     var published = Freshness.none
     /// When a state was published last.
     var lastPublication: C.Instant?
-    /// Waits to publish what the streams have brought since.
+    /// Waits to publish the changes of the streams since ``lastPublication``.
     var change: Task<Void, Never>?
-    /// When the streams last had another market requested.
+    /// When another market was last requested because of a stream's change.
     var lastRequest: C.Instant?
 
     init(_ plan: CurrencyPlan<C>, since: Int64) {
@@ -39,10 +39,10 @@ final class TrackedCurrency<C: Clock> where C.Duration == Duration {
         self.since = since
     }
 
-    /// The present state, and the counts since the start.
+    /// The current state, and the counts since the start.
     func record(at present: ObservationTime) -> TickRecord {
         let state = tracker.state.aged(at: present.boottime)
-        // One that has grown too old since it was published became stale when its time was over.
+        // A state that has grown too old since it was published became stale when its time was over.
         let isAged = state.freshness != tracker.state.freshness
         return TickRecord(
             state: state, since: present.wallTime(of: isAged ? tracker.state.freshUntil ?? since : since),
@@ -54,13 +54,13 @@ final class TrackedCurrency<C: Clock> where C.Duration == Duration {
                 uniquingKeysWith: { first, _ in first }))
     }
 
-    /// The sources beside the one that is shown; `nil` if there is no current price.
+    /// The markets other than the shown one; `nil` if there is no current price.
     var others: [Market]? {
         guard tracker.state.freshness == .fresh, let quote = tracker.state.quote else { return nil }
         return fetch.markets.filter { $0.venue != quote.supplier }
     }
 
-    /// The currency is not kept any more.
+    /// Ends its round in progress, because the currency is no longer kept.
     func giveUp() {
         isKept = false
         change?.cancel()

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Whether the engine is to look at a stream's message: not if nobody watches changes, and not once more for a market that it is about to
-/// look at. Used on any thread.
+/// Whether the engine should process a stream's message: not if nobody watches changes, and not again for a market that it is about to
+/// process. Used on any thread.
 final class WantedChanges: Sendable {
     private struct State {
         var areWanted = false
@@ -14,12 +14,12 @@ final class WantedChanges: Sendable {
         state.withLock { $0.areWanted = areWanted }
     }
 
-    /// - Returns: Whether the caller has the engine look at the market, and then calls ``end(_:)``.
+    /// - Returns: Whether the caller should have the engine process the market, and then call ``end(_:)``.
     func begin(_ market: Market) -> Bool {
         state.withLock { $0.areWanted && $0.pending.insert(market).inserted }
     }
 
-    /// The engine looks at the market now.
+    /// Records that the engine now processes the market.
     func end(_ market: Market) {
         state.withLock { _ = $0.pending.remove(market) }
     }

@@ -86,7 +86,7 @@ package final class PriceHistory: Sendable {
     /// The prices of the last hour, as one-second candles.
     /// - Parameters:
     ///   - range: Unix seconds.
-    ///   - limit: The maximum number of candles; the oldest come first.
+    ///   - limit: The maximum number of candles; the oldest ones are returned.
     package func seconds(of currency: Currency, in range: Range<Int64>, limit: Int = .max) -> [Candle] {
         state.withLock { $0.currencies[currency]?.recent.candles(in: range, limit: limit) ?? [] }
     }

@@ -25,7 +25,7 @@ struct RecentPrices: Sendable {
     /// The prices in a span of time as candles, from the oldest to the newest.
     /// - Parameters:
     ///   - range: Unix seconds.
-    ///   - limit: The maximum number of candles; the oldest come first.
+    ///   - limit: The maximum number of candles; the oldest ones are returned.
     func candles(in range: Range<Int64>, limit: Int) -> [Candle] {
         guard let newest = entries.last?.second else { return [] }
         let first = max(range.lowerBound, newest - Self.span + 1)

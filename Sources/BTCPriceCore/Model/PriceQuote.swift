@@ -10,8 +10,8 @@ package struct PriceQuote: Sendable, Hashable {
     package let source: String
     /// The market it was read from: `BTC/USDT`. Every quote carries it, because a USDT market is not a USD market.
     package let market: String
-    /// The peer that it came from, or one of them if it is a median; `nil` if this daemon requested it from an exchange. Peers don't take
-    /// such a price.
+    /// The peer that it came from, or one of them if it is a median; `nil` if this daemon received it from an exchange. Peers
+    /// don't accept a price that came from a peer.
     package let via: String?
 
     /// Makes an unchecked quote. ``ResponseCheck`` checks it.

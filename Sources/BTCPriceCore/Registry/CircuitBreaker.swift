@@ -20,7 +20,7 @@ struct CircuitBreaker: Sendable {
         return boottime < cooldown.until.boottime ? .open : .halfOpen
     }
 
-    /// The combined state of this breaker and another: open if either is open, closed if both are closed.
+    /// The combined state of this breaker and another: open if either is open, closed if both are closed, otherwise half open.
     func state(at boottime: Int64, _ other: CircuitBreaker) -> State {
         let states = (state(at: boottime), other.state(at: boottime))
         if states.0 == .open || states.1 == .open { return .open }

@@ -6,7 +6,7 @@ package struct SourceDescription: Sendable, Hashable {
     package let companions: [Market]
     /// The base address of its requests.
     package let address: String
-    /// How long every other source must be without a price before this one is requested; `nil` if it is not a reserve.
+    /// How long all sources other than reserves must be without a price before this one is requested; `nil` if it is not a reserve.
     package var reserve: Duration?
 
     package init(venue: Venue, market: Market, companions: [Market] = [], address: String) {

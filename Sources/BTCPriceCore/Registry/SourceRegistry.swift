@@ -9,7 +9,7 @@ package struct SourceRegistry: Sendable {
         package fileprivate(set) var health = MarketHealth()
         /// When it was last requested for its own price, `CLOCK_BOOTTIME` in milliseconds.
         fileprivate var lastRequest = Int64.min
-        /// For a reserve: when another source of its currency last had a price, or when the wait for one began.
+        /// For a reserve: when a source of its currency that is not a reserve last had a price, or when the wait for one began.
         fileprivate var heldBackSince: Int64
     }
 

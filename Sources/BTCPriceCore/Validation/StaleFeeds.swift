@@ -168,7 +168,7 @@ extension StaleFeeds {
         static let suspicious = Duration.seconds(30).wholeMilliseconds
         /// Nothing is learned from a comparison with a price that has not changed for this time: its feed may be about to become stale.
         static let pause = Duration.seconds(5).wholeMilliseconds
-        /// After this time without a response a market may have stopped meanwhile.
+        /// A market may have stopped after this time without a response.
         static let longAway = Duration.seconds(600).wholeMilliseconds
         /// While a market is suspected, another one is requested at this interval.
         static let look = Duration.seconds(5).wholeMilliseconds
