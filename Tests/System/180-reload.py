@@ -64,7 +64,7 @@ def _():
     names = [s["name"] for s in btcctl(daemon.place, "sources", "--json").json["sources"]]
     equal(names, ["bitstamp", "binance"])
     equal(daemon.reload("").rpartition(": ")[2], "sources, tick.interval-ms, tick.pause-when-idle, log.level.")
-    assert "nothing has changed" in daemon.reload("")
+    assert "no key has changed" in daemon.reload("")
     wait_until(lambda: watch.states[-1]["quote"]["source"] == "binance", what="the old source")
     ticks = [state["tick"] for state in watch.states]
     equal(ticks, list(range(ticks[0], ticks[0] + len(ticks))), "no tick missed")

@@ -76,7 +76,7 @@ struct Reloading: Sendable {
         logger.tell(
             .reloaded,
             changed.isEmpty
-                ? "The configuration was reloaded: nothing has changed."
+                ? "The configuration was reloaded: no key has changed. Descriptions of exchanges and certificates were read again."
                 : "The configuration was reloaded: \(changed.joined(separator: ", ")).")
         let later = changed.filter(Settings.needsRestart)
         if !later.isEmpty {
