@@ -185,6 +185,11 @@ def no_old_price(room, text):
     assert err.startswith('no price: {"version":1,"error":"tooOld"'), (out, err)
 
 
+def explained(room, text):
+    status, out, _ = room.run(text)
+    assert status == 0 and "The letter, why a source is used or not:" in out and "binance" in out, out
+
+
 def print_config(room, text):
     status, out, err = room.run(text)
     assert status == 0 and re.search(r"(?m)^sources = .*default", out), (out, err)
@@ -315,6 +320,7 @@ WHOLE = [
     ("btcctl.1", "btcctl convert", convert), ("btcctl.1", "btcctl wait --above", which_first), ("btcctl.1", '"custom/btc"', bar_line),
     ("btcctl.1", "[btc]", bar_line), ("btcctl.1", "[module/btc]", bar_line), ("btcctl.1", "btcctl current --max-age", for_a_bar),
     ("btcctl.1", "btcctl watch --json |", through_jq), ("btcctl.1", "#!/bin/sh", before_a_node), ("btcctl.1", "if state=", no_old_price),
+    ("btcctl.1", "btcctl sources -v", explained),
     ("btc-price-http.8", "systemctl edit", elsewhere("Tests/System/200-package.py", "systemctl edit btc-price-http.socket")),
     ("btc-priced.8", "systemctl --user", elsewhere("Tests/System/200-package.py", '"systemctl", "--user", "start"')),
     ("btc-priced.8", "systemctl", IN_MACHINES), ("btc-priced.8", "journalctl", IN_MACHINES), ("btc-priced.8", "install -d", IN_MACHINES),
