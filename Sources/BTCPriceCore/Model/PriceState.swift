@@ -10,11 +10,11 @@ package enum Freshness: String, Sendable, Hashable, CaseIterable {
 
 /// How many sources support the price.
 package enum Confirmation: String, Sendable, Hashable, CaseIterable {
-    /// One source.
+    /// No second source was needed.
     case single
     /// A second source agrees.
     case confirmed
-    /// A jump that no second source could confirm.
+    /// A second source was needed, and none could confirm the price, or as many contradict it as agree.
     case unconfirmed
 }
 

@@ -130,7 +130,8 @@ package struct SourceRegistry: Sendable {
     ///
     /// - First come sources with a closed breaker, in their order. Those whose limits don't allow a request at every tick come after
     ///   the others, so that the price does not switch between sources.
-    /// - Next, for a tick that would fail otherwise, come sources with a cooldown because of failures: this detects at once that the
+    /// - Next, for a tick that would fail otherwise, come sources with a cooldown because of failures, or whose cooldown has
+    ///   ended without a success since: this detects at once that the
     ///   network is back. A rate-limited source is never requested before its cooldown ends.
     /// - A client that requests too often does not get another source's price instead.
     /// - Parameters:

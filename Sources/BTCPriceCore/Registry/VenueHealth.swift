@@ -16,7 +16,7 @@ package struct VenueHealth: Sendable {
         tallies = limits.map(RequestTally.init)
     }
 
-    /// Whether a request now would make things worse.
+    /// Whether a ban, a rate limit or a refusal is in force.
     func isBound(at boottime: Int64) -> Bool { breaker.state(at: boottime) == .open }
 
     /// Whether it refuses us, and its last request is so long ago that it may be requested if no other source is available.
