@@ -59,9 +59,7 @@ package struct Exchange: Sendable {
     package func loaders(
         _ access: Access, for currencies: [Currency], now: @escaping TimeSource = { .now() }
     ) -> [Currency: any PriceLoader] {
-        let wanted = currencies.compactMap { currency in
-            description.markets.first { $0.market.currency == currency && !$0.isRate }
-        }
+        let wanted = currencies.compactMap(description.market(of:))
         let loaders = DescribedPriceLoader.loaders(description, access, wanted, now: now)
         return Dictionary(
             loaders.compactMap { loader in loader.market.currency.map { ($0, loader) } },
@@ -70,14 +68,12 @@ package struct Exchange: Sendable {
 
     /// A loader of its candles for a currency; `nil` if it has none, or only in USDT, which is not the dollar.
     package func candleLoader(_ access: Access, for currency: Currency) -> (any CandleLoader)? {
-        guard let candles,
-            let market = description.markets.first(where: { $0.market.currency == currency && !$0.isRate }),
-            !market.market.isInTether
-        else { return nil }
+        guard let candles, let market = description.market(of: currency), !market.market.isInTether else { return nil }
         return ExchangeCandleLoader(
             client: access.client, baseURL: access.baseURL, description: description, described: market, source: candles
         )
     }
+
     /// The addresses of its stream, the preferred one first: scheme and host. None if it has no stream.
     package var streamURLs: [String] { [stream?.baseURL, stream?.secondURL].compactMap(\.self) }
 

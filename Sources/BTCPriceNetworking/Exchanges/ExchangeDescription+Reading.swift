@@ -111,11 +111,16 @@ extension ExchangeDescription {
         guard scheme == "https" || isLoopback(authority) else {
             throw table.error(key, "must begin with https://: prices over http can be forged, except from this machine")
         }
-        if let unknown = Placeholders.unknown(in: String(target), allowed: Placeholders.ofRequests) {
-            throw table.error(
-                key, "{\(unknown)} is not a placeholder here; there are \(Placeholders.list(Placeholders.ofRequests))")
-        }
+        try checkPlaceholders(String(target), of: Placeholders.ofRequests, key, table)
         return (base, String(target))
+    }
+
+    private static func checkPlaceholders(
+        _ text: String, of allowed: [String], _ key: String, _ table: ConfigurationTable
+    ) throws(SettingsError) {
+        guard let unknown = Placeholders.unknown(in: text, allowed: allowed) else { return }
+        throw table.error(
+            key, "{\(unknown)} is not a placeholder here; there are \(Placeholders.list(allowed))")
     }
 
     private static func isLoopback(_ authority: Substring) -> Bool {
@@ -128,10 +133,7 @@ extension ExchangeDescription {
     private static func markets(
         _ table: ConfigurationTable, _ exchange: String, nameTemplate: String
     ) throws(SettingsError) -> [DescribedMarket] {
-        if let unknown = Placeholders.unknown(in: nameTemplate, allowed: Placeholders.ofNames) {
-            throw table.error(
-                "name", "{\(unknown)} is not a placeholder here; there are \(Placeholders.list(Placeholders.ofNames))")
-        }
+        try checkPlaceholders(nameTemplate, of: Placeholders.ofNames, "name", table)
         var markets: [DescribedMarket] = []
         for (code, key) in table.tables(in: "markets") {
             let quote = try table.text("\(key).quote") ?? (code == "USDT-USD" ? "USD" : code)
@@ -181,10 +183,7 @@ extension ExchangeDescription {
 
     /// Checks a place: a pointer with placeholders.
     private static func check(_ text: String, _ key: String, _ table: ConfigurationTable) throws(SettingsError) {
-        if let unknown = Placeholders.unknown(in: text, allowed: Placeholders.ofBodies) {
-            throw table.error(
-                key, "{\(unknown)} is not a placeholder here; there are \(Placeholders.list(Placeholders.ofBodies))")
-        }
+        try checkPlaceholders(text, of: Placeholders.ofBodies, key, table)
         guard Place(text) != nil else { throw mistake(in: text, key, table) }
     }
 

@@ -119,6 +119,11 @@ package struct ExchangeDescription: Sendable {
             uniquingKeysWith: { first, _ in first })
     }
 
+    /// Its market for a currency, if it has one.
+    func market(of currency: Currency) -> DescribedMarket? {
+        markets.first { $0.market.currency == currency && !$0.isRate }
+    }
+
     /// The URL of a request for some markets.
     func url(for markets: [DescribedMarket], at baseURL: String) -> String {
         var placeholders = markets[0].placeholders()
@@ -146,7 +151,10 @@ package struct ExchangeDescription: Sendable {
         let isOK = response.status == 200
         let body = response.json
         let texts = body.map { body in errors.compactMap { $0.value(in: body)?.errorText } } ?? []
-        if isOK && texts.isEmpty { return try response.successBody { _ in nil } }
+        if isOK && texts.isEmpty {
+            guard let body else { throw response.unexpectedBody }
+            return body
+        }
         let reason = isOK ? oneLine(texts[0]) : response.reason { _ in texts.first }
         let all = ([reason] + texts).joined(separator: "\n").lowercased()
         // A client that ignored a limit is banned: Binance, and the exchanges with its software, say until when.
