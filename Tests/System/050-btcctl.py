@@ -7,8 +7,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 from btcpriced import *  # noqa: E402, F403
 
-FIELDS = ["version", "instance", "tick", "freshness", "quote", "observedBoottime", "confirmation", "failure", "warning", "consensus", "conversion", "uncertainty", "currency",
-          "day", "ageMs", "ageIsEstimate"]
+FIELDS = ["version", *interface_fields("State"), "ageMs", "ageIsEstimate"]
 
 
 @scenario("current in all its forms")
@@ -23,7 +22,7 @@ def _():
         equal((state["version"], state["freshness"]), (1, "fresh"))
         # The second source confirms the very first price.
         assert state["confirmation"] in ("single", "confirmed"), state
-        equal(list(state["quote"]), ["value", "currency", "timestamp", "source", "market", "via"])
+        equal(list(state["quote"]), interface_fields("Quote"))
         assert 0 <= state["ageMs"] < 2500 and state["ageIsEstimate"] is False, state
     daemon.stop()
 

@@ -15,37 +15,6 @@ ALL = ("binance", "cryptocompare", "coinbase", "bitstamp", "kraken")
 GROUP = "btc-priced"
 
 
-def normal(text, place):
-    """The text without the parts that differ from run to run."""
-    text = text.replace(place.state, "<state>").replace(place.runtime, "<runtime>")
-    text = re.sub(r'"heldCandles":\d+', '"heldCandles":<n>', text)
-    text = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:<port>", text)
-    # Columns are as wide as their content.
-    text = re.sub(r" {2,}", "  ", text)
-    text = re.sub(r"\b[A-Z][a-z]{2} \d{1,2}, \d\d:\d\d", "<local time>", text)
-    text = re.sub(r"(?:<)?\b\d+(\.\d)? s ago", "<age> ago", text)
-    text = re.sub(r"up \d+(\.\d)? s", "up <age>", text)
-    text = re.sub(r"\b\d+ ms\b", "<ms>", text)
-    text = re.sub(r"cooldown for \d+ s", "cooldown for <n> s", text)
-    text = re.sub(r"(?m)(  (?:68,901\.23|-)  (?:(?:poll|stream|-)  )?)(?:\d+(?:\.\d)? s)  ", r"\1<age>  ", text)
-    text = re.sub(r"(?m)  \d+ %$", "  <n> %", text)
-    text = re.sub(r"pid \d+", "pid <pid>", text)
-    text = re.sub(r"[0-9a-f]{16}", "<instance>", text)
-    text = re.sub(r"\d+ (done|watching|call)s?\b", r"<n> \1", text)
-    # Measured some seconds after the start.
-    text = re.sub(r"(?m)^USDT +: .*$", "USDT : <rate>", text)
-    # Whether another source is known yet depends on the moment.
-    text = re.sub(r" (?:±|\+/-) [\d.,]+ \(\d markets\)", "", text)
-    text = re.sub(r'"verdict":"(agrees|notNeeded|skipped)"', '"verdict":"<seen>"', text)
-    text = re.sub(r'"uncertainty":(null|\{.*?\})', '"uncertainty":<uncertainty>', text)
-    text = re.sub(r'"tetherRate":(null|\{.*?\})', '"tetherRate":<rate>', text)
-    # JSON: times, durations and counts.
-    text = re.sub(
-        r'"(pid|uptimeMs|since|syncedAt|timestamp|observedBoottime|tick|done|calls|lastSuccess|at|restsUntil|requests|made|answers|'
-        r'p50Ms|p90Ms|p99Ms|ageMs|most)":\d+', r'"\1":<n>', text)
-    return text
-
-
 def shown(place, *arguments):
     """A command, its output, and its status."""
     done = btcctl(place, *arguments)

@@ -462,6 +462,37 @@ class Golden:
             equal(self.seen[name], self.kept.get(name), name)
 
 
+def normal(text, place):
+    """A text without what differs from run to run: times, ages, counts, ports, and what depends on the moment of the request."""
+    text = text.replace(place.state, "<state>").replace(place.runtime, "<runtime>")
+    text = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:<port>", text)
+    text = re.sub(r"[0-9a-f]{16}", "<instance>", text)
+    text = re.sub(r"\b\d{13}\b", "<ms>", text)
+    text = re.sub(r"\b[A-Z][a-z]{2} \d{1,2}, \d\d:\d\d", "<local time>", text)
+    text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)", r"<time>\1", text)
+    text = re.sub(r"<?\b\d+(\.\d)? s (ago|old)\b", r"<age> \2", text)
+    text = re.sub(r"\bup \d+(\.\d)? s\b", "up <age>", text)
+    text = re.sub(r"\b\d+ ms\b", "<ms>", text)
+    text = re.sub(r"\bcooldown for \d+ s\b", "cooldown for <n> s", text)
+    text = re.sub(r"\bpid \d+", "pid <pid>", text)
+    text = re.sub(r"\b\d+ (done|watching|call)s?\b", r"<n> \1", text)
+    # Columns are as wide as their content.
+    text = re.sub(r" {2,}", "  ", text)
+    text = re.sub(r"(?m)(  (?:68,901\.23|-)  (?:(?:poll|stream|-)  )?)(?:\d+(?:\.\d)? s)  ", r"\1<age>  ", text)
+    text = re.sub(r"(?m)  \d+ %$", "  <n> %", text)
+    # Measured some seconds after the start.
+    text = re.sub(r"(?m)^USDT +: .*$", "USDT : <rate>", text)
+    text = re.sub(r'"tetherRate":(null|\{.*?\})', '"tetherRate":<rate>', text)
+    # Whether another source is known yet depends on the moment.
+    text = re.sub(r" (?:±|\+/-) [\d.,]+ \(\d markets\)", "", text)
+    text = re.sub(r'"verdict":"(agrees|notNeeded|skipped)"', '"verdict":"<seen>"', text)
+    text = re.sub(r'"uncertainty":(null|\{.*?\})', '"uncertainty":<uncertainty>', text)
+    text = re.sub(
+        r'"(pid|tick|done|calls|requests|made|answers|most|heldCandles|(?:uptime|age|p\d\d)Ms|\w+Boottime)":\d+', r'"\1":<n>', text)
+    # A new member is null in most replies. 052-forms.py checks that none is missing.
+    return re.sub(r'(?<=\{)"\w+":null,|,"\w+":null\b', "", text)
+
+
 def equal(found, expected, what=""):
     assert found == expected, f"{what}: found {found!r}, expected {expected!r}"
 
@@ -469,6 +500,12 @@ def equal(found, expected, what=""):
 def within(limits):
     """Whether no span of a limit's period saw more requests than the limit: `total 9, most in 1 s 4 of 10`."""
     return all(int(most) <= int(limit) for text in limits.values() for most, limit in re.findall(r"(\d+) of (\d+)", text))
+
+
+def interface_fields(name):
+    """The names of the fields of a type of io.btcpriced.Price, in their order."""
+    text = (ROOT / "Sources/BTCPriceAPI/Interface/io.btcpriced.Price.varlink").read_text()
+    return re.findall(r"(?m)^  (\w+): ", re.search(rf"(?ms)^type {name} \((.*?)^\)", text)[1])
 
 
 def rehearse(*arguments):
