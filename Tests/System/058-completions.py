@@ -9,7 +9,7 @@ from btcpriced import *  # noqa: E402, F403
 from terminal import Terminal  # noqa: E402
 
 CASES = [
-    ("btcctl c", ["current", "convert", "currencies"]),
+    ("btcctl c", [verb for verb in verbs() if verb[0] == "c"]),
     ("btcctl current --currency ", ["USD", "EUR", "JPY"]), ("btcctl watch -c ", ["EUR", "CHF"]), ("btcctl watch --b", ["--bar", "--below"]),
     ("btcctl current --bar ", ["waybar", "i3blocks", "polybar"]), ("btc-priced --source-k", ["--source-kraken-url", "--source-kraken-timeout-ms"]),
 ]

@@ -250,6 +250,15 @@ def btcctl(place, *arguments, timeout=20, environment=None):
         command, capture_output=True, text=True, timeout=timeout, env={**os.environ, **(environment or {})}))
 
 
+def verbs():
+    """The verbs of btcctl, from its help: a test of every verb need not be told of a new one."""
+    return re.findall(r"(?m)^  (\w+) {2,}", btcctl(None, "--help").out.split("SUBCOMMANDS:")[1])
+
+
+def has_option(verb, option):
+    return bool(re.search(rf"(?m)^  .*{option}\b", btcctl(None, verb, "--help").out.split("OPTIONS:")[1]))
+
+
 def replaying(*prices, **options):
     """A simulator that gives these prices, a request each, the last one for ever."""
     with tempfile.NamedTemporaryFile("w", suffix=".csv", delete=False) as file:
