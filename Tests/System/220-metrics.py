@@ -49,6 +49,7 @@ def _():
     assert int(found['btcpriced_calls_total{method="GetPrice",result="ok"}']) >= 2, found
     names = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
     assert not [name for name in names if not name.startswith(("btcpriced_", "process_"))], names
+    equal(set(re.findall(r"(?m)^# HELP (\w+) .*\.$", text)), names, "the metrics that are explained, as docs/http.md says")
     for outside in ("http://", "127.0.0.1", "500"):
         assert outside not in "".join(label for label in found), f"{outside} in a label"
     # Two readers see the same counters.
