@@ -163,6 +163,9 @@ def _():
         assert not words or f"\n.It Cm {words[0]}\n" in source, f"{words} is not in the manual"
         for option in re.findall(r"--[a-z-]+", done.out.split("OPTIONS:")[1]):
             assert option in manual, f"{words} {option} is not in the manual"
+        # Options may stand before the verb, if their values are not taken for it (CommandLineRepair).
+        for option in re.findall(r"(--[a-z-]+) <", done.out.split("OPTIONS:")[1]):
+            assert "no command" not in btcctl(None, option, "1", *words, "--help").err, f"{option} before {words}"
         overview = done.out.split("USAGE:")[0]
         statuses |= dict.fromkeys(re.findall(r"\b\d+\b", overview.split("Exit status: ")[1]))
         assert "64 for a wrong" in re.sub(r"\s+", " ", overview), overview
