@@ -84,7 +84,8 @@ let package = Package(
                 .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOWebSocket", package: "swift-nio"),
             ],
-            resources: [.embedInCode("Exchanges/exchanges.toml")], swiftSettings: ours),
+            resources: [.embedInCode("Exchanges/exchanges.toml"), .embedInCode("Exchanges/reference-rates.toml")],
+            swiftSettings: ours),
         .target(
             name: "Configuration", dependencies: [.product(name: "TOMLKit", package: "TOMLKit")], swiftSettings: ours),
         .target(

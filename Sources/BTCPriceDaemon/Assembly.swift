@@ -80,6 +80,9 @@ struct Assembly {
         let tickers = Tickers(settings.intervals, clock: loop.clock, target: suspend, executor: loop.executor)
         let activity = ClientActivity(at: now().boottime)
         let streams = StreamControl(engine: engine, activity: activity, settings: settings.streams, now: now)
+        let rates = RateKeeper(
+            engine: engine, store: RateFile(stateDirectory: settings.directories.state), clock: loop.clock, now: now,
+            isPaused: { await tickers.isPaused }, report: { reporter.report($0) })
         let control = TickControl(
             tickers: tickers, activity: activity, idleAfter: settings.pauseWhenIdle, now: now,
             report: { reporter.report($0) })
@@ -109,6 +112,7 @@ struct Assembly {
         await engine.subscribe(control)
         await engine.subscribe(streams)
         for price in stored.prices { await engine.restore(price) }
+        await rates.change(settings.rateSources.map { $0.loader(client, now: now) })
         let observer = Observer(
             clock: loop.clock, target: engine, interval: { running.value.settings.observeInterval },
             isPaused: { await tickers.isPaused })
@@ -118,7 +122,8 @@ struct Assembly {
         let reloading = Reloading(
             read: readAnew, running: running, client: client, credentials: credentials, instance: instance,
             engine: engine, tickers: tickers, history: archive, backfill: past?.backfill,
-            streams: streams, records: records, report: { reporter.report($1, ofStream: $0) }, control: control,
+            streams: streams, rates: rates, records: records, report: { reporter.report($1, ofStream: $0) },
+            control: control,
             server: server, level: level, clock: loop.clock, now: now, logger: logger)
         // Trapped before READY=1, since a SIGHUP right after it must not end the daemon.
         let reload = isReloadWanted ? await UnixSignalsSequence(trapping: .sighup) : nil
@@ -144,7 +149,8 @@ struct Assembly {
             },
             CleanUp { server.stop() },
             SocketGuardService(listener: listener, clock: loop.clock),
-            ObserverService(observer: observer),
+            BackgroundService { await observer.run() },
+            BackgroundService { await rates.run() },
             CleanUp {
                 await tickers.stop()
                 await engine.stopFeeds()
@@ -153,7 +159,7 @@ struct Assembly {
                 manager: manager, server: server, heartbeat: heartbeat, isPaused: { await tickers.isPaused },
                 running: running, clock: loop.clock, now: now),
         ]
-        if let backfill = past?.backfill { services.append(BackfillService(backfill: backfill)) }
+        if let backfill = past?.backfill { services.append(BackgroundService { await backfill.run() }) }
         if let reload {
             services.append(
                 ReloadService(

@@ -96,7 +96,9 @@ struct ConfiguredSources {
     ) -> [CurrencyPlan<TickClock>] {
         CurrencyPlan.plans(
             asked.map { settings, candidates in
-                .init(settings.currency, candidates, interval: settings.interval, rules: settings.rules)
+                .init(
+                    settings.currency, candidates, interval: settings.interval, rules: settings.rules,
+                    derivation: settings.derivation)
             }, now: now, clock: clock, after: previous)
     }
 
@@ -109,7 +111,13 @@ struct ConfiguredSources {
     /// Logs a warning if the sources belong to fewer exchanges than the quorum, or if prices in USDT must be converted but no source has
     /// the rate.
     func describe(logger: Logger) {
-        for (settings, candidates) in asked where settings.rules.mode == .median {
+        for (settings, _) in asked where !settings.neededBy.isEmpty {
+            let needing = settings.neededBy.map(\.rawValue).joined(separator: ", ")
+            logger.tell(
+                .currencyNeeded,
+                "The price in \(settings.currency) is kept too, because that in \(needing) may be derived from it.")
+        }
+        for (settings, candidates) in asked where settings.rules.mode == .median && settings.derivation != .always {
             let exchanges = Set(candidates.map { $0.source.venue.upstream ?? $0.source.name })
             guard exchanges.count < settings.rules.quorum else { continue }
             logger.tell(

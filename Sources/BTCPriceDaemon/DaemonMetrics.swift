@@ -62,6 +62,10 @@ struct DaemonMetrics {
             states(
                 "price_confirmation", "What other markets say of the price.", Confirmation.allCases.map(\.rawValue)
             ) { $0.record.state.confirmation?.rawValue },
+            family(
+                "price_derived", .gauge,
+                "1 if the price is derived from that in another currency, by a reference rate; 0 if it is a market's."
+            ) { $0.record.state.quote == nil ? nil : $0.record.state.derivation == nil ? "0" : "1" },
             MetricFamily(
                 "btcpriced_price_source", .info, "The source and the market of the price.",
                 samples: currencies.compactMap { currency in

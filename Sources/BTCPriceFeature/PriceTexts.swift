@@ -22,6 +22,15 @@ package enum PriceTexts {
         "\(timestamp) - \(price)"
     }
 
+    /// A derived price: `≈ CZK 2,345,000.00`.
+    package static func derived(_ price: String) -> String { "≈ \(price)" }
+
+    /// What a derived price is made of: `€95,610.00 × 24.527 (ecb, 2026-11-20)`.
+    package static func derivation(_ derivation: Derivation) -> String {
+        let price = MoneyFormatter().string(from: derivation.value, currency: derivation.currency)
+        return "\(price) × \(derivation.rate) (\(derivation.rateSource), \(derivation.rateDate))"
+    }
+
     /// `+1.25 %`
     package static func percent(_ change: Price) -> String {
         let text = MoneyFormatter().number(change, currency: Currency.usd.rawValue)

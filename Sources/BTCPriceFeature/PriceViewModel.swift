@@ -22,8 +22,10 @@ package final class PriceViewModel {
     package private(set) var reason: String?
     /// The warning to show with a current price; `nil` if there is none.
     package private(set) var warning: String?
-    /// Whether no second source has confirmed the price.
+    /// Whether no second source has confirmed a market's price.
     package private(set) var isUnconfirmed = false
+    /// What the price is made of, if it is derived: `€95,610.00 × 24.527 (ecb, 2026-11-20)`.
+    package private(set) var derivation: String?
     /// The direction of the last change among the prices shown here.
     package private(set) var direction = PriceDirection.flat
     /// What the price did in the last 24 hours: `24 h: +1.25 %, low $67,800.00, high $69,120.50`. `nil` if less than two minutes are known,
@@ -49,9 +51,11 @@ package final class PriceViewModel {
         render = RenderPriceAndTimestamp(priceFormatter: priceFormatter, timestampFormatter: timestampFormatter)
     }
 
-    /// The line of the price: `Aug 25, 14:30 - $68,901.23`, or ``PriceTexts/placeholder``.
+    /// The line of the price: `Aug 25, 14:30 - $68,901.23`, or ``PriceTexts/placeholder``. A derived one is followed by what it is
+    /// made of.
     package var line: String {
-        price == PriceTexts.placeholder ? PriceTexts.placeholder : PriceTexts.line(timestamp, price)
+        if price == PriceTexts.placeholder { return price }
+        return PriceTexts.line(timestamp, price) + (derivation.map { ", derived: \($0)" } ?? "")
     }
 
     /// All messages to show with the price, except the reason.
@@ -62,7 +66,8 @@ package final class PriceViewModel {
     /// Shows a state.
     /// - Parameter now: The reader's clocks.
     package func show(_ state: PriceState, at now: ObservationTime) {
-        let formatted = state.quote.map(render.execute)
+        let formatted = state.quote.map { render.execute($0, isDerived: state.derivation != nil) }
+        derivation = state.derivation.map(PriceTexts.derivation)
         price = formatted?.price ?? PriceTexts.placeholder
         timestamp = formatted?.timestamp ?? PriceTexts.placeholder
         warning = state.quote == nil ? nil : state.warning.map { "Warning: \($0)." }
@@ -75,7 +80,7 @@ package final class PriceViewModel {
         day = known.map { PriceTexts.day($0, currency: state.currency, at: now.wall) }
         trend = known.map { $0.change > .zero ? .up : $0.change < .zero ? .down : .flat } ?? direction
         age = state.age(at: now)?.age ?? state.ageByWallClock(at: now)
-        isUnconfirmed = state.quote != nil && state.confirmation == .unconfirmed
+        isUnconfirmed = state.quote != nil && state.confirmation == .unconfirmed && state.derivation == nil
         if state.freshness == .fresh {
             (banner, reason) = (nil, nil)
             return

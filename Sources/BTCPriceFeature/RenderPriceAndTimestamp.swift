@@ -13,10 +13,12 @@ package struct RenderPriceAndTimestamp: Sendable {
         self.timestampFormatter = timestampFormatter
     }
 
+    /// - Parameter isDerived: Whether it is no market's price, which is marked.
     /// - Returns: The texts of `quote`.
-    package func execute(_ quote: PriceQuote) -> FormattedPrice {
-        FormattedPrice(
-            price: priceFormatter.string(from: quote.value, currency: quote.currency),
+    package func execute(_ quote: PriceQuote, isDerived: Bool = false) -> FormattedPrice {
+        let price = priceFormatter.string(from: quote.value, currency: quote.currency)
+        return FormattedPrice(
+            price: isDerived ? PriceTexts.derived(price) : price,
             timestamp: timestampFormatter.string(from: quote.timestamp))
     }
 }

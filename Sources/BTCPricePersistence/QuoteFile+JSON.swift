@@ -49,6 +49,7 @@ extension CachedPrice {
     fileprivate func write(to json: inout JSONObject) {
         json["confirmation"] = confirmation.map { .string($0.rawValue) }
         json["conversion"] = conversion.map { .object($0.json) }
+        json["derived"] = derivation.map { .object($0.json) }
         json["learned"] = learned.map { .object($0.json) }
         json["observedBoottime"] = observedBoottime.map { .integer($0) }
         json["quote"] = .object(quote.json)
@@ -75,7 +76,8 @@ extension CachedPrice {
             // Absent from the files of 0.1.0.
             confirmation: try json.optional("confirmation", \.stringValue).flatMap(Confirmation.init(rawValue:)),
             conversion: conversion,
-            positions: positions, learned: try json.optional("learned", \.objectValue).map(LearnedMarkets.init(json:)))
+            derivation: try json.optional("derived", \.objectValue).map(Derivation.init(json:)), positions: positions,
+            learned: try json.optional("learned", \.objectValue).map(LearnedMarkets.init(json:)))
     }
 }
 
@@ -119,6 +121,26 @@ extension Conversion {
         self.init(
             value: value, rate: rate, sources: try json.texts("sources"),
             measuredBoottime: try json.required("measuredBoottime", \.milliseconds))
+    }
+}
+
+extension Derivation {
+    fileprivate var json: JSONObject {
+        [
+            "currency": .string(currency), "rate": .string(rate.description), "rateDate": .string(rateDate),
+            "rateSource": .string(rateSource), "value": .string(value.description),
+        ]
+    }
+
+    fileprivate init(json: JSONValue) throws {
+        let (value, rate) = (try json.required("value", \.decimal), try json.required("rate", \.decimal))
+        let currency = try json.required("currency", \.stringValue)
+        guard Currency(rawValue: currency).map({ $0.prices.contains(value) }) == true,
+            ReferenceRateTable.possible.contains(rate)
+        else { throw QuoteFile.Damage("the derived price is not valid") }
+        self.init(
+            value: value, currency: currency, rate: rate, rateSource: try json.required("rateSource", \.stringValue),
+            rateDate: try json.required("rateDate", \.stringValue))
     }
 }
 

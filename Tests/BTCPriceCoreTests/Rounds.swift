@@ -21,6 +21,8 @@ final class Rounds {
     var pushes: [Market: (at: Double, origin: PriceOrigin)] = [:]
     /// The price in another currency.
     var other: OtherCurrency?
+    /// What it and a reference rate imply.
+    var expected: ExpectedPrice?
     /// The markets that were requested in the last round, in their order.
     private(set) var requested: [Market] = []
     /// The purpose of each of those requests.
@@ -60,6 +62,7 @@ final class Rounds {
         var round = tracker.round(
             at: now.boottime, markets: markets, statingPeg: peg == nil ? [] : [.kraken], beside: other)
         round.isTick = true
+        round.expected = expected
         while true {
             switch tracker.select(round) {
             case .decided(let decision):

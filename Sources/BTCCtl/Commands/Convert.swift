@@ -17,7 +17,9 @@ enum Convert {
                 }
                 let converted = amount.converted(at: quote.value)
                 switch options.form {
-                case .text: Output.line(text(amount, converted, currency))
+                case .text:
+                    let isDerived = message.state.derivation != nil
+                    Output.line(text(amount, converted, currency, isDerived: isDerived))
                 case .raw:
                     let isMoney = self.currency(of: amount) != nil
                     Output.line((isMoney ? converted.btc : converted.money).description)
@@ -26,7 +28,8 @@ enum Convert {
             }
             if options.form != .json {
                 for message in states.fetched {
-                    let printer = PricePrinter(PriceOutput())
+                    // The line does not show what a derived price is made of.
+                    let printer = PricePrinter(PriceOutput(form: .raw))
                     printer.model.show(message.state, at: now)
                     printer.tell()
                 }
@@ -42,11 +45,13 @@ enum Convert {
         if case .money(let currency) = amount.unit { currency.rawValue } else { nil }
     }
 
-    /// `0.05 BTC = 5,000,000 sat = $3,445.06`: the given amount, then the other units.
-    static func text(_ amount: Amount, _ converted: ConvertedAmount, _ currency: Currency) -> String {
+    /// `0.05 BTC = 5,000,000 sat = $3,445.06`: the given amount, then the other units. By a derived price, `≈` instead of `=`.
+    static func text(
+        _ amount: Amount, _ converted: ConvertedAmount, _ currency: Currency, isDerived: Bool = false
+    ) -> String {
         let others = [Amount.Unit.btc, .sat, .money(currency)].filter { $0 != amount.unit }
         return ([amount] + others.map { Amount(converted[$0], $0) })
-            .map(AmountFormatter().string(from:)).joined(separator: " = ")
+            .map(AmountFormatter().string(from:)).joined(separator: isDerived ? " ≈ " : " = ")
     }
 
     private static func json(

@@ -30,17 +30,22 @@ enum Bar: String, CaseIterable {
         var detail: String
         var condition: Condition
         var direction: PriceDirection
+        /// Whether the price is derived from another currency's.
+        var isDerived = false
 
         /// The content if there is no price to show.
         static func failed(_ why: String) -> Content {
             Content(text: PriceTexts.placeholder, detail: why, condition: .error, direction: .flat)
         }
 
-        init(text: String, detail: String, condition: Condition, direction: PriceDirection) {
+        init(
+            text: String, detail: String, condition: Condition, direction: PriceDirection, isDerived: Bool = false
+        ) {
             self.text = text
             self.detail = detail
             self.condition = condition
             self.direction = direction
+            self.isDerived = isDerived
         }
 
         /// A price that is not current is shown with its time.
@@ -50,19 +55,22 @@ enum Bar: String, CaseIterable {
                 return
             }
             let isFresh = model.banner == nil
+            let isDerived = model.derivation != nil
             self.init(
                 text: isFresh ? model.price : "\(model.price) (\(model.timestamp))",
                 detail: ([model.line, model.day, "\(quote.sourceText) \(quote.market)"].compactMap(\.self) + model.notes
                     + [model.reason].compactMap(\.self)).joined(separator: "\n"),
-                condition: !isFresh ? .stale : model.isUnconfirmed ? .unconfirmed : .ok, direction: model.trend)
+                condition: !isFresh ? .stale : model.isUnconfirmed || isDerived ? .unconfirmed : .ok,
+                direction: model.trend, isDerived: isDerived)
         }
 
         /// The price without its time.
-        var short: String { String(text.prefix { $0 != " " }) }
+        var short: String { String(text[..<(text.firstRange(of: " (")?.lowerBound ?? text.endIndex)]) }
 
         /// The classes for a style sheet. Only a current, confirmed price has a direction.
         var classes: [String] {
-            condition == .ok && direction != .flat ? [condition.rawValue, direction.rawValue] : [condition.rawValue]
+            let moves = condition == .ok && direction != .flat
+            return [condition.rawValue] + (moves ? [direction.rawValue] : []) + (isDerived ? ["derived"] : [])
         }
 
         /// The colour for bars without style sheets, `#RRGGBB`, readable on dark and light; `nil` for the bar's own.

@@ -15,9 +15,10 @@ struct CurrenciesText {
         let state = currency.price.state
         let model = PriceViewModel(timestampFormatter: timestamps)
         model.show(state, at: now)
+        let kind = state.derivation == nil ? state.confirmation?.rawValue : "derived"
         return [
             currency.currency, model.price, state.age(at: now).map { Table.text($0.age) } ?? PriceTexts.placeholder,
-            [state.freshness.rawValue, state.confirmation?.rawValue].compactMap(\.self).joined(separator: ", "),
+            [state.freshness.rawValue, kind].compactMap(\.self).joined(separator: ", "),
             Table.text(.milliseconds(currency.interval)), currency.sources.joined(separator: ", "),
         ]
     }

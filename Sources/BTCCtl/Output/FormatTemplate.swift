@@ -9,6 +9,7 @@ struct FormatTemplate: Equatable {
             direction, uncertainty, symbol
         case sats, tick, timestamp
         case change24h, high24h, low24h, since24h
+        case derived
     }
 
     enum Part: Equatable {
@@ -56,7 +57,7 @@ struct FormatTemplate: Equatable {
         self.parts = parts
     }
 
-    /// The text with its values. A missing value is `-`; a missing failure or warning is empty.
+    /// The text with its values. A missing value is `-`; a missing failure, warning or derivation is empty.
     func text(_ state: PriceState, _ model: PriceViewModel, at now: ObservationTime) -> String {
         parts.map { part in
             switch part {
@@ -84,6 +85,7 @@ struct FormatTemplate: Equatable {
             case .confirmation: state.confirmation?.rawValue
             case .failure: state.failure ?? ""
             case .warning: state.warning ?? ""
+            case .derived: model.derivation ?? ""
             case .uncertainty: state.uncertainty?.plusMinus.description
             case .direction: model.direction.rawValue
             case .symbol: Currency(rawValue: state.currency).map { String($0.symbol.filter { $0 != " " }) }

@@ -31,7 +31,9 @@ struct PricePrinter {
     /// The notes for standard error. JSON and status bars have them in their line.
     var notes: [String] {
         switch output.form {
-        case .text, .raw, .format: model.notes
+        case .text: model.notes
+        // The line shows nothing, or only what the template has.
+        case .raw, .format: model.notes + [model.derivation.map { "Derived: \($0)." }].compactMap(\.self)
         case .json, .bar: []
         }
     }

@@ -38,7 +38,8 @@ struct StatusText {
 
     private func price(_ state: PriceState) -> String {
         guard let quote = state.quote else { return PriceTexts.placeholder }
-        let price = MoneyFormatter().string(from: quote.value, currency: quote.currency)
+        let money = MoneyFormatter().string(from: quote.value, currency: quote.currency)
+        let price = state.derivation == nil ? money : PriceTexts.derived(money)
         guard let uncertainty = state.uncertainty else { return price }
         let plusMinus = MoneyFormatter().number(uncertainty.plusMinus, currency: quote.currency)
         let sign = WatchView.isUnicode ? "±" : "+/-"
@@ -48,7 +49,9 @@ struct StatusText {
     private func state(_ status: StatusMessage) -> String {
         let state = status.price.state
         var text = "\(state.freshness.rawValue) since \(timestamps.string(from: status.since))"
-        if state.freshness == .fresh, let confirmation = state.confirmation { text += "; \(words(for: confirmation))" }
+        if state.freshness == .fresh, let confirmation = state.confirmation {
+            text += "; \(state.derivation == nil ? words(for: confirmation) : "derived, and no market's price")"
+        }
         if let failure = state.failure { text += ": \(failure)" }
         if let warning = state.warning { text += "; \(warning)" }
         return text
@@ -70,6 +73,7 @@ struct StatusText {
             text += "; of \(consensus.sources.joined(separator: ", ")) within \(consensus.spread) \(quote.currency)"
             if !consensus.outliers.isEmpty { text += ", without \(consensus.outliers.joined(separator: ", "))" }
         }
+        if let derivation = state.derivation { text += "; \(PriceTexts.derivation(derivation))" }
         if let conversion = state.conversion {
             let age = Table.text(.milliseconds(max(0, now.boottime - conversion.measuredBoottime)))
             text += "; \(conversion.value) USDT at \(conversion.rate) USD"

@@ -46,9 +46,9 @@ struct WatchView {
         if let quote = state.quote {
             let age = state.age(at: now).map { "\($0.isEstimate ? "about " : "")\(Table.text($0.age)) old" }
             var words = [quote.sourceText, "\(quote.market),", age ?? "of unknown age"]
-            if state.confirmation == .unconfirmed {
+            if let note = model.derivation.map({ "derived: \($0)" }) ?? (model.isUnconfirmed ? "unconfirmed" : nil) {
                 words[2] += ","
-                words.append("unconfirmed")
+                words += note.split(separator: " ").map(String.init)
             }
             lines += Self.wrapped(words, width: width).map { StyledLine($0) }
         }
@@ -77,7 +77,7 @@ struct WatchView {
         // A price that is not current has no direction.
         if model.banner != nil { (style, mark) = (.plain, "") }
         let price = StyledLine.Part(text: model.price + mark, style: style)
-        let time = String(model.line.dropLast(model.price.count))
+        let time = PriceTexts.line(model.timestamp, "")
         let line = StyledLine([.init(text: time), price])
         return line.width < width ? [line] : [StyledLine([price]), StyledLine(model.timestamp)]
     }

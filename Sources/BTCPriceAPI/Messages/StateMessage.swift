@@ -31,6 +31,7 @@ package struct StateMessage: Sendable, Hashable {
             "uncertainty": state.uncertainty.map { .object($0.json) } ?? .null,
             "currency": .string(state.currency),
             "day": state.day.map { .object($0.json) } ?? .null,
+            "derived": state.derivation.map { .object($0.json) } ?? .null,
         ]
     }
 
@@ -54,6 +55,8 @@ package struct StateMessage: Sendable, Hashable {
         let consensus = json["consensus"].flatMap { try? Consensus(json: $0) }
         let conversion: Conversion? =
             if let object = try json.optional("conversion", \.objectValue) { try Conversion(json: object) } else { nil }
+        let derivation: Derivation? =
+            if let object = try json.optional("derived", \.objectValue) { try Derivation(json: object) } else { nil }
         let uncertainty = json["uncertainty"].flatMap { try? Uncertainty(json: $0) }
         let day = json["day"].flatMap { try? PriceDay(json: $0) }
         self.init(
@@ -69,7 +72,7 @@ package struct StateMessage: Sendable, Hashable {
                 uncertainty: uncertainty,
                 // Absent in messages of btc-priced 0.1.0, which keeps only dollars.
                 currency: try json.optional("currency", \.stringValue) ?? Currency.usd.rawValue,
-                day: day))
+                day: day, derivation: derivation))
     }
 }
 

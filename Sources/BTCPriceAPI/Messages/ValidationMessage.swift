@@ -1,5 +1,5 @@
-import BTCPriceCore
-import Varlink
+package import BTCPriceCore
+package import Varlink
 
 extension Consensus {
     /// The consensus as the interface's `Consensus`.
@@ -33,6 +33,26 @@ extension Conversion {
         self.init(
             value: try json.decimal("value"), rate: try json.decimal("rate"), sources: try json.texts("sources"),
             measuredBoottime: try json.required("measuredBoottime", \.millisecondsValue))
+    }
+}
+
+extension Derivation {
+    /// The derivation as the interface's `Derived`.
+    package var json: JSONObject {
+        [
+            "value": .string(value.description),
+            "currency": .string(currency),
+            "rate": .string(rate.description),
+            "rateSource": .string(rateSource),
+            "rateDate": .string(rateDate),
+        ]
+    }
+
+    init(json: JSONValue) throws(JSONFieldError) {
+        self.init(
+            value: try json.price("value"), currency: try json.required("currency", \.stringValue),
+            rate: try json.decimal("rate"), rateSource: try json.required("rateSource", \.stringValue),
+            rateDate: try json.required("rateDate", \.stringValue))
     }
 }
 

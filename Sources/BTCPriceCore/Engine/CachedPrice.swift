@@ -8,6 +8,8 @@ package struct CachedPrice: Sendable, Hashable {
     package let confirmation: Confirmation?
     /// The conversion to dollars of a quote read in USDT; `nil` for other quotes and after a reboot.
     package let conversion: Conversion?
+    /// What it is made of, if it is derived.
+    package let derivation: Derivation?
     /// The newest position accepted from each market.
     package let positions: [Market: FeedPosition]
     /// What validation learned about the markets.
@@ -16,12 +18,13 @@ package struct CachedPrice: Sendable, Hashable {
     /// - Parameter observedBoottime: `CLOCK_BOOTTIME` of the observation in milliseconds, if it was made during this boot.
     package init(
         quote: PriceQuote, observedBoottime: Int64?, confirmation: Confirmation? = nil, conversion: Conversion? = nil,
-        positions: [Market: FeedPosition] = [:], learned: LearnedMarkets? = nil
+        derivation: Derivation? = nil, positions: [Market: FeedPosition] = [:], learned: LearnedMarkets? = nil
     ) {
         self.quote = quote
         self.observedBoottime = observedBoottime
         self.confirmation = confirmation
         self.conversion = conversion
+        self.derivation = derivation
         self.positions = positions
         self.learned = learned
     }

@@ -6,6 +6,8 @@ package struct CurrencyPlan<C: Clock>: Sendable where C.Duration == Duration {
     /// The interval of its ticks.
     package let interval: Duration
     package let rules: SelectionRules
+    /// When its price is derived from another currency's.
+    let derivation: DerivationPolicy
     /// The observations that are already known.
     let book: ObservationBook
 
@@ -15,18 +17,21 @@ package struct CurrencyPlan<C: Clock>: Sendable where C.Duration == Duration {
         let candidates: [FetchCandidate]
         let interval: Duration
         let rules: SelectionRules
+        let derivation: DerivationPolicy
 
         /// - Parameters:
         ///   - candidates: The sources, the primary first.
         ///   - interval: The interval of the ticks.
+        ///   - derivation: When the price is derived from another currency's, which must be among the outlines.
         package init(
             _ currency: Currency, _ candidates: [FetchCandidate], interval: Duration,
-            rules: SelectionRules = SelectionRules()
+            rules: SelectionRules = SelectionRules(), derivation: DerivationPolicy = .never
         ) {
             self.currency = currency
             self.candidates = candidates
             self.interval = interval
             self.rules = rules
+            self.derivation = derivation
         }
     }
 
@@ -50,18 +55,19 @@ package struct CurrencyPlan<C: Clock>: Sendable where C.Duration == Duration {
             return CurrencyPlan(
                 outline.currency,
                 fetch: FetchWithFallback(candidates: outline.candidates, among: sources, from: offset, clock: clock),
-                interval: outline.interval, rules: outline.rules)
+                interval: outline.interval, rules: outline.rules, derivation: outline.derivation)
         }
     }
 
     init(
         _ currency: Currency, fetch: FetchWithFallback<C>, interval: Duration, rules: SelectionRules = SelectionRules(),
-        book: ObservationBook? = nil
+        derivation: DerivationPolicy = .never, book: ObservationBook? = nil
     ) {
         self.currency = currency
         self.fetch = fetch
         self.interval = interval
         self.rules = rules
+        self.derivation = derivation
         self.book = book ?? ObservationBook(currency: currency)
     }
 

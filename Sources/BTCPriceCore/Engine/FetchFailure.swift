@@ -4,6 +4,8 @@ package struct FetchFailure: Error, Sendable, Hashable, CustomStringConvertible 
     package let failures: [SourceFailure]
     /// The sources that were not requested, and why.
     let skipped: [Skipped]
+    /// Why no price could be derived instead; `nil` if that was not tried.
+    var notDerived: String?
     /// Whether the caller gave up. Then nothing is known about any source.
     package let isCancelled: Bool
 
@@ -27,8 +29,11 @@ package struct FetchFailure: Error, Sendable, Hashable, CustomStringConvertible 
     /// in the same way.
     package var description: String {
         if isCancelled { return "cancelled" }
-        if let commonCause { return "No exchange can be reached (\(commonCause)): is the network up?" }
-        let reasons = failures.map { "\($0.source): \($0.error)" } + skipped.map(\.description)
+        if let commonCause, notDerived == nil {
+            return "No exchange can be reached (\(commonCause)): is the network up?"
+        }
+        let reasons =
+            failures.map { "\($0.source): \($0.error)" } + skipped.map(\.description) + [notDerived].compactMap(\.self)
         return reasons.isEmpty ? "no source can be requested" : reasons.joined(separator: "; ")
     }
 

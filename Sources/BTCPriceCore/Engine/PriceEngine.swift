@@ -15,6 +15,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     private var subscribers: [any StateSubscriber]
     private let history: PriceHistory?
     private let report: Report
+    private var rates = ReferenceRates()
     private var lastID = 0
     private let now: TimeSource
     private var feedsRun = false
@@ -79,6 +80,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
                 return Tracked(plan, since: now().boottime)
             }
             known.fetch = plan.fetch
+            known.derivation = plan.derivation
             known.tracker.changed(interval: plan.interval, rules: plan.rules, markets: Set(plan.fetch.markets))
             return known
         }
@@ -125,6 +127,62 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     package func restore(_ cached: CachedPrice) {
         guard let currency = Currency(rawValue: cached.quote.currency), let tracked = tracked(currency) else { return }
         perform(tracked.tracker.restored(cached, at: now()), tracked)
+    }
+
+    // MARK: - Reference rates
+
+    /// Takes rates that were received, all of them before one is used.
+    /// - Returns: For each table, the currencies whose rate is not believed.
+    package func take(_ tables: [ReferenceRateTable]) -> [[Currency]] {
+        defer { startRounds(derivedFrom: nil) }
+        return tables.map { rates.take($0) }
+    }
+
+    /// The rates of all sources, to be kept over a restart.
+    package var rateTables: [ReferenceRateTable] { rates.tables }
+
+    /// Keeps the rates of these sources only, which are in their order.
+    package func keepRates(of sources: [String]) { rates.keep(only: sources) }
+
+    /// Starts a round of each currency that has no current price and may have a derived one now.
+    /// - Parameter nearest: The currency that has a price again; `nil` for all, because rates were received.
+    private func startRounds(derivedFrom nearest: Currency?) {
+        for tracked in tracked
+        where tracked.derivation != .never && tracked.tracker.state.freshness != .fresh && !isPaused
+            && (nearest == nil || tracked.currency.nearest == nearest)
+        {
+            let currency = tracked.currency
+            Task(executorPreference: executor) { await self.confirm(currency) }
+        }
+    }
+
+    /// The price that is shown instead of a market's.
+    private func derived(
+        _ tracked: Tracked, isConfirmedOnly: Bool
+    ) -> Result<DerivedPrice, DerivationError>? {
+        guard tracked.derivation != .never, let nearest = tracked.currency.nearest,
+            let other = self.tracked(nearest)
+        else { return nil }
+        let present = now()
+        do {
+            let rate = try rates.rate(of: tracked.currency, per: nearest, at: present.wall)
+            // The market or the rate is wrong: a rate that only one source has is not believed more than the market.
+            if isConfirmedOnly, !rate.isConfirmed { return nil }
+            var price = try DerivationRule.derive(
+                tracked.currency, from: other.tracker.state, rate, tracked.tracker.book, at: present)
+            price.isInstead = tracked.derivation == .fallback
+            return .success(price)
+        } catch {
+            return .failure(DerivationError(description: "\(error)"))
+        }
+    }
+
+    /// What the price in another currency and a reference rate imply.
+    private func expected(_ tracked: Tracked, beside other: OtherCurrency?, at wall: Timestamp) -> ExpectedPrice? {
+        guard let other, let rate = try? rates.rate(of: tracked.currency, per: other.currency, at: wall) else {
+            return nil
+        }
+        return ExpectedPrice(other, rate, in: tracked.currency)
     }
 
     // MARK: - Ticks, observations and clients
@@ -248,7 +306,10 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     /// - Throws: Why no source gave one.
     package func refresh(_ currency: Currency? = nil) async throws(FetchFailure) -> PriceState {
         guard let tracked = currency.map(tracked) ?? first else { throw .cancelled }
-        if tracked.shared == nil {
+        if tracked.derivation == .always, let nearest = tracked.currency.nearest {
+            // If it fails, the round gives the reason.
+            do { _ = try await refresh(nearest) } catch {}
+        } else if tracked.derivation == .never, tracked.shared == nil {
             let plan = sources.plan(.client, among: Set(tracked.fetch.markets))
             // Fails at once, without a round that a tick could join.
             if plan.order.isEmpty { throw FetchFailure(failures: [], skipped: plan.skipped) }
@@ -377,7 +438,8 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     /// Selects among the prices of the streams. Only a tick changes the source, so that the price does not switch between sources with
     /// every message.
     private func selectChange(_ tracked: Tracked) {
-        guard let quote = tracked.tracker.state.quote, tracked.tracker.state.freshness == .fresh else { return }
+        let state = tracked.tracker.state
+        guard let quote = state.quote, state.freshness == .fresh, state.derivation == nil else { return }
         let valid = recordStreams(tracked.fetch.streams)
         var round = round(of: tracked)
         round.answered = valid.filter { $0.venue == quote.supplier || tracked.tracker.rules.mode == .median }
@@ -395,7 +457,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         }
     }
 
-    /// A round for a change that another market must confirm.
+    /// A round between the ticks: for a change that another market must confirm, or for a derived price.
     private func confirm(_ currency: Currency) async {
         guard let tracked = tracked(currency) else { return }
         _ = await join(tracked, deadline: clock.now.advanced(by: budget), isTick: false)
@@ -465,12 +527,14 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
             let kept =
                 isNew || cooldownsChanged
                 ? KeptState(prices: self.tracked.compactMap { $0.tracker.kept }, cooldowns: sources.cooldowns) : nil
-            if state.freshness != tracked.published { tracked.since = now().boottime }
+            let isChange = state.freshness != tracked.published
+            if isChange { tracked.since = now().boottime }
             tracked.published = state.freshness
             tracked.lastPublication = clock.now
             for subscriber in subscribers {
                 subscriber.receive(state, isTick: actions.isTick, isFirst: tracked === first, kept: kept)
             }
+            if isChange, state.freshness == .fresh { startRounds(derivedFrom: tracked.currency) }
         }
         for event in events { report(tracked === first ? event : event.named(after: tracked.currency)) }
     }
@@ -510,9 +574,12 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     private func round(of tracked: Tracked) -> Round {
         // Of the other currencies, the first one has the most frequent ticks.
         let other = self.tracked.first { $0 !== tracked }?.tracker.shown
-        return tracked.tracker.round(
-            at: now().boottime, markets: tracked.fetch.markets, statingPeg: tracked.fetch.marketsStatingPeg,
+        let present = now()
+        var round = tracked.tracker.round(
+            at: present.boottime, markets: tracked.fetch.markets, statingPeg: tracked.fetch.marketsStatingPeg,
             beside: other)
+        round.expected = expected(tracked, beside: other, at: present.wall)
+        return round
     }
 
     /// One round: selects, polls what the selector needs, and selects again.
@@ -520,6 +587,10 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         guard let tracked = tracked(currency), tracked.shared?.id == id else { return }
         // A round ends with the sources that it began with.
         let fetch = tracked.fetch
+        // A first price is compared with the first currency's, whose first round may be in progress.
+        if tracked !== first, first.shared != nil, first.tracker.state.freshness != .fresh, !rates.tables.isEmpty {
+            _ = await join(first, deadline: deadline, isTick: false)
+        }
         _ = recordStreams(fetch.streams)
         var round = round(of: tracked)
         while tracked.isKept {
@@ -552,14 +623,21 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         // The round may have been given up meanwhile, and another one begun.
         guard let finished = tracked.shared, finished.id == id else { return }
         tracked.shared = nil
-        let isTick = finished.tick != nil && !Self.requestedNone(finished.requester, result)
-        let actions =
-            switch result {
-            case .success(let (decision, round)):
-                tracked.tracker.decided(decision, in: round, isTick: isTick)
-            case .failure(let failure):
-                tracked.tracker.failed(failure, isTick: isTick, at: now().boottime)
-            }
+        let isTick =
+            finished.tick != nil
+            && (tracked.derivation == .always || !Self.requestedNone(finished.requester, result))
+        let actions: PriceTracker.Actions
+        switch result {
+        case .success(let (decision, round)):
+            let derived =
+                decision.quote == nil ? derived(tracked, isConfirmedOnly: decision.contradictsRate) : nil
+            actions = tracked.tracker.decided(decision, in: round, isTick: isTick, derived: try? derived?.get())
+        case .failure(var failure):
+            let derived = derived(tracked, isConfirmedOnly: false)
+            if case .failure(let error) = derived { failure.notDerived = error.description }
+            actions = tracked.tracker.failed(
+                failure, isTick: isTick, derived: try? derived?.get(), at: now().boottime)
+        }
         perform(actions, tracked)
         let answer =
             actions.failure.map { Result<PriceState, FetchFailure>.failure($0) } ?? .success(tracked.tracker.state)

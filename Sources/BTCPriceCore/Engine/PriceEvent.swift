@@ -7,6 +7,16 @@ package enum PriceEvent: Sendable, Hashable {
     case becameFresh(PriceQuote, failedTicks: Int64)
     /// No source gave a price. `quote` is the one shown meanwhile.
     case becameStale(failure: String, quote: PriceQuote?)
+    /// No source has a price, and one is derived instead.
+    case derivedInstead(failure: String, PriceQuote, Derivation)
+    /// A source has a price again, and none is derived any more.
+    case marketAgain(PriceQuote)
+    /// A source of reference rates gave none.
+    case ratesFailed(String, PriceLoadingError)
+    /// A source of reference rates that had failed gave them.
+    case ratesRecovered(String)
+    /// Rates of a source are not used, because they have moved too far and no second source agrees.
+    case ratesRefused(String, [Currency])
     /// A source was requested and gave no valid price.
     case sourceFailed(SourceFailure)
     /// A source that had failed the last time gave a price.
@@ -29,7 +39,9 @@ package enum PriceEvent: Sendable, Hashable {
                     source: "\(failure.source) \(currency.pair)", error: failure.error, cooldown: failure.cooldown))
         case .sourceRecovered(let source): .sourceRecovered("\(source) \(currency.pair)")
         case .becameStale(let failure, let quote): .becameStale(failure: "\(currency): \(failure)", quote: quote)
-        case .ticked, .becameFresh, .outliers, .pegChanged, .saveFailed, .saveRecovered: self
+        case .derivedInstead(let failure, let quote, let derivation):
+            .derivedInstead(failure: "\(currency): \(failure)", quote, derivation)
+        default: self
         }
     }
 }

@@ -81,7 +81,7 @@ package struct PriceTracker: Sendable {
 
     /// The price that is shown, for comparison with another currency's; `nil` if it is not fresh.
     var shown: OtherCurrency? {
-        guard state.freshness == .fresh, let reference = book.reference else { return nil }
+        guard state.freshness == .fresh, state.derivation == nil, let reference = book.reference else { return nil }
         return OtherCurrency(currency: book.currency, log: reference.readLog, at: reference.at)
     }
 
@@ -100,16 +100,16 @@ package struct PriceTracker: Sendable {
         // The age is from the wall clock, which may be wrong at a boot: the price must never count as a current one.
         let age = max(Self.leastAge, now.wall.milliseconds - cached.quote.timestamp.milliseconds)
         let boottime = cached.observedBoottime ?? now.boottime - age
-        // The price is compared as it was read.
-        let read = cached.conversion.map { cached.quote.with(value: $0.value) } ?? cached.quote
         if let learned = cached.learned { book.restore(learned, at: boottime, now: now.boottime) }
         // A position in the future would make every later one look old.
         let positions = cached.positions.filter { $0.value.time.map { $0 <= now.wall } ?? true }
-        book.restore(read, positions: positions, at: boottime)
+        // The price is compared as it was read. A derived one is compared with nothing.
+        let read = cached.conversion.map { cached.quote.with(value: $0.value) } ?? cached.quote
+        book.restore(cached.derivation == nil ? read : nil, positions: positions, at: boottime)
         state = PriceState(
             tick: 0, freshness: .stale, quote: cached.quote, observedBoottime: cached.observedBoottime,
             confirmation: cached.confirmation, failure: "no tick since the start", conversion: cached.conversion,
-            currency: book.currency.rawValue)
+            currency: book.currency.rawValue, derivation: cached.derivation)
         return Actions(publish: state)
     }
 
@@ -166,21 +166,27 @@ package struct PriceTracker: Sendable {
 
     /// Records that a round has ended without a price.
     /// - Parameters:
+    ///   - derived: The price that is derived instead; `nil` if there is none.
     ///   - isTick: Whether a tick waited for it; otherwise only clients did.
     ///   - now: When it ended, `CLOCK_BOOTTIME` in milliseconds.
-    package mutating func failed(_ failure: FetchFailure, isTick: Bool, at now: Int64) -> Actions {
+    mutating func failed(
+        _ failure: FetchFailure, isTick: Bool, derived: DerivedPrice? = nil, at now: Int64
+    ) -> Actions {
         var actions = Actions(failure: failure)
         // A round that was given up is neither a tick nor a failure: as if it had never begun.
         if failure.isCancelled { return actions }
         begin(isTick, &actions)
         note(failure.failures, &actions)
-        if !isHeld(over: failure, at: now) { becomeStale(failure, isTick: isTick, &actions) }
+        if !isHeld(over: failure, at: now) { fallBack(to: derived, failure, isTick: isTick, &actions) }
         actions.publish = state
         return actions
     }
 
     /// Records that a round has ended with a decision.
-    package mutating func decided(_ decision: Decision, in round: Round, isTick: Bool) -> Actions {
+    /// - Parameter derived: The price that is derived if the decision is to show none.
+    mutating func decided(
+        _ decision: Decision, in round: Round, isTick: Bool, derived: DerivedPrice? = nil
+    ) -> Actions {
         var actions = Actions()
         begin(isTick, &actions)
         note(round.failures, &actions)
@@ -201,7 +207,7 @@ package struct PriceTracker: Sendable {
             if isTick { validated.withheld += 1 }
             let failure = FetchFailure(failures: round.failures + [decision.withheld].compactMap(\.self))
             actions.failure = failure
-            becomeStale(failure, isTick: isTick, &actions)
+            fallBack(to: derived, failure, isTick: isTick, &actions)
         }
         warn(at: decision.observed.boottime, &actions)
         actions.publish = state
@@ -253,7 +259,7 @@ package struct PriceTracker: Sendable {
     private mutating func warn(at boottime: Int64, _ actions: inout Actions) {
         let dispute = book.dispute(at: boottime)?.text
         let warnings = [dispute, PegRule.warning(for: state.quote, book, rules, at: boottime)].compactMap(\.self)
-        state.warning = warnings.isEmpty ? nil : warnings.joined(separator: "; ")
+        if state.derivation == nil { state.warning = warnings.isEmpty ? nil : warnings.joined(separator: "; ") }
         guard let rate = pegRate else { return }
         if rate.isOffPeg != wasOffPeg { actions.events.append(.pegChanged(rate)) }
         wasOffPeg = rate.isOffPeg
@@ -263,7 +269,9 @@ package struct PriceTracker: Sendable {
         if state.freshness != .fresh, !isPaused {
             actions.events.append(.becameFresh(quote, failedTicks: failedTicks))
         }
+        if state.derivation != nil, state.freshness == .fresh { actions.events.append(.marketAgain(quote)) }
         failedTicks = 0
+        state.derivation = nil
         let boottime = decision.observed.boottime
         state.quote = quote
         state.observedBoottime = boottime
@@ -279,6 +287,36 @@ package struct PriceTracker: Sendable {
             quote: quote, observedBoottime: boottime, confirmation: decision.confirmation,
             conversion: decision.conversion,
             positions: book.positions, learned: book.learned(at: boottime))
+    }
+
+    /// Shows the derived price if there is one; otherwise the last price is stale.
+    private mutating func fallBack(
+        to derived: DerivedPrice?, _ failure: FetchFailure, isTick: Bool, _ actions: inout Actions
+    ) {
+        guard let derived else { return becomeStale(failure, isTick: isTick, &actions) }
+        actions.failure = nil
+        let isNew = state.derivation == nil || state.freshness != .fresh
+        if isNew, !isPaused {
+            actions.events.append(
+                derived.isInstead
+                    ? .derivedInstead(failure: failure.description, derived.quote, derived.derivation)
+                    : .becameFresh(derived.quote, failedTicks: failedTicks))
+        }
+        failedTicks = 0
+        state.quote = derived.quote
+        state.observedBoottime = derived.observed
+        state.confirmation = .unconfirmed
+        (state.consensus, state.conversion) = (nil, nil)
+        state.uncertainty = derived.uncertainty
+        state.derivation = derived.derivation
+        state.freshness = .fresh
+        state.freshUntil = derived.freshUntil + freshFor / 2
+        state.failure = nil
+        state.warning = derived.warning
+        state.agedFailure = isPaused ? PriceState.pausedFailure : nil
+        kept = CachedPrice(
+            quote: derived.quote, observedBoottime: derived.observed, confirmation: .unconfirmed,
+            derivation: derived.derivation, positions: book.positions, learned: book.learned(at: derived.observed))
     }
 
     private mutating func becomeStale(_ failure: FetchFailure, isTick: Bool, _ actions: inout Actions) {

@@ -15,6 +15,8 @@ final class TrackedCurrency<C: Clock> where C.Duration == Duration {
     let currency: Currency
     var fetch: FetchWithFallback<C>
     var tracker: PriceTracker
+    /// When its price is derived from another currency's.
+    var derivation: DerivationPolicy
     var shared: SharedRound?
     /// Whether the configuration still contains it. If not, a round that was in progress has no effect.
     var isKept = true
@@ -36,6 +38,7 @@ final class TrackedCurrency<C: Clock> where C.Duration == Duration {
         currency = plan.currency
         fetch = plan.fetch
         tracker = plan.tracker
+        derivation = plan.derivation
         self.since = since
     }
 
@@ -56,7 +59,8 @@ final class TrackedCurrency<C: Clock> where C.Duration == Duration {
 
     /// The markets other than the shown one; `nil` if there is no current price.
     var others: [Market]? {
-        guard tracker.state.freshness == .fresh, let quote = tracker.state.quote else { return nil }
+        let state = tracker.state
+        guard state.freshness == .fresh, state.derivation == nil, let quote = state.quote else { return nil }
         return fetch.markets.filter { $0.venue != quote.supplier }
     }
 

@@ -194,29 +194,14 @@ package actor Backfill<C: Clock> where C.Duration == Duration {
 
     /// - Returns: `nil` if the loader has failed.
     private func load(_ loader: any CandleLoader, _ request: BackfillPlan.Request) async -> [Candle]? {
-        let clock = clock
-        let result = await withTaskGroup(of: Result<[Candle], PriceLoadingError>?.self) { group in
-            group.addTask {
-                do throws(PriceLoadingError) {
-                    return .success(try await loader.load(request.step, in: request.range))
-                } catch {
-                    return .failure(error)
-                }
-            }
-            group.addTask {
-                do { try await clock.sleep(for: Self.timeout) } catch {}
-                return nil
-            }
-            let first = await group.next() ?? nil
-            group.cancelAll()
-            return first
+        let result = await withTimeout(Self.timeout, on: clock) { () throws(PriceLoadingError) in
+            try await loader.load(request.step, in: request.range)
         }
         switch result {
-        case .success(let candles)?: return candles
-        case .failure(let error)?:
+        case .success(let candles): return candles
+        case .failure(let error):
             await engine.sources.limited(loader.market, error)
             return nil
-        case nil: return nil
         }
     }
 }

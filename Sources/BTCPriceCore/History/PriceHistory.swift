@@ -62,7 +62,9 @@ package final class PriceHistory: Sendable {
     /// - Returns: The day to publish with it; `nil` if nothing is known.
     func add(_ published: PriceState, isTick: Bool, at wall: Timestamp) -> PriceDay? {
         guard let currency = Currency(rawValue: published.currency) else { return nil }
-        let price = published.freshness == .fresh ? published.quote?.value : nil
+        // A derived price is no market's.
+        let isOfMarket = published.freshness == .fresh && published.derivation == nil
+        let price = isOfMarket ? published.quote?.value : nil
         return state.withLock { state in
             let rewritten = state.rewritten
             let second = state.second(at: wall)

@@ -42,6 +42,8 @@ package struct PriceState: Sendable, Hashable {
     package var uncertainty: Uncertainty?
     /// The movement of the price in the last 24 hours; `nil` if that is not known.
     package var day: PriceDay?
+    /// What ``quote`` is made of, if it is derived from the price in another currency: no market's price.
+    package var derivation: Derivation?
     /// Until when the state is fresh, `CLOCK_BOOTTIME` in milliseconds; `nil` if it is not fresh.
     package var freshUntil: Int64?
 
@@ -54,7 +56,7 @@ package struct PriceState: Sendable, Hashable {
         tick: Int64, freshness: Freshness, quote: PriceQuote?, observedBoottime: Int64?,
         confirmation: Confirmation?, failure: String?, warning: String? = nil, consensus: Consensus? = nil,
         conversion: Conversion? = nil, uncertainty: Uncertainty? = nil, currency: String = Currency.usd.rawValue,
-        day: PriceDay? = nil, freshUntil: Int64? = nil
+        day: PriceDay? = nil, derivation: Derivation? = nil, freshUntil: Int64? = nil
     ) {
         self.tick = tick
         self.freshness = freshness
@@ -68,6 +70,7 @@ package struct PriceState: Sendable, Hashable {
         self.uncertainty = uncertainty
         self.currency = currency
         self.day = day
+        self.derivation = derivation
         self.freshUntil = freshUntil
     }
 

@@ -18,6 +18,9 @@ extension Timestamp {
         return "\(date) \(padded(second / 3600, 2)):\(padded(second / 60 % 60, 2)):\(padded(second % 60, 2)) UTC"
     }
 
+    /// `2026-11-21`
+    package var utcDate: String { String(utcText.prefix { $0 != " " }) }
+
     private func padded(_ number: Int64, _ width: Int) -> String {
         let digits = String(number)
         return String(repeating: "0", count: max(0, width - digits.count)) + digits

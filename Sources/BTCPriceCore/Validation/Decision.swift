@@ -29,6 +29,8 @@ package struct Decision: Sendable {
     package internal(set) var pace = Duration.zero
     /// Why the price is withheld; `nil` if it is shown.
     package internal(set) var withheld: SourceFailure?
+    /// Whether it is withheld because of a reference rate, of which either may be wrong.
+    var contradictsRate = false
     /// Sources whose price is not believed. They get a cooldown.
     package internal(set) var rejected: [SourceFailure] = []
     /// The verdict on each market.

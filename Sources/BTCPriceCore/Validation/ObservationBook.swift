@@ -108,12 +108,13 @@ package struct ObservationBook: Sendable {
 
     /// Continues from the last price of an earlier run. What that run learned must be restored first.
     /// - Parameters:
-    ///   - quote: The price as it was read.
+    ///   - quote: The price as it was read; `nil` if it is no market's.
     ///   - boottime: When it was observed; below zero during an earlier boot.
-    mutating func restore(_ quote: PriceQuote, positions: [Market: FeedPosition], at boottime: Int64) {
+    mutating func restore(_ quote: PriceQuote?, positions: [Market: FeedPosition], at boottime: Int64) {
+        self.positions = positions
+        guard let quote else { return }
         let market = Market(quote.supplier, quote.via == nil ? quote.market : currency.pair)
         let log = quote.value.logarithm
-        self.positions = positions
         if bases[market] == nil { bases.set(BasisTable.Basis(log: 0, at: boottime), of: market) }
         reference = ReferencePrice(
             market: market, log: log - (bases[market]?.log ?? 0), at: boottime, readLog: log,

@@ -12,6 +12,8 @@ package struct Round: Sendable {
     let freshFor: Int64
     /// The price in another currency, if there is a current one.
     var other: OtherCurrency?
+    /// What the price in another currency and a reference rate imply, if both are known.
+    var expected: ExpectedPrice?
     /// The markets that were requested and gave a price, the preferred one first.
     var answered: [Market] = []
     /// The sources that gave none, and why.

@@ -28,6 +28,12 @@ enum JournalMessage: String, CaseIterable {
     case streamRefused = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12d"
     case conversionImpossible = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12c"
     case quorumUnreachable = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12e"
+    case currencyNeeded = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a161"
+    case derivedInstead = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a162"
+    case marketAgain = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a163"
+    case ratesFailed = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a164"
+    case ratesRecovered = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a165"
+    case ratesRefused = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a166"
     case outliers = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a129"
     case tetherOffPeg = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12a"
     case tetherBack = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12b"
@@ -47,12 +53,12 @@ enum JournalMessage: String, CaseIterable {
     var level: Logger.Level {
         switch self {
         case .ready, .stopped, .idle, .slept, .fresh, .sourceRecovered, .sourceSlow, .historyFilled: .info
-        case .tetherBack: .notice
+        case .tetherBack, .currencyNeeded, .marketAgain, .ratesRecovered: .notice
         case .reloaded, .needsRestart, .paused, .resumed, .retried, .currentAgain, .sourceNeedsKey, .sourceElsewhere,
             .sourceStillRests, .streamRefused, .saveRecovered, .historyRecovered:
             .notice
         case .conversionImpossible, .quorumUnreachable, .stale, .sourceFailed, .sourceLimited, .sourceRefused,
-            .outliers,
+            .outliers, .derivedInstead, .ratesFailed, .ratesRefused,
             .tetherOffPeg, .tooManyConnections, .tooManyOfUser:
             .warning
         case .reloadRefused, .saveFailed, .keptDamaged, .stateUnusable, .acceptFailed, .historyFailed, .historyDamaged:

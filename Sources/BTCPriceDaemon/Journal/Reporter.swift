@@ -55,6 +55,28 @@ package final class Reporter: Sendable {
                 ["rate": "\(rate.value)"])
         case .pegChanged(let rate):
             say(.tetherBack, "back at peg", "USDT is back at its peg: \(rate.text).", ["rate": "\(rate.value)"])
+        case .derivedInstead(let failure, let quote, let derivation):
+            say(
+                .derivedInstead, "derived \(quote.currency)",
+                "The price in \(quote.currency) is derived from that in \(derivation.currency), at the rate of \(derivation.rateSource) of \(derivation.rateDate): \(failure)",
+                [:])
+        case .marketAgain(let quote):
+            say(.marketAgain, "market \(quote.currency)", "A market has the price again: \(text(quote)).", [:])
+        case .ratesFailed(let source, let error):
+            say(
+                .ratesFailed, "rates of \(source) failed",
+                "\(source) gave no reference rates: \(error). Those that are known are used for \(ReferenceRates.oldest) days.",
+                ["source": "\(source)", "error": "\(error.kind)"])
+        case .ratesRecovered(let source):
+            say(
+                .ratesRecovered, "rates of \(source) recovered", "\(source) gave reference rates again.",
+                ["source": "\(source)"])
+        case .ratesRefused(let source, let currencies):
+            let codes = currencies.map(\.rawValue).joined(separator: ", ")
+            say(
+                .ratesRefused, "rates of \(source) refused",
+                "The reference rates of \(codes) by \(source) are not used: they have moved by more than 20 %, and no second source agrees.",
+                ["source": "\(source)"])
         case .saveFailed(let error):
             say(
                 .saveFailed, "save failed", "The last price cannot be saved: \(error). Prices are still served.",

@@ -22,6 +22,7 @@ struct Reloading: Sendable {
     let history: HistoryStore?
     let backfill: Backfill<TickClock>?
     let streams: StreamControl<TickClock>
+    let rates: RateKeeper<TickClock>
     let records: StreamRecords
     /// Receives the stream events of an exchange, with the exchange's name.
     let report: @Sendable (String, StreamEvent) -> Void
@@ -64,6 +65,7 @@ struct Reloading: Sendable {
         running.value = RunningSettings.Value(settings: settings, unusable: candidates.unusable)
         await tickers.change(settings.intervals)
         await streams.change(settings.streams)
+        await rates.change(settings.rateSources.map { $0.loader(client, now: now) })
         await control.change(idleAfter: settings.pauseWhenIdle)
         server.change(settings.limits)
         if let changed = settings.history { history?.change(changed.store) }

@@ -1,4 +1,3 @@
-import BTCPriceCore
 import BTCPriceServer
 import ServiceLifecycle
 import BTCPriceNetworking
@@ -40,20 +39,11 @@ struct SocketGuardService: Service {
     }
 }
 
-/// Fills gaps of the history until the shutdown.
-struct BackfillService: Service {
-    let backfill: Backfill<TickClock>
+/// Does work until the shutdown, which cancels it.
+struct BackgroundService: Service {
+    let work: @Sendable () async -> Void
 
     func run() async throws {
-        await cancelWhenGracefulShutdown { await backfill.run() }
-    }
-}
-
-/// Runs the observer until the shutdown.
-struct ObserverService: Service {
-    let observer: Observer<TickClock>
-
-    func run() async throws {
-        await cancelWhenGracefulShutdown { await observer.run() }
+        await cancelWhenGracefulShutdown { await work() }
     }
 }

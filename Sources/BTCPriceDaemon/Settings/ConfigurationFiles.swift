@@ -9,6 +9,8 @@ struct ConfigurationFiles {
     /// The exchanges that can be sources: those that are built in, and those that are described. A description with the name of another
     /// one replaces it whole: the configuration file's is the strongest, then those of the directories, then what is built in.
     private(set) var exchanges = Exchange.all
+    /// The sources of reference rates: those that are built in, and those that the configuration file describes.
+    private(set) var rateSources = ReferenceRateSource.all
 
     /// Reads the configuration file, and of the other files those whose exchange or currency is named anywhere.
     /// - Parameters:
@@ -94,8 +96,15 @@ struct ConfigurationFiles {
                 exchanges.append(exchange)
             }
         }
-        settings += file.values.filter { $0.names.first != "exchange" || $0.names.count == 1 }
-            .map { ($0, Origin.file(path: path, line: $0.line)) }
+        for (name, table) in file.tables(in: "reference-rate") {
+            let source = try ReferenceRateSource(name, table)
+            rateSources.removeAll { $0.name == name }
+            rateSources.append(source)
+        }
+        settings += file.values.filter {
+            !["exchange", "reference-rate"].contains($0.names.first) || $0.names.count == 1
+        }
+        .map { ($0, Origin.file(path: path, line: $0.line)) }
     }
 
     /// The directories with descriptions, the strongest first: the one next to the configuration file, and those of the system (XDG Base

@@ -13,12 +13,15 @@ struct Layers {
     let unlisted: [SettingKey]
     /// The exchanges that can be sources.
     let exchanges: [Exchange]
+    /// The sources of reference rates that may be named.
+    let rateSources: [ReferenceRateSource]
 
     /// - Throws: ``SettingsError`` for an unknown key or an invalid value.
     init(
         commandLine: DaemonCommandLine, environment: [String: String], files: ConfigurationFiles
     ) throws(SettingsError) {
         exchanges = files.exchanges
+        rateSources = files.rateSources
         var settings: [(key: SettingKey, value: RawValue, origin: Origin)] = []
         for (entry, origin) in files.settings {
             let (name, value) = (entry.name, entry.value)
@@ -48,7 +51,7 @@ struct Layers {
         }
         let named = peers.compactMap(\.peer)
         for (key, value, origin) in settings {
-            values[key.name] = (try key.checked(value, origin, peers: named, exchanges), origin)
+            values[key.name] = (try key.checked(value, origin, peers: named, exchanges, rateSources), origin)
         }
         self.values = values
         let used = try list("sources")
@@ -121,8 +124,10 @@ extension SettingKey {
     /// - Parameters:
     ///   - peers: The names of the peers. They have the price in USD.
     ///   - exchanges: The exchanges that can be sources.
+    ///   - rateSources: The sources of reference rates.
     func checked(
-        _ raw: RawValue, _ origin: Origin, peers: [String], _ exchanges: [Exchange]
+        _ raw: RawValue, _ origin: Origin, peers: [String], _ exchanges: [Exchange],
+        _ rateSources: [ReferenceRateSource]
     ) throws(SettingsError) -> RawValue {
         switch kind {
         case .integer(let range):
@@ -152,6 +157,11 @@ extension SettingKey {
             ) {
                 Currency(rawValue: $0) != nil
             }
+        case .rateSources:
+            let known = rateSources.map(\.name)
+            return try list(
+                raw, origin, allowed: "a list of \(known.joined(separator: ", ")), each once, which may be empty",
+                mayBeEmpty: true, isKnown: known.contains)
         case .sources(let currency):
             let known = exchanges.filter { $0.markets[currency] != nil }.map(\.name) + (currency == .usd ? peers : [])
             let allowed = "a list of one or more of \(known.joined(separator: ", ")), each once"
@@ -162,16 +172,16 @@ extension SettingKey {
     }
 
     private func list(
-        _ raw: RawValue, _ origin: Origin, allowed: String, isKnown: (String) -> Bool
+        _ raw: RawValue, _ origin: Origin, allowed: String, mayBeEmpty: Bool = false, isKnown: (String) -> Bool
     ) throws(SettingsError) -> RawValue {
         let names: [String]
         switch raw {
         case .list(let elements): names = elements
         case .text(let text) where !origin.isFile:
             names = text.split(separator: ",").map { $0.filter { !$0.isWhitespace } }
-        default: names = []
+        default: throw SettingsError(origin, name, raw, allowed: allowed)
         }
-        guard !names.isEmpty, names.allSatisfy(isKnown), Set(names).count == names.count else {
+        guard mayBeEmpty || !names.isEmpty, names.allSatisfy(isKnown), Set(names).count == names.count else {
             throw SettingsError(origin, name, raw, allowed: allowed)
         }
         return .list(names)

@@ -29,9 +29,18 @@ extension SettingKey {
                 name: "currencies", kind: .currencies, standard: .list([Currency.usd.rawValue]),
                 text: "The currencies of the price. The first one is the default.")
         ]
-        + ["sources", "interval-ms"].flatMap { part in
+        + ["sources", "interval-ms", "derive"].flatMap { part in
             Exchange.currencies.compactMap { key(part, of: $0) }
         }
+        + [
+            SettingKey(
+                name: "reference-rates", kind: .rateSources, standard: .list(ReferenceRateSource.all.map(\.name)),
+                text: """
+                    The sources of reference rates, in their order. A price is derived by them, and a first price is checked by them. They \
+                    are requested about four times a day, and only if there is more than one currency. Two that differ by more than \
+                    1 % are not used. An empty list means that none is requested.
+                    """)
+        ]
 
     /// A setting of a currency; `nil` if there is none of this name.
     static func key(_ part: String, of currency: Currency) -> SettingKey? {
@@ -44,6 +53,16 @@ extension SettingKey {
                 text: """
                     The sources of the price in this currency: exchanges with such a market, each once, tried in this order. For USD it \
                     is "sources".
+                    """)
+        // The rates are those of the euro and the dollar.
+        case "derive" where currency.nearest != nil:
+            SettingKey(
+                name: "currency.\(currency).derive", kind: .choice(DerivationPolicy.allCases.map(\.rawValue)),
+                standard: nil,
+                text: """
+                    Whether the price in this currency is derived from the one in EUR or USD, by a reference rate. "never": it is not. \
+                    "fallback": while its sources have no price. "always": it has no sources. A derived price is marked. If it is not \
+                    set: "fallback" if the currency has sources, else "always".
                     """)
         case "interval-ms":
             SettingKey(

@@ -14,6 +14,8 @@ struct SettingKey: Sendable {
         case choice([String])
         /// A list of currencies.
         case currencies
+        /// A list of sources of reference rates.
+        case rateSources
         /// A list of sources of a currency.
         case sources(Currency)
     }
@@ -50,8 +52,8 @@ struct SettingKey: Sendable {
     private var range: String? {
         switch kind {
         case .integer(let range): "From \(range.lowerBound) to \(range.upperBound)."
-        case .currencies: "Codes of ISO 4217, each once. Each needs a source with such a market."
-        case .flag, .text, .choice, .sources: nil
+        case .currencies: "Codes of ISO 4217, each once."
+        case .flag, .text, .choice, .sources, .rateSources: nil
         }
     }
 
@@ -99,6 +101,7 @@ struct SettingKey: Sendable {
         case "tls.ca-file": "\"/etc/ssl/my-authority.pem\""
         case "proxy.url": "\"socks5://127.0.0.1:9050\""
         case _ where name.hasSuffix(".interval-ms"): "10000"
+        case _ where name.hasSuffix(".derive"): "\"never\""
         case _ where name.hasSuffix(".stream-url"):
             "\"\(Exchange.all.first { name.contains(".\($0.name).") }?.streamURLs.first ?? "")\""
         default: "\"https://data-api.binance.vision\""
@@ -115,7 +118,7 @@ struct SettingKey: Sendable {
 extension SettingKey {
     /// The settings that a source can have, whatever it is called.
     private static let partsOfSources = ["socket", "second-url", "url", "timeout-ms", "hedge-ms"]
-    private static let partsOfCurrencies = ["sources", "interval-ms"]
+    private static let partsOfCurrencies = ["sources", "interval-ms", "derive"]
 
     /// The setting of this name; `nil` if there is none.
     private static func unlisted(_ name: String) -> SettingKey? {

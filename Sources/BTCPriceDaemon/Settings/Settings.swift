@@ -54,10 +54,13 @@ struct Settings: Sendable {
     /// The settings of the price in one currency.
     struct CurrencySettings: Sendable {
         let currency: Currency
-        /// In their order; at least one.
+        /// In their order; none if the price is always derived.
         let sources: [Source]
         let interval: Duration
         let rules: SelectionRules
+        let derivation: DerivationPolicy
+        /// The currencies that need this one, which is not configured, because their prices are derived from it.
+        var neededBy: [Currency] = []
     }
 
     /// The settings of the history.
@@ -76,6 +79,8 @@ struct Settings: Sendable {
 
     /// The currencies in their order; at least one.
     let currencies: [CurrencySettings]
+    /// The sources of reference rates, in their order; none if they are not needed.
+    let rateSources: [ReferenceRateSource]
     /// Every exchange that can be a source.
     let exchanges: [Source]
     let budget: Duration
@@ -117,6 +122,9 @@ struct Settings: Sendable {
             quorum: try layers.integer("quorum"),
             peg: try layers.text("currency.usdt").flatMap(PegPolicy.init(rawValue:)) ?? .warn)
         currencies = try Self.currencies(layers, rules)
+        let names = try layers.list("reference-rates")
+        rateSources =
+            currencies.count > 1 ? names.compactMap { name in layers.rateSources.first { $0.name == name } } : []
         exchanges = try Self.sources(layers, layers.exchanges.map(\.name))
         if rules.mode == .median, let first = currencies.first, rules.quorum > first.sources.count {
             throw SettingsError(
@@ -233,21 +241,42 @@ struct Settings: Sendable {
         var currencies: [CurrencySettings] = []
         for code in try layers.list("currencies") {
             guard let currency = Currency(rawValue: code) else { continue }
-            let list = currency == .usd ? "sources" : "currency.\(code).sources"
-            guard layers.value(list) != nil else { throw missingSources(of: currency) }
-            var sources = try sources(layers, of: list)
-            if currency == .usd, try layers.flag("fleet.fallback") { sources += try reserves(layers, of: sources) }
-            let key = "currency.\(code).interval-ms"
-            var interval = currencies.isEmpty ? try layers.integer("tick.interval-ms") : 10_000
-            if layers.value(key) != nil { interval = try layers.integer(key) }
-            var rules = rules
-            // A quorum above the number of the first currency's sources is an error. For other currencies it is lowered.
-            if !currencies.isEmpty { rules.quorum = min(rules.quorum, sources.count) }
-            currencies.append(
-                CurrencySettings(
-                    currency: currency, sources: sources, interval: .milliseconds(interval), rules: rules))
+            currencies.append(try settings(of: currency, isFirst: currencies.isEmpty, layers, rules))
+        }
+        for derived in currencies where derived.derivation != .never {
+            guard let nearest = derived.currency.nearest else { continue }
+            if let index = currencies.firstIndex(where: { $0.currency == nearest }) {
+                if !currencies[index].neededBy.isEmpty { currencies[index].neededBy.append(derived.currency) }
+            } else {
+                var needed = try settings(of: nearest, isFirst: false, layers, rules)
+                needed.neededBy = [derived.currency]
+                currencies.append(needed)
+            }
         }
         return currencies
+    }
+
+    private static func settings(
+        of currency: Currency, isFirst: Bool, _ layers: Layers, _ rules: SelectionRules
+    ) throws(SettingsError) -> CurrencySettings {
+        let list = currency == .usd ? "sources" : "currency.\(currency).sources"
+        let derive = "currency.\(currency).derive"
+        let policy = try layers.text(derive).flatMap(DerivationPolicy.init(rawValue:))
+        let hasSources = layers.value(list) != nil
+        let derivation: DerivationPolicy =
+            currency.nearest == nil ? .never : policy ?? (hasSources ? .fallback : .always)
+        var sources = hasSources && derivation != .always ? try sources(layers, of: list) : []
+        if sources.isEmpty, derivation != .always { throw missingSources(of: currency) }
+        if currency == .usd, try layers.flag("fleet.fallback") { sources += try reserves(layers, of: sources) }
+        let key = "currency.\(currency).interval-ms"
+        var interval = isFirst ? try layers.integer("tick.interval-ms") : 10_000
+        if layers.value(key) != nil { interval = try layers.integer(key) }
+        var rules = rules
+        // A quorum above the number of the first currency's sources is an error. For other currencies it is lowered.
+        if !isFirst { rules.quorum = max(1, min(rules.quorum, sources.count)) }
+        return CurrencySettings(
+            currency: currency, sources: sources, interval: .milliseconds(interval), rules: rules,
+            derivation: derivation)
     }
 
     /// The exchanges that are requested if no peer has a price for 5 to 10 minutes. The time is random, so that the machines of a fleet
@@ -310,7 +339,7 @@ struct Settings: Sendable {
 
     private static func missingSources(of currency: Currency) -> SettingsError {
         SettingsError(
-            "currencies: \(currency) has no sources: set currency.\(currency).sources to exchanges with such a market, or describe one (docs/exchanges.md)"
+            "currencies: \(currency) has no sources: set currency.\(currency).sources to exchanges with such a market, describe one (docs/exchanges.md), or leave currency.\(currency).derive out"
         )
     }
 }

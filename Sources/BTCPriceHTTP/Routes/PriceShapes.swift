@@ -19,6 +19,7 @@ enum PriceShapes {
         object["time"] = .string(HTTPDate.rfc3339(quote.timestamp.milliseconds))
         object["source"] = .string(quote.source)
         object["market"] = .string(quote.market)
+        if let derivation = state.derivation { object["derived"] = .object(derivation.json) }
         if let confirmation = state.confirmation { object["confirmation"] = .string(confirmation.rawValue) }
         if let uncertainty = state.uncertainty {
             object["uncertainty"] = .object([

@@ -8,15 +8,18 @@ extension ExchangeDescription {
         "url", "second-url", "name", "markets", "price", "bid", "ask", "time", "time-is", "time-offset-s", "sequence",
         "row", "require", "expect",
         "error", "limited", "unavailable", "limits", "weight", "cache-ms", "largest-body", "headers", "credential",
-        "upstream",
+        "upstream", "xml",
     ]
 
     /// Reads a description.
     /// - Parameters:
     ///   - name: The exchange's name.
     ///   - table: The values of its table, `[exchange.NAME]`.
+    ///   - isOfRates: Whether it describes a source of reference rates, `[reference-rate.NAME]`. It has a `base` instead of markets.
     /// - Throws: ``SettingsError`` with the place and the key, for a value that is missing, unknown or not valid.
-    package init(_ name: String, _ table: ConfigurationTable) throws(SettingsError) {
+    package init(
+        _ name: String, _ table: ConfigurationTable, isOfRates: Bool = false
+    ) throws(SettingsError) {
         guard name.wholeMatch(of: /[a-z][a-z0-9-]{0,31}/) != nil, name != Market.medianName else {
             throw table.error(
                 nil,
@@ -30,7 +33,11 @@ extension ExchangeDescription {
         secondURL = try table.text("second-url").map { text throws(SettingsError) in
             try Self.parts(of: text, "second-url", table).base
         }
-        let markets = try Self.markets(table, name, nameTemplate: try table.text("name") ?? "{BASE}{QUOTE}")
+        let nameTemplate = try table.text("name") ?? "{BASE}{QUOTE}"
+        let markets =
+            isOfRates
+            ? try Self.rates(table, name, nameTemplate: nameTemplate)
+            : try Self.markets(table, name, nameTemplate: nameTemplate)
         self.markets = markets
 
         let rowParts = ["of", "where", "is"].map { "row.\($0)" }
@@ -72,6 +79,7 @@ extension ExchangeDescription {
         unavailable = try table.list("unavailable").map { $0.lowercased() }
         credential = try table.text("credential")
         headers = try Self.headers(table, credential: credential)
+        element = try table.text("xml")
         longestBody = try Self.size(table) ?? HTTPRequest.usualBody
         let weight = try table.integer("weight", 1...10_000) ?? 1
         let limits = try table.list("limits").map { text throws(SettingsError) in try Self.limit(text, weight, table) }
@@ -83,7 +91,10 @@ extension ExchangeDescription {
             cacheTime: .milliseconds(try table.integer("cache-ms", 0...600_000) ?? 0),
             provides: provides,
             upstream: try table.text("upstream"))
-        try table.finish(known: Self.keys)
+        try table.finish(known: Self.keys.filter { !isOfRates || $0 != "markets" } + (isOfRates ? ["base"] : []))
+        guard !isOfRates || timeMeaning == .book else {
+            throw table.error("time", "must be the place of the day of the rates, with time-is = \"book\"")
+        }
         try check(table)
     }
 
@@ -155,6 +166,25 @@ extension ExchangeDescription {
             throw table.error("markets", "is missing: write markets = { EUR = {} } with the currencies of the exchange")
         }
         return markets
+    }
+
+    /// The rates of all currencies per one of the base.
+    private static func rates(
+        _ table: ConfigurationTable, _ source: String, nameTemplate: String
+    ) throws(SettingsError) -> [DescribedMarket] {
+        try checkPlaceholders(nameTemplate, of: Placeholders.ofNames, "name", table)
+        let base = try table.required("base", example: "\"EUR\"")
+        guard let known = Currency(rawValue: base) else {
+            throw table.error("base", "is not a currency: write its three capital letters, such as EUR")
+        }
+        // The error of the first one is shown if there is no rate at all.
+        let wanted = [Currency.usd, .eur] + Currency.all.filter { ![.usd, .eur].contains($0) }
+        return wanted.filter { $0 != known }.map { currency in
+            let name = Placeholders(base: base, quote: currency.rawValue).fill(nameTemplate)
+            return DescribedMarket(
+                market: Market(source, "\(base)/\(currency)"), base: base, quote: currency.rawValue, name: name,
+                keys: [name])
+        }
     }
 
     /// Places and the values there: `require = { "/symbol" = "{name}" }`.

@@ -90,6 +90,8 @@ package struct ExchangeDescription: Sendable {
     package let credential: String?
     package let venue: Venue
     let longestBody: Int
+    /// The elements of the body whose attributes are read, if it is XML.
+    let element: String?
     let markets: [DescribedMarket]
     /// The object of the market, if the body has several in an array; the places below start there.
     let row: Row?
@@ -145,11 +147,16 @@ package struct ExchangeDescription: Sendable {
         }.joined()
     }
 
+    /// The body of a response; `nil` if it is not what the description says.
+    func parsed(_ response: HTTPResponse) -> JSONValue? {
+        element.map { XMLAttributes.json(response.body, of: $0) } ?? response.json
+    }
+
     /// The body of a response that is not an error: some exchanges send errors with status 200.
     /// - Throws: The meaning of an error, or ``PriceLoadingError/invalidData(_:)`` if the body is not JSON.
     func body(of response: HTTPResponse) throws(PriceLoadingError) -> JSONValue {
         let isOK = response.status == 200
-        let body = response.json
+        let body = parsed(response)
         let texts = body.map { body in errors.compactMap { $0.value(in: body)?.errorText } } ?? []
         if isOK && texts.isEmpty {
             guard let body else { throw response.unexpectedBody }

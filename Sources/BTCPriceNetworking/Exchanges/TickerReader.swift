@@ -65,7 +65,7 @@ struct TickerReader: Sendable {
 
     /// What is at each place, a line each: for who writes a description.
     func findings(_ response: HTTPResponse) -> [String] {
-        guard let body = response.json else { return [] }
+        guard let body = description.parsed(response) else { return [] }
         return places.flatMap { places -> [String] in
             let part = places.row.flatMap { try? Self.row($0, in: body) } ?? body
             let values = [

@@ -1,9 +1,11 @@
 /// Parses the times in exchanges' responses, to whole milliseconds.
 enum VenueTime {
     /// Milliseconds since 1970 of `2026-06-19T16:43:33.016274911Z` or `2026-06-19T18:43:33+02:00`: any number of digits after the
-    /// point (RFC 3339, section 5.6; Coinbase sends six or nine). Without an offset it is UTC (bitFlyer). `nil` for anything else.
+    /// point (RFC 3339, section 5.6; Coinbase sends six or nine). Without an offset it is UTC (bitFlyer), and a day alone is its
+    /// midnight. `nil` for anything else.
     static func milliseconds(fromISO8601 text: String) -> Int64? {
         var bytes = Array(text.utf8)
+        if bytes.count == 10 { bytes += Array("T00:00:00".utf8) }
         var offset: Int64 = 0
         func number(_ range: Range<Int>) -> Int64? {
             var value: Int64 = 0

@@ -42,6 +42,7 @@ struct PeerReading: Sendable {
             throw .unavailable("it has no current price: \(oneLine(state.failure ?? "none yet"))")
         }
         guard quote.via == nil else { throw .unavailable("its own price comes from another peer") }
+        guard state.derivation == nil else { throw .unavailable("its own price is derived from another currency's") }
         guard state.confirmation != .unconfirmed else { throw .unavailable("it could not confirm its price") }
         guard quote.currency == "USD", ["BTC/USD", "BTC/USDT"].contains(quote.market) else {
             throw .invalidData("the price of \(oneLine("\(quote.market) in \(quote.currency)"))")

@@ -170,15 +170,16 @@ class Place:
 class Daemon:
     """btc-priced, pointed at a simulator or at nothing."""
 
-    def __init__(self, place, urls=None, *arguments, sources=("binance", "coinbase"), streams=(), peers=None, environment=None,
+    def __init__(self, place, urls=None, *arguments, sources=("binance", "coinbase"), streams=(), peers=None, rates="", environment=None,
                  wait=True, level="info", prefix=(), backfill=False, **options):
         """`streams`: those of the `sources` whose streams are the simulator's; the others have none. `peers`: the places of other
-        daemons by their names, requested before the `sources`. `backfill`: whether the exchanges are requested for candles, too, which
+        daemons by their names, requested before the `sources`. `rates`: the sources of reference rates. `backfill`: whether the exchanges are requested for candles, too, which
         counts as requests."""
         self.place = place
         peers = peers or {}
         command = [*prefix, BINARIES / "btc-priced", "--state-directory", place.state, "--runtime-directory", place.runtime,
-                   "--log-level", level, "--sources", ",".join([*peers, *sources]), "--history-backfill", "true" if backfill else "false"]
+                   "--log-level", level, "--sources", ",".join([*peers, *sources]), "--history-backfill", "true" if backfill else "false",
+                   "--reference-rates", rates]
         for name, peer in peers.items():
             command += [f"--source-{name}-socket", peer.socket]
         for venue in sources:

@@ -44,6 +44,8 @@ enum PrimaryRule {
         case believed(Confirmation, level: Double?)
         /// Other markets contradict it: it is not shown.
         case contradicted([MarketObservation])
+        /// It is far from what a reference rate implies, and no other market confirms it.
+        case implausible(String)
         /// No two markets agree. This one is shown instead.
         case scattered(nearest: Market)
         /// As many exchanges contradict it as agree with it. The side that was shown last stays; `nil` if none of its exchanges responds.
@@ -106,7 +108,7 @@ enum PrimaryRule {
         case .believed: comparison.standing != .settled
         // While the markets that were not requested yet could make it even.
         case .contradicted(let others): others.count <= 1 + comparison.agreeing.count + remaining
-        case .scattered, .undecided, .split: true
+        case .implausible, .scattered, .undecided, .split: true
         }
     }
 
@@ -138,7 +140,11 @@ enum PrimaryRule {
         if let vague = comparison.vague.first, comparison.contradicting.isEmpty {
             return .believed(.confirmed, level: vague.log)
         }
-        let contradicting = ContradictionRule.counted(comparison.contradicting, book)
+        let isUnknown = standing == .first || standing == .jumped
+        if isUnknown, let reason = PlausibilityRule.refusal(of: price, book, round) { return .implausible(reason) }
+        let contradicting = ContradictionRule.counted(comparison.contradicting, book).filter {
+            !isUnknown || PlausibilityRule.refusal(of: $0, book, round) == nil
+        }
         let heard = [price] + contradicting
         // A third market that was shown a moment ago counts when deciding whether two agree.
         let shown = book.reference.flatMap { book.newest[$0.market] }.flatMap { shown in
@@ -192,6 +198,13 @@ enum PrimaryRule {
         switch outcome {
         case .believed(let confirmation, let level):
             decision = shown(price, confirmation, level: level, book, rules, round)
+        case .implausible(let reason):
+            let failure = SourceFailure(source: price.market.venue, error: .implausible(reason))
+            decision = Decision(withholding: failure.error, of: failure.source, observed: price.arrival)
+            decision.contradictsRate = true
+            if let next = next(after: price, book, rules, round) { decision = next }
+            decision.rejected.append(failure)
+            decision.verdicts[price.market] = .disagrees
         case .scattered(let nearest):
             if let other = ([price] + comparison.witnesses).first(where: { $0.market == nearest }) {
                 decision = shown(other, .unconfirmed, level: nil, book, rules, round)

@@ -1,0 +1,137 @@
+/// Requests the reference rates of one source, once.
+package protocol ReferenceRateLoader: Sendable {
+    /// The source's name: `ecb`.
+    var source: String { get }
+
+    /// Requests the newest rates. Must end promptly when its task is cancelled.
+    func load() async throws(PriceLoadingError) -> ReferenceRateTable
+}
+
+/// Keeps reference rates over a restart.
+package protocol ReferenceRateStore: Sendable {
+    /// The rates that were saved; none if they can't be read.
+    func load() -> [ReferenceRateTable]
+
+    /// Saves the rates. If that is not possible, a restart requests them again.
+    func save(_ tables: [ReferenceRateTable])
+}
+
+/// Keeps the reference rates up to date: requests each source about four times a day, and gives its rates to the engine.
+package actor RateKeeper<C: Clock> where C.Duration == Duration {
+    /// The time from one request of a source to the next; up to an hour is added at random. Sources publish once a day.
+    static var period: Duration { .seconds(6 * 3600) }
+    static var spread: Duration { .seconds(3600) }
+    /// The time from a failed request to the next one; doubled up to two hours.
+    static var firstRetry: Duration { .seconds(60) }
+    static var longestRetry: Duration { .seconds(7200) }
+    /// The longest wait for a response.
+    static var timeout: Duration { .seconds(10) }
+    /// The time from one look at what is due to the next while the ticks are stopped.
+    static var pausePeriod: Duration { .seconds(600) }
+
+    /// A source, and when it is requested next.
+    private struct Source {
+        let loader: any ReferenceRateLoader
+        var due: C.Instant
+        var backoff = Backoff(from: firstRetry, to: longestRetry)
+        var hasFailed = false
+    }
+
+    private var sources: [Source] = []
+    private let engine: PriceEngine<C>
+    private let store: any ReferenceRateStore
+    private let clock: C
+    private let now: TimeSource
+    private let jitter: @Sendable () -> Double
+    private let isPaused: @Sendable () async -> Bool
+    private let report: @Sendable (PriceEvent) -> Void
+    /// The wait for the next request.
+    private var sleeping: Task<Void, Never>?
+
+    /// - Parameters:
+    ///   - store: Keeps the rates over a restart.
+    ///   - clock: Measures the waits. It counts suspended time.
+    ///   - now: Reads the clocks.
+    ///   - jitter: Returns a random number from 0 to 1 at each call.
+    ///   - isPaused: Whether the ticks are stopped; then nothing is requested.
+    ///   - report: Reports to the operator.
+    package init(
+        engine: PriceEngine<C>, store: any ReferenceRateStore, clock: C, now: @escaping TimeSource,
+        jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) },
+        isPaused: @escaping @Sendable () async -> Bool = { false }, report: @escaping @Sendable (PriceEvent) -> Void
+    ) {
+        self.engine = engine
+        self.store = store
+        self.clock = clock
+        self.now = now
+        self.jitter = jitter
+        self.isPaused = isPaused
+        self.report = report
+    }
+
+    /// Changes the sources. The rates that are kept of them are used at once.
+    package func change(_ loaders: [any ReferenceRateLoader]) async {
+        let kept = loaders.isEmpty ? [] : store.load()
+        let present = now().wall
+        sources = loaders.map { loader in
+            let received = kept.first { $0.source == loader.source }?.received ?? present
+            // A time in the future is one of a clock that was wrong.
+            let age = max(0, present.milliseconds - received.milliseconds)
+            let isKept = kept.contains { $0.source == loader.source } && received <= present
+            let wait = isKept ? max(.zero, Self.period - .milliseconds(age)) : .zero
+            return Source(loader: loader, due: clock.now.advanced(by: wait))
+        }
+        await engine.keepRates(of: loaders.map(\.source))
+        _ = await engine.take(kept.filter { table in loaders.contains { $0.source == table.source } })
+        sleeping?.cancel()
+    }
+
+    /// Runs until its task is cancelled.
+    package func run() async {
+        while !Task.isCancelled {
+            let isPaused = await isPaused()
+            if !isPaused { await requestWhatIsDue() }
+            let latest = clock.now.advanced(by: isPaused ? Self.pausePeriod : Self.period)
+            let due = isPaused ? latest : sources.map(\.due).min() ?? latest
+            let sleep = Task { [clock] in
+                do { try await clock.sleep(until: due, tolerance: .seconds(1)) } catch {}
+            }
+            sleeping = sleep
+            await withTaskCancellationHandler {
+                await sleep.value
+            } onCancel: {
+                sleep.cancel()
+            }
+        }
+    }
+
+    /// Requests what is due. The rates are used together, because they are compared with each other.
+    private func requestWhatIsDue() async {
+        var tables: [ReferenceRateTable] = []
+        for loader in sources.filter({ $0.due <= clock.now }).map(\.loader) {
+            let result = await withTimeout(Self.timeout, on: clock) { () throws(PriceLoadingError) in
+                try await loader.load()
+            }
+            if Task.isCancelled { return }
+            // The sources may have changed meanwhile.
+            guard let index = sources.firstIndex(where: { $0.loader.source == loader.source }) else { continue }
+            switch result {
+            case .success(let table):
+                sources[index].due = clock.now.advanced(by: Self.period + Self.spread * jitter())
+                sources[index].backoff.reset()
+                if sources[index].hasFailed { report(.ratesRecovered(loader.source)) }
+                sources[index].hasFailed = false
+                tables.append(table)
+            case .failure(let error):
+                sources[index].due = clock.now.advanced(by: sources[index].backoff.next())
+                if !sources[index].hasFailed { report(.ratesFailed(loader.source, error)) }
+                sources[index].hasFailed = true
+            }
+        }
+        guard !tables.isEmpty else { return }
+        for (table, refused) in zip(tables, await engine.take(tables)) where !refused.isEmpty {
+            report(.ratesRefused(table.source, refused))
+        }
+        store.save(await engine.rateTables)
+    }
+}

@@ -1,0 +1,31 @@
+/// What a derived price is made of: the price of a bitcoin in another currency, and a reference rate.
+package struct Derivation: Sendable, Hashable {
+    /// The price in the other currency.
+    package let value: Price
+    /// The other currency, ISO 4217.
+    package let currency: String
+    /// How much of the price's currency buys one of the other one.
+    package let rate: Price
+    /// Who published the rate: `ecb`.
+    package let rateSource: String
+    /// The day of the rate: `2026-11-20`.
+    package let rateDate: String
+
+    package init(value: Price, currency: String, rate: Price, rateSource: String, rateDate: String) {
+        self.value = value
+        self.currency = currency
+        self.rate = rate
+        self.rateSource = rateSource
+        self.rateDate = rateDate
+    }
+}
+
+/// When the price of a currency is derived from another currency's.
+package enum DerivationPolicy: String, Sendable, Hashable, CaseIterable {
+    /// Not at all.
+    case never
+    /// While its sources have no price.
+    case fallback
+    /// Always; it has no sources.
+    case always
+}

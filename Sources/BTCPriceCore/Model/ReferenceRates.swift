@@ -1,0 +1,153 @@
+/// The rates that one source has published, as they were received.
+package struct ReferenceRateTable: Sendable, Hashable {
+    /// A rate, and the day that it is of.
+    package struct Rate: Sendable, Hashable {
+        /// How much of the currency buys one of the base.
+        package let value: Price
+        /// Midnight of the day, UTC.
+        package let date: Timestamp
+    }
+
+    /// The accepted rates. The dearest currency costs about three dollars, and of the cheapest ones a dollar buys a hundred thousand.
+    package static let possible: ClosedRange<Price> = Price(1, scale: 4)...10_000_000
+
+    /// The source's name: `ecb`.
+    package let source: String
+    /// The currency that the rates are of one of.
+    package let base: Currency
+    package internal(set) var rates: [Currency: Rate]
+    /// When they were received.
+    package let received: Timestamp
+
+    /// - Parameter rates: Those outside ``possible`` are left out.
+    package init(
+        _ source: String, of base: Currency, _ rates: [(currency: Currency, value: Price, date: Timestamp)],
+        received: Timestamp
+    ) {
+        self.source = source
+        self.base = base
+        self.received = received
+        self.rates = Dictionary(
+            rates.filter { Self.possible.contains($0.value) }.map {
+                ($0.currency, Rate(value: $0.value, date: $0.date))
+            }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// How much of `currency` buys one of `other`; `nil` if it does not have both.
+    func rate(of currency: Currency, per other: Currency) -> Rate? {
+        func own(_ currency: Currency) -> Rate? {
+            currency == base ? Rate(value: 1, date: Timestamp(milliseconds: .max)) : rates[currency]
+        }
+        guard let mine = own(currency), let theirs = own(other) else { return nil }
+        let value = other == base ? mine.value : mine.value.divided(by: theirs.value, places: 10)
+        return Rate(value: value, date: min(mine.date, theirs.date))
+    }
+}
+
+/// A rate between two currencies that may be used.
+package struct ReferenceRate: Sendable, Hashable {
+    /// How much of the one currency buys one of the other.
+    package let value: Price
+    package let source: String
+    /// Midnight of its day, UTC.
+    package let date: Timestamp
+    /// Whether a second source agrees.
+    package let isConfirmed: Bool
+}
+
+/// The reference rates of all sources: a pure value.
+package struct ReferenceRates: Sendable, Hashable {
+    private static let day = Duration.seconds(86_400).wholeMilliseconds
+    /// A rate that is older is not used, days. Easter is five.
+    package static let oldest: Int64 = 8
+    /// A rate that is older is used with a warning, days.
+    package static let old: Int64 = 5
+    /// How far two sources may differ on the same day, as a share.
+    static let agreement = 0.01
+    /// The same on different days.
+    static let agreementOfDays = 0.1
+    /// A rate that has moved farther since the last one of its source, as a natural logarithm, needs a second source.
+    static let longestMove = 0.2
+
+    /// Of each source, in their order.
+    package private(set) var tables: [ReferenceRateTable]
+
+    package init(_ tables: [ReferenceRateTable] = []) {
+        self.tables = tables
+    }
+
+    /// Keeps the tables of these sources only, in their order.
+    package mutating func keep(only sources: [String]) {
+        tables = sources.compactMap { source in tables.first { $0.source == source } }
+    }
+
+    /// Takes a new table. Of a currency that is missing in it, or whose rate is not believed, the old one stays.
+    /// - Returns: The currencies whose rate is not believed, because it has moved too far and no second source agrees.
+    package mutating func take(_ new: ReferenceRateTable) -> [Currency] {
+        let index = tables.firstIndex { $0.source == new.source }
+        var taken = new
+        var refused: [Currency] = []
+        if let index, tables[index].base == new.base {
+            for (currency, old) in tables[index].rates where Self.age(of: old.date, at: new.received) <= Self.oldest {
+                guard let rate = new.rates[currency] else {
+                    taken.rates[currency] = old
+                    continue
+                }
+                let isBelieved =
+                    abs(rate.value.logarithm - old.value.logarithm) <= Self.longestMove
+                    || tables.contains { table in
+                        table.source != new.source
+                            && table.rate(of: currency, per: new.base).map {
+                                abs($0.value.logarithm - rate.value.logarithm) <= Self.agreementOfDays
+                            } == true
+                    }
+                guard !isBelieved || rate.date < old.date else { continue }
+                taken.rates[currency] = old
+                if !isBelieved { refused.append(currency) }
+            }
+        }
+        if let index { tables[index] = taken } else { tables.append(taken) }
+        return refused.sorted { $0.rawValue < $1.rawValue }
+    }
+
+    /// How much of `currency` buys one of `other`.
+    /// - Throws: ``ReferenceRateError``: Why no rate may be used.
+    package func rate(
+        of currency: Currency, per other: Currency, at wall: Timestamp
+    ) throws(ReferenceRateError) -> ReferenceRate {
+        let all = tables.compactMap { table in
+            table.rate(of: currency, per: other).map { (source: table.source, rate: $0) }
+        }
+        guard let newest = all.map(\.rate.date).max() else {
+            throw ReferenceRateError("no source has a reference rate of \(currency)")
+        }
+        let usable = all.filter { Self.age(of: $0.rate.date, at: wall) <= Self.oldest }
+        guard let chosen = usable.first(where: { $0.rate.date == newest }) else {
+            throw ReferenceRateError(
+                "the reference rate of \(currency) is of \(newest.utcDate), \(Self.age(of: newest, at: wall)) days ago")
+        }
+        for (source, rate) in usable where source != chosen.source {
+            let allowed = rate.date == chosen.rate.date ? Self.agreement : Self.agreementOfDays
+            guard abs(rate.value.logarithm - chosen.rate.value.logarithm) > allowed else { continue }
+            throw ReferenceRateError(
+                "the reference rates of \(currency) differ: \(chosen.rate.value) by \(chosen.source), \(rate.value) by \(source)"
+            )
+        }
+        return ReferenceRate(
+            value: chosen.rate.value, source: chosen.source, date: chosen.rate.date, isConfirmed: usable.count > 1)
+    }
+
+    /// The age of a date in whole days, by the calendar in UTC.
+    static func age(of date: Timestamp, at wall: Timestamp) -> Int64 {
+        (wall.milliseconds - date.milliseconds) / day
+    }
+}
+
+/// Why there is no reference rate, in one line.
+package struct ReferenceRateError: Error, Sendable, Hashable, CustomStringConvertible {
+    package let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}

@@ -1,0 +1,73 @@
+import Glibc
+
+/// A price that is derived from another currency's.
+struct DerivedPrice: Sendable {
+    let quote: PriceQuote
+    let derivation: Derivation
+    /// When the other currency's price was observed, and until when it is fresh, `CLOCK_BOOTTIME` in milliseconds.
+    let observed, freshUntil: Int64
+    let uncertainty: Uncertainty?
+    let warning: String?
+    /// Whether a market's price is usually shown.
+    var isInstead = false
+}
+
+/// Why there is no derived price, in one line.
+struct DerivationError: Error, CustomStringConvertible {
+    let description: String
+}
+
+/// Derives the price of a currency from another currency's and a reference rate. It is no market's price: it never enters a book.
+enum DerivationRule {
+    /// For this time after a price of a market, a derived one must be near it, milliseconds.
+    static let marketCounts = Duration.seconds(86_400).wholeMilliseconds
+
+    /// - Parameters:
+    ///   - other: The state of the other currency.
+    ///   - book: The markets of the currency itself.
+    static func derive(
+        _ currency: Currency, from other: PriceState, _ rate: ReferenceRate, _ book: ObservationBook,
+        at now: ObservationTime
+    ) throws(DerivationError) -> DerivedPrice {
+        let state = other.aged(at: now.boottime)
+        let pair = "BTC/\(other.currency)"
+        guard state.freshness == .fresh, let quote = state.quote, let observed = state.observedBoottime,
+            let freshUntil = state.freshUntil
+        else { throw DerivationError(description: "\(pair): \(state.failure ?? "no price yet")") }
+        let value = (quote.value * rate.value).rounded(toPlaces: currency.places)
+        guard currency.prices.contains(value) else {
+            throw DerivationError(description: "\(quote.value) \(pair) at \(rate.value) is no price in \(currency)")
+        }
+        if let last = book.reference, now.boottime - last.at <= marketCounts,
+            abs(value.logarithm - last.readLog) > log(currency.fixing.premium)
+        {
+            throw DerivationError(
+                description:
+                    "\(quote.value) \(pair) at \(rate.value) by \(rate.source) is far from the last price of a market")
+        }
+        let age = ReferenceRates.age(of: rate.date, at: now.wall)
+        let isOld = age > ReferenceRates.old ? "the reference rate is of \(rate.date.utcDate), \(age) days ago" : nil
+        let warnings = [isOld, state.warning].compactMap(\.self)
+        return DerivedPrice(
+            quote: PriceQuote(
+                value: value, currency: currency.rawValue, timestamp: quote.timestamp, source: quote.source,
+                market: quote.market, via: quote.via),
+            derivation: Derivation(
+                value: quote.value, currency: other.currency, rate: rate.value, rateSource: rate.source,
+                rateDate: rate.date.utcDate),
+            observed: observed, freshUntil: freshUntil,
+            uncertainty: state.uncertainty.map { uncertainty(of: value, currency, $0, of: quote.value) },
+            warning: warnings.isEmpty ? nil : warnings.joined(separator: "; "))
+    }
+
+    /// Both parts as squares: that of the other price, and a day's move of the rate.
+    private static func uncertainty(
+        of value: Price, _ currency: Currency, _ other: Uncertainty, of otherValue: Price
+    ) -> Uncertainty {
+        let (own, moves) = (other.plusMinus.double / otherValue.double, currency.fixing.moves)
+        let millionths = min((own * own + moves * moves).squareRoot(), 1) * 1_000_000
+        return Uncertainty(
+            plusMinus: (value * Price(Int64(millionths.rounded(.up)), scale: 6)).rounded(toPlaces: 2),
+            markets: other.markets)
+    }
+}

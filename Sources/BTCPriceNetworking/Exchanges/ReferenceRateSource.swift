@@ -1,0 +1,83 @@
+package import BTCPriceCore
+package import Configuration
+
+/// A source of reference rates. It is described as an exchange is; its markets are the rates of all currencies.
+package struct ReferenceRateSource: Sendable {
+    package let description: ExchangeDescription
+
+    /// Reads a description.
+    /// - Parameter table: The values of its table, `[reference-rate.NAME]`.
+    package init(_ name: String, _ table: ConfigurationTable) throws(SettingsError) {
+        description = try ExchangeDescription(name, table, isOfRates: true)
+    }
+
+    /// Its name in the configuration.
+    package var name: String { description.name }
+
+    /// A loader of its rates.
+    package func loader(_ client: ExchangeClient, now: @escaping TimeSource) -> any ReferenceRateLoader {
+        ReferenceRateRequest(description, client: client, now: now)
+    }
+
+    /// The sources that are built in, in their order.
+    package static let all: [ReferenceRateSource] = {
+        do throws(SettingsError) {
+            let file = try ConfigurationFile(
+                text: String(decoding: PackageResources.reference_rates_toml, as: UTF8.self),
+                path: "reference-rates.toml")
+            return try file.tables(in: "reference-rate").map { name, table throws(SettingsError) in
+                try ReferenceRateSource(name, table)
+            }
+        } catch {
+            // A unit test reads the file, too.
+            preconditionFailure("\(error)")
+        }
+    }()
+
+    /// The rates in a response.
+    /// - Throws: If there is none, the reason.
+    static func table(
+        _ response: HTTPResponse, _ description: ExchangeDescription, _ reader: TickerReader, at wall: Timestamp
+    ) throws(PriceLoadingError) -> ReferenceRateTable {
+        let prices = try reader.prices(response)
+        guard let base = description.markets.first.flatMap({ Currency(rawValue: $0.base) }) else {
+            throw .invalidData("its base is not known")
+        }
+        let rates = prices.compactMap { price -> (currency: Currency, value: Price, date: Timestamp)? in
+            // A rate is published on its day or later, in any time zone.
+            guard let currency = price.market.currency, let time = price.position.time?.milliseconds,
+                time <= wall.milliseconds + day
+            else { return nil }
+            return (currency, price.value, Timestamp(milliseconds: time - time % day))
+        }
+        guard !rates.isEmpty else { throw .invalidData("its rates have no day, or one in the future") }
+        return ReferenceRateTable(description.name, of: base, rates, received: wall)
+    }
+
+    private static let day = Duration.seconds(86_400).wholeMilliseconds
+}
+
+/// Requests the rates of a source.
+private struct ReferenceRateRequest: ReferenceRateLoader {
+    let source: String
+    private let description: ExchangeDescription
+    private let reader: TickerReader
+    private let client: ExchangeClient
+    private let now: TimeSource
+
+    init(_ description: ExchangeDescription, client: ExchangeClient, now: @escaping TimeSource) {
+        source = description.name
+        self.description = description
+        reader = TickerReader(description, description.markets)
+        self.client = client
+        self.now = now
+    }
+
+    func load() async throws(PriceLoadingError) -> ReferenceRateTable {
+        let request = HTTPRequest.json(
+            description.url(for: description.markets, at: description.baseURL),
+            headers: description.headers(key: nil), longestBody: description.longestBody)
+        let response = try await client.get(request)
+        return try ReferenceRateSource.table(response, description, reader, at: now().wall)
+    }
+}

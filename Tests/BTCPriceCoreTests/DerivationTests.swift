@@ -1,0 +1,273 @@
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BTCPriceCore
+
+/// A loader whose price a test sets.
+final class SetLoader: PriceLoader {
+    let venue: Venue
+    let market: Market
+    let value: Mutex<String?>
+
+    init(_ market: Market, _ value: String?) {
+        venue = Venue(market.venue, limits: [])
+        self.market = market
+        self.value = Mutex(value)
+    }
+
+    func load() async throws(PriceLoadingError) -> [LoadedPrice] {
+        guard let text = value.withLock(\.self) else { throw .unavailable("HTTP 503") }
+        return [LoadedPrice(market, price(text))]
+    }
+
+    func set(_ text: String?) { value.withLock { $0 = text } }
+}
+
+/// Euros, and korunas that may be derived from them.
+final class EuroWorld: Sendable {
+    static let czk = Currency(rawValue: "CZK") ?? .usd
+
+    let clock = TestClock()
+    let euros = SetLoader(Market("kraken", "BTC/EUR"), "95610")
+    let korunas = SetLoader(Market("coinmate", "BTC/CZK"), "2343000")
+    let events = EventLog()
+    let store = MemoryStore()
+    let engine: PriceEngine<TestClock>
+
+    init(_ policy: DerivationPolicy, rate: String? = "24.527", sources: [String] = ["ecb", "frankfurter"]) async {
+        let now: TimeSource = { [clock] in
+            let passed = clock.now.offset.wholeMilliseconds
+            return ObservationTime(
+                wall: Timestamp(milliseconds: World.start.wall.milliseconds + passed),
+                boottime: World.start.boottime + passed)
+        }
+        func candidate(_ loader: SetLoader) -> FetchCandidate {
+            FetchCandidate(
+                fetch: FetchLatestPrice(loader: loader, now: now), address: "https://\(loader.venue.name)",
+                timeout: .milliseconds(800), hedge: .milliseconds(400))
+        }
+        let plans = CurrencyPlan.plans(
+            [
+                .init(.eur, [candidate(euros)], interval: .seconds(1)),
+                .init(
+                    Self.czk, policy == .always ? [] : [candidate(korunas)], interval: .seconds(1), derivation: policy),
+            ], now: now, jitter: { 0.5 }, clock: clock)
+        let persist = PersistLastValidPrice(store: store, report: { _ in })
+        engine = PriceEngine(
+            plans, clock: clock, budget: .seconds(1), now: now, subscribers: [persist],
+            report: { [events] in events.add($0) })
+        guard let rate else { return }
+        for source in sources { await take(rate, by: source) }
+    }
+
+    @discardableResult
+    func take(_ rate: String, by source: String, days: Int64 = 0) async -> [Currency] {
+        let day = World.start.wall.milliseconds / 86_400_000 - days
+        let table = ReferenceRateTable(
+            source, of: .eur, [(Self.czk, price(rate), Timestamp(milliseconds: day * 86_400_000))],
+            received: World.start.wall)
+        return await engine.take([table])[0]
+    }
+
+    /// A tick of both currencies.
+    func tick() async -> PriceState {
+        clock.advance(to: clock.now.offset + .seconds(1))
+        for currency in [Currency.eur, Self.czk] {
+            await engine.tick(Tick(due: clock.now, lateness: .zero, skipped: 0), of: currency)
+        }
+        return await state
+    }
+
+    var state: PriceState { get async { await engine.state(of: Self.czk) ?? .empty() } }
+}
+
+@Suite struct DerivationTests {
+    @Test func `a currency without sources has a price that is made of the euro's`() async {
+        let world = await EuroWorld(.always)
+        let state = await world.tick()
+        #expect(state.freshness == .fresh && state.confirmation == .unconfirmed && state.tick == 1)
+        #expect(state.quote?.value == price("2345026.47"))
+        #expect(state.quote?.source == "kraken" && state.quote?.market == "BTC/EUR" && state.quote?.currency == "CZK")
+        #expect(state.derivation?.value == 95610 && state.derivation?.currency == "EUR")
+        #expect(state.derivation?.rate == price("24.527") && state.derivation?.rateSource == "ecb")
+        #expect(state.derivation?.rateDate == World.start.wall.utcDate)
+        #expect(await state.observedBoottime == world.engine.state(of: .eur)?.observedBoottime)
+        // What a restart shows is marked, too.
+        #expect(world.store.prices.last?.derivation == state.derivation)
+    }
+
+    @Test func `without the euro's price, or a rate, it is stale, and the reason is given`() async {
+        let world = await EuroWorld(.always, rate: nil)
+        #expect(await world.tick().failure == "no source has a reference rate of CZK")
+        await world.take("24.527", by: "ecb")
+        world.euros.set(nil)
+        for _ in 0..<4 { _ = await world.tick() }
+        let state = await world.state
+        #expect(state.freshness != .fresh && state.failure?.hasPrefix("BTC/EUR: ") == true, "\(state)")
+    }
+
+    @Test func `a fallback begins with the tick in which no source has a price, and ends when one has`() async {
+        let world = await EuroWorld(.fallback)
+        #expect(await world.tick().derivation == nil)
+        world.korunas.set(nil)
+        let derived = await world.tick()
+        #expect(derived.freshness == .fresh && derived.derivation != nil)
+        #expect(derived.quote?.value == price("2345026.47"))
+        world.korunas.set("2344000")
+        var state = derived
+        for _ in 0..<5 where state.derivation != nil { state = await world.tick() }
+        #expect(state.derivation == nil && state.quote?.source == "coinmate")
+        let kinds = world.events.all.compactMap { event -> String? in
+            switch event {
+            case .derivedInstead(let failure, _, _): failure
+            case .marketAgain(let quote): quote.source
+            default: nil
+            }
+        }
+        #expect(kinds == ["CZK: coinmate: not available: HTTP 503", "coinmate"])
+    }
+
+    @Test func `never means never`() async {
+        let world = await EuroWorld(.never)
+        world.korunas.set(nil)
+        let state = await world.tick()
+        #expect(state.freshness == .none && state.derivation == nil)
+    }
+
+    @Test func `a rate that only one source has is not believed more than a market`() async {
+        let confirmed = await EuroWorld(.fallback)
+        confirmed.korunas.set("110000")
+        #expect(await confirmed.tick().derivation != nil)
+        let single = await EuroWorld(.fallback, rate: "245.27", sources: ["ecb"])
+        #expect(await single.tick().freshness == .none)
+    }
+
+    @Test func `a rate that has become wrong shows no wrong price`() async {
+        let world = await EuroWorld(.fallback, sources: ["ecb"])
+        _ = await world.tick()
+        #expect(await world.take("245.27", by: "ecb") == [EuroWorld.czk])
+        world.korunas.set(nil)
+        #expect(await world.tick().quote?.value == price("2345026.47"))
+        // And if both sources are wrong from the start, the market's last price shows it.
+        let other = await EuroWorld(.fallback, rate: nil)
+        _ = await other.tick()
+        await other.take("245.27", by: "ecb")
+        await other.take("245.27", by: "frankfurter")
+        other.korunas.set(nil)
+        let state = await other.tick()
+        #expect(state.derivation == nil && state.freshness == .stale)
+        #expect(state.failure?.contains("far from the last price of a market") == true, "\(state.failure ?? "")")
+    }
+
+    @Test(arguments: [(5, false), (6, true), (8, true), (9, nil)] as [(Int64, Bool?)])
+    func `an old rate is used with a warning, and a very old one is not used`(days: Int64, warns: Bool?) async {
+        let world = await EuroWorld(.always, rate: nil)
+        await world.take("24.527", by: "ecb", days: days)
+        let state = await world.tick()
+        guard let warns else {
+            #expect(state.freshness == .none)
+            return
+        }
+        #expect(state.freshness == .fresh)
+        #expect((state.warning?.hasSuffix(", \(days) days ago") == true) == warns, "\(state.warning ?? "")")
+    }
+
+    @Test func `the uncertainty is that of the euro's price and of a day's move, as squares`() throws {
+        let state = PriceState(
+            tick: 1, freshness: .fresh,
+            quote: PriceQuote(
+                value: 100_000, currency: "EUR", timestamp: World.start.wall, source: "kraken", market: "BTC/EUR"),
+            observedBoottime: World.start.boottime, confirmation: .single, failure: nil,
+            uncertainty: Uncertainty(plusMinus: 400, markets: 3), currency: "EUR",
+            freshUntil: World.start.boottime + 2000)
+        let rate = ReferenceRate(value: 25, source: "ecb", date: World.start.wall, isConfirmed: true)
+        let price = try DerivationRule.derive(
+            EuroWorld.czk, from: state, rate, ObservationBook(currency: EuroWorld.czk), at: World.start)
+        // 0.4 % and 0.3 %.
+        #expect(price.uncertainty == Uncertainty(plusMinus: 12_500, markets: 3))
+    }
+
+    @Test func `the last price of an earlier run stays derived, and is no reference for a market`() async {
+        let world = await EuroWorld(.fallback, rate: nil)
+        let derivation = Derivation(
+            value: 95000, currency: "EUR", rate: 250, rateSource: "ecb", rateDate: "2026-11-20")
+        let quote = PriceQuote(
+            value: 23_750_000, currency: "CZK", timestamp: World.start.wall, source: "kraken", market: "BTC/EUR")
+        await world.engine.restore(
+            CachedPrice(quote: quote, observedBoottime: World.start.boottime, derivation: derivation))
+        #expect(await world.state.derivation == derivation)
+        let state = await world.tick()
+        #expect(state.derivation == nil && state.quote?.value == 2_343_000)
+    }
+}
+
+@Suite struct RateKeeperTests {
+    private final class RateLoader: ReferenceRateLoader {
+        let source: String
+        let asks = Counter()
+        let isDown = Mutex(false)
+        private let now: @Sendable () -> Timestamp
+
+        init(_ source: String, now: @escaping @Sendable () -> Timestamp) { (self.source, self.now) = (source, now) }
+
+        func load() async throws(PriceLoadingError) -> ReferenceRateTable {
+            asks.add()
+            if isDown.withLock(\.self) { throw .unreachable("no route to host") }
+            return ReferenceRateTable(source, of: .eur, [(EuroWorld.czk, 25, now())], received: now())
+        }
+    }
+
+    private final class Kept: ReferenceRateStore {
+        let tables = Mutex<[ReferenceRateTable]>([])
+
+        func load() -> [ReferenceRateTable] { tables.withLock(\.self) }
+        func save(_ tables: [ReferenceRateTable]) { self.tables.withLock { $0 = tables } }
+    }
+
+    /// Runs a keeper past these wake-ups, seconds after its start, until it sleeps after the last one.
+    private func run(
+        _ world: EuroWorld, _ kept: Kept, wakeUps: [Int], isDown: Bool = false
+    ) async -> (asks: [Int], events: [PriceEvent]) {
+        let clock = world.clock
+        let events = EventLog()
+        let wall: @Sendable () -> Timestamp = {
+            Timestamp(milliseconds: World.start.wall.milliseconds + clock.now.offset.wholeMilliseconds)
+        }
+        let keeper = RateKeeper(
+            engine: world.engine, store: kept, clock: clock,
+            now: { ObservationTime(wall: wall(), boottime: clock.now.offset.wholeMilliseconds) }, jitter: { 0.5 },
+            report: { events.add($0) })
+        let loaders = ["ecb", "frankfurter"].map { RateLoader($0, now: wall) }
+        for loader in loaders { loader.isDown.withLock { $0 = isDown } }
+        await keeper.change(loaders)
+        let start = clock.now.offset
+        let task = Task { await keeper.run() }
+        for seconds in wakeUps.dropLast() { await clock.run(to: start + .seconds(seconds)) }
+        if let last = wakeUps.last { await clock.timer(at: start + .seconds(last)) }
+        task.cancel()
+        await task.value
+        return (loaders.map(\.asks.count), events.all)
+    }
+
+    @Test func `each source is requested four times a day, also over restarts`() async {
+        let world = await EuroWorld(.always, rate: nil)
+        let kept = Kept()
+        let period = 23_400
+        let first = await run(world, kept, wakeUps: [period, 2 * period, 3 * period, 4 * period])
+        #expect(first.asks == [4, 4] && first.events.isEmpty)
+        // The rates were received 6.5 hours before the last wake-up would have been, so nothing is requested at once.
+        let second = await run(world, kept, wakeUps: [21_600])
+        #expect(second.asks == [0, 0])
+        #expect(await world.engine.rateTables.count == 2)
+    }
+
+    @Test func `a dead network is retried ever more rarely, and reported once`() async {
+        let world = await EuroWorld(.always, rate: nil)
+        let waits = [60, 120, 240, 480, 960, 1920, 3840, 7200, 7200, 7200]
+        let wakeUps = waits.indices.map { waits[...$0].reduce(0, +) }
+        let result = await run(world, Kept(), wakeUps: wakeUps, isDown: true)
+        #expect(result.asks == [10, 10])
+        #expect(result.events.count == 2)
+    }
+}

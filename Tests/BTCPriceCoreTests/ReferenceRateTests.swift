@@ -1,0 +1,146 @@
+import TestSupport
+import Testing
+
+@testable import BTCPriceCore
+
+@Suite struct ReferenceRateTests {
+    /// Friday, 2026-11-20.
+    private static let friday = Timestamp(milliseconds: 1_795_132_800_000)
+
+    private static func day(_ days: Int64, hours: Int64 = 0) -> Timestamp {
+        Timestamp(milliseconds: friday.milliseconds + (days * 24 + hours) * 3_600_000)
+    }
+
+    private func table(
+        _ source: String, _ rates: [String: String], of base: Currency = .eur, day: Int64 = 0, received: Int64? = nil
+    ) -> ReferenceRateTable {
+        ReferenceRateTable(
+            source, of: base,
+            rates.compactMap { code, value in
+                Currency(rawValue: code).map { ($0, price(value), Self.day(day)) }
+            }, received: Self.day(received ?? day, hours: 16))
+    }
+
+    private func rate(
+        _ rates: ReferenceRates, _ code: String = "CZK", per other: Currency = .eur, day: Int64 = 0, hours: Int64 = 17
+    ) -> String {
+        do throws(ReferenceRateError) {
+            let rate = try rates.rate(of: Currency(rawValue: code) ?? .usd, per: other, at: Self.day(day, hours: hours))
+            return "\(rate.value) \(rate.source) \(rate.date.utcDate)\(rate.isConfirmed ? " confirmed" : "")"
+        } catch {
+            return error.description
+        }
+    }
+
+    @Test func `a rate lasts over a weekend and Easter, and for eight days at most`() {
+        let rates = ReferenceRates([table("ecb", ["CZK": "24.527"])])
+        for (day, hours) in [(0, 16), (2, 12), (5, 0), (8, 23)] as [(Int64, Int64)] {
+            #expect(rate(rates, day: day, hours: hours) == "24.527 ecb 2026-11-20")
+        }
+        #expect(rate(rates, day: 9, hours: 0) == "the reference rate of CZK is of 2026-11-20, 9 days ago")
+        #expect(rate(rates, "AED") == "no source has a reference rate of AED")
+    }
+
+    @Test func `a rate per dollar is made of two rates per euro of the same source`() {
+        let rates = ReferenceRates([
+            table("ecb", ["CZK": "24.527"]), table("frankfurter", ["USD": "1.15", "AED": "4.223375", "CZK": "24.527"]),
+        ])
+        #expect(rate(rates, "AED", per: .usd) == "3.6725 frankfurter 2026-11-20")
+        // The first source has no rate of the dollar.
+        #expect(rate(rates, "CZK", per: .usd) == "21.327826087 frankfurter 2026-11-20")
+        #expect(rate(rates, "CZK") == "24.527 ecb 2026-11-20 confirmed")
+    }
+
+    @Test(arguments: [("24.7", true), ("24.8", false), ("245.27", false)])
+    func `two sources that differ by more than one percent are not used`(other: String, isUsed: Bool) {
+        let rates = ReferenceRates([table("ecb", ["CZK": "24.527"]), table("frankfurter", ["CZK": other])])
+        #expect(
+            rate(rates)
+                == (isUsed
+                    ? "24.527 ecb 2026-11-20 confirmed"
+                    : "the reference rates of CZK differ: 24.527 by ecb, \(other) by frankfurter"))
+    }
+
+    @Test func `the newest day counts, whatever the order of the sources`() {
+        let rates = ReferenceRates([
+            table("ecb", ["CZK": "24.527"]), table("frankfurter", ["CZK": "25.2"], day: 3),
+        ])
+        #expect(rate(rates, day: 3) == "25.2 frankfurter 2026-11-23 confirmed")
+    }
+
+    @Test func `a rate that has moved by a factor needs a second source, and the old one lasts`() {
+        var rates = ReferenceRates()
+        #expect(rates.take(table("ecb", ["CZK": "24.5", "ARS": "1650"])) == [])
+        #expect(rates.take(table("ecb", ["CZK": "245", "ARS": "1660"], day: 1)) == [EuroWorld.czk])
+        #expect(rate(rates, day: 1) == "24.5 ecb 2026-11-20")
+        #expect(rate(rates, "ARS", day: 1) == "1660 ecb 2026-11-21")
+        // Argentina halved the value of its peso on 2023-12-12. A second source shows it.
+        #expect(rates.take(table("frankfurter", ["ARS": "3300"], day: 2)) == [])
+        #expect(rates.take(table("ecb", ["ARS": "3310"], day: 2)) == [])
+        #expect(rate(rates, "ARS", day: 2) == "3310 ecb 2026-11-22 confirmed")
+        // Without one, it is believed when the old one is too old to be used.
+        #expect(rates.take(table("ecb", ["CZK": "245"], day: 9)) == [])
+        #expect(rate(rates, day: 9) == "245 ecb 2026-11-29")
+    }
+
+    @Test func `a currency that is missing keeps its rate, and an older table changes nothing`() {
+        var rates = ReferenceRates([table("ecb", ["CZK": "24.5", "HUF": "390"])])
+        _ = rates.take(table("ecb", ["CZK": "24.6"], day: 1))
+        #expect(rate(rates, "HUF", day: 1) == "390 ecb 2026-11-20")
+        _ = rates.take(table("ecb", ["CZK": "24.4"], day: -1, received: 1))
+        #expect(rate(rates, day: 1) == "24.6 ecb 2026-11-21")
+    }
+
+    @Test func `rates outside the possible range are left out`() {
+        let rates = ReferenceRates([table("ecb", ["CZK": "0.00001", "HUF": "20000000", "PLN": "4.3"])])
+        #expect(rate(rates) == "no source has a reference rate of CZK")
+        #expect(rate(rates, "HUF") == "no source has a reference rate of HUF")
+        #expect(rate(rates, "PLN") == "4.3 ecb 2026-11-20")
+    }
+}
+
+/// A currency whose first price no second market confirms.
+@Suite struct PlausibilityTests {
+    private static let korunas = Market("coinmate", "BTC/CZK")
+    private static let others = [korunas, Market("other", "BTC/CZK"), Market("third", "BTC/CZK")]
+    private static let czk = Currency(rawValue: "CZK") ?? .usd
+
+    private func rounds(_ prices: [String], rate: String = "21.3") -> Rounds {
+        let markets = Array(Self.others.prefix(prices.count))
+        let rounds = Rounds(markets, book: ObservationBook(currency: Self.czk))
+        rounds.prices = Dictionary(uniqueKeysWithValues: zip(markets, prices))
+        let dollars = OtherCurrency(currency: .usd, log: price("110000").logarithm, at: Rounds.time(0).boottime)
+        rounds.expected = ExpectedPrice(
+            dollars,
+            ReferenceRate(value: price(rate), source: "ecb", date: Rounds.time(0).wall, isConfirmed: true),
+            in: Self.czk)
+        return rounds
+    }
+
+    @Test(arguments: ["110000", "4700000", "1150000", "23430"])
+    func `a first price of another currency or in another unit is refused`(value: String) {
+        let rounds = rounds([value])
+        #expect(rounds.tick(at: 0)?.text == "rejected coinmate")
+        #expect(rounds.lastActions.failure?.description.contains("is far from 2343000 CZK") == true)
+    }
+
+    @Test(arguments: ["2343000", "1250000", "4600000"])
+    func `a first price within a factor of two is shown`(value: String) {
+        #expect(rounds([value]).tick(at: 0)?.text == "\(value) coinmate unconfirmed")
+    }
+
+    @Test func `two markets that agree are right, and the rate is wrong`() {
+        #expect(rounds(["2343000", "2343100"], rate: "213").tick(at: 0)?.text == "2343000 coinmate confirmed")
+    }
+
+    @Test func `one of three that is off by ten is not shown, and its neighbours are`() {
+        let shown = rounds(["234300", "2343000", "2343100"])
+        #expect(shown.tick(at: 0)?.quote?.value == 2_343_000)
+        let last = rounds(["2343000", "2343100", "23430000"])
+        #expect(last.tick(at: 0)?.text == "2343000 coinmate confirmed")
+    }
+
+    @Test func `of two that contradict each other the plausible one is shown`() {
+        #expect(rounds(["2343000", "110000"]).tick(at: 0)?.text == "2343000 coinmate unconfirmed")
+    }
+}

@@ -1,0 +1,322 @@
+#!/usr/bin/env python3
+"""Prices that are derived from another currency's by a reference rate, and prices that a reference rate checks."""
+
+import datetime
+import http.server
+import os
+import sys
+import threading
+import time
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+from gateway import Gateway  # noqa: E402
+
+BUILT_IN = ROOT / "Sources/BTCPriceNetworking/Exchanges/reference-rates.toml"
+LIBRARY = ROOT / "packaging" / "exchanges"
+FOUR = ("binance", "coinbase", "bitstamp", "kraken")
+RATES = {"USD": "1.1628", "HUF": "390.25", "CZK": "24.527", "AED": "4.2704", "BRL": "3.4884", "MXN": "34.884"}
+
+
+def day(ago=0):
+    return (datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=ago)).date().isoformat()
+
+
+class RateServer:
+    """The two sources of reference rates: the ECB's file, and Frankfurter's rows."""
+
+    def __init__(self, rates=None, ago=0):
+        self.rates = {"ecb": dict(rates or RATES), "frankfurter": dict(rates or RATES)}
+        self.ago = {"ecb": ago, "frankfurter": ago}
+        self.status = {"ecb": 200, "frankfurter": 200}
+        self.requests = {"ecb": 0, "frankfurter": 0}
+        server = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                name = "ecb" if "eurofxref" in self.path else "frankfurter"
+                server.requests[name] += 1
+                body = getattr(server, name)().encode()
+                self.send_response(server.status[name])
+                if server.status[name] in (301, 302):
+                    self.send_header("Location", "https://moved.example/")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *arguments):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def ecb(self):
+        rows = "".join(f"<Cube currency='{code}' rate='{rate}'/>\n" for code, rate in self.rates["ecb"].items() if code != "AED")
+        return f"<?xml version='1.0'?>\n<gesmes:Envelope><Cube><Cube time='{day(self.ago['ecb'])}'>\n{rows}</Cube></Cube></gesmes:Envelope>\n"
+
+    def frankfurter(self):
+        return json.dumps([{"date": day(self.ago["frankfurter"]), "base": "EUR", "quote": code, "rate": float(rate)}
+                           for code, rate in self.rates["frankfurter"].items()])
+
+    def tables(self):
+        """The descriptions that are built in, at this server."""
+        url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        return BUILT_IN.read_text().replace("https://www.ecb.europa.eu", url).replace("https://api.frankfurter.dev", url)
+
+    def stop(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def start(place, simulator, server, currencies, *lines, rates="ecb,frankfurter", **options):
+    path = f"{place.state}/config.toml"
+    listed = ", ".join(f'"{code}"' for code in currencies)
+    intervals = [f"currency.{code}.interval-ms = 1000" for code in {*currencies, "EUR"} - {"USD"}]
+    Path(path).write_text("\n".join([f"currencies = [{listed}]", *intervals, *lines, server.tables() if server else ""]))
+    return Daemon(place, simulator.urls, "--config", path, sources=FOUR, rates=rates, **options)
+
+
+def state(place, currency):
+    client = Varlink(place.socket)
+    reply = client.call("io.btcpriced.Price.GetPrice", currency=currency)
+    client.close()
+    return reply["parameters"]["state"]
+
+
+def becomes(place, currency, condition, what, seconds=30):
+    found = {}
+
+    def look():
+        found.update(state(place, currency))
+        return condition(found)
+    wait_until(look, seconds=seconds, what=lambda: f"{what}: {found}")
+    return found
+
+
+def is_derived(state):
+    return state["freshness"] == "fresh" and state["derived"] is not None
+
+
+def contains(text, part):
+    assert part in text, f"{part!r} is not in {text!r}"
+
+
+def stop(*processes):
+    for process in processes:
+        process.stop()
+
+
+@scenario("a currency without a market has a derived price, which is marked in every output", beside=True)
+def _():
+    server, simulator, place = RateServer(), replaying("68900"), Place()
+    daemon = start(place, simulator, server, ["USD", "HUF"])
+    shown = becomes(place, "HUF", is_derived, "a derived price")
+    euros = state(place, "EUR")
+    value = Decimal(euros["quote"]["value"]) * Decimal(RATES["HUF"])
+    equal(Decimal(shown["quote"]["value"]), value)
+    equal(shown["derived"], {"value": euros["quote"]["value"], "currency": "EUR", "rate": RATES["HUF"], "rateSource": "ecb", "rateDate": day()})
+    equal((shown["confirmation"], shown["quote"]["market"], shown["quote"]["currency"]), ("unconfirmed", "BTC/EUR", "HUF"))
+    made_of = f"€59,254.00 × {RATES['HUF']} (ecb, {day()})"
+    text = f"≈ HUF {value:,.2f}"
+    daemon.says("The price in EUR is kept too, because that in HUF may be derived from it.")
+
+    def out(*words):
+        result = btcctl(place, *words, "-c", "HUF")
+        equal(result.status, 0, words)
+        return result
+    contains(out("current").out, f" - {text}, derived: {made_of}\n")
+    raw = out("current", "--raw")
+    equal(Decimal(raw.out), value)
+    equal(raw.err, f"Derived: {made_of}.\n")
+    equal(out("current", "--format", "{price} | {derived}").out, f"{text} | {made_of}\n")
+    equal(out("current", "--json").json["derived"], shown["derived"])
+    bar = out("current", "--bar", "waybar").json
+    equal((bar["text"], bar["class"]), (text, ["unconfirmed", "derived"]))
+    contains(bar["tooltip"], made_of)
+    equal(out("current", "--bar", "i3blocks").json["short_text"], text)
+    contains(out("convert", "1btc").out, "≈ HUF")
+    contains(out("convert", "1btc").err, made_of)
+    watch = Watch(place, "-c", "HUF")
+    wait_until(lambda: any(made_of in line for line in watch.lines), what="a line of a watch")
+    watch.stop()
+    table = btcctl(place, "currencies").out
+    contains(table, text)
+    contains(table, "fresh, derived")
+    metrics = btcctl(place, "metrics").out
+    contains(metrics, 'btcpriced_price_derived{base="BTC",quote="HUF"} 1\n')
+    contains(metrics, 'btcpriced_price_derived{base="BTC",quote="USD"} 0\n')
+    gateway = Gateway(place.socket)
+    equal(gateway.get("/v1/price?currency=HUF").json["derived"]["rateDate"], day())
+    gateway.stop()
+    # No market, so no candles.
+    equal(btcctl(place, "history", "-c", "HUF", "--json").out.count('"close"'), 0)
+    # The price of the euro is uncertain, too.
+    share = Decimal(shown["uncertainty"]["plusMinus"]) / value
+    assert Decimal("0.0071") <= share < Decimal("0.02"), share
+    equal(server.requests, {"ecb": 1, "frankfurter": 1})
+    daemon.stop()
+    daemon = start(place, simulator, server, ["HUF"])
+    becomes(place, "HUF", is_derived, "a derived price of the first currency")
+    status = btcctl(place, "status").out
+    contains(status, text)
+    contains(status, "derived, and no market's price")
+    contains(status, made_of)
+    stop(daemon, simulator, server)
+    return f"± {share * 100:.2f} %"
+
+
+@scenario("with one currency, and with an empty list, no rate is requested", beside=True)
+def _():
+    server, simulator = RateServer(), replaying("68900")
+    for currencies, rates in ((["USD"], "ecb,frankfurter"), (["USD", "EUR"], "")):
+        place = Place()
+        daemon = start(place, simulator, server, currencies, rates=rates)
+        fresh(place)
+        daemon.stop()
+    equal(server.requests, {"ecb": 0, "frankfurter": 0})
+    stop(simulator, server)
+
+
+@scenario("a market's price is shown while there is one, and the change is reported", beside=True)
+def _():
+    server, place = RateServer(), Place()
+    rates, others = replaying("68900"), Simulator("--seed", "3", "--descriptions", str(LIBRARY))
+    mxn = 'currency.MXN.sources = ["bitso"]\n' + (LIBRARY / "bitso.toml").read_text()
+    daemon = start(place, rates, server, ["USD", "MXN"], f'source.bitso.url = "{others.urls["bitso"]}"', mxn)
+    market = becomes(place, "MXN", lambda s: s["freshness"] == "fresh", "a price")
+    equal(market["derived"], None)
+    others.stop()
+    derived = becomes(place, "MXN", is_derived, "a derived price")
+    equal(derived["derived"]["currency"], "USD")
+    daemon.says("The price in MXN is derived from that in USD, at the rate of ecb")
+    stop(daemon, rates, server)
+
+
+@scenario("a weekend and Easter pass, an old rate warns, and a very old one is not used", beside=True)
+def _():
+    simulator = replaying("68900")
+    found = []
+    for ago in (0, 3, 5, 6, 8, 9):
+        server, place = RateServer(ago=ago), Place()
+        daemon = start(place, simulator, server, ["USD", "HUF"])
+        wait_until(lambda: server.requests["frankfurter"] == 1, what="the requests")
+        if ago > 8:
+            late = becomes(place, "HUF", lambda s: (s["failure"] or "").endswith("9 days ago"), "the reason")
+            equal(late["freshness"], "none")
+        else:
+            shown = becomes(place, "HUF", is_derived, f"a rate of {ago} days ago")
+            equal(shown["warning"], f"the reference rate is of {day(ago)}, {ago} days ago" if ago > 5 else None)
+        found.append(ago)
+        stop(daemon, server)
+    simulator.stop()
+    return f"{found} days"
+
+
+@scenario("sources that are missing, have moved, lack a currency or differ", beside=True)
+def _():
+    simulator = replaying("68900")
+    server, place = RateServer(), Place()
+    server.status["ecb"] = 301
+    del server.rates["frankfurter"]["CZK"]
+    server.rates["ecb"]["CZK"] = "0"
+    daemon = start(place, simulator, server, ["USD", "HUF", "AED", "CZK"], 'currency.CZK.derive = "always"')
+    # The second source has what the first one has not.
+    equal(becomes(place, "HUF", is_derived, "a rate of the second source")["derived"]["rateSource"], "frankfurter")
+    equal(becomes(place, "AED", is_derived, "a rate of the dirham")["derived"]["currency"], "USD")
+    daemon.says("ecb gave no reference rates: not available: HTTP 301: it redirects, which is not followed.")
+    missing = becomes(place, "CZK", lambda s: s["failure"] is not None, "the reason")
+    contains(missing["failure"], "no source has a reference rate of CZK")
+    daemon.stop()
+    # Both respond, and differ by a factor of ten: none is used.
+    server.status["ecb"] = 200
+    server.rates["ecb"]["HUF"] = "3902.5"
+    place = Place()
+    daemon = start(place, simulator, server, ["USD", "HUF"])
+    differing = becomes(place, "HUF", lambda s: "differ" in (s["failure"] or ""), "the reason")
+    equal((differing["freshness"], differing["quote"]), ("none", None))
+    stop(daemon, simulator, server)
+
+
+@scenario("the rates outlive a restart without a network, and are not requested again", beside=True)
+def _():
+    simulator, server, place = replaying("68900"), RateServer(), Place()
+    daemon = start(place, simulator, server, ["USD", "HUF"])
+    before = becomes(place, "HUF", is_derived, "a derived price")
+    daemon.stop()
+    equal(server.requests, {"ecb": 1, "frankfurter": 1})
+    daemon = start(place, simulator, server, ["USD", "HUF"])
+    becomes(place, "HUF", is_derived, "a derived price after a restart")
+    equal(server.requests, {"ecb": 1, "frankfurter": 1})
+    daemon.kill()
+    # Without exchanges the last price is shown, and still marked.
+    simulator.faults("* always refuse")
+    daemon = start(place, simulator, server, ["USD", "HUF"])
+    last = state(place, "HUF")
+    equal((last["freshness"], last["derived"]["rate"]), ("stale", before["derived"]["rate"]))
+    contains(btcctl(place, "current", "-c", "HUF").out, "≈ HUF")
+    daemon.stop()
+    # A file with rubbish counts as none.
+    Path(place.state, "reference-rates.json").write_text('{"ecb": {"base": "EUR", "received": 1e300, "rates": {"HUF": ["NaN", 1]}}}')
+    simulator.faults("")
+    daemon = start(place, simulator, server, ["USD", "HUF"])
+    becomes(place, "HUF", is_derived, "a derived price")
+    equal(server.requests, {"ecb": 2, "frankfurter": 2})
+    stop(daemon, simulator, server)
+
+
+# Three exchanges of a thin currency, each with a market of its own in reals.
+def three(*upstream):
+    return "".join(
+        f'''[exchange.{name}]
+url = "https://{name}.example/t?m={{name}}"
+price = "/last"
+require = {{ "/m" = "{{name}}" }}
+{f'upstream = "{upstream[0]}"' if upstream and name != upstream[0] else ""}
+markets = {{ BRL = {{}} }}
+''' for name in ("one", "two", "three"))
+
+
+@scenario("a thin currency of three exchanges: a liar, a copied book, a rate that is off by ten", beside=True)
+def _():
+    cases = [
+        ("the first lies by ten", ["one"], "10", None, ()), ("the second lies by 5 %", ["two"], "1.05", None, ()),
+        ("the first lies by 2 %", ["one"], "0.98", None, ()), ("the rates are off by ten", [], "1", "34.884", ()),
+        ("one book under three names lies by ten", ["one", "two", "three"], "10", None, ("one",)),
+    ]
+    with ThreadPoolExecutor(len(cases)) as pool:
+        return "; ".join(pool.map(lambda case: adversary(*case), cases))
+
+
+def adversary(label, liars, factor, wrong_rate, upstream):
+    """How many seconds of 15 are wrong after the lie has begun."""
+    place, server = Place(), RateServer()
+    os.makedirs(f"{place.state}/described")
+    tables = three(*upstream)
+    for text in tables.split("[exchange.")[1:]:
+        Path(f"{place.state}/described/{text.split(']')[0]}.toml").write_text("[exchange." + text)
+    simulator = Simulator("--seed", "9", "--descriptions", f"{place.state}/described")
+    if wrong_rate:
+        server.rates["ecb"]["BRL"] = server.rates["frankfurter"]["BRL"] = wrong_rate
+    urls = "\n".join(f'source.{name}.url = "{simulator.urls[name]}"' for name in ("one", "two", "three"))
+    daemon = start(place, simulator, server, ["USD", "BRL"], 'currency.BRL.sources = ["one", "two", "three"]', urls, tables)
+    right = float(becomes(place, "BRL", lambda s: s["freshness"] == "fresh" and not s["derived"], label)["quote"]["value"])
+    wait_until(lambda: state(place, "BRL")["tick"] > 7, what=f"the ticks before the lie: {label}")
+    for name in liars:
+        urllib.request.urlopen(urllib.request.Request(
+            f"{simulator.urls['control']}/price/{name}", factor.encode(), method="POST"), timeout=5).read()
+    begun, wrong, fresh_ones = time.monotonic(), 0, 0
+    while (passed := time.monotonic() - begun) < 15:
+        shown = state(place, "BRL")
+        if shown["freshness"] == "fresh":
+            fresh_ones += 1
+            wrong += abs(float(shown["quote"]["value"]) / right - 1) > 0.015
+        time.sleep(int(passed) + 1 - passed)
+    assert wrong <= 3, f"{label}: {wrong} of {fresh_ones} seconds wrong: {shown}"
+    stop(daemon, simulator, server)
+    return f"{label}: {wrong} of {fresh_ones} s wrong"
+
+
+main()
