@@ -1,11 +1,15 @@
-"""`btcctl current` as a whole process, compared with a minimal client in C and with redis-cli."""
+"""`btcctl current` as a whole process, compared with a minimal client in C."""
 
+import os
 import shutil
+import statistics
 import subprocess
+import time
 
-from measuring import BINARIES, BUILT, compiled, paired, ratios, redis, resident, running_daemon, spread, table
+from measuring import BINARIES, BUILT, LOAD, Row, compiled, ratios, running_daemon
 
 RUNS = 500
+FORMS = {"": [], " --json": ["--json"], " --raw": ["--raw"], " --bar waybar": ["--bar", "waybar"]}
 
 
 def stripped():
@@ -19,24 +23,26 @@ def stripped():
     return program
 
 
+def once(command):
+    """Runs a process to its end. Returns the milliseconds."""
+    begun = time.perf_counter()
+    pid = os.posix_spawn(command[0], command, os.environ, file_actions=[(os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)])
+    _, status = os.waitpid(pid, 0)
+    assert status == 0, f"{command}: {status}"
+    return (time.perf_counter() - begun) * 1000
+
+
 def measure():
-    place, _, daemon = running_daemon()
-    path, server = redis()
-    subprocess.run(["redis-cli", "-s", path, "set", "price", "68901.23"], check=True, capture_output=True)
-    commands = {
-        "C client": [str(compiled("current.c")), place.socket],
-        "btcctl current": [str(stripped()), "current", "--socket", place.socket],
-        **{f"btcctl current {' '.join(form)}": [str(stripped()), "current", *form, "--socket", place.socket]
-           for form in (["--json"], ["--raw"], ["--bar", "waybar"])},
-        "redis-cli get": [shutil.which("redis-cli"), "-s", path, "get", "price"],
-    }
-    seconds = paired(commands, RUNS)
-    rows = []
-    for name, values in seconds.items():
-        rows.append([name, spread(values), f"{ratios(values, seconds['C client']):.2f}", f"{ratios(values, seconds['redis-cli get']):.2f}",
-                     f"{resident(commands[name]) / 1024:.1f}"])
+    place, simulator, daemon = running_daemon()
+    program, before = str(stripped()), os.sched_getaffinity(0)
+    commands = {name: [program, "current", *form, "--socket", place.socket] for name, form in FORMS.items()}
+    commands["C"] = [str(compiled("current.c")), place.socket]
+    os.sched_setaffinity(0, {LOAD})
+    runs = [{name: once(command) for name, command in commands.items()} for _ in range(RUNS + 10)][10:]
+    os.sched_setaffinity(0, before)
     daemon.stop()
-    server.terminate()
-    server.wait()
-    return (f"## The client\n\nA whole process from its start to its end, {RUNS} runs of each in turn on one processor.\n\n"
-            + table(["", "milliseconds: median (middle half)", "over the C client", "over redis-cli", "peak resident MiB"], rows))
+    simulator.stop()
+    took = {name: [run[name] for run in runs] for name in commands}
+    middle = {name: statistics.median(values) for name, values in took.items()}
+    return [Row(f"`btcctl current{name}`, the whole process, ms", middle[name], "C client", middle["C"], ratios(took[name], took["C"]), ratio_at_most=1.6)
+            for name in FORMS]

@@ -21,3 +21,9 @@ static int connected(const char *path)
         fail(path);
     return descriptor;
 }
+
+static void transmit(int descriptor, const void *bytes, size_t length)
+{
+    if (send(descriptor, bytes, length, MSG_NOSIGNAL) != (ssize_t)length)
+        fail("send");
+}

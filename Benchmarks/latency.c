@@ -2,15 +2,13 @@
  *
  *     latency COUNT
  *
- * Prints the exchange's port. Then reads from standard input the path of btc-priced's socket and that of a FIFO that `btcctl watch --raw`
- * writes to. For comparison, a child requests the price from the same exchange as often, over its own connection, and writes it to a Unix
- * socket: the same two hops with nothing in between.
+ * Prints the exchange's port. Then reads from standard input the path of btc-priced's socket. For comparison, a child requests the price
+ * from the same exchange as often, over its own connection, and writes it to a Unix socket: the same two hops with nothing in between.
  *
- * Every response has another price, and a watcher's time ends when it has read that price. Prints for the socket, for btcctl and for the
- * child the number of prices, and the microseconds within which half of them, 99 of 100 and all of them arrived. */
+ * Every response has another price, and a watcher's time ends when it has read that price. Prints the microseconds within which half of
+ * the prices arrived, for the socket and for the child. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sched.h>
@@ -24,10 +22,9 @@
 
 #include "connecting.h"
 
-enum { MAXIMUM = 100000, WATCHERS = 3 };
+enum { MAXIMUM = 100000, WATCHERS = 2 };
 
 struct watcher {
-    const char *name;
     int fd;
     char price[32]; /* the last price sent on the connection of its exchange */
     double sent;
@@ -111,8 +108,8 @@ int main(int count, char **words)
     int wanted = atoi(words[1]), port, listener = listening(&port), pair[2];
     printf("%d\n", port);
     fflush(stdout);
-    char path[108], pipe[108];
-    if (scanf("%107s %107s", path, pipe) != 2 || socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
+    char path[108];
+    if (scanf("%107s", path) != 1 || socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
         return 1;
     pid_t child = fork();
     if (child == 0) {
@@ -123,13 +120,10 @@ int main(int count, char **words)
         prctl(PR_SET_PDEATHSIG, SIGTERM);
         relay(port, pair[1], 100000000);
     }
-    int watch = connected(path), printed = open(pipe, O_RDONLY | O_CLOEXEC);
-    if (printed < 0)
-        return 1;
+    int watch = connected(path);
     static const char call[] = "{\"method\":\"io.btcpriced.Price.WatchPrice\",\"more\":true}";
-    if (write(watch, call, sizeof call) < 0)
-        return 1;
-    struct watcher watchers[WATCHERS] = {{.name = "socket", .fd = watch}, {.name = "btcctl", .fd = printed}, {.name = "relay", .fd = pair[0]}};
+    transmit(watch, call, sizeof call);
+    struct watcher watchers[WATCHERS] = {{.fd = watch}, {.fd = pair[0]}};
     for (int i = 0; i < WATCHERS; i++)
         watchers[i].took = malloc(MAXIMUM * sizeof(double));
     struct pollfd ready[16];
@@ -138,7 +132,7 @@ int main(int count, char **words)
     for (int i = 0; i < WATCHERS; i++)
         ready[i] = (struct pollfd){.fd = watchers[i].fd, .events = POLLIN};
     ready[WATCHERS] = (struct pollfd){.fd = listener, .events = POLLIN};
-    while (watchers[0].count < wanted || watchers[2].count < wanted) {
+    while (watchers[0].count < wanted || watchers[1].count < wanted) {
         if (poll(ready, used, 10000) <= 0)
             return 2;
         for (int i = 0; i < used; i++) {
@@ -173,12 +167,9 @@ int main(int count, char **words)
             number++;
             int length = snprintf(body, sizeof body, "{\"symbol\":\"BTCUSDT\",\"price\":\"%s0000\"}", price);
             length = snprintf(answer, sizeof answer, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", length, body);
-            int isRelay = strstr(buffer, "Host: relay") != NULL;
-            double sent = now();
-            for (int w = isRelay ? 2 : 0; w < (isRelay ? 3 : 2); w++) {
-                strcpy(watchers[w].price, price);
-                watchers[w].sent = sent;
-            }
+            struct watcher *watcher = &watchers[strstr(buffer, "Host: relay") != NULL];
+            strcpy(watcher->price, price);
+            watcher->sent = now();
             if (write(ready[i].fd, answer, length) < 0)
                 return 4;
         }
@@ -187,8 +178,7 @@ int main(int count, char **words)
     for (int i = 0; i < WATCHERS; i++) {
         struct watcher *w = &watchers[i];
         qsort(w->took, w->count, sizeof(double), ascending);
-        printf("%s %d %.0f %.0f %.0f\n", w->name, w->count, w->count ? w->took[w->count / 2] : 0, w->count ? w->took[w->count * 99 / 100] : 0,
-               w->count ? w->took[w->count - 1] : 0);
+        printf("%.0f\n", w->took[w->count / 2]);
     }
     return 0;
 }

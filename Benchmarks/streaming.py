@@ -1,4 +1,4 @@
-"""The costs of streams compared with requests, and the time from a message's last byte to the watcher's line."""
+"""The costs of streams compared with requests and with a client in Go, and the time from a message's last byte to the watcher's line."""
 
 import base64
 import hashlib
@@ -8,19 +8,20 @@ import re
 import select
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 
-from btcpriced import Simulator, Watch
-from measuring import BINARIES, HERE, Daemon, Place, compiled, fresh, memory, process_time, spawn, table, wait_until
-from ticking import LOAD, MEASURED, TICKS
+from measuring import (HERE, LOAD, ON_LOAD, ON_MEASURED, TICKS, Daemon, Place, Row, Simulator, atexit, compiled, compiled_go, fresh, private_memory,
+                       process_time, shutil, spawn, wait_until)
 
-MESSAGES = TICKS // 3
-# A little longer than the default of watch.min-interval-ms.
-GAP = 0.12
-SECONDS = TICKS // 100
+MESSAGES = TICKS * 5 // 6
+# Half of the time between two messages of an exchange, which is a little longer than the default of watch.min-interval-ms.
+GAP = 0.06
+SETTLING, SECONDS = 10, TICKS / 20
 VENUES = ("binance", "coinbase", "bitstamp", "kraken")
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+WATCH = b'{"method":"io.btcpriced.Price.WatchPrice","parameters":{"updates":"changes"},"more":true}\0'
 
 
 class Exchange:
@@ -72,92 +73,113 @@ class Exchange:
         return self.price.encode(), sent
 
 
-def seen(watchers, exchange):
-    """The seconds until each watcher has the price of a trade. Before the trade, no price is sent for the minimum interval."""
-    while ready := select.select(watchers.values(), [], [], GAP)[0]:
-        for descriptor in ready:
-            os.read(descriptor, 65536)
+def connected(path, request=b""):
+    client = socket.socket(socket.AF_UNIX)
+    client.connect(path)
+    client.sendall(request)
+    return client
+
+
+def seen(descriptor, exchange, gap):
+    """The microseconds until the watcher has the price of a trade. Before the trade, nothing is sent to it for so many seconds."""
+    while select.select([descriptor], [], [], gap)[0]:
+        os.read(descriptor, 65536)
     price, sent = exchange.trade()
-    waiting, found = dict(watchers), {}
-    while waiting:
-        ready, _, _ = select.select(waiting.values(), [], [], 10)
-        assert ready, f"{price} did not come to {list(waiting)}"
-        for name in [name for name, descriptor in waiting.items() if descriptor in ready]:
-            if price in os.read(waiting[name], 65536):
-                found[name] = time.perf_counter() - sent
-                del waiting[name]
-    return found
+    while select.select([descriptor], [], [], 10)[0]:
+        if price in os.read(descriptor, 65536):
+            return (time.perf_counter() - sent) * 1e6
+    raise AssertionError(f"{price} did not come")
 
 
 def to_the_line():
-    """The microseconds of every message, by receiver."""
+    """Pairs of the microseconds of every message, in order: ours and the relay's."""
     place, ours, theirs = Place(), Exchange(), Exchange()
-    pinned = ("taskset", "-c", str(MEASURED))
-    daemon = Daemon(place, {"binance": f"http://127.0.0.1:{ours.port}"}, sources=["binance"], streams=["binance"], prefix=pinned)
+    daemon = Daemon(place, {"binance": f"http://127.0.0.1:{ours.port}"}, sources=["binance"], streams=["binance"], prefix=ON_MEASURED)
     fresh(place)
-    watch = socket.socket(socket.AF_UNIX)
-    watch.connect(place.socket)
-    watch.sendall(json.dumps({"method": "io.btcpriced.Price.WatchPrice", "parameters": {"updates": "changes"}, "more": True}).encode() + b"\0")
-    btcctl = spawn([*pinned, BINARIES / "btcctl", "watch", "--live", "--raw", "--socket", place.socket], stdout=subprocess.PIPE,
-                   stderr=subprocess.DEVNULL)
-    relay = spawn([*pinned, compiled(HERE.parent / "Tests/System/lib/relay.c"), str(theirs.port), "/ws/btcusdt@aggTrade"], stdout=subprocess.PIPE)
+    watch = connected(place.socket, WATCH)
+    relay = spawn([*ON_MEASURED, compiled(HERE.parent / "Tests/System/lib/relay.c"), str(theirs.port), "/ws/btcusdt@aggTrade"], stdout=subprocess.PIPE)
     wait_until(lambda: ours.stream and theirs.stream, what="the streams")
     assert os.read(relay.stdout.fileno(), 64) == b"open\n"
-    watchers = {"socket": watch.fileno(), "btcctl": btcctl.stdout.fileno()}
-    took = {"socket": [], "btcctl": [], "relay": []}
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {LOAD})
-    try:
-        for exchange, descriptors in [(ours, watchers), (theirs, {"relay": relay.stdout.fileno()})] * MESSAGES:
-            for name, seconds in seen(descriptors, exchange).items():
-                took[name].append(seconds * 1e6)
-    finally:
-        os.sched_setaffinity(0, before)
-    for process in (relay, btcctl):
-        process.terminate()
-        process.wait()
+    took = [(seen(watch.fileno(), ours, 2 * GAP), seen(relay.stdout.fileno(), theirs, GAP)) for _ in range(MESSAGES)]
+    os.sched_setaffinity(0, before)
+    relay.terminate()
+    relay.wait()
     watch.close()
     daemon.stop()
-    return took
+    return map(sorted, zip(*took))
 
 
-def costs(policy, trades, is_watched):
-    """Processor time per second in milliseconds, and private memory in KiB."""
-    place, simulator = Place(), Simulator("--seed", "1", "--trades", str(trades))
-    daemon = Daemon(place, simulator.urls, "--streams", policy, sources=VENUES, streams=VENUES)
-    fresh(place)
-    watch = Watch(place, "--live", "--json") if is_watched else None
-    time.sleep(15)
-    counts, requests = simulator.streams(), sum(simulator.requests().values())
-    assert all(counts[venue]["open"] == (policy != "never") for venue in VENUES), counts
-    begun, used = time.perf_counter(), process_time(daemon.process.pid)
+def drain(client):
+    """Reads what a server sends, on a thread, as a watcher does."""
+    def read():
+        while client.recv(65536):
+            pass
+    threading.Thread(target=read, daemon=True).start()
+
+
+class Ours:
+    """btc-priced with four exchanges."""
+
+    def __init__(self, simulator, policy, is_watched=False):
+        place = Place()
+        self.daemon = Daemon(place, simulator.urls, "--streams", policy, sources=VENUES, streams=VENUES, prefix=ON_MEASURED)
+        self.process, self.stop = self.daemon.process, self.daemon.stop
+        fresh(place)
+        if is_watched:
+            drain(connected(place.socket, WATCH))
+
+
+class Client:
+    """The client in Go, with a watcher."""
+
+    def __init__(self, simulator):
+        folder = tempfile.mkdtemp(prefix="btc-priced-peer-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        path = f"{folder}/socket"
+        addresses = [simulator.urls[venue].removeprefix("http://") for venue in VENUES]
+        self.process = spawn([*ON_MEASURED, compiled_go("streams.go"), path, *addresses], stderr=subprocess.DEVNULL)
+        wait_until(lambda: os.path.exists(path), what="its socket")
+        drain(connected(path))
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+def costs(trades, *makers):
+    """Of each program, all at the same time and only the last one with streams: the milliseconds of processor time in a second, and the
+    private memory in MiB."""
+    simulator = Simulator("--seed", "1", "--trades", str(trades), prefix=ON_LOAD)
+    running = [maker(simulator) for maker in makers]
+    time.sleep(SETTLING)
+    counts = simulator.streams()
+    assert all(counts[venue]["open"] == 1 for venue in VENUES), counts
+    begun, used = time.perf_counter(), [process_time(program.process.pid) for program in running]
     time.sleep(SECONDS)
     seconds = time.perf_counter() - begun
-    used = (process_time(daemon.process.pid) - used) / seconds * 1000
-    requests = (sum(simulator.requests().values()) - requests) / seconds
-    private = memory(daemon.process, "RssAnon")
-    if watch:
-        watch.stop()
-    daemon.stop()
+    sent = sum(simulator.streams()[venue]["messages"] - counts[venue]["messages"] for venue in VENUES) / len(VENUES) / seconds
+    assert sent > trades * 0.8, f"{sent:.1f} trades a second instead of {trades}: this machine is too slow"
+    found = [((process_time(program.process.pid) - before) / seconds * 1000, private_memory(program.process) / 1024)
+             for program, before in zip(running, used)]
+    for program in running:
+        program.stop()
     simulator.stop()
-    return used, private, requests
+    return found
 
 
 def measure():
-    names = {"socket": "btc-priced, a watch of changes on the socket", "btcctl": "btc-priced, a line of btcctl watch --live --raw on a pipe", "relay": "a relay in C"}
-    rows = []
-    for name, values in to_the_line().items():
-        values.sort()
-        rows.append([names[name], len(values), *(f"{value:.0f}" for value in (values[len(values) // 2], values[len(values) * 99 // 100], values[-1]))])
-    text = ("## Streams\n\nFrom a message's last byte to the watcher's line, messages of Binance's stream more than 100 ms apart, without TLS. The exchange and "
-            "the watchers are one process on one processor, so that one clock dates both; the daemon, btcctl and the relay are on the other. The relay reads a "
-            "stream like it, and gets its messages in turn with the daemon.\n\n" + table(["", "messages", "half within µs", "99 % within µs", "the longest"], rows))
-    cases = {"requests only": ("never", 5, False)}
-    for trades in (5, 100, 1000):
-        cases[f"streams, {trades} trades a second, nobody watches changes"] = ("always", trades, False)
-        cases[f"streams, {trades} trades a second, and a client that does"] = ("always", trades, True)
-    found = {name: costs(*case) for name, case in cases.items()}
-    least = found["requests only"][0]
-    rows = [[name, f"{used:.2f}", f"{used / least:.1f}", private, f"{requests:.2f}"] for name, (used, private, requests) in found.items()]
-    return text + (f"\nThe daemon with four exchanges without TLS, which all have so many trades a second, over {SECONDS} s:\n\n"
-                   + table(["", "ms of processor time a second", "over requests only", "KiB private", "requests a second"], rows))
+    ours, theirs = to_the_line()
+    rows = [Row(f"a stream's message to the watcher's line, {share} within µs", ours[at], "C relay", theirs[at], at_most=goal)
+            for share, at, goal in (("half", MESSAGES // 2, 500), ("99 %", MESSAGES * 99 // 100, 1000))]
+    requests, few = costs(5, lambda simulator: Ours(simulator, "never"), lambda simulator: Ours(simulator, "always"))
+    many, = costs(100, lambda simulator: Ours(simulator, "always"))
+    watched, = costs(100, lambda simulator: Ours(simulator, "auto", is_watched=True))
+    client, = costs(100, Client)
+    most, = costs(1000, lambda simulator: Ours(simulator, "always"))
+    rows += [Row(f"streams of four exchanges, {trades:,} trades/s each, ms of processor time a second", used, "requests only", requests[0], ratio_at_most=goal)
+             for trades, (used, _), goal in ((5, few, 1.0), (100, many, 4.0), (1000, most, 8.0))]
+    return [*rows, Row("the same at 100 trades/s, with a watcher of changes", watched[0], "Go client", client[0], ratio_at_most=1.0),
+            Row("private memory without streams, MiB", requests[1], at_most=3),
+            Row("private memory with streams, MiB", max(few[1], many[1], most[1], watched[1]), "Go client", client[1], at_most=3.5)]

@@ -1,4 +1,4 @@
-"""The costs of the HTTP gateway: requests per second compared with nginx and the same bytes, and memory with a thousand event streams."""
+"""The HTTP gateway: requests per second compared with nginx and the same bytes, and the memory of a thousand event streams."""
 
 import re
 import resource
@@ -9,10 +9,10 @@ import tempfile
 import time
 
 from gateway import Gateway, free_port
-from measuring import LAST, atexit, memory, running_daemon, shutil, spawn, table, wait_until
+from measuring import ON_LOAD, ON_MEASURED, Row, atexit, private_memory, ratios, running_daemon, shutil, spawn, wait_until
 
 PAIRS = 5
-SECONDS = 4
+SECONDS = 3
 STREAMS = 1000
 
 
@@ -28,23 +28,23 @@ def nginx(body):
                    f"events {{ worker_connections 1024; }} http {{ access_log off; keepalive_requests 10000000; default_type application/json;\n"
                    f"client_body_temp_path {folder}/a; proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c; uwsgi_temp_path {folder}/d;\n"
                    f"scgi_temp_path {folder}/e; server {{ listen 127.0.0.1:{port}; root {folder}; }} }}\n")
-    process = spawn(["taskset", "-c", "0", "nginx", "-c", f"{folder}/conf"], stderr=subprocess.DEVNULL)
+    process = spawn([*ON_MEASURED, "nginx", "-c", f"{folder}/conf"], stderr=subprocess.DEVNULL)
     wait_until(lambda: socket.socket().connect_ex(("127.0.0.1", port)) == 0, what="nginx")
     return port, process
 
 
 def requests(port, path):
-    """Requests per second over 50 kept connections, from the other processor."""
-    done = subprocess.run(["taskset", "-c", str(LAST), "wrk", "-t1", "-c50", f"-d{SECONDS}s", f"http://127.0.0.1:{port}{path}"],
+    """Thousands of requests per second over 50 kept connections, from the other processor."""
+    done = subprocess.run([*ON_LOAD, "wrk", "-t1", "-c50", f"-d{SECONDS}s", f"http://127.0.0.1:{port}{path}"],
                           capture_output=True, text=True, check=True)
     assert "Non-2xx" not in done.stdout, done.stdout
-    return float(re.search(r"Requests/sec:\s+([\d.]+)", done.stdout)[1])
+    return float(re.search(r"Requests/sec:\s+([\d.]+)", done.stdout)[1]) / 1000
 
 
 def streams(gateway):
-    """Private memory at rest and with a thousand event streams, KiB."""
+    """The private memory of an event stream, KiB."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-    before = memory(gateway.process, "RssAnon")
+    before = private_memory(gateway.process)
     clients = []
     for _ in range(STREAMS):
         client = socket.create_connection(("127.0.0.1", gateway.port))
@@ -56,26 +56,22 @@ def streams(gateway):
         client.settimeout(5)
         got += b"event: price" in client.recv(65536)
     assert got == STREAMS, got
-    found = before, memory(gateway.process, "RssAnon")
+    grown = private_memory(gateway.process) - before
     for client in clients:
         client.close()
-    return found
+    return grown / STREAMS
 
 
 def measure():
     place, simulator, daemon = running_daemon()
-    gateway = Gateway(place.socket, prefix=["taskset", "-c", "0"])
-    body = gateway.get("/v1/price").body
-    port, server = nginx(body)
-    rates = [(requests(port, "/price"), requests(gateway.port, "/v1/price")) for _ in range(PAIRS)]
-    rest, full = streams(gateway)
-    ratio = statistics.median(ours / theirs for theirs, ours in rates)
+    gateway = Gateway(place.socket, prefix=ON_MEASURED)
+    port, server = nginx(gateway.get("/v1/price").body)
+    theirs, ours = zip(*[(requests(port, "/price"), requests(gateway.port, "/v1/price")) for _ in range(PAIRS)])
+    each = streams(gateway)
     for part in (gateway, daemon, simulator):
         part.stop()
     server.terminate()
-    rows = [["nginx, a file", f"{statistics.median(r[0] for r in rates):,.0f}", "1.00"],
-            ["btc-price-http, `/v1/price`", f"{statistics.median(r[1] for r in rates):,.0f}", f"{ratio:.2f}"]]
-    return (f"## HTTP\n\nRequests a second for the same {len(body)} bytes over 50 kept connections: each server on one processor, wrk on the other, "
-            f"the median of {PAIRS} pairs of {SECONDS} s.\n\n" + table(["", "requests a second", "over nginx"], rows)
-            + f"\nPrivate memory of the gateway: {rest:,} KiB after that, {full:,} KiB with {STREAMS:,} event streams: "
-              f"{(full - rest) / STREAMS:.1f} KiB each.\n")
+    server.wait()
+    return [Row("HTTP `/v1/price`, 50 connections, thousands a second", statistics.median(ours), "nginx, a file", statistics.median(theirs),
+                ratios(ours, theirs), ratio_at_least=0.4),
+            Row("an HTTP event stream, private KiB", each, at_most=24)]
