@@ -1,9 +1,9 @@
 # Start with `make run` and `make test`.
 
 PRODUCTS = btc-priced btcctl btc-price-http btc-price-fleet exchange-simulator
-FORMATTED = Package.swift Sources Tests Fuzz Benchmarks
+FORMATTED = Package.swift Sources Tests Fuzz
 
-.PHONY: build run demo deb test test-unit test-system test-package test-flaky test-deep bench nio-handler format lint clean
+.PHONY: build run demo deb test test-unit test-system test-package test-flaky test-deep bench format lint clean
 
 ## Release binaries in .build/release.
 build:
@@ -59,14 +59,10 @@ test-deep: build
 	@scripts/build rehearsal varlink-certification
 	@scripts/test-deep $(PART)
 
-## Measure the costs, with other programs in the same run for comparison, and rewrite docs/BENCHMARKS.md.
+## Measure the costs beside those of other programs, and rewrite docs/BENCHMARKS.md.
 bench: build
 	@scripts/dependencies bench
 	@Benchmarks/run --page
-
-# Only the benchmarks need this target. It is built with the packages that are already available.
-nio-handler:
-	@BTC_PRICED_BENCHMARKS=1 scripts/build nio-handler
 
 format:
 	swift format --in-place --recursive --parallel $(FORMATTED)

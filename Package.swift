@@ -241,14 +241,3 @@ if let libFuzzer {
             ]),
     ]
 }
-
-// The reference for the socket benchmark. Only the benchmarks build it.
-if Context.environment["BTC_PRICED_BENCHMARKS"] != nil {
-    package.targets.append(
-        .executableTarget(
-            name: "nio-handler",
-            dependencies: [
-                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
-            ],
-            path: "Benchmarks/NIOHandler", swiftSettings: ours))
-}
