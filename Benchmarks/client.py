@@ -44,5 +44,5 @@ def measure():
     simulator.stop()
     took = {name: [run[name] for run in runs] for name in commands}
     middle = {name: statistics.median(values) for name, values in took.items()}
-    return [Row(f"`btcctl current{name}`, the whole process, ms", middle[name], "C client", middle["C"], ratios(took[name], took["C"]), ratio_at_most=1.6)
+    return [Row(f"`btcctl current{name}`, ms", middle[name], "C client", middle["C"], ratios(took[name], took["C"]), ratio_at_most=1.6)
             for name in FORMS]

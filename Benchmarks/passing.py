@@ -20,4 +20,4 @@ def measure():
     daemon.stop()
     assert exchange.returncode == 0, (exchange.returncode, out)
     ours, theirs = map(float, out.split())
-    return [Row("a response to the watcher's line, half within µs", ours, "C relay", theirs, at_most=350)]
+    return [Row("poll to watcher, half within µs", ours, "C relay", theirs, at_most=350)]

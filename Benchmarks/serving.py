@@ -75,7 +75,7 @@ def measure():
         pin(process)
     rows = []
     for form, (theirs, ours) in calls(place.socket, path).items():
-        rows.append(Row(f"calls {FORMS[form]}, {CONNECTIONS} connections, thousands a second", statistics.median(ours), "redis GET", statistics.median(theirs),
+        rows.append(Row(f"calls, {FORMS[form]}, thousands/s", statistics.median(ours), "redis GET", statistics.median(theirs),
                         ratios(ours, theirs), ratio_at_least=1.0))
     ours = watched(place.socket, daemon.process, "varlink", WATCHERS, MESSAGES)
     theirs = watched(path, server, "redis", WATCHERS, MESSAGES, file)
@@ -84,4 +84,4 @@ def measure():
     server.terminate()
     server.wait()
     return rows + [Row(f"{WATCHERS:,} watchers, {what}", mine, "redis PUBLISH", its)
-                   for what, mine, its in zip(("ms until the last one has a price", "private KiB each"), ours, theirs)]
+                   for what, mine, its in zip(("ms to the last", "KiB each"), ours, theirs)]

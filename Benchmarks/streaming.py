@@ -171,15 +171,15 @@ def costs(trades, *makers):
 
 def measure():
     ours, theirs = to_the_line()
-    rows = [Row(f"a stream's message to the watcher's line, {share} within µs", ours[at], "C relay", theirs[at], at_most=goal)
+    rows = [Row(f"stream to watcher, {share} within µs", ours[at], "C relay", theirs[at], at_most=goal)
             for share, at, goal in (("half", MESSAGES // 2, 500), ("99 %", MESSAGES * 99 // 100, 1000))]
     requests, few = costs(5, lambda simulator: Ours(simulator, "never"), lambda simulator: Ours(simulator, "always"))
     many, = costs(100, lambda simulator: Ours(simulator, "always"))
     watched, = costs(100, lambda simulator: Ours(simulator, "auto", is_watched=True))
     client, = costs(100, Client)
     most, = costs(1000, lambda simulator: Ours(simulator, "always"))
-    rows += [Row(f"streams of four exchanges, {trades:,} trades/s each, ms of processor time a second", used, "requests only", requests[0], ratio_at_most=goal)
+    rows += [Row(f"streams, {trades:,} trades/s, ms/s", used, "requests only", requests[0], ratio_at_most=goal)
              for trades, (used, _), goal in ((5, few, 1.0), (100, many, 4.0), (1000, most, 8.0))]
-    return [*rows, Row("the same at 100 trades/s, with a watcher of changes", watched[0], "Go client", client[0], ratio_at_most=1.0),
-            Row("private memory without streams, MiB", requests[1], at_most=3),
+    return [*rows, Row("the same, 100 trades/s, watched", watched[0], "Go client", client[0], ratio_at_most=1.0),
+            Row("private memory at rest, MiB", requests[1], at_most=3),
             Row("private memory with streams, MiB", max(few[1], many[1], most[1], watched[1]), "Go client", client[1], at_most=3.5)]

@@ -110,8 +110,8 @@ def over(secure, ticks):
         daemon.stop()
     simulator.stop()
     ours = found.pop("btc-priced")
-    name = f"a tick over {'TLS' if secure else 'plain HTTP'}"
-    rows = [Row(f"{name}, µs of processor time", statistics.median(ours), peer, statistics.median(values), ratios(ours, values),
+    name = f"tick over {'TLS' if secure else 'HTTP'}"
+    rows = [Row(f"{name}, µs", statistics.median(ours), peer, statistics.median(values), ratios(ours, values),
                 ratio_at_most=1.0 if secure and peer == "Go daemon" else None) for peer, values in found.items()]
     return [*rows, Row(f"{name}, instructions", count_of_tick(secure)[0], "Python daemon", counted_peer(secure), at_most=320_000 if secure else None)]
 

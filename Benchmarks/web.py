@@ -72,6 +72,6 @@ def measure():
         part.stop()
     server.terminate()
     server.wait()
-    return [Row("HTTP `/v1/price`, 50 connections, thousands a second", statistics.median(ours), "nginx, a file", statistics.median(theirs),
+    return [Row("HTTP `/v1/price`, thousands/s", statistics.median(ours), "nginx, a file", statistics.median(theirs),
                 ratios(ours, theirs), ratio_at_least=0.4),
-            Row("an HTTP event stream, private KiB", each, at_most=24)]
+            Row("HTTP event stream, KiB", each, at_most=24)]
