@@ -10,7 +10,7 @@ import time
 
 from measuring import BUILT, MEASURED, ON_LOAD, Row, atexit, compiled, private_memory, ratios, running_daemon, shutil, spawn, wait_until
 
-CONNECTIONS, ROUNDS, SECONDS = 50, 5, 2
+CONNECTIONS, ROUNDS, SECONDS = 50, 10, 1
 WATCHERS, MESSAGES = 10_000, 15
 FORMS = {"bare": "bare", "parameters": "with parameters", "spaces": "with spaces"}
 CALL = b'{"method":"io.btcpriced.Price.GetPrice"}\0'

@@ -11,8 +11,8 @@ import time
 from gateway import Gateway, free_port
 from measuring import ON_LOAD, ON_MEASURED, Row, atexit, private_memory, ratios, running_daemon, shutil, spawn, wait_until
 
-PAIRS = 5
-SECONDS = 3
+PAIRS = 8
+SECONDS = 2
 STREAMS = 1000
 
 
