@@ -20,6 +20,8 @@ private final class ScriptedStream: PriceStream {
 
     func start(_ told: @escaping @Sendable (StreamNews) -> Void) { state.withLock { $0.told = told } }
 
+    func read(every interval: Duration) {}
+
     func stop() { state.withLock { $0.told = nil } }
 
     /// - Parameter text: The price; `nil` if the stream has no valid price any more.

@@ -173,6 +173,20 @@ import Testing
         try await setup.end()
     }
 
+    @Test func `the connection is read only once in an interval, and what has come is one change`() async throws {
+        let setup = try await Setup("binance", trades: 200)
+        setup.start()
+        #expect(try await Self.until { setup.counts.messages >= 600 && setup.streams[0].current != nil })
+        // Two reads a second, each of which tells of one change.
+        #expect(setup.log.changes * 20 < setup.counts.messages, "\(setup.log.changes) of \(setup.counts.messages)")
+        for stream in setup.streams { stream.read(every: .milliseconds(10)) }
+        let (told, sent) = (setup.log.changes, setup.counts.messages)
+        #expect(try await Self.until { setup.log.changes > told + 100 })
+        #expect(setup.counts.messages - sent < 1000, "\(setup.counts.messages - sent)")
+        #expect(setup.counts.opened == 1 && setup.log.events == [])
+        try await setup.end()
+    }
+
     @Test func `older trades in the same write do not hide the newest one`() async throws {
         let rising = (1...2000).map { "\(60_000 + $0)" }.joined(separator: "\n")
         let setup = try await Setup("kraken", faults: "always repeat", prices: "close\n\(rising)\n", trades: 10)

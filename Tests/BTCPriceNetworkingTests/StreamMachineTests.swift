@@ -112,20 +112,23 @@ private struct Run {
     }
 
     /// A message arrives: by default on the oldest connection.
-    mutating func receive(_ message: StreamMessage, at now: Int64, on id: Int? = nil) {
-        let actions = machine.received(message, on: id ?? links.first ?? 0, at: Self.time(now))
+    /// - Parameter since: When it may have arrived at the earliest, if it has waited.
+    mutating func receive(_ message: StreamMessage, at now: Int64, since: Int64? = nil, on id: Int? = nil) {
+        let actions = machine.received(
+            message, on: id ?? links.first ?? 0, at: Self.time(now), since: since.map { Self.boot + $0 })
         perform(actions, at: now)
     }
 
     /// A trade with an age.
     mutating func trade(
-        _ value: Price, at now: Int64, age: Int64 = 0, number: Int64? = nil, of index: Int = 0, on id: Int? = nil
+        _ value: Price, at now: Int64, since: Int64? = nil, age: Int64 = 0, number: Int64? = nil, of index: Int = 0,
+        on id: Int? = nil
     ) {
         let time = Self.time(now).wall.milliseconds - age
         let trade = StreamTrade(
             market: markets[index], value: value, time: time, number: number, sent: time,
             position: FeedPosition(time: Timestamp(milliseconds: time), sequence: number))
-        receive(.trade(trade), at: now, on: id)
+        receive(.trade(trade), at: now, since: since, on: id)
     }
 
     /// The number of the newest trade arrives.
@@ -567,6 +570,19 @@ private struct Run {
         }
         run.pass(to: 12_010)
         #expect(run.ends.last?.hasPrefix("it does not show the newest price of BTC/USD") == true)
+    }
+
+    @Test func `a price that has waited to be read is dated by the read before it`() {
+        var run = Run(.binance)
+        run.connect()
+        run.trade(70000, at: 1000)
+        run.trade(70001, at: 1400, since: 1070)
+        #expect(run.loaded(at: 1400)?.observed == Run.time(1070))
+        #expect(run.price(at: 2570) == 70001)
+        #expect(run.price(at: 2571) == nil)
+        // It proves nothing before what was proven already.
+        run.trade(70001, at: 1500, since: 1000)
+        #expect(run.loaded(at: 1500)?.observed == Run.time(1070))
     }
 
     @Test func `a price is reported when it is proven`() {

@@ -24,6 +24,8 @@ final class VirtualStream: PriceStream {
 
     func start(_ told: @escaping @Sendable (StreamNews) -> Void) { self.told.withLock { $0 = told } }
 
+    func read(every interval: Duration) {}
+
     func stop() { told.withLock { $0 = nil } }
 
     func tell() { told.withLock(\.self)?(.price) }

@@ -149,23 +149,27 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     private func startRounds(derivedFrom nearest: Currency?) {
         for tracked in tracked
         where tracked.derivation != .never && tracked.tracker.state.freshness != .fresh && !isPaused
-            && (nearest == nil || tracked.currency.nearest == nearest)
+            && (nearest == nil || base(of: tracked)?.currency == nearest)
         {
             let currency = tracked.currency
             Task(executorPreference: executor) { await self.confirm(currency) }
         }
     }
 
+    /// The currency that another one is derived from: the nearest, or if that is not kept, the other one that has reference rates.
+    private func base(of tracked: Tracked) -> Tracked? {
+        guard tracked.derivation != .never, let nearest = tracked.currency.nearest else { return nil }
+        return self.tracked(nearest) ?? self.tracked(nearest == .eur ? .usd : .eur)
+    }
+
     /// The price that is shown instead of a market's.
     private func derived(
         _ tracked: Tracked, isConfirmedOnly: Bool
     ) -> Result<DerivedPrice, DerivationError>? {
-        guard tracked.derivation != .never, let nearest = tracked.currency.nearest,
-            let other = self.tracked(nearest)
-        else { return nil }
+        guard let other = base(of: tracked) else { return nil }
         let present = now()
         do {
-            let rate = try rates.rate(of: tracked.currency, per: nearest, at: present.wall)
+            let rate = try rates.rate(of: tracked.currency, per: other.currency, at: present.wall)
             // The market or the rate is wrong: a rate that only one source has is not believed more than the market.
             if isConfirmedOnly, !rate.isConfirmed { return nil }
             var price = try DerivationRule.derive(
@@ -306,7 +310,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     /// - Throws: Why no source gave one.
     package func refresh(_ currency: Currency? = nil) async throws(FetchFailure) -> PriceState {
         guard let tracked = currency.map(tracked) ?? first else { throw .cancelled }
-        if tracked.derivation == .always, let nearest = tracked.currency.nearest {
+        if tracked.derivation == .always, let nearest = base(of: tracked)?.currency {
             // If it fails, the round gives the reason.
             do { _ = try await refresh(nearest) } catch {}
         } else if tracked.derivation == .never, tracked.shared == nil {
@@ -365,6 +369,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         let wereOpen = self.streaming.isOpen
         self.streaming = streaming
         wantsChanges.set(streaming.minimumInterval != nil)
+        for source in streams { source.stream?.read(every: readInterval) }
         guard feedsRun, streaming.isOpen != wereOpen else { return }
         if streaming.isOpen { startStreams() } else { stopStreams() }
     }
@@ -376,8 +381,15 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         startStreams()
     }
 
+    /// The time between two reads of a stream. A change that comes sooner would not be published.
+    private var readInterval: Duration {
+        // A price is proven for three times as long.
+        min(streaming.minimumInterval ?? .milliseconds(500), .milliseconds(500))
+    }
+
     private func startStreams() {
         for source in streams {
+            source.stream?.read(every: readInterval)
             // A burst of messages makes one task. If nobody watches changes, the next tick reads what the streams have.
             source.stream?.start { [weak self, executor, wantsChanges] news in
                 switch news {

@@ -92,6 +92,9 @@ package protocol PriceStream: Sendable {
 
     /// Stops receiving prices. The stream can be started again.
     func stop()
+
+    /// Sets the minimum time between two reads of the connection. What comes meanwhile waits, and is read together.
+    func read(every interval: Duration)
 }
 
 /// What a stream reports.

@@ -19,6 +19,7 @@ extension StreamSource {
                 firstData: isBusy ? 10_000 : 120_000, silence: isBusy ? 15_000 : 120_000,
                 oldestFirst: 5000, retirement: 20 * 3_600_000...23 * 3_600_000)
         },
+        priceMark: "aggTrade",
         read: { (message, markets) throws(PriceLoadingError) in
             if let error = message["error"] {
                 return .refused(nil, oneLine(error["msg"]?.stringValue ?? "an error"))

@@ -19,6 +19,7 @@ extension StreamSource {
                 firstData: 60_000, silence: 25_000, provenByTraffic: 60_000, oldestFirst: 5000,
                 heartbeat: (every: 15_000, within: 5000))
         },
+        priceMark: #""event":"trade""#,
         read: { (message, markets) throws(PriceLoadingError) in
             let market = markets[message["channel"]?.stringValue]
             switch message["event"]?.stringValue {

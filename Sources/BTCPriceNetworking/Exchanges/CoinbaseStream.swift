@@ -15,6 +15,7 @@ extension StreamSource {
             return [#"{"type":"subscribe","product_ids":[\#(products)],"channels":["ticker","heartbeat"]}"#]
         },
         bounds: { _ in Bounds(silence: 5000, oldestFirst: 10_000) },
+        priceMark: #""type":"ticker""#,
         read: { (message, markets) throws(PriceLoadingError) in
             let market = markets[message["product_id"]?.stringValue]
             switch message["type"]?.stringValue {

@@ -17,6 +17,7 @@ extension StreamSource {
         bounds: { _ in
             Bounds(silence: 5000, provenByTraffic: 60_000, oldestFirst: 60_000)
         },
+        priceMark: #""channel":"ticker""#,
         read: { (message, markets) throws(PriceLoadingError) in
             switch message["channel"]?.stringValue {
             case "ticker":

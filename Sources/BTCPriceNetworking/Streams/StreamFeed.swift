@@ -11,6 +11,7 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
 
     private let source: StreamSource
     private let markets: [StreamSource.NamedMarket]
+    private let mark: [UInt8]
     private let client: ExchangeClient
     private let now: TimeSource
     private let keep: @Sendable (StreamRecord) -> Void
@@ -19,6 +20,18 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
     private let subscribers = Mutex<[Market: Told]>([:])
     private var connections: [Int: WebSocketConnection] = [:]
     private var timer: (at: Int64, scheduled: Scheduled<Void>)?
+    /// The minimum time between two reads.
+    private var readInterval = Duration.milliseconds(500)
+    /// When the connections were last read, and when before that, `CLOCK_BOOTTIME` in milliseconds.
+    private var lastRead: Int64?
+    private var readBefore: Int64?
+    /// The next read.
+    private var reading: Scheduled<Void>?
+
+    /// A read that has found something ends within this time, milliseconds.
+    private static let longestRead: Int64 = 50
+    /// The number of prices of a market that are read of those that arrived together.
+    private static let prices = 8
 
     /// - Parameters:
     ///   - urls: The addresses, the preferred one first: scheme and host.
@@ -35,6 +48,7 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
     ) {
         self.source = source
         self.markets = source.named(markets)
+        mark = Array(source.priceMark.utf8)
         self.client = client
         self.now = now
         self.keep = keep
@@ -55,6 +69,15 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
             return subscribers.isEmpty
         }
         if isLast { onLoop { feed in feed.perform { $0.stop(at: $1.boottime) } } }
+    }
+
+    /// Sets the minimum time between two reads.
+    func read(every interval: Duration) {
+        onLoop { feed in
+            guard feed.readInterval != interval else { return }
+            feed.readInterval = interval
+            feed.read()
+        }
     }
 
     func price(of market: Market) -> LoadedPrice? {
@@ -129,6 +152,23 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
         )
     }
 
+    // MARK: - Reading
+
+    /// Reads what has come, and if that is nothing, what comes next. The next read is at the next multiple of the interval: at the same
+    /// moment for all exchanges.
+    private func read() {
+        reading.take()?.cancel()
+        guard !connections.isEmpty else {
+            (lastRead, readBefore) = (nil, nil)
+            return
+        }
+        (lastRead, readBefore) = (now().boottime, lastRead)
+        for connection in connections.values { connection.read() }
+        let (interval, present) = (UInt64(readInterval / .nanoseconds(1)), NIODeadline.now().uptimeNanoseconds)
+        let next = NIODeadline.uptimeNanoseconds((present / interval + 1) * interval)
+        reading = client.eventLoop.scheduleTask(deadline: next) { self.read() }
+    }
+
     // MARK: - The connections
 
     private func id(of connection: WebSocketConnection) -> Int? {
@@ -138,22 +178,47 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
     func opened(_ connection: WebSocketConnection) {
         guard let id = id(of: connection) else { return }
         perform { $0.opened(id, at: $1.boottime) }
+        read()
     }
 
-    /// Reads all texts, since the last one need not be the newest. Notifies the subscribers once.
+    /// Reads messages that arrived together, and notifies the subscribers once.
     func received(_ texts: [ByteBuffer], on connection: WebSocketConnection) {
         guard let id = id(of: connection) else { return }
+        let messages = newest(of: texts)
+        let (lastRead, readBefore) = (lastRead, readBefore)
         perform { machine, present in
-            var actions = machine.counted(texts.count, on: id, at: present.boottime)
-            for text in texts {
-                do {
-                    let message = try source.read(try JSONValue(parsing: Array(text.readableBytesView)[...]), markets)
-                    actions += machine.received(message, on: id, at: present)
-                } catch {
-                    // A message that can't be read proves nothing. Without others, the stream counts as silent.
-                }
+            // What a read finds has waited since the one before it. What comes later has not.
+            let isLater = lastRead.map { present.boottime - $0 > Self.longestRead } ?? false
+            let since = isLater ? lastRead : readBefore ?? lastRead
+            return machine.counted(texts.count, on: id, at: present.boottime)
+                + messages.flatMap { machine.received($0, on: id, at: present, since: since) }
+        }
+    }
+
+    /// The messages in their order, of each market with its last ``prices`` only. The newest price is among them, but need not be the
+    /// last one.
+    private func newest(of texts: [ByteBuffer]) -> [StreamMessage] {
+        var messages: [StreamMessage] = []
+        var read: [Market: Int] = [:]
+        for text in texts.reversed() {
+            let market = texts.count > Self.prices ? market(ofPriceIn: text) : nil
+            if let market, read[market, default: 0] >= Self.prices { continue }
+            do {
+                messages.append(try source.read(try JSONValue(parsing: Array(text.readableBytesView)[...]), markets))
+                if let market { read[market, default: 0] += 1 }
+            } catch {
+                // A message that can't be read proves nothing. Without others, the stream counts as silent.
             }
-            return actions
+        }
+        return messages.reversed()
+    }
+
+    /// The market whose price a message has, without reading it; `nil` if that is not certain.
+    private func market(ofPriceIn text: ByteBuffer) -> Market? {
+        text.withUnsafeReadableBytes { bytes in
+            guard mark.isIn(bytes) else { return nil }
+            let found = markets.filter { $0.bytes.isIn(bytes) }
+            return found.count == 1 ? found[0].market : nil
         }
     }
 
@@ -218,4 +283,16 @@ struct MarketStream: PriceStream {
     func start(_ told: @escaping @Sendable (StreamNews) -> Void) { feed.start(market, told) }
 
     func stop() { feed.stop(market) }
+
+    func read(every interval: Duration) { feed.read(every: interval) }
+}
+
+extension [UInt8] {
+    /// Whether these bytes are within others.
+    fileprivate func isIn(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let first, bytes.count >= count else { return false }
+        return (0...bytes.count - count).contains { start in
+            bytes[start] == first && indices.allSatisfy { bytes[start + $0] == self[$0] }
+        }
+    }
 }

@@ -118,6 +118,8 @@ struct StreamMachine: Sendable {
             if let newest = suspectedByNumber?.number, trade?.number ?? .max >= newest { suspectedByNumber = nil }
         }
 
+        mutating func prove(at boottime: Int64) { proven = max(proven ?? .min, boottime) }
+
         mutating func suspect(_ number: Int64, until end: Int64) {
             suspectedByNumber = (number, suspectedByNumber?.until ?? end)
         }
@@ -261,14 +263,19 @@ struct StreamMachine: Sendable {
     }
 
     /// A readable message has come.
-    mutating func received(_ message: StreamMessage, on id: Int, at now: ObservationTime) -> [Action] {
+    /// - Parameter since: When it may have arrived at the earliest, if it has waited to be read. Its price is dated so.
+    mutating func received(
+        _ message: StreamMessage, on id: Int, at now: ObservationTime, since: Int64? = nil
+    ) -> [Action] {
+        let arrival = since ?? now.boottime
         guard let index = index(of: id), links[index].phase != .opening else { return [] }
         links[index].lastMessage = now.boottime
         links[index].heartbeatSent = nil
         var actions: [Action] = []
         switch message {
-        case .trade(let trade): actions = take(trade, from: index, at: now)
-        case .lastTrade(let market, let number): actions = take(number, of: market, from: index, at: now)
+        case .trade(let trade): actions = take(trade, from: index, arrival: arrival, at: now)
+        case .lastTrade(let market, let number):
+            actions = take(number, of: market, from: index, arrival: arrival, at: now)
         case .acknowledged(let markets): acknowledged(markets, index)
         case .refused(let market, let reason):
             links[index].refused.formUnion(market.map { [$0] } ?? [])
@@ -284,7 +291,7 @@ struct StreamMachine: Sendable {
             }
         case .other: break
         }
-        if let longest = bounds.provenByTraffic, self.index(of: id) == 0 { proveAll(for: longest, at: now.boottime) }
+        if let longest = bounds.provenByTraffic, self.index(of: id) == 0 { proveAll(for: longest, at: arrival) }
         return actions
     }
 
@@ -301,11 +308,13 @@ struct StreamMachine: Sendable {
     private mutating func proveAll(for longest: Int64, at now: Int64) {
         for (market, feed) in feeds
         where feed.isKnown && feed.proven != nil && now - feed.arrived <= longest {
-            feeds[market]?.proven = now
+            feeds[market]?.prove(at: now)
         }
     }
 
-    private mutating func take(_ trade: StreamTrade, from index: Int, at now: ObservationTime) -> [Action] {
+    private mutating func take(
+        _ trade: StreamTrade, from index: Int, arrival: Int64, at now: ObservationTime
+    ) -> [Action] {
         // Some exchanges send prices before the acknowledgement.
         guard markets.contains(trade.market) else { return [] }
         var actions: [Action] = []
@@ -337,7 +346,7 @@ struct StreamMachine: Sendable {
         let age = mayBeOld ? max(0, now.wall.milliseconds - trade.time) : 0
         if age <= Bounds.oldestSample, !isLate { feed.lag.add(sent: trade.sent, arrivedAt: now.boottime) }
         let wasShown = price(of: trade.market, at: now) != nil
-        feed.arrived = now.boottime - age
+        feed.arrived = min(arrival, now.boottime - age)
         if mayBeOld, isLate || age > (isFirst ? bounds.oldestFirst : Bounds.oldestSample) {
             if feed.trade != trade { feed.proven = nil }
             feed.trade = trade
@@ -347,13 +356,13 @@ struct StreamMachine: Sendable {
         feed.late = isLate ? (since: before?.since ?? now.boottime, isAgain: before != nil) : nil
         feed.trade = trade
         feed.clear()
-        feed.proven = now.boottime
+        feed.prove(at: arrival)
         if isNew || !wasShown && feed.late == nil { actions.append(.changed(trade.market)) }
         return actions
     }
 
     private mutating func take(
-        _ number: Int64, of market: Market, from index: Int, at now: ObservationTime
+        _ number: Int64, of market: Market, from index: Int, arrival: Int64, at now: ObservationTime
     ) -> [Action] {
         // Zero was observed for markets without a trade.
         guard index == 0, number > 0, var feed = feeds[market], let mine = feed.trade?.number else { return [] }
@@ -361,7 +370,7 @@ struct StreamMachine: Sendable {
         if number <= mine {
             // The suspicion stays if a request has shown a newer number.
             if let newest = feed.suspectedByNumber?.number, newest <= mine { feed.suspectedByNumber = nil }
-            feed.proven = now.boottime
+            feed.prove(at: arrival)
         } else {
             feed.suspect(number, until: now.boottime + Bounds.afterNumber)
         }

@@ -74,6 +74,8 @@ struct StreamSource: Sendable {
     var heartbeat: String?
     /// The time limits for these markets.
     let bounds: @Sendable ([Market]) -> Bounds
+    /// A text in every message with a price, and in no other one.
+    let priceMark: String
     /// Reads a message, given the subscribed markets.
     let read: @Sendable (JSONValue, [NamedMarket]) throws(PriceLoadingError) -> StreamMessage
 
@@ -81,10 +83,16 @@ struct StreamSource: Sendable {
     struct NamedMarket: Sendable {
         let market: Market
         let name: String
+        /// The name as it is searched in a message.
+        let bytes: [UInt8]
+
+        init(_ market: Market, _ name: String) {
+            (self.market, self.name, bytes) = (market, name, Array(name.utf8))
+        }
     }
 
     /// The markets with their names, for ``read``. A stream may have thousands of messages a second, so the names are made once.
-    func named(_ markets: [Market]) -> [NamedMarket] { markets.map { NamedMarket(market: $0, name: name($0)) } }
+    func named(_ markets: [Market]) -> [NamedMarket] { markets.map { NamedMarket($0, name($0)) } }
 }
 
 extension [StreamSource.NamedMarket] {

@@ -54,6 +54,10 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
     private var stage = Stage.over
     private var reader = WebSocketReader()
     private let meter = ResponseMeter()
+    /// After a read of so many bytes, more may be waiting.
+    private static let fullRead = 16 * 1024
+    /// The bytes of the frames since the last ``channelReadComplete(context:)``.
+    private var readBytes = 0
     /// What arrived since the last ``channelReadComplete(context:)``.
     private var texts: [ByteBuffer] = []
     /// The newest ping, if its pong has not been sent yet.
@@ -71,7 +75,7 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
         let dial = Dial(
             to: request.origin, by: dialer,
             // With these sizes, a burst of hundreds of messages needs few reads.
-            receiveBuffer: AdaptiveRecvByteBufferAllocator(minimum: 2048, initial: 4096, maximum: 64 * 1024)
+            receiveBuffer: AdaptiveRecvByteBufferAllocator(minimum: 2048, initial: 4096, maximum: 16 * 1024)
         ) { result in
             switch result {
             case .success(let channel): self.upgrade(channel)
@@ -80,6 +84,11 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
         }
         stage = .dialling(dial)
         dial.start()
+    }
+
+    /// Reads what has come, or what comes next if there is nothing. The connection is read only if this is called.
+    func read() {
+        if case .open(let channel) = stage { channel.read() }
     }
 
     /// Sends a text message. Has no effect if the connection is not open.
@@ -141,6 +150,7 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
             return end(.noWebSocket("no Connection: Upgrade"))
         }
         stage = .open(channel)
+        try channel.syncOptions?.setOption(.autoRead, value: false)
         try channel.pipeline.syncOperations.addHandler(self)
         delegate?.opened(self)
     }
@@ -158,8 +168,10 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
     // MARK: - Frames
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let frame = unwrapInboundIn(data)
+        readBytes += frame.length
         do throws(WebSocketReader.Violation) {
-            switch try reader.take(unwrapInboundIn(data)) {
+            switch try reader.take(frame) {
             case .text(let text):
                 // Messages that come while the connection is being closed are ignored.
                 if case .open = stage { texts.append(text) }
@@ -175,6 +187,10 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
     func channelReadComplete(context: ChannelHandlerContext) {
         deliver()
         answerPing()
+        let isFull = readBytes >= Self.fullRead
+        readBytes = 0
+        // A connection that is being closed is read to its end.
+        if isFull { context.read() } else if case .closing = stage { context.read() }
     }
 
     private func deliver() {
@@ -227,6 +243,7 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
         var payload = ByteBuffer()
         payload.write(webSocketErrorCode: code)
         write(.connectionClose, payload, to: channel)
+        channel.read()
         let timeout = channel.eventLoop.scheduleTask(in: Self.closeTimeout) { channel.close(promise: nil) }
         channel.closeFuture.whenComplete { _ in timeout.cancel() }
     }

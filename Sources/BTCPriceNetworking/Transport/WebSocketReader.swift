@@ -101,6 +101,13 @@ struct WebSocketReader: Sendable {
 
 extension ByteBuffer {
     fileprivate var isUTF8: Bool {
-        withUnsafeReadableBytes { String(validating: $0, as: UTF8.self) != nil }
+        withUnsafeReadableBytes { bytes in
+            do {
+                _ = try UTF8Span(validating: bytes.bindMemory(to: UInt8.self).span)
+                return true
+            } catch {
+                return false
+            }
+        }
     }
 }
