@@ -181,7 +181,7 @@ def _():
         equal(result.returncode, 78, text)
         contains(result.stderr, f"{config}, {where}" if where.startswith("line") else where)
         contains(result.stderr, advice)
-    result = tried("--config", write(place, 'currencies = ["BRL"]\n'), "--check-config")
+    result = tried("--config", write(place, 'currencies = ["BRL"]\ncurrency.BRL.derive = "never"\n'), "--check-config")
     contains(result.stderr, "BRL has no sources: set currency.BRL.sources to exchanges")
     return f"{len(cases) + 1} mistakes"
 

@@ -4,6 +4,7 @@
 import datetime
 import http.server
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -113,7 +114,7 @@ def stop(*processes):
 def _():
     server, simulator, place = RateServer(), replaying("68900"), Place()
     daemon = start(place, simulator, server, ["USD", "HUF"])
-    shown = becomes(place, "HUF", is_derived, "a derived price")
+    shown = becomes(place, "HUF", lambda s: is_derived(s) and s["uncertainty"], "a derived price and its uncertainty")
     euros = state(place, "EUR")
     value = Decimal(euros["quote"]["value"]) * Decimal(RATES["HUF"])
     equal(Decimal(shown["quote"]["value"]), value)
@@ -166,6 +167,34 @@ def _():
     contains(status, made_of)
     stop(daemon, simulator, server)
     return f"± {share * 100:.2f} %"
+
+
+@scenario("a source of rates that a user describes is tried, used, and replaces a built-in one", beside=True)
+def _():
+    server, simulator, place = RateServer(), replaying("68900"), Place()
+    mine = """
+reference-rates = ["mine"]
+[reference-rate.mine]
+url = "http://127.0.0.1:%d/v2/rates"
+base = "EUR"
+row = { of = "", where = "/quote", is = "{QUOTE}" }
+price = "/rate"
+time = "/date"
+time-is = "book"
+""" % server.server.server_address[1]
+    path = Path(place.state, "mine.toml")
+    path.write_text(mine)
+    tried = subprocess.run([BINARIES / "btc-priced", "--config", path, "--try", "mine"], capture_output=True, text=True, timeout=30)
+    equal(tried.returncode, 0, tried.stderr)
+    contains(tried.stdout, f"1 EUR = {RATES['HUF']} HUF, of {day()}\n")
+    path.write_text(mine.replace("/rate\"", "/rates\""))
+    tried = subprocess.run([BINARIES / "btc-priced", "--config", path, "--try", "mine"], capture_output=True, text=True, timeout=30)
+    equal(tried.returncode, 1, tried.stdout)
+    contains(tried.stdout, "there is no /rates")
+    daemon = start(place, simulator, None, ["USD", "HUF"], mine, rates="mine")
+    equal(becomes(place, "HUF", is_derived, "a derived price")["derived"]["rateSource"], "mine")
+    equal(server.requests, {"ecb": 0, "frankfurter": 3})
+    stop(daemon, simulator, server)
 
 
 @scenario("with one currency, and with an empty list, no rate is requested", beside=True)

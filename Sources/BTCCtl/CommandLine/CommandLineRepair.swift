@@ -1,13 +1,11 @@
+import ArgumentParser
 import BTCPriceFeature
 
 /// Rewrites the command line for the parser, which needs the command first: users may put options before it.
 struct CommandLineRepair {
     /// The commands.
-    static let verbs = [
-        "current", "watch", "wait", "convert", "history", "at", "chart",
-        "status", "sources", "currencies", "metrics", "pause", "resume", "retry",
-        "help",
-    ]
+    static let verbs =
+        BTCCtlCommand.configuration.subcommands.compactMap { $0.configuration.commandName } + ["help"]
     /// Common other names for the commands.
     private static let otherNames = [
         "price": "current", "get": "current", "show": "current", "now": "current", "follow": "watch", "tail": "watch",

@@ -113,8 +113,8 @@ struct MetricsCommand: InvocationCommand {
 private let changeStatus = """
     For root, the daemon's own user and the group btc-priced.
 
-    Exit status: 0 on success, also if nothing had to change, 64 for a wrong command line, 69 if the daemon can't be reached, 77 \
-    if this user may not do that.
+    Exit status: 0 on success, also if nothing had to change, 64 for a wrong command line, 69 if the daemon can't be reached, 74 if \
+    standard output can't be written, 77 if this user may not do that.
     """
 
 struct PauseCommand: InvocationCommand {

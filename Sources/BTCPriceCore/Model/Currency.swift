@@ -54,8 +54,13 @@ package struct Currency: RawRepresentable, Sendable, Hashable, CustomStringConve
     /// Its pair with bitcoin: `BTC/EUR`.
     package var pair: String { "BTC/\(rawValue)" }
 
-    /// The currency that its price is derived from: that of the two against which its reference rate moves less. `nil` for the two.
+    /// The currency that its price is best derived from: that of the two against which its reference rate moves less. `nil` for the two.
     package var nearest: Currency? { [.usd, .eur].contains(self) ? nil : fixing.nearest }
+
+    /// How far its reference rate per unit of another currency moves in a day, as a share; see ``Fixing/moves``.
+    func moves(against other: Currency?) -> Double {
+        other == fixing.nearest ? fixing.moves : max(fixing.moves, Fixing.usualMoves)
+    }
 
     /// How its reference rate behaves; see ``Fixing``.
     var fixing: Fixing { traits?.fixing ?? Fixing(.usd) }
@@ -71,7 +76,10 @@ package struct Currency: RawRepresentable, Sendable, Hashable, CustomStringConve
         /// A price that is this many times the one by the reference rate, or this part of it, is not believed without a second market.
         let premium: Double
 
-        init(_ nearest: Currency, moves: Double = 0.015, premium: Double = 2) {
+        /// The value of ``moves`` for a rate that was not measured.
+        static let usualMoves = 0.015
+
+        init(_ nearest: Currency, moves: Double = usualMoves, premium: Double = 2) {
             (self.nearest, self.moves, self.premium) = (nearest, moves, premium)
         }
     }

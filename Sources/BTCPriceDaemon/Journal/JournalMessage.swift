@@ -28,12 +28,6 @@ enum JournalMessage: String, CaseIterable {
     case streamRefused = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12d"
     case conversionImpossible = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12c"
     case quorumUnreachable = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12e"
-    case currencyNeeded = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a161"
-    case derivedInstead = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a162"
-    case marketAgain = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a163"
-    case ratesFailed = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a164"
-    case ratesRecovered = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a165"
-    case ratesRefused = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a166"
     case outliers = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a129"
     case tetherOffPeg = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12a"
     case tetherBack = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12b"
@@ -48,6 +42,12 @@ enum JournalMessage: String, CaseIterable {
     case historyRecovered = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a152"
     case historyDamaged = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a153"
     case historyFilled = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a154"
+    case currencyNeeded = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a161"
+    case derivedInstead = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a162"
+    case marketAgain = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a163"
+    case ratesFailed = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a164"
+    case ratesRecovered = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a165"
+    case ratesRefused = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a166"
 
     /// The log level.
     var level: Logger.Level {

@@ -62,7 +62,7 @@ extension SettingKey {
                 text: """
                     Whether the price in this currency is derived from the one in EUR or USD, by a reference rate. "never": it is not. \
                     "fallback": while its sources have no price. "always": it has no sources. A derived price is marked. If it is not \
-                    set: "fallback" if the currency has sources, else "always".
+                    set: "always" without sources, else "fallback" if EUR or USD is kept anyway.
                     """)
         case "interval-ms":
             SettingKey(

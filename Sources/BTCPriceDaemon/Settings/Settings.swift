@@ -81,6 +81,8 @@ struct Settings: Sendable {
     let currencies: [CurrencySettings]
     /// The sources of reference rates, in their order; none if they are not needed.
     let rateSources: [ReferenceRateSource]
+    /// Every source of reference rates that may be named.
+    let allRateSources: [ReferenceRateSource]
     /// Every exchange that can be a source.
     let exchanges: [Source]
     let budget: Duration
@@ -122,6 +124,7 @@ struct Settings: Sendable {
             quorum: try layers.integer("quorum"),
             peg: try layers.text("currency.usdt").flatMap(PegPolicy.init(rawValue:)) ?? .warn)
         currencies = try Self.currencies(layers, rules)
+        allRateSources = layers.rateSources
         let names = try layers.list("reference-rates")
         rateSources =
             currencies.count > 1 ? names.compactMap { name in layers.rateSources.first { $0.name == name } } : []
@@ -243,8 +246,10 @@ struct Settings: Sendable {
             guard let currency = Currency(rawValue: code) else { continue }
             currencies.append(try settings(of: currency, isFirst: currencies.isEmpty, layers, rules))
         }
-        for derived in currencies where derived.derivation != .never {
-            guard let nearest = derived.currency.nearest else { continue }
+        for derived in currencies {
+            // By default, a currency with a market costs no requests for another one.
+            let isWanted = derived.derivation == .fallback && layers.value("currency.\(derived.currency).derive") != nil
+            guard derived.derivation == .always || isWanted, let nearest = derived.currency.nearest else { continue }
             if let index = currencies.firstIndex(where: { $0.currency == nearest }) {
                 if !currencies[index].neededBy.isEmpty { currencies[index].neededBy.append(derived.currency) }
             } else {

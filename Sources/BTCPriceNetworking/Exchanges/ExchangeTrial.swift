@@ -42,6 +42,21 @@ package struct ExchangeTrial: Sendable {
         advise(description)
     }
 
+    /// Requests reference rates.
+    package init(_ source: ReferenceRateSource, _ client: ExchangeClient) async {
+        let loader = source.loader(client, now: { .now() })
+        lines = ["GET \(source.description.url(for: source.description.markets, at: source.description.baseURL))"]
+        do throws(PriceLoadingError) {
+            let table = try await loader.load()
+            lines += table.rates.sorted { $0.key.rawValue < $1.key.rawValue }.map { currency, rate in
+                "1 \(table.base) = \(rate.value) \(currency), of \(rate.date.utcDate)"
+            }
+        } catch {
+            lines.append("\(error)")
+            isGood = false
+        }
+    }
+
     /// - Parameter onlyFound: Whether markets without a price are left out.
     /// - Returns: The number of prices that were found.
     private mutating func report(

@@ -45,6 +45,7 @@ enum DerivationRule {
                 description:
                     "\(quote.value) \(pair) at \(rate.value) by \(rate.source) is far from the last price of a market")
         }
+        let moves = currency.moves(against: Currency(rawValue: other.currency))
         let age = ReferenceRates.age(of: rate.date, at: now.wall)
         let isOld = age > ReferenceRates.old ? "the reference rate is of \(rate.date.utcDate), \(age) days ago" : nil
         let warnings = [isOld, state.warning].compactMap(\.self)
@@ -56,15 +57,15 @@ enum DerivationRule {
                 value: quote.value, currency: other.currency, rate: rate.value, rateSource: rate.source,
                 rateDate: rate.date.utcDate),
             observed: observed, freshUntil: freshUntil,
-            uncertainty: state.uncertainty.map { uncertainty(of: value, currency, $0, of: quote.value) },
+            uncertainty: state.uncertainty.map { uncertainty(of: value, moves: moves, $0, of: quote.value) },
             warning: warnings.isEmpty ? nil : warnings.joined(separator: "; "))
     }
 
     /// Both parts as squares: that of the other price, and a day's move of the rate.
     private static func uncertainty(
-        of value: Price, _ currency: Currency, _ other: Uncertainty, of otherValue: Price
+        of value: Price, moves: Double, _ other: Uncertainty, of otherValue: Price
     ) -> Uncertainty {
-        let (own, moves) = (other.plusMinus.double / otherValue.double, currency.fixing.moves)
+        let own = other.plusMinus.double / otherValue.double
         let millionths = min((own * own + moves * moves).squareRoot(), 1) * 1_000_000
         return Uncertainty(
             plusMinus: (value * Price(Int64(millionths.rounded(.up)), scale: 6)).rounded(toPlaces: 2),
