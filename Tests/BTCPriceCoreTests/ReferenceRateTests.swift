@@ -21,6 +21,13 @@ import Testing
             }, received: Self.day(received ?? day, hours: 16))
     }
 
+    private func rates(_ tables: [ReferenceRateTable]) -> ReferenceRates {
+        var rates = ReferenceRates()
+        rates.keep(only: ["ecb", "frankfurter"])
+        for table in tables { _ = rates.take(table) }
+        return rates
+    }
+
     private func rate(
         _ rates: ReferenceRates, _ code: String = "CZK", per other: Currency = .eur, day: Int64 = 0, hours: Int64 = 17
     ) -> String {
@@ -33,7 +40,7 @@ import Testing
     }
 
     @Test func `a rate lasts over a weekend and Easter, and for eight days at most`() {
-        let rates = ReferenceRates([table("ecb", ["CZK": "24.527"])])
+        let rates = self.rates([table("ecb", ["CZK": "24.527"])])
         for (day, hours) in [(0, 16), (2, 12), (5, 0), (8, 23)] as [(Int64, Int64)] {
             #expect(rate(rates, day: day, hours: hours) == "24.527 ecb 2026-11-20")
         }
@@ -42,7 +49,7 @@ import Testing
     }
 
     @Test func `a rate per dollar is made of two rates per euro of the same source`() {
-        let rates = ReferenceRates([
+        let rates = self.rates([
             table("ecb", ["CZK": "24.527"]), table("frankfurter", ["USD": "1.15", "AED": "4.223375", "CZK": "24.527"]),
         ])
         #expect(rate(rates, "AED", per: .usd) == "3.6725 frankfurter 2026-11-20")
@@ -53,7 +60,7 @@ import Testing
 
     @Test(arguments: [("24.7", true), ("24.8", false), ("245.27", false)])
     func `two sources that differ by more than one percent are not used`(other: String, isUsed: Bool) {
-        let rates = ReferenceRates([table("ecb", ["CZK": "24.527"]), table("frankfurter", ["CZK": other])])
+        let rates = self.rates([table("ecb", ["CZK": "24.527"]), table("frankfurter", ["CZK": other])])
         #expect(
             rate(rates)
                 == (isUsed
@@ -62,14 +69,14 @@ import Testing
     }
 
     @Test func `the newest day counts, whatever the order of the sources`() {
-        let rates = ReferenceRates([
+        let rates = self.rates([
             table("ecb", ["CZK": "24.527"]), table("frankfurter", ["CZK": "25.2"], day: 3),
         ])
         #expect(rate(rates, day: 3) == "25.2 frankfurter 2026-11-23 confirmed")
     }
 
     @Test func `a rate that has moved by a factor needs a second source, and the old one lasts`() {
-        var rates = ReferenceRates()
+        var rates = self.rates([])
         #expect(rates.take(table("ecb", ["CZK": "24.5", "ARS": "1650"])) == [])
         #expect(rates.take(table("ecb", ["CZK": "245", "ARS": "1660"], day: 1)) == [EuroWorld.czk])
         #expect(rate(rates, day: 1) == "24.5 ecb 2026-11-20")
@@ -84,15 +91,20 @@ import Testing
     }
 
     @Test func `a currency that is missing keeps its rate, and an older table changes nothing`() {
-        var rates = ReferenceRates([table("ecb", ["CZK": "24.5", "HUF": "390"])])
+        var rates = self.rates([table("ecb", ["CZK": "24.5", "HUF": "390"])])
         _ = rates.take(table("ecb", ["CZK": "24.6"], day: 1))
         #expect(rate(rates, "HUF", day: 1) == "390 ecb 2026-11-20")
         _ = rates.take(table("ecb", ["CZK": "24.4"], day: -1, received: 1))
         #expect(rate(rates, day: 1) == "24.6 ecb 2026-11-21")
     }
 
+    @Test func `the first source counts, whichever responds first`() {
+        let rates = rates([table("frankfurter", ["CZK": "24.6"]), table("ecb", ["CZK": "24.5"])])
+        #expect(rate(rates) == "24.5 ecb 2026-11-20 confirmed")
+    }
+
     @Test func `rates outside the possible range are left out`() {
-        let rates = ReferenceRates([table("ecb", ["CZK": "0.00001", "HUF": "20000000", "PLN": "4.3"])])
+        let rates = self.rates([table("ecb", ["CZK": "0.00001", "HUF": "20000000", "PLN": "4.3"])])
         #expect(rate(rates) == "no source has a reference rate of CZK")
         #expect(rate(rates, "HUF") == "no source has a reference rate of HUF")
         #expect(rate(rates, "PLN") == "4.3 ecb 2026-11-20")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 from btcpriced import *  # noqa: E402, F403
+from rates import RateServer  # noqa: E402
 
 LIBRARY = ROOT / "packaging" / "exchanges"
 SHARED = ROOT.parent / "shared" / "described"
@@ -108,8 +109,14 @@ def _():
     known = tomllib.loads((LIBRARY / "currencies.toml").read_text())["currency"].keys() | {"EUR", "GBP", "CHF"}
     lines += [f'currency.{code}.sources = {markets[code][:3]}'.replace("'", '"') for code in currencies if code != "USD" and code not in known]
     lines += [f'source.{name}.url = "{simulator.urls[name]}"' for name in [*names, "coinbase", "bitstamp"]]
-    config = write(place, "\n".join(lines) + "\n")
-    daemon = Daemon(place, simulator.urls, "--config", config, sources=("binance", "kraken"), environment=environment)
+    # Three have no market, and a derived price.
+    derived = ["HUF", "PLN", "RON"]
+    lines[0] = f"currencies = {currencies + derived}".replace("'", '"')
+    server = RateServer()
+    config = write(place, "\n".join(lines) + "\n" + server.tables())
+    currencies += derived
+    daemon = Daemon(
+        place, simulator.urls, "--config", config, sources=("binance", "kraken"), rates="ecb,frankfurter", environment=environment)
     for code in currencies:
         wait_until(lambda: state(place, code)["freshness"] == "fresh", seconds=60, what=lambda: f"a price in {code}: {state(place, code)}")
     figures = f"{len(names)} exchanges, {len(currencies)} currencies: {' '.join(currencies)}"
@@ -118,6 +125,7 @@ def _():
         figures += f"; {kept_for(minutes, place, daemon, currencies)}"
     daemon.stop()
     simulator.stop()
+    server.stop()
     return figures
 
 

@@ -1,12 +1,9 @@
 #!/usr/bin/env python3
 """Prices that are derived from another currency's by a reference rate, and prices that a reference rate checks."""
 
-import datetime
-import http.server
 import os
 import subprocess
 import sys
-import threading
 import time
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
@@ -15,61 +12,10 @@ from pathlib import Path
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 from btcpriced import *  # noqa: E402, F403
 from gateway import Gateway  # noqa: E402
+from rates import RATES, RateServer, day  # noqa: E402
 
-BUILT_IN = ROOT / "Sources/BTCPriceNetworking/Exchanges/reference-rates.toml"
 LIBRARY = ROOT / "packaging" / "exchanges"
 FOUR = ("binance", "coinbase", "bitstamp", "kraken")
-RATES = {"USD": "1.1628", "HUF": "390.25", "CZK": "24.527", "AED": "4.2704", "BRL": "3.4884", "MXN": "34.884"}
-
-
-def day(ago=0):
-    return (datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=ago)).date().isoformat()
-
-
-class RateServer:
-    """The two sources of reference rates: the ECB's file, and Frankfurter's rows."""
-
-    def __init__(self, rates=None, ago=0):
-        self.rates = {"ecb": dict(rates or RATES), "frankfurter": dict(rates or RATES)}
-        self.ago = {"ecb": ago, "frankfurter": ago}
-        self.status = {"ecb": 200, "frankfurter": 200}
-        self.requests = {"ecb": 0, "frankfurter": 0}
-        server = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                name = "ecb" if "eurofxref" in self.path else "frankfurter"
-                server.requests[name] += 1
-                body = getattr(server, name)().encode()
-                self.send_response(server.status[name])
-                if server.status[name] in (301, 302):
-                    self.send_header("Location", "https://moved.example/")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *arguments):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def ecb(self):
-        rows = "".join(f"<Cube currency='{code}' rate='{rate}'/>\n" for code, rate in self.rates["ecb"].items() if code != "AED")
-        return f"<?xml version='1.0'?>\n<gesmes:Envelope><Cube><Cube time='{day(self.ago['ecb'])}'>\n{rows}</Cube></Cube></gesmes:Envelope>\n"
-
-    def frankfurter(self):
-        return json.dumps([{"date": day(self.ago["frankfurter"]), "base": "EUR", "quote": code, "rate": float(rate)}
-                           for code, rate in self.rates["frankfurter"].items()])
-
-    def tables(self):
-        """The descriptions that are built in, at this server."""
-        url = f"http://127.0.0.1:{self.server.server_address[1]}"
-        return BUILT_IN.read_text().replace("https://www.ecb.europa.eu", url).replace("https://api.frankfurter.dev", url)
-
-    def stop(self):
-        self.server.shutdown()
-        self.server.server_close()
 
 
 def start(place, simulator, server, currencies, *lines, rates="ecb,frankfurter", **options):

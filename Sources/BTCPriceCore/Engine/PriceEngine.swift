@@ -183,7 +183,9 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
 
     /// What the price in another currency and a reference rate imply.
     private func expected(_ tracked: Tracked, beside other: OtherCurrency?, at wall: Timestamp) -> ExpectedPrice? {
-        guard let other, let rate = try? rates.rate(of: tracked.currency, per: other.currency, at: wall) else {
+        guard !rates.tables.isEmpty, let other,
+            let rate = try? rates.rate(of: tracked.currency, per: other.currency, at: wall)
+        else {
             return nil
         }
         return ExpectedPrice(other, rate, in: tracked.currency)

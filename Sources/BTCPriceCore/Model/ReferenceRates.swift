@@ -70,25 +70,25 @@ package struct ReferenceRates: Sendable, Hashable {
     static let longestMove = 0.2
 
     /// Of each source, in their order.
-    package private(set) var tables: [ReferenceRateTable]
+    package private(set) var tables: [ReferenceRateTable] = []
+    /// The sources in their order.
+    private var sources: [String] = []
 
-    package init(_ tables: [ReferenceRateTable] = []) {
-        self.tables = tables
-    }
-
-    /// Keeps the tables of these sources only, in their order.
+    /// Keeps the tables of these sources only.
+    /// - Parameter sources: In their order.
     package mutating func keep(only sources: [String]) {
+        self.sources = sources
         tables = sources.compactMap { source in tables.first { $0.source == source } }
     }
 
     /// Takes a new table. Of a currency that is missing in it, or whose rate is not believed, the old one stays.
     /// - Returns: The currencies whose rate is not believed, because it has moved too far and no second source agrees.
     package mutating func take(_ new: ReferenceRateTable) -> [Currency] {
-        let index = tables.firstIndex { $0.source == new.source }
+        let before = tables.first { $0.source == new.source }
         var taken = new
         var refused: [Currency] = []
-        if let index, tables[index].base == new.base {
-            for (currency, old) in tables[index].rates where Self.age(of: old.date, at: new.received) <= Self.oldest {
+        if let before, before.base == new.base {
+            for (currency, old) in before.rates where Self.age(of: old.date, at: new.received) <= Self.oldest {
                 guard let rate = new.rates[currency] else {
                     taken.rates[currency] = old
                     continue
@@ -106,7 +106,10 @@ package struct ReferenceRates: Sendable, Hashable {
                 if !isBelieved { refused.append(currency) }
             }
         }
-        if let index { tables[index] = taken } else { tables.append(taken) }
+        tables.removeAll { $0.source == new.source }
+        let place = sources.firstIndex(of: new.source) ?? sources.count
+        let next = tables.firstIndex { (sources.firstIndex(of: $0.source) ?? sources.count) > place }
+        tables.insert(taken, at: next ?? tables.count)
         return refused.sorted { $0.rawValue < $1.rawValue }
     }
 

@@ -1,4 +1,5 @@
 import BTCPriceCore
+import Glibc
 import NIOCore
 import NIOWebSocket
 import Synchronization
@@ -290,9 +291,13 @@ struct MarketStream: PriceStream {
 extension [UInt8] {
     /// Whether these bytes are within others.
     fileprivate func isIn(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard let first, bytes.count >= count else { return false }
-        return (0...bytes.count - count).contains { start in
-            bytes[start] == first && indices.allSatisfy { bytes[start + $0] == self[$0] }
+        guard let first, var start = bytes.baseAddress else { return false }
+        let end = start + bytes.count
+        while let found = memchr(start, Int32(first), end - start).map({ UnsafeRawPointer($0) }) {
+            if end - found < count { return false }
+            if memcmp(found, self, count) == 0 { return true }
+            start = found + 1
         }
+        return false
     }
 }
