@@ -12,10 +12,11 @@ from btcpriced import *  # noqa: E402, F403
 def processes_of(home):
     """The processes with `home` in their command line."""
     found = []
-    for process in Path("/proc").glob("[0-9]*/cmdline"):
+    # Without a glob, which fails if a process ends meanwhile.
+    for process in filter(str.isdigit, os.listdir("/proc")):
         try:
-            if home in process.read_text():
-                found.append(process.parent.name)
+            if home in Path(f"/proc/{process}/cmdline").read_text():
+                found.append(process)
         except OSError:
             pass
     return found

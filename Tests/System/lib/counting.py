@@ -80,6 +80,9 @@ class Counted:
         client.close()
         return state
 
+    def change(self, verb):
+        equal(btcctl(self.place, verb, timeout=60).status, 0)
+
     def settled(self, ticks):
         """Once it has done so many fresh ticks, and what only the first of them need is over."""
         wait_until(lambda: self.state()["freshness"] == "fresh" and self.state()["tick"] >= ticks, seconds=60, what=f"{ticks} ticks", every=0.2)
@@ -96,10 +99,14 @@ def count_of_tick(secure, ticks=40, interval=250):
     """Of a steady tick with one source: instructions, and blocks of memory asked for."""
     counted = Counted(secure, "--tick-interval-ms", str(interval), "--tick-budget-ms", "2000")
     counted.settled(8)
+    # callgrind begins and ends to count with a delay, in which there must be no ticks.
+    counted.change("pause")
+    begun = counted.state()["tick"]
 
     def tick():
-        begun = counted.state()["tick"]
+        counted.change("resume")
         wait_until(lambda: counted.state()["tick"] >= begun + ticks, seconds=60, what="the ticks", every=ticks * interval / 1000 / 4)
+        counted.change("pause")
         return counted.state()["tick"] - begun
     instructions, allocations, done = counted.during(tick)
     counted.stop()
@@ -110,7 +117,7 @@ def count_of_call(calls=2000):
     """Of the commonest call in its commonest bytes, while the ticks stand still: instructions, and blocks of memory asked for."""
     counted = Counted(False)
     counted.settled(2)
-    equal(btcctl(counted.place, "pause").status, 0)
+    counted.change("pause")
     client = Varlink(counted.place.socket)
 
     def ask():
