@@ -80,8 +80,9 @@ struct Assembly {
         let tickers = Tickers(settings.intervals, clock: loop.clock, target: suspend, executor: loop.executor)
         let activity = ClientActivity(at: now().boottime)
         let streams = StreamControl(engine: engine, activity: activity, settings: settings.streams, now: now)
+        let rateFile = RateFile(stateDirectory: settings.directories.state)
         let rates = RateKeeper(
-            engine: engine, store: RateFile(stateDirectory: settings.directories.state), clock: loop.clock, now: now,
+            engine: engine, store: rateFile, clock: loop.clock, now: now,
             isPaused: { await tickers.isPaused }, report: { reporter.report($0) })
         let control = TickControl(
             tickers: tickers, activity: activity, idleAfter: settings.pauseWhenIdle, now: now,
@@ -147,6 +148,7 @@ struct Assembly {
                 history?.close()
                 await archive?.close(within: .seconds(3))
             },
+            CleanUp { rateFile.flush() },
             CleanUp { server.stop() },
             SocketGuardService(listener: listener, clock: loop.clock),
             BackgroundService { await observer.run() },

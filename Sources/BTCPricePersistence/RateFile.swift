@@ -1,15 +1,32 @@
 package import BTCPriceCore
+import Dispatch
+import Synchronization
 import Varlink
 
 /// Keeps the reference rates over a restart and a reboot, in `reference-rates.json` in the state directory.
-package struct RateFile: ReferenceRateStore {
+package final class RateFile: ReferenceRateStore {
     private let path: String
+    private let tables: Mutex<[ReferenceRateTable]>
+    /// The caller, which runs the ticks, must not wait for the disk.
+    private let queue = DispatchQueue(label: "io.btcpriced.reference-rates")
 
     package init(stateDirectory: String) {
         path = "\(stateDirectory)/reference-rates.json"
+        tables = Mutex(Self.read(path))
     }
 
-    package func load() -> [ReferenceRateTable] {
+    package func load() -> [ReferenceRateTable] { tables.withLock(\.self) }
+
+    /// Saves the rates without waiting for the file.
+    package func save(_ tables: [ReferenceRateTable]) {
+        self.tables.withLock { $0 = tables }
+        queue.async { [self] in write(tables) }
+    }
+
+    /// Waits until the rates are written.
+    package func flush() { queue.sync {} }
+
+    private static func read(_ path: String) -> [ReferenceRateTable] {
         // A file that can't be read counts as missing: the rates are requested again.
         do {
             guard let bytes = try FileSystem.read(path) else { return [] }
@@ -19,7 +36,7 @@ package struct RateFile: ReferenceRateStore {
                     let received = table["received"]?.integerValue,
                     Timestamp.possibleMilliseconds.contains(received)
                 else { return nil }
-                let rates = table["rates"]?.members.compactMap { Self.rate($0.name.stringValue ?? "", $0.value) }
+                let rates = table["rates"]?.members.compactMap { rate($0.name.stringValue ?? "", $0.value) }
                 return ReferenceRateTable(source, of: base, rates ?? [], received: Timestamp(milliseconds: received))
             }
         } catch {
@@ -27,7 +44,7 @@ package struct RateFile: ReferenceRateStore {
         }
     }
 
-    package func save(_ tables: [ReferenceRateTable]) {
+    private func write(_ tables: [ReferenceRateTable]) {
         var file = JSONObject()
         for table in tables {
             var rates = JSONObject()

@@ -31,7 +31,7 @@ import Testing
     private func rate(
         _ rates: ReferenceRates, _ code: String = "CZK", per other: Currency = .eur, day: Int64 = 0, hours: Int64 = 17
     ) -> String {
-        do throws(ReferenceRateError) {
+        do throws(DerivationError) {
             let rate = try rates.rate(of: Currency(rawValue: code) ?? .usd, per: other, at: Self.day(day, hours: hours))
             return "\(rate.value) \(rate.source) \(rate.date.utcDate)\(rate.isConfirmed ? " confirmed" : "")"
         } catch {

@@ -162,33 +162,33 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         return self.tracked(nearest) ?? self.tracked(nearest == .eur ? .usd : .eur)
     }
 
-    /// The price that is shown instead of a market's.
-    private func derived(
-        _ tracked: Tracked, isConfirmedOnly: Bool
-    ) -> Result<DerivedPrice, DerivationError>? {
-        guard let other = base(of: tracked) else { return nil }
+    /// The price that is shown instead of a market's, or why there is none; neither if none is derived.
+    private func derived(_ tracked: Tracked, isConfirmedOnly: Bool) -> (price: DerivedPrice?, failure: String?) {
+        guard let other = base(of: tracked) else { return (nil, nil) }
         let present = now()
-        do {
+        do throws(DerivationError) {
             let rate = try rates.rate(of: tracked.currency, per: other.currency, at: present.wall)
             // The market or the rate is wrong: a rate that only one source has is not believed more than the market.
-            if isConfirmedOnly, !rate.isConfirmed { return nil }
+            if isConfirmedOnly, !rate.isConfirmed { return (nil, nil) }
             var price = try DerivationRule.derive(
                 tracked.currency, from: other.tracker.state, rate, tracked.tracker.book, at: present)
             price.isInstead = tracked.derivation == .fallback
-            return .success(price)
+            return (price, nil)
         } catch {
-            return .failure(DerivationError(description: "\(error)"))
+            return (nil, error.description)
         }
     }
 
     /// What the price in another currency and a reference rate imply.
     private func expected(_ tracked: Tracked, beside other: OtherCurrency?, at wall: Timestamp) -> ExpectedPrice? {
-        guard !rates.tables.isEmpty, let other,
-            let rate = try? rates.rate(of: tracked.currency, per: other.currency, at: wall)
-        else {
+        guard !rates.tables.isEmpty, let other else { return nil }
+        do throws(DerivationError) {
+            let rate = try rates.rate(of: tracked.currency, per: other.currency, at: wall)
+            return ExpectedPrice(other, rate, in: tracked.currency)
+        } catch {
+            // Nothing is known to compare the price with.
             return nil
         }
-        return ExpectedPrice(other, rate, in: tracked.currency)
     }
 
     // MARK: - Ticks, observations and clients
@@ -644,13 +644,13 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         switch result {
         case .success(let (decision, round)):
             let derived =
-                decision.quote == nil ? derived(tracked, isConfirmedOnly: decision.contradictsRate) : nil
-            actions = tracked.tracker.decided(decision, in: round, isTick: isTick, derived: try? derived?.get())
+                decision.quote == nil
+                ? derived(tracked, isConfirmedOnly: decision.contradictsRate).price : nil
+            actions = tracked.tracker.decided(decision, in: round, isTick: isTick, derived: derived)
         case .failure(var failure):
             let derived = derived(tracked, isConfirmedOnly: false)
-            if case .failure(let error) = derived { failure.notDerived = error.description }
-            actions = tracked.tracker.failed(
-                failure, isTick: isTick, derived: try? derived?.get(), at: now().boottime)
+            failure.notDerived = derived.failure
+            actions = tracked.tracker.failed(failure, isTick: isTick, derived: derived.price, at: now().boottime)
         }
         perform(actions, tracked)
         let answer =

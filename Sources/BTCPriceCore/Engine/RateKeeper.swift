@@ -74,12 +74,10 @@ package actor RateKeeper<C: Clock> where C.Duration == Duration {
         let kept = loaders.isEmpty ? [] : store.load()
         let present = now().wall
         sources = loaders.map { loader in
-            let received = kept.first { $0.source == loader.source }?.received ?? present
             // A time in the future is one of a clock that was wrong.
-            let age = max(0, present.milliseconds - received.milliseconds)
-            let isKept = kept.contains { $0.source == loader.source } && received <= present
-            let wait = isKept ? max(.zero, Self.period - .milliseconds(age)) : .zero
-            return Source(loader: loader, due: clock.now.advanced(by: wait))
+            let received = kept.first { $0.source == loader.source && $0.received <= present }?.received
+            let wait = received.map { Self.period - .milliseconds(present.milliseconds - $0.milliseconds) } ?? .zero
+            return Source(loader: loader, due: clock.now.advanced(by: max(.zero, wait)))
         }
         await engine.keepRates(of: loaders.map(\.source))
         _ = await engine.take(kept.filter { table in loaders.contains { $0.source == table.source } })

@@ -29,3 +29,8 @@ package enum DerivationPolicy: String, Sendable, Hashable, CaseIterable {
     /// Always; it has no sources.
     case always
 }
+
+/// Why there is no derived price, or no reference rate, in one line.
+package struct DerivationError: Error, Sendable, Hashable, CustomStringConvertible {
+    package let description: String
+}

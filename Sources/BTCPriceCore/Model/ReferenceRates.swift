@@ -114,26 +114,29 @@ package struct ReferenceRates: Sendable, Hashable {
     }
 
     /// How much of `currency` buys one of `other`.
-    /// - Throws: ``ReferenceRateError``: Why no rate may be used.
+    /// - Throws: ``DerivationError``: Why no rate may be used.
     package func rate(
         of currency: Currency, per other: Currency, at wall: Timestamp
-    ) throws(ReferenceRateError) -> ReferenceRate {
+    ) throws(DerivationError) -> ReferenceRate {
         let all = tables.compactMap { table in
             table.rate(of: currency, per: other).map { (source: table.source, rate: $0) }
         }
         guard let newest = all.map(\.rate.date).max() else {
-            throw ReferenceRateError("no source has a reference rate of \(currency)")
+            throw DerivationError(description: "no source has a reference rate of \(currency)")
         }
         let usable = all.filter { Self.age(of: $0.rate.date, at: wall) <= Self.oldest }
         guard let chosen = usable.first(where: { $0.rate.date == newest }) else {
-            throw ReferenceRateError(
-                "the reference rate of \(currency) is of \(newest.utcDate), \(Self.age(of: newest, at: wall)) days ago")
+            throw DerivationError(
+                description:
+                    "the reference rate of \(currency) is of \(newest.utcDate), \(Self.age(of: newest, at: wall)) days ago"
+            )
         }
         for (source, rate) in usable where source != chosen.source {
             let allowed = rate.date == chosen.rate.date ? Self.agreement : Self.agreementOfDays
             guard abs(rate.value.logarithm - chosen.rate.value.logarithm) > allowed else { continue }
-            throw ReferenceRateError(
-                "the reference rates of \(currency) differ: \(chosen.rate.value) by \(chosen.source), \(rate.value) by \(source)"
+            throw DerivationError(
+                description:
+                    "the reference rates of \(currency) differ: \(chosen.rate.value) by \(chosen.source), \(rate.value) by \(source)"
             )
         }
         return ReferenceRate(
@@ -143,14 +146,5 @@ package struct ReferenceRates: Sendable, Hashable {
     /// The age of a date in whole days, by the calendar in UTC.
     static func age(of date: Timestamp, at wall: Timestamp) -> Int64 {
         (wall.milliseconds - date.milliseconds) / day
-    }
-}
-
-/// Why there is no reference rate, in one line.
-package struct ReferenceRateError: Error, Sendable, Hashable, CustomStringConvertible {
-    package let description: String
-
-    init(_ description: String) {
-        self.description = description
     }
 }

@@ -12,11 +12,6 @@ struct DerivedPrice: Sendable {
     var isInstead = false
 }
 
-/// Why there is no derived price, in one line.
-struct DerivationError: Error, CustomStringConvertible {
-    let description: String
-}
-
 /// Derives the price of a currency from another currency's and a reference rate. It is no market's price: it never enters a book.
 enum DerivationRule {
     /// For this time after a price of a market, a derived one must be near it, milliseconds.

@@ -16,12 +16,17 @@ enum PlausibilityRule {
 struct ExpectedPrice: Sendable, Hashable {
     /// Its natural logarithm.
     let log: Double
-    /// `about 2350000, by BTC/USD and the rate of ecb`
-    let text: String
+    private let currency, other: Currency
+    private let source: String
 
     init(_ other: OtherCurrency, _ rate: ReferenceRate, in currency: Currency) {
         log = other.log + rate.value.logarithm
+        (self.currency, self.other, source) = (currency, other.currency, rate.source)
+    }
+
+    /// `2343000 CZK, which BTC/USD and the rate of ecb imply`
+    var text: String {
         let value = Price(Int64(exp(min(log, 40)).rounded()))
-        text = "\(value) \(currency), which \(other.currency.pair) and the rate of \(rate.source) imply"
+        return "\(value) \(currency), which \(other.pair) and the rate of \(source) imply"
     }
 }
