@@ -34,8 +34,8 @@ def contains(text, part):
     assert part in text, f"{part!r} is not in {text!r}"
 
 
-def write(place, text):
-    path = f"{place.state}/config.toml"
+def write(place, text, name="config.toml"):
+    path = f"{place.state}/{name}"
     with open(path, "w") as file:
         file.write(text)
     return path
@@ -163,6 +163,31 @@ def _():
     contains(result.stderr, "there is no exchange 'bitsi'; there are binance,")
 
 
+@scenario("a row that is not found is answered with the rows that there are", beside=True)
+def _():
+    place = Place()
+    body = write(place, '{"quotes":[{"instrument":"BTC-EUR","last":"59000"},{"instrument":"ETH-EUR","last":"2100"}]}', "body.json")
+    for row, answer in [
+        ("/quotes /instrument BTC-EUR", "= 59000"),
+        ("/quotes /instrument BTCEUR", "no row has BTCEUR at /instrument (there are \"BTC-EUR\", \"ETH-EUR\")"),
+        ("/quotes /symbol BTC-EUR", "no row has BTC-EUR at /symbol (a row has instrument, last)"),
+        ("/data /instrument BTC-EUR", "there is no array at /data (the body has quotes)"),
+    ]:
+        of, where, value = row.split()
+        config = write(place, f"""
+            [exchange.mine]
+            url = "https://api.example.com/quotes"
+            row = {{ of = "{of}", where = "{where}", is = "{value}" }}
+            price = "/last"
+            markets = {{ EUR = {{}} }}
+        """)
+        result = tried("--config", config, "--try", "mine", body)
+        contains(result.stdout, answer)
+        equal(result.returncode, 0 if answer.startswith("=") else 1, result.stderr)
+        if answer.startswith("="):
+            contains(result.stdout, "Nothing shows how old the price is.")
+
+
 @scenario("each mistake in a description is answered with its file, line and key, and what to do", beside=True)
 def _():
     place = Place()
@@ -172,11 +197,17 @@ def _():
         (good.replace('"/last"', '"$.data[0].last"'), "line 3: exchange.mine.price", "write /data/0/last"),
         (good.replace('"/last"', '".data[0].last"'), "line 3: exchange.mine.price", "write /data/0/last"),
         (good.replace('price = "/last"\n', ""), "exchange.mine", 'write price = "/…"'),
-        (good.replace("url = ", "uri = "), "exchange.mine", "it has no url"),
+        (good.replace("url = ", "uri = "), "line 2: exchange.mine.uri", "unknown key; there are url,"),
+        (good.replace('url = "https://api.example.com/t?p={name}"\n', ""), "exchange.mine", "it has no url"),
+        (good.replace('"/last"', '"last/price"'), "line 3: exchange.mine.price", "write /last/price"),
+        (good.replace('"/last"', '"$.a[1].x"') + 'row = { of = "/a", where = "/b", is = "{name}" }\n',
+         "line 3: exchange.mine.price", "write //a/1/x"),
+        (good.replace("{ EUR = {} }", '["EUR"]'), "line 4: exchange.mine.markets", "write markets = { EUR = {} }"),
+        (good + 'bid = "/b"\naks = "/a"\n', "line 6: exchange.mine.aks", "unknown key"),
         (good + 'time = "/t"\n', "line 5: exchange.mine.time", 'time-is = "trade", "book" or "reply"'),
         (good.replace("{name}", "{symbol}"), "line 2: exchange.mine.url", "{symbol} is not a placeholder here"),
         (good.replace("EUR", "Euro"), "line 4: exchange.mine.markets.Euro", "capital letters, such as EUR"),
-        (good + 'limits = ["10 per second"]\n', "line 5: exchange.mine.limits", 'write "60/60s"'),
+        (good + 'limits = ["30/min"]\n', "line 5: exchange.mine.limits", 'write "30/60s" for 30 requests in any 60 seconds'),
         (good + 'headers = { Host = "x" }\n', "line 5: exchange.mine.headers.Host", "can't be set here"),
         (good + 'prize = "/x"\n', "line 5: exchange.mine.prize", "unknown key; there are url,"),
         (good.replace("?p={name}", "").replace("EUR = {}", "EUR = {}, GBP = {}"), "line 4: exchange.mine.markets", "put {name} into url"),

@@ -27,6 +27,8 @@ extension ExchangeDescription {
             )
         }
         self.name = name
+        // First: a misspelled key is else reported as a missing one.
+        try table.finish(known: Self.keys.filter { !isOfRates || $0 != "markets" } + (isOfRates ? ["base"] : []))
         let url = try table.required("url", example: "\"https://api.example.com/ticker?pair={name}\"")
         let (base, target) = try Self.parts(of: url, "url", table)
         (baseURL, self.target) = (base, target)
@@ -91,7 +93,6 @@ extension ExchangeDescription {
             cacheTime: .milliseconds(try table.integer("cache-ms", 0...600_000) ?? 0),
             provides: provides,
             upstream: try table.text("upstream"))
-        try table.finish(known: Self.keys.filter { !isOfRates || $0 != "markets" } + (isOfRates ? ["base"] : []))
         guard !isOfRates || timeMeaning == .book else {
             throw table.error("time", "must be the place of the day of the rates, with time-is = \"book\"")
         }
@@ -163,7 +164,8 @@ extension ExchangeDescription {
                     keys: keys.isEmpty ? [name] : keys))
         }
         guard markets.contains(where: { !$0.isRate }) else {
-            throw table.error("markets", "is missing: write markets = { EUR = {} } with the currencies of the exchange")
+            throw table.error(
+                "markets", "must be a table of the exchange's currencies: write markets = { EUR = {} }")
         }
         return markets
     }
@@ -224,19 +226,19 @@ extension ExchangeDescription {
         return pointer
     }
 
-    /// Says how to write a place that is not a JSON pointer: `$.a[0].b`, `.a[0].b` and `a.0.b` are `/a/0/b`.
+    /// Says how to write a place that is not a JSON pointer: `$.a[0].b`, `.a[0].b`, `a.0.b` and `a/0/b` are `/a/0/b`, and
+    /// `//a/0/b` if the text begins at the body and places begin at a row.
     private static func mistake(in text: String, _ key: String, _ table: ConfigurationTable) -> SettingsError {
         if text.hasPrefix("/") {
             return table.error(
                 key, "'\(text)' is not a JSON pointer (RFC 6901): write ~0 for '~' and ~1 for '/' in a name")
         }
-        var path = text.hasPrefix("$") ? text.dropFirst() : text[...]
-        if path.first == "." { path.removeFirst() }
-        let parts = path.replacing("[", with: ".").filter { !"]\"'".contains($0) }.split(separator: ".")
-        return table.error(
-            key,
-            "'\(text)' is not a JSON pointer (RFC 6901): write \(parts.map { "/" + JSONPointer.escaped(String($0)) }.joined())"
-        )
+        let beginsAtBody = text.hasPrefix("$")
+        let names = text.dropFirst(beginsAtBody ? 1 : 0).split { "./[]\"'".contains($0) }
+        let isInRow = !table.tables(in: "row").isEmpty && !key.hasPrefix("row.")
+        let pointer =
+            (beginsAtBody && isInRow ? "/" : "") + names.map { "/" + JSONPointer.escaped(String($0)) }.joined()
+        return table.error(key, "'\(text)' is not a JSON pointer (RFC 6901): write \(pointer)")
     }
 
     /// Headers that frame a message or lead it elsewhere (RFC 9110, RFC 9112), which only the client sets.
@@ -282,7 +284,11 @@ extension ExchangeDescription {
             let seconds = Int(match.2),
             number >= weight, seconds > 0
         else {
-            throw table.error("limits", "'\(text)' is not a limit: write \"60/60s\" for 60 requests in any 60 seconds")
+            let number = Int(text.prefix { $0.isASCII && $0.isNumber }) ?? 60
+            throw table.error(
+                "limits",
+                "'\(text)' is not a limit: write \"\(number)/60s\" for \(number) requests in any 60 seconds, and at least the weight"
+            )
         }
         return RequestLimit(number / weight, per: .seconds(seconds))
     }

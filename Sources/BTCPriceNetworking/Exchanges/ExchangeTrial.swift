@@ -22,6 +22,9 @@ package struct ExchangeTrial: Sendable {
                 let response = try await access.client.get(request)
                 let took = start.duration(to: .now).wholeMilliseconds
                 lines.append("HTTP \(response.status), \(response.body.count) bytes in \(took) ms")
+                if response.status != 200 {
+                    lines.append("  " + oneLine(String(decoding: response.body.prefix(300), as: UTF8.self)))
+                }
                 if report(response, description, group.all) == 0 { isGood = false }
             } catch {
                 lines.append("no response: \(error)")
@@ -88,7 +91,13 @@ package struct ExchangeTrial: Sendable {
     }
 
     private mutating func advise(_ description: ExchangeDescription) {
-        guard isGood, !description.namesTheMarket else { return }
+        guard isGood else { return }
+        if description.time == nil {
+            lines.append(
+                "Nothing shows how old the price is. If the body has the time of the last trade, add it: time = \"/…\" and time-is = \"trade\"."
+            )
+        }
+        guard !description.namesTheMarket else { return }
         lines.append(
             "Nothing in the body shows which market it is of. If the body names the market, add it: require = { \"/…\" = \"{name}\" }."
         )

@@ -166,15 +166,20 @@ struct TickerReader: Sendable {
         _ row: (array: JSONPointer, place: JSONPointer, value: String), in body: JSONValue
     ) throws(PriceLoadingError) -> JSONValue {
         guard let rows = row.array.value(in: body)?.arrayValue else {
-            throw .invalidData("there is no array at \(row.array.described)")
+            throw .invalidData("there is no array at \(row.array.described)\(row.array.hint(in: body))")
         }
         let matching = rows.filter { row.place.value(in: $0)?.isString(equalTo: row.value) == true }
-        guard matching.count == 1 else {
-            throw .invalidData(
-                "\(matching.isEmpty ? "no row has" : "\(matching.count) rows have") \(row.value) at \(row.place.described)"
-            )
+        guard matching.count < 2 else {
+            throw .invalidData("\(matching.count) rows have \(row.value) at \(row.place.described)")
         }
-        return matching[0]
+        guard let found = matching.first else {
+            let names = rows.lazy.compactMap { row.place.value(in: $0)?.summary }.prefix(8).joined(separator: ", ")
+            let there =
+                names.isEmpty
+                ? rows.first.map { row.place.hint(in: $0, "a row") } ?? "" : " (there are \(oneLine(names)))"
+            throw .invalidData("no row has \(row.value) at \(row.place.described)\(there)")
+        }
+        return found
     }
 }
 
@@ -193,12 +198,19 @@ struct Place: Sendable, Hashable, CustomStringConvertible {
         pointer.value(in: isInBody ? body : row)
     }
 
-    /// What there is instead: ` (/data has last, bid, ask)`.
     func hint(in row: JSONValue, _ body: JSONValue) -> String {
-        let (place, value) = pointer.nearest(in: isInBody ? body : row)
-        let names = value.members.prefix(8).compactMap(\.name.stringValue)
-        return oneLine(" (\(place.described) has \(names.isEmpty ? value.summary : names.joined(separator: ", ")))")
+        pointer.hint(in: isInBody ? body : row)
     }
 
     var description: String { (isInBody ? "/" : "") + pointer.described }
+}
+
+extension JSONPointer {
+    /// What a value has instead: ` (/data has last, bid, ask)`.
+    fileprivate func hint(in document: JSONValue, _ name: String = "the body") -> String {
+        let (place, value) = nearest(in: document)
+        let names = value.members.prefix(8).compactMap(\.name.stringValue)
+        let content = names.isEmpty ? value.summary : oneLine(names.joined(separator: ", "))
+        return " (\(place.tokens.isEmpty ? name : place.description) has \(content))"
+    }
 }
