@@ -36,6 +36,8 @@ struct ReplyCache {
     private(set) var instance: String
     /// In the order of the currencies.
     private var shown: [Shown] = []
+    /// The currencies. The first one is the default if a client names none.
+    private(set) var currencies: [String] = []
 
     var counts = CallCounts()
 
@@ -48,16 +50,15 @@ struct ReplyCache {
         self.limits = limits
     }
 
-    /// The currencies. The first one is the default if a client names none.
-    var currencies: [String] { shown.map { $0.state.currency } }
-
     /// Whether the published state of a currency has a price.
     /// - Parameter currency: `nil` for the first one.
-    func holdsPrice(_ currency: String?) -> Bool { place(of: currency).map { shown[$0].state.quote != nil } ?? false }
+    func holdsPrice(_ currency: String?) -> Bool {
+        place(of: currency).map { shown[$0].state.freshness != .none } ?? false
+    }
 
     private func place(of currency: String?) -> Int? {
         guard let currency else { return shown.indices.first }
-        return shown.firstIndex { $0.state.currency == currency }
+        return currencies.firstIndex(of: currency)
     }
 
     /// - Parameter states: The states of all currencies, in their order.
@@ -71,6 +72,7 @@ struct ReplyCache {
             shown.first { $0.version == version }
                 ?? Shown(state: state, version: version, trueUntil: state.freshUntil ?? .max)
         }
+        currencies = shown.map { $0.state.currency }
     }
 
     /// The reply to a call, NUL included; empty if the currency is not kept.

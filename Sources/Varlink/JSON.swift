@@ -57,9 +57,9 @@ package struct JSONObject: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     /// An object without members.
     package init() {}
 
-    /// The members in the order of the literal.
+    /// The members in the order of the literal, whose names are unique.
     package init(dictionaryLiteral elements: (String, JSON)...) {
-        for (name, value) in elements { self[name] = value }
+        members = elements.map { Member(name: $0, value: $1) }
     }
 
     /// The value of a member. Setting `nil` removes the member. A new member goes to the end.

@@ -89,21 +89,35 @@ private struct JSONWriter {
 
     private mutating func write(_ string: String) {
         bytes.append(UInt8(ascii: "\""))
-        for byte in string.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
-                bytes.append(UInt8(ascii: "\\"))
-                bytes.append(byte)
-            case 0x0A: bytes.append(contentsOf: "\\n".utf8)
-            case 0x0D: bytes.append(contentsOf: "\\r".utf8)
-            case 0x09: bytes.append(contentsOf: "\\t".utf8)
-            case ..<0x20:
-                let hex = String(byte, radix: 16)
-                bytes.append(contentsOf: (hex.count == 1 ? "\\u000" : "\\u00").utf8)
-                bytes.append(contentsOf: hex.utf8)
-            default: bytes.append(byte)
+        var string = string
+        string.withUTF8 { text in
+            if text.contains(where: Self.isEscaped) {
+                for byte in text { writeEscaped(byte) }
+            } else {
+                bytes.append(contentsOf: text)
             }
         }
         bytes.append(UInt8(ascii: "\""))
+    }
+
+    private mutating func writeEscaped(_ byte: UInt8) {
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+            bytes.append(UInt8(ascii: "\\"))
+            bytes.append(byte)
+        case 0x0A: bytes.append(contentsOf: "\\n".utf8)
+        case 0x0D: bytes.append(contentsOf: "\\r".utf8)
+        case 0x09: bytes.append(contentsOf: "\\t".utf8)
+        case ..<0x20:
+            let hex = String(byte, radix: 16)
+            bytes.append(contentsOf: (hex.count == 1 ? "\\u000" : "\\u00").utf8)
+            bytes.append(contentsOf: hex.utf8)
+        default: bytes.append(byte)
+        }
+    }
+
+    /// Whether a string must not have this byte unescaped (RFC 8259, section 7).
+    private static func isEscaped(_ byte: UInt8) -> Bool {
+        byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
     }
 }
