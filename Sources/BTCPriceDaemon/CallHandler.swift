@@ -14,8 +14,8 @@ struct CallHandler: Sendable {
     let running: RunningSettings
     /// Fixed at the start: a reload does not change them.
     let directories: Directories
-    let engine: PriceEngine<TickClock>
-    let control: TickControl<TickClock>
+    let engine: PriceEngine
+    let control: TickControl
     let store: FilePriceStore
     let persist: PersistLastValidPrice
     /// `nil` if no history is kept.

@@ -93,7 +93,7 @@ struct ConfiguredSources {
     /// - Parameter previous: The sources that these replace.
     func plans(
         clock: TickClock, now: @escaping TimeSource, after previous: Sources? = nil
-    ) -> [CurrencyPlan<TickClock>] {
+    ) -> [CurrencyPlan] {
         CurrencyPlan.plans(
             asked.map { settings, candidates in
                 .init(
@@ -103,7 +103,7 @@ struct ConfiguredSources {
     }
 
     /// The candle loaders that fill gaps of the history, by currency; none if the backfill is off.
-    func backfill(_ settings: Settings) -> [Backfill<TickClock>.Lane] {
+    func backfill(_ settings: Settings) -> [Backfill.Lane] {
         guard settings.history?.isBackfilled == true else { return [] }
         return settings.currencies.map { .init($0.currency, candles[$0.currency] ?? []) }
     }

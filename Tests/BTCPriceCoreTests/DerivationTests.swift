@@ -33,11 +33,11 @@ final class EuroWorld: Sendable {
     let korunas = SetLoader(Market("coinmate", "BTC/CZK"), "2343000")
     let events = EventLog()
     let store = MemoryStore()
-    let engine: PriceEngine<TestClock>
+    let engine: PriceEngine
 
     init(_ policy: DerivationPolicy, rate: String? = "24.527", sources: [String] = ["ecb", "frankfurter"]) async {
         let now: TimeSource = { [clock] in
-            let passed = clock.now.offset.wholeMilliseconds
+            let passed = clock.offset.wholeMilliseconds
             return ObservationTime(
                 wall: Timestamp(milliseconds: World.start.wall.milliseconds + passed),
                 boottime: World.start.boottime + passed)
@@ -72,7 +72,7 @@ final class EuroWorld: Sendable {
 
     /// A tick of both currencies.
     func tick() async -> PriceState {
-        clock.advance(to: clock.now.offset + .seconds(1))
+        clock.advance(to: clock.offset + .seconds(1))
         for currency in [Currency.eur, Self.czk] {
             await engine.tick(Tick(due: clock.now, lateness: .zero, skipped: 0), of: currency)
         }
@@ -232,16 +232,16 @@ final class EuroWorld: Sendable {
         let clock = world.clock
         let events = EventLog()
         let wall: @Sendable () -> Timestamp = {
-            Timestamp(milliseconds: World.start.wall.milliseconds + clock.now.offset.wholeMilliseconds)
+            Timestamp(milliseconds: World.start.wall.milliseconds + clock.offset.wholeMilliseconds)
         }
         let keeper = RateKeeper(
             engine: world.engine, store: kept, clock: clock,
-            now: { ObservationTime(wall: wall(), boottime: clock.now.offset.wholeMilliseconds) }, jitter: { 0.5 },
+            now: { ObservationTime(wall: wall(), boottime: clock.offset.wholeMilliseconds) }, jitter: { 0.5 },
             report: { events.add($0) })
         let loaders = ["ecb", "frankfurter"].map { RateLoader($0, now: wall) }
         for loader in loaders { loader.isDown.withLock { $0 = isDown } }
         await keeper.change(loaders)
-        let start = clock.now.offset
+        let start = clock.offset
         let task = Task { await keeper.run() }
         for seconds in wakeUps.dropLast() { await clock.run(to: start + .seconds(seconds)) }
         if let last = wakeUps.last { await clock.timer(at: start + .seconds(last)) }

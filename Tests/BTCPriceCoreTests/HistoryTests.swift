@@ -293,7 +293,7 @@ private final class ScriptedCandles: CandleLoader {
 @Suite(.timeLimit(.minutes(3))) struct BackfillTests {
     private let archive = MemoryArchive()
 
-    private func backfill(_ world: World, _ loader: ScriptedCandles, history: PriceHistory) -> Backfill<TestClock> {
+    private func backfill(_ world: World, _ loader: ScriptedCandles, history: PriceHistory) -> Backfill {
         Backfill(
             [.init(.usd, [loader])], engine: world.engine, history: history, archive: archive, clock: world.clock,
             now: world.now)
@@ -304,7 +304,7 @@ private final class ScriptedCandles: CandleLoader {
         let mover = Task {
             while !Task.isCancelled {
                 // The clock advances only while a task waits, or else the price becomes old on a slow machine.
-                if clock.timers > 0 { clock.advance(to: clock.now.offset + .milliseconds(500)) }
+                if clock.timers > 0 { clock.advance(to: clock.offset + .milliseconds(500)) }
                 for _ in 0..<50 { await Task.yield() }
             }
         }

@@ -100,7 +100,7 @@ import Testing
     struct Setup {
         let world = World()
         let activity: ClientActivity
-        let control: TickControl<TestClock>
+        let control: TickControl
         private let told: Told
 
         final class Told: Sendable {

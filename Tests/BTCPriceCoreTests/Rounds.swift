@@ -41,8 +41,7 @@ final class Rounds {
 
     /// A copy, for tests that continue in two ways.
     func copy() -> Rounds {
-        let copy = Rounds(markets)
-        copy.tracker = tracker
+        let copy = Rounds(markets, rules: tracker.rules, book: tracker.book)
         copy.prices = prices
         return copy
     }

@@ -581,7 +581,8 @@ extension Rounds {
         #expect(decision.quote?.value == conversion.value * conversion.rate)
         let refusing = Rounds(rules: SelectionRules(peg: .refuse))
         refusing.leavePeg()
-        #expect(refusing.tracker.skipsTether(at: Rounds.time(601).boottime))
+        let skipsTether = refusing.tracker.skipsTether(at: Rounds.time(601).boottime)
+        #expect(skipsTether)
         refusing.prices = [.binance: "68950"]
         #expect(try #require(refusing.tick(at: 602)).rejected.isEmpty)
     }

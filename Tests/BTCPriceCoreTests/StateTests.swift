@@ -75,7 +75,8 @@ import Testing
         let position = FeedPosition(time: World.start.wall, sequence: 4)
         var tracker = self.tracker()
         _ = try tick(&tracker, "68901.23", at: 5000, position: position)
-        let kept = try #require(tracker.kept)
+        let stored = tracker.kept
+        let kept = try #require(stored)
         #expect(kept.positions == [.coinbase: position])
         let bases = try #require(kept.learned?.bases)
         #expect(bases.map(\.market) == [.binance, .coinbase])

@@ -158,7 +158,7 @@ private final class ScriptedStream: PriceStream {
     @Test func `streams are open while a client watches changes, and for 30 s after that`() async {
         let world = World()
         let activity = ClientActivity(at: world.now().boottime)
-        let settings = StreamControl<TestClock>.Settings(
+        let settings = StreamControl.Settings(
             policy: .auto, interval: .seconds(1), minimumInterval: .milliseconds(100))
         let control = StreamControl(engine: world.engine, activity: activity, settings: settings, now: world.now)
         #expect(control.wanted == .never)

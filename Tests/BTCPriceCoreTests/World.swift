@@ -12,11 +12,11 @@ final class World: Sendable {
     let primary: ScriptedLoader
     let fallback = ScriptedLoader("coinbase")
     let store: MemoryStore
-    let engine: PriceEngine<TestClock>
-    let ticker: OneSecondTicker<TestClock>
+    let engine: PriceEngine
+    let ticker: OneSecondTicker
     /// The tickers as in the daemon. Used instead of ``ticker``.
-    let tickers: Tickers<TestClock>
-    let getPrice: GetPrice<TestClock>
+    let tickers: Tickers
+    let getPrice: GetPrice
     let events: EventLog
     let now: TimeSource
     /// Whether each fresh quote was saved before it was shown.
@@ -41,7 +41,7 @@ final class World: Sendable {
         self.store = store
         saves = store.saves
         let now: TimeSource = { [clock] in
-            let passed = clock.now.offset.wholeMilliseconds
+            let passed = clock.offset.wholeMilliseconds
             return ObservationTime(
                 wall: Timestamp(milliseconds: World.start.wall.milliseconds + passed),
                 boottime: World.start.boottime + passed)

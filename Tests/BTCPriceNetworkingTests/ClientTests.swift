@@ -125,7 +125,7 @@ import Testing
 
     @Test func `one deadline applies to head and body`() async throws {
         let setup = try await Setup(faults: "binance always stall-body", connectTimeout: .seconds(600))
-        let clock = ContinuousClock()
+        let clock = setup.loop.clock
         let candidate = FetchCandidate(
             fetch: FetchLatestPrice(loader: try setup.loader("binance")), address: "", timeout: .milliseconds(150),
             hedge: .milliseconds(50))

@@ -321,7 +321,7 @@ func rehearseAdversary(
 private func run(
     _ worlds: [AdversaryWorld], _ mode: AdversaryMode, _ clock: VirtualClock, _ closely: Range<Double>
 ) async throws -> [String: AdversaryCount] {
-    let begun = clock.now.seconds
+    let begun = clock.seconds
     let kept = try worlds.map { world in
         VirtualCurrency(
             currency: world.currency, interval: .seconds(world.currency == .usd ? 1 : 10),
@@ -338,7 +338,7 @@ private func run(
         kept, clock: clock, store: MemoryStore(), jitter: { 0.5 }, tally: Shared(Tally()), isStreamed: mode.isStreamed
     ) { state in
         guard let world = worlds.first(where: { $0.currency.rawValue == state.currency }) else { return }
-        let seconds = clock.now.seconds - begun
+        let seconds = clock.seconds - begun
         if closely.contains(seconds) {
             print(
                 "\(seconds) \(state.currency) \(state.freshness) \(state.quote.map { "\($0.value) \($0.source)" } ?? "-") "
@@ -347,7 +347,7 @@ private func run(
         }
         counts.update { $0[state.currency, default: AdversaryCount()].add(state, world, at: seconds, since: begun) }
     }
-    try await clock.sleep(until: .init(offset: .seconds(begun + worlds[0].length) - .milliseconds(500)))
+    try await clock.sleep(until: clock.instant(at: .seconds(begun + worlds[0].length) - .milliseconds(500)))
     await daemon.stop()
     return counts.current
 }

@@ -21,7 +21,7 @@ private struct VirtualMarket: PriceLoader {
     }
 
     func priced(_ dollars: LoadedPrice) -> LoadedPrice {
-        let cents = Int64((dollars.value.double * factor(clock.now.seconds) * 100).rounded())
+        let cents = Int64((dollars.value.double * factor(clock.seconds) * 100).rounded())
         return LoadedPrice(market, Price(cents, scale: 2), position: dollars.position)
     }
 }
@@ -87,7 +87,7 @@ func rehearseCurrencies(seed: UInt64, clock: VirtualClock) async throws {
             if abs(value / fair - 1) > 0.01 { tallies[state.currency, default: CurrencyTally()].wrong += 1 }
         }
     }
-    try await clock.sleep(until: .init(offset: .seconds(3600)))
+    try await clock.sleep(until: clock.instant(at: .seconds(3600)))
     await daemon.stop()
     for currency in Exchange.currencies {
         let tally = tallies.current[currency.rawValue] ?? CurrencyTally()

@@ -29,9 +29,9 @@ struct VirtualCurrency {
 /// The shipped core in virtual time: tickers, fallback, health, observer, state machine and reports. Only clock, loaders and store
 /// differ.
 final class VirtualDaemon: Sendable {
-    private let engine: PriceEngine<VirtualClock>
-    private let tickers: Tickers<VirtualClock>
-    private let getPrice: GetPrice<VirtualClock>
+    private let engine: PriceEngine
+    private let tickers: Tickers
+    private let getPrice: GetPrice
     private let observing: Task<Void, Never>
     private let streaming: Task<Void, Never>
 
@@ -40,7 +40,7 @@ final class VirtualDaemon: Sendable {
 
     static func time(of clock: VirtualClock) -> TimeSource {
         {
-            let milliseconds = clock.now.offset.wholeMilliseconds
+            let milliseconds = clock.offset.wholeMilliseconds
             return ObservationTime(
                 wall: Timestamp(milliseconds: wallStart + milliseconds), boottime: 5_000_000 + milliseconds)
         }

@@ -62,7 +62,7 @@ final class VirtualExchange: PriceLoader {
     /// Whether a permitted request gets a price in time: the exchange has no fault, a ban has been over for a minute, and a refusal for so
     /// long (27 h) that even a rare probe has noticed.
     var isWell: Bool {
-        let now = clock.now.offset
+        let now = clock.offset
         return state.withLock { state in
             now >= state.bannedUntil + .seconds(60) && now >= state.refusedUntil
                 && (state.fault.map { now >= $0.until } ?? (now < state.nextFault))
@@ -71,7 +71,7 @@ final class VirtualExchange: PriceLoader {
     var isWithinLimits: Bool { state.withLock { $0.counter.isWithinLimits } }
 
     func load() async throws(PriceLoadingError) -> [LoadedPrice] {
-        let now = clock.now.offset
+        let now = clock.offset
         let (latency, outcome) = state.withLock { $0.answer(at: now, faults, calm, exchange) }
         do { try await clock.sleep(until: clock.now.advanced(by: latency)) } catch { throw .cancelled }
         return [try outcome.get()]

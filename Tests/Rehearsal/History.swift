@@ -48,7 +48,7 @@ func rehearseHistory(days: Int, seed: UInt64, path: String?, clock: VirtualClock
         let day = state.day.map { "\($0.open) \($0.high) \($0.low) \($0.change)" } ?? "-"
         lines.update { $0 += "\(second) \(price ?? "-") \(day)\n" }
     }
-    try await clock.sleep(until: .init(offset: .seconds(days * 86_400)))
+    try await clock.sleep(until: clock.instant(at: .seconds(days * 86_400)))
     await daemon.stop()
     history.close()
     store.close()

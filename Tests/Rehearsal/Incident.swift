@@ -88,7 +88,7 @@ extension Incident {
 
     /// Runs the incident with the shipped ticker, fallback, health, observer and validation.
     func run(on clock: VirtualClock) async throws -> Shown {
-        let begun = clock.now.seconds
+        let begun = clock.seconds
         let venues = try sources.map { name in
             try ScriptedVenue(name, clock: clock, peg: { [peg] in peg($0 - begun) }) { seconds, ask in
                 let seconds = seconds - begun
@@ -111,7 +111,7 @@ extension Incident {
             store: MemoryStore(kept),
             jitter: { 0.5 }, tally: tally
         ) { state in
-            let seconds = clock.now.seconds - begun
+            let seconds = clock.seconds - begun
             let read =
                 Double((state.quote?.timestamp.milliseconds ?? 0) - VirtualDaemon.wallStart) / 1000 - begun - 0.04
             let source = state.quote?.source ?? ""

@@ -149,13 +149,13 @@ func rehearseMonth(seed: UInt64, days: Int, clock: VirtualClock, closely: Range<
             [VirtualCurrency(loaders: venues, rules: part.rules)], clock: clock, store: store, jitter: { 0.5 },
             tally: tally
         ) { state in
-            if closely.contains(clock.now.seconds) { show(state, truth, at: clock.now.seconds) }
-            let (kind, count) = judge(state, truth, at: clock.now.seconds, rules: part.rules)
+            if closely.contains(clock.seconds) { show(state, truth, at: clock.seconds) }
+            let (kind, count) = judge(state, truth, at: clock.seconds, rules: part.rules)
             counts.update { $0[kind, default: MonthCount()].add(count) }
             ofPart.update { $0.add(count) }
         }
         fifths += part.fifths
-        try await clock.sleep(until: .init(offset: .seconds(truth.length * fifths / 5) - .milliseconds(500)))
+        try await clock.sleep(until: clock.instant(at: .seconds(truth.length * fifths / 5) - .milliseconds(500)))
         await daemon.stop()
         print("\(part.name): \(ofPart.current.text)")
     }

@@ -62,8 +62,8 @@ func rehearseWeek(seed: UInt64, days: Int, clock: VirtualClock) async throws {
                 if isAnswered { tally.update { $0.clientAnswers += 1 } }
                 try await clock.sleep(until: clock.now.advanced(by: .milliseconds(20)))
             }
-            let hour = clock.now.offset.components.seconds / 3600 + 1
-            try await clock.sleep(until: .init(offset: .seconds(hour * 3600)))
+            let hour = clock.offset.components.seconds / 3600 + 1
+            try await clock.sleep(until: clock.instant(at: .seconds(hour * 3600)))
         }
         await daemon.stop()
         print("day \(day + 1) memory \(residentMemory()) KiB lines \(tally.current.lines.count)")
@@ -92,7 +92,7 @@ private func runDay(
     let daemon = await VirtualDaemon(
         [VirtualCurrency(loaders: exchanges.map(loader))], clock: clock, store: MemoryStore(), jitter: drawing(seed),
         tally: tally)
-    try await clock.sleep(until: .init(offset: .seconds(86_400)))
+    try await clock.sleep(until: clock.instant(at: .seconds(86_400)))
     await daemon.stop()
     report(tally.current, exchanges)
     for line in tally.current.lines { print("| \(line)") }

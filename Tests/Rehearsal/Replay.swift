@@ -33,7 +33,7 @@ func rehearseReplay(of path: String, interval: Duration, on clock: VirtualClock)
             if let failure = state.failure, shown.failures.count < 5 { shown.failures.append(failure) }
         }
     }
-    try await clock.sleep(until: .init(offset: .milliseconds(Int64((last.second - first.second) * 1000))))
+    try await clock.sleep(until: clock.instant(at: .milliseconds(Int64((last.second - first.second) * 1000))))
     let record = await daemon.record
     await daemon.stop()
     print(

@@ -56,7 +56,7 @@ final class ScriptedVenue: PriceLoader {
     var companions: [Market] { market == Market("kraken", "BTC/USD") ? [Market("kraken", Market.pegPair)] : [] }
 
     func load() async throws(PriceLoadingError) -> [LoadedPrice] {
-        let seconds = clock.now.seconds
+        let seconds = clock.seconds
         let answer = script(seconds, asks.add(1, ordering: .relaxed).oldValue)
         if case .hangs = answer {
             do { try await clock.sleep(until: clock.now.advanced(by: .seconds(3600))) } catch { throw .cancelled }
@@ -78,7 +78,7 @@ final class ScriptedVenue: PriceLoader {
 
     /// The current price of its stream; `nil` if the venue reports no price.
     var present: Price? {
-        switch script(clock.now.seconds, asks.load(ordering: .relaxed)) {
+        switch script(clock.seconds, asks.load(ordering: .relaxed)) {
         case .price(let value), .marked(let value, _), .madeAt(let value, _), .dated(let value, _): .cents(value)
         case .fails, .hangs: nil
         }
@@ -107,6 +107,6 @@ extension Price {
     var approximate: Double { double }
 }
 
-extension VirtualClock.Instant {
+extension VirtualClock {
     var seconds: Double { Double(offset.wholeMilliseconds) / 1000 }
 }

@@ -1,35 +1,39 @@
+import BTCPriceCore
 import CVirtualTime
 import Synchronization
 
 /// A clock that advances only when no task is ready, and then in one step to the next deadline.
-final class VirtualClock: Clock {
-    struct Instant: InstantProtocol {
-        let offset: Duration
-
-        func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
-        func duration(to other: Instant) -> Duration { other.offset - offset }
-        static func < (lhs: Instant, rhs: Instant) -> Bool { lhs.offset < rhs.offset }
-    }
-
+final class VirtualClock: BoottimeClock {
     private struct Sleeper {
         let id: Int
-        let deadline: Instant
+        let deadline: ContinuousClock.Instant
         let continuation: CheckedContinuation<Void, any Error>
     }
 
     private struct State {
-        var now = Instant(offset: .zero)
+        var now: ContinuousClock.Instant
         /// The tasks that sleep. The first one to wake is at the end.
         var sleepers: [Sleeper] = []
         var lastID = 0
     }
 
-    private let state = Mutex(State())
+    private let start: ContinuousClock.Instant
+    private let state: Mutex<State>
 
-    var now: Instant { state.withLock { $0.now } }
-    var minimumResolution: Duration { .nanoseconds(1) }
+    init() {
+        start = .now
+        state = Mutex(State(now: start))
+    }
 
-    func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
+    /// The time since the start.
+    var offset: Duration { start.duration(to: now) }
+
+    /// The instant at a time after the start.
+    func instant(at offset: Duration) -> ContinuousClock.Instant { start.advanced(by: offset) }
+
+    var now: ContinuousClock.Instant { state.withLock { $0.now } }
+
+    func sleep(until deadline: ContinuousClock.Instant) async throws {
         let id = state.withLock { state in
             state.lastID += 1
             return state.lastID

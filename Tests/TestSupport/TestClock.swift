@@ -1,40 +1,38 @@
+import BTCPriceCore
 import Synchronization
 
 /// A clock that stands still until a test moves it. A test can await its timers, so no test guesses when code is idle.
-package final class TestClock: Clock, Sendable {
-    /// A point on this clock: the time since its start.
-    package struct Instant: InstantProtocol, CustomStringConvertible {
-        package let offset: Duration
-
-        package init(offset: Duration) { self.offset = offset }
-
-        package func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
-        package func duration(to other: Instant) -> Duration { other.offset - offset }
-        package static func < (lhs: Instant, rhs: Instant) -> Bool { lhs.offset < rhs.offset }
-        package var description: String { "\(offset)" }
-    }
-
+package final class TestClock: BoottimeClock, Sendable {
     private struct Sleeper {
-        let deadline: Instant
+        let deadline: ContinuousClock.Instant
         let continuation: CheckedContinuation<Void, any Error>
     }
 
     private struct State {
-        var now = Instant(offset: .zero)
+        var now: ContinuousClock.Instant
         var sleepers: [Int: Sleeper] = [:]
         var cancelled: Set<Int> = []
-        var watchers: [(deadline: Instant, continuation: CheckedContinuation<Void, Never>)] = []
+        var watchers: [(deadline: ContinuousClock.Instant, continuation: CheckedContinuation<Void, Never>)] = []
         var nextID = 0
     }
 
-    private let state = Mutex(State())
+    private let start: ContinuousClock.Instant
+    private let state: Mutex<State>
 
-    package init() {}
+    package init() {
+        start = .now
+        state = Mutex(State(now: start))
+    }
 
-    package var now: Instant { state.withLock { $0.now } }
-    package var minimumResolution: Duration { .nanoseconds(1) }
+    /// The time since the start.
+    package var offset: Duration { offset(of: now) }
 
-    package func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
+    /// The time from the start to an instant.
+    package func offset(of instant: ContinuousClock.Instant) -> Duration { start.duration(to: instant) }
+
+    package var now: ContinuousClock.Instant { state.withLock { $0.now } }
+
+    package func sleep(until deadline: ContinuousClock.Instant) async throws {
         let id = state.withLock { state in
             state.nextID += 1
             return state.nextID
@@ -68,7 +66,7 @@ package final class TestClock: Clock, Sendable {
 
     /// Waits until a task sleeps until this time.
     package func timer(at offset: Duration) async {
-        let deadline = Instant(offset: offset)
+        let deadline = start.advanced(by: offset)
         await withCheckedContinuation { continuation in
             let isThere = state.withLock { state in
                 if state.sleepers.values.contains(where: { $0.deadline == deadline }) { return true }
@@ -82,7 +80,7 @@ package final class TestClock: Clock, Sendable {
     /// Moves the clock and wakes the tasks whose time has come, in the order of their deadlines.
     package func advance(to offset: Duration) {
         let woken = state.withLock { state in
-            state.now = max(state.now, Instant(offset: offset))
+            state.now = max(state.now, start.advanced(by: offset))
             let due = state.sleepers.filter { $0.value.deadline <= state.now }
             for id in due.keys { state.sleepers[id] = nil }
             return due.values.sorted { $0.deadline < $1.deadline }

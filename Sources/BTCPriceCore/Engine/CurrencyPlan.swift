@@ -1,8 +1,8 @@
 /// How the price of one currency is kept.
-package struct CurrencyPlan<C: Clock>: Sendable where C.Duration == Duration {
+package struct CurrencyPlan: Sendable {
     package let currency: Currency
     /// Polls the sources of the currency.
-    package let fetch: FetchWithFallback<C>
+    package let fetch: FetchWithFallback
     /// The interval of its ticks.
     package let interval: Duration
     package let rules: SelectionRules
@@ -44,7 +44,8 @@ package struct CurrencyPlan<C: Clock>: Sendable where C.Duration == Duration {
     ///   - previous: The sources that were requested before. They keep their health.
     package static func plans(
         _ outlines: [Outline], now: @escaping TimeSource,
-        jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) }, clock: C, after previous: Sources? = nil
+        jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) }, clock: any BoottimeClock,
+        after previous: Sources? = nil
     ) -> [CurrencyPlan] {
         let sources = Sources(
             outlines.flatMap { outline in outline.candidates.map { ($0.source, outline.interval) } }, now: now,
@@ -60,7 +61,7 @@ package struct CurrencyPlan<C: Clock>: Sendable where C.Duration == Duration {
     }
 
     init(
-        _ currency: Currency, fetch: FetchWithFallback<C>, interval: Duration, rules: SelectionRules = SelectionRules(),
+        _ currency: Currency, fetch: FetchWithFallback, interval: Duration, rules: SelectionRules = SelectionRules(),
         derivation: DerivationPolicy = .never, book: ObservationBook? = nil
     ) {
         self.currency = currency

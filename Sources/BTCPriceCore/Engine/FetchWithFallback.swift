@@ -35,7 +35,7 @@ package struct FetchCandidate: Sendable {
 ///
 /// ``Sources`` decides which sources may be requested, and ``PollPlan`` when and for how long. This type runs both on a clock and on
 /// real loaders, and reports to ``Sources`` how each request ended.
-package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duration {
+package struct FetchWithFallback: Sendable {
     package typealias Record =
         @Sendable (_ prices: [LoadedPrice], _ source: FetchLatestPrice) async -> PriceLoadingError?
 
@@ -52,14 +52,14 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
     let markets: [Market]
     /// The markets whose responses state the value of USDT.
     let marketsStatingPeg: Set<Market>
-    private let clock: C
+    private let clock: any BoottimeClock
 
     /// - Parameters:
     ///   - candidates: The sources of one currency, the primary first.
     ///   - sources: The sources of all currencies; the candidates are among them, in their order.
     ///   - offset: The index of the first candidate among the sources.
     ///   - clock: Measures the waits.
-    init(candidates: [FetchCandidate], among sources: Sources, from offset: Int, clock: C) {
+    init(candidates: [FetchCandidate], among sources: Sources, from offset: Int, clock: any BoottimeClock) {
         self.candidates = candidates
         self.sources = sources
         self.offset = offset
@@ -80,8 +80,8 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
     ///   - record: Records a response. Returns why it is not a valid price; `nil` if it is one.
     /// - Throws: ``FetchFailure`` if no source gave a price, or if the task was cancelled.
     package func execute(
-        _ requester: Requester, deadline: C.Instant, among markets: [Market]? = nil, quorum: Int? = nil,
-        byStream: Bool = true, record: @escaping Record
+        _ requester: Requester, deadline: ContinuousClock.Instant, among markets: [Market]? = nil, quorum: Int? = nil,
+        byStream: Bool = true, isolation: isolated (any Actor)? = #isolation, record: @escaping Record
     ) async throws(FetchFailure) -> PollResult {
         let streamed = streams.isEmpty ? [] : places { $0.stream?.current != nil }
         let byStream = byStream && requester != .observer
@@ -97,7 +97,9 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
             fetch: self, requester: requester, plan: plan, deadline: deadline, wantsAll: quorum != nil,
             byStream: byStream, record: record)
         let outcome = await withTaskGroup(of: Event.self) { group in
-            await run.result(of: &group)
+            // On the caller's actor, so that a price is recorded without a hop.
+            _ = isolation
+            return await run.result(of: &group)
         }
         let failures = run.close(outcome)
         switch outcome {
@@ -131,7 +133,7 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
         let order: [Int]
         var plan: PollPlan
         var skipped: [Skipped]
-        let began: C.Instant
+        let began: ContinuousClock.Instant
         /// When each source was requested, and the cooldown that its failure started.
         var requested: [Int: Duration] = [:]
         var cooldowns: [Int: SourceCooldown] = [:]
@@ -139,7 +141,8 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
         let byStream: Bool
 
         init(
-            fetch: FetchWithFallback, requester: Requester, plan: SourceRegistry.Plan, deadline: C.Instant,
+            fetch: FetchWithFallback, requester: Requester, plan: SourceRegistry.Plan,
+            deadline: ContinuousClock.Instant,
             wantsAll: Bool, byStream: Bool, record: @escaping Record
         ) {
             self.fetch = fetch
@@ -168,7 +171,7 @@ package struct FetchWithFallback<C: Clock>: Sendable where C.Duration == Duratio
                         let instant = began.advanced(by: time)
                         group.addTask {
                             // Cancelled when the fetch is over: then the event is not used.
-                            do { try await clock.sleep(until: instant, tolerance: nil) } catch {}
+                            do { try await clock.sleep(until: instant) } catch {}
                             return .woke
                         }
                     case .finish(let result):

@@ -1,12 +1,12 @@
 /// Returns the price to a client.
-package struct GetPrice<C: Clock>: Sendable where C.Duration == Duration {
-    private let engine: PriceEngine<C>
+package struct GetPrice: Sendable {
+    private let engine: PriceEngine
     private let now: TimeSource
 
     /// - Parameters:
     ///   - engine: Holds the price.
     ///   - now: Reads the clock that the freshness is measured with.
-    package init(engine: PriceEngine<C>, now: @escaping TimeSource) {
+    package init(engine: PriceEngine, now: @escaping TimeSource) {
         self.engine = engine
         self.now = now
     }

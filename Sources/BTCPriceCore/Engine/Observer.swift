@@ -10,13 +10,13 @@ package protocol ObserverTarget: Sendable {
 /// recovered.
 ///
 /// The times are spread at random, so that machines that started together do not send their requests together.
-package struct Observer<C: Clock>: Sendable where C.Duration == Duration {
+package struct Observer: Sendable {
     /// The time to the first request. It comes soon, because the fallback has no connection until then.
     static var firstPeriod: Duration { .seconds(2) }
     /// The time to the next request if the prices have moved apart.
     static var soon: Duration { .seconds(1) }
 
-    private let clock: C
+    private let clock: any BoottimeClock
     private let target: any ObserverTarget
     private let interval: @Sendable () -> Duration
     private let jitter: @Sendable () -> Double
@@ -29,7 +29,8 @@ package struct Observer<C: Clock>: Sendable where C.Duration == Duration {
     ///   - jitter: Returns a random number from 0 to 1 at each call.
     ///   - isPaused: Whether the ticks are stopped; then it does nothing.
     package init(
-        clock: C, target: any ObserverTarget, interval: @escaping @Sendable () -> Duration = { .seconds(3) },
+        clock: any BoottimeClock, target: any ObserverTarget,
+        interval: @escaping @Sendable () -> Duration = { .seconds(3) },
         jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) },
         isPaused: @escaping @Sendable () async -> Bool = { false }
     ) {
@@ -45,7 +46,7 @@ package struct Observer<C: Clock>: Sendable where C.Duration == Duration {
         var wait = min(Self.firstPeriod, interval())
         while !Task.isCancelled {
             let next = clock.now.advanced(by: wait * (1 + jitter() / 2))
-            do { try await clock.sleep(until: next, tolerance: .seconds(1)) } catch { return }
+            do { try await clock.sleep(until: next) } catch { return }
             wait = interval()
             if await !isPaused(), await target.observe() { wait = min(wait, Self.soon) }
         }

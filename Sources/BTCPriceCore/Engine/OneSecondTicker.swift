@@ -1,7 +1,7 @@
 /// One tick.
-package struct Tick<Instant: InstantProtocol>: Sendable where Instant.Duration == Duration {
+package struct Tick: Sendable {
     /// The instant it was due.
-    package let due: Instant
+    package let due: ContinuousClock.Instant
     /// The time from ``due`` to its start.
     package let lateness: Duration
     /// The number of ticks that were missed before it.
@@ -9,12 +9,9 @@ package struct Tick<Instant: InstantProtocol>: Sendable where Instant.Duration =
 }
 
 /// Receives the ticks.
-package protocol TickTarget<Instant>: Sendable {
-    /// The clock's instant.
-    associatedtype Instant: InstantProtocol where Instant.Duration == Duration
-
+package protocol TickTarget: Sendable {
     /// Runs one tick. The next one waits for its end. A pause or a stop cancels it.
-    func tick(_ tick: Tick<Instant>) async
+    func tick(_ tick: Tick) async
 
     /// Called when the ticks pause.
     func paused() async
@@ -27,12 +24,12 @@ package protocol TickTarget<Instant>: Sendable {
 ///
 /// The ticks do not drift, do not queue, and never run two at a time. `start`, `stop`, `pause` and `resume` take effect at once: a
 /// tick in progress is cancelled, and a resume ticks without waiting for the old schedule.
-package actor OneSecondTicker<C: Clock> where C.Duration == Duration {
+package actor OneSecondTicker {
     private enum Phase { case stopped, running, paused }
 
-    private let clock: C
+    private let clock: any BoottimeClock
     private var interval: Duration
-    private let target: any TickTarget<C.Instant>
+    private let target: any TickTarget
     private let executor: (any TaskExecutor)?
     private var phase = Phase.stopped
     private var loop: Task<Void, Never>?
@@ -44,7 +41,7 @@ package actor OneSecondTicker<C: Clock> where C.Duration == Duration {
     ///   - target: Receives the ticks.
     ///   - executor: Where the ticks run; `nil` for anywhere.
     package init(
-        interval: Duration = .seconds(1), clock: C, target: any TickTarget<C.Instant>,
+        interval: Duration = .seconds(1), clock: any BoottimeClock, target: any TickTarget,
         executor: (any TaskExecutor)? = nil
     ) {
         precondition(interval > .zero, "an interval is above zero")
@@ -117,7 +114,7 @@ package actor OneSecondTicker<C: Clock> where C.Duration == Duration {
                 schedule = TickSchedule(start: clock.now.advanced(by: interval), interval: interval)
             }
             let (due, skipped) = schedule.advance(now: clock.now)
-            do { try await clock.sleep(until: due, tolerance: .zero) } catch { return }
+            do { try await clock.sleep(until: due) } catch { return }
             isTicking = true
             defer { isTicking = false }
             await target.tick(Tick(due: due, lateness: max(.zero, due.duration(to: clock.now)), skipped: skipped))

@@ -1,15 +1,15 @@
 /// Keeps the price: polls the sources if the selector needs it, records their responses, and publishes what the selector decides.
 ///
 /// A tick and any number of clients share one round: a caller that comes while one is in progress joins it.
-package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTarget where C.Duration == Duration {
+package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
     /// Reports to the operator. Called on any thread; must not block.
     package typealias Report = @Sendable (PriceEvent) -> Void
 
-    private typealias Tracked = TrackedCurrency<C>
+    private typealias Tracked = TrackedCurrency
 
     /// The currencies in their order. The first one is the default if a caller names none.
     private var tracked: [Tracked]
-    private let clock: C
+    private let clock: any BoottimeClock
     private let executor: (any TaskExecutor)?
     private var budget: Duration
     private var subscribers: [any StateSubscriber]
@@ -26,7 +26,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     /// The index of the currency that the observer requested last, among those after the first.
     private var observed = 0
     /// When the observer last requested the sources that have a stream.
-    private var streamsChecked: C.Instant?
+    private var streamsChecked: ContinuousClock.Instant?
 
     /// - Parameters:
     ///   - plans: The currencies; at least one.
@@ -38,7 +38,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     ///   - history: Receives the states before they are published; `nil` for none.
     ///   - report: Reports to the operator.
     package init(
-        _ plans: [CurrencyPlan<C>], clock: C, budget: Duration, executor: (any TaskExecutor)? = nil,
+        _ plans: [CurrencyPlan], clock: any BoottimeClock, budget: Duration, executor: (any TaskExecutor)? = nil,
         now: @escaping TimeSource, subscribers: [any StateSubscriber], history: PriceHistory? = nil,
         report: @escaping Report
     ) {
@@ -69,7 +69,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
 
     /// Changes the currencies, sources and rules of every round from now on. A round in progress ends as it began, and its price counts.
     /// - Parameter plans: At least one.
-    package func apply(_ plans: [CurrencyPlan<C>], budget: Duration) {
+    package func apply(_ plans: [CurrencyPlan], budget: Duration) {
         precondition(!plans.isEmpty, "there is a first currency")
         let areRunning = feedsRun
         stopFeeds()
@@ -193,12 +193,12 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
 
     // MARK: - Ticks, observations and clients
 
-    package func tick(_ tick: Tick<C.Instant>) async {
+    package func tick(_ tick: Tick) async {
         await self.tick(tick, of: first.currency)
     }
 
     /// Runs one tick of a currency: a round, whose result is stored and shown. Has no effect if the currency is not kept.
-    package func tick(_ tick: Tick<C.Instant>, of currency: Currency) async {
+    package func tick(_ tick: Tick, of currency: Currency) async {
         guard let tracked = tracked(currency) else { return }
         // The budget counts from when the tick was due. A tick that comes much too late, after a suspend, has the whole budget.
         let begun = clock.now
@@ -438,7 +438,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         }
         let (due, currency) = (last.advanced(by: interval), tracked.currency)
         tracked.change = Task(executorPreference: executor) {
-            do { try await self.clock.sleep(until: due, tolerance: .zero) } catch { return }
+            do { try await self.clock.sleep(until: due) } catch { return }
             await self.changeIsDue(currency)
         }
     }
@@ -483,7 +483,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     // MARK: - Recording and publishing
 
     /// ``record(_:_:)`` for a fetch, which does not run on the actor.
-    private var recorder: FetchWithFallback<C>.Record {
+    private var recorder: FetchWithFallback.Record {
         { await self.record($0, $1) }
     }
 
@@ -558,7 +558,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     /// Waits for the round in progress, or for a new one. A caller that is cancelled returns at once, and the round continues for the
     /// others.
     private func join(
-        _ tracked: Tracked, deadline: C.Instant, isTick: Bool
+        _ tracked: Tracked, deadline: ContinuousClock.Instant, isTick: Bool
     ) async -> Result<PriceState, FetchFailure> {
         guard !Task.isCancelled, tracked.isKept else { return .failure(.cancelled) }
         let id = tracked.shared?.id ?? start(tracked, isTick ? .tick : .client, deadline: deadline)
@@ -577,7 +577,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
         if isTick { tracked.shared?.tick = id }
     }
 
-    private func start(_ tracked: Tracked, _ requester: Requester, deadline: C.Instant) -> Int {
+    private func start(_ tracked: Tracked, _ requester: Requester, deadline: ContinuousClock.Instant) -> Int {
         lastID += 1
         let (id, currency) = (lastID, tracked.currency)
         let task = Task(executorPreference: executor) { await self.run(currency, id, requester, deadline: deadline) }
@@ -597,7 +597,7 @@ package actor PriceEngine<C: Clock>: TickTarget, CurrencyTickTarget, ObserverTar
     }
 
     /// One round: selects, polls what the selector needs, and selects again.
-    private func run(_ currency: Currency, _ id: Int, _ requester: Requester, deadline: C.Instant) async {
+    private func run(_ currency: Currency, _ id: Int, _ requester: Requester, deadline: ContinuousClock.Instant) async {
         guard let tracked = tracked(currency), tracked.shared?.id == id else { return }
         // A round ends with the sources that it began with.
         let fetch = tracked.fetch

@@ -1,6 +1,6 @@
-/// Keeps the price of one currency: records observations and decisions, and returns what to publish and to report. A pure value,
-/// without a clock and without I/O.
-package struct PriceTracker: Sendable {
+/// Keeps the price of one currency: records observations and decisions, and returns what to publish and to report. A pure value
+/// without a clock and without I/O, changed in place. It is large, so it can't be copied by accident.
+package struct PriceTracker: ~Copyable, Sendable {
     /// What to do, in this order.
     package struct Actions: Sendable {
         /// The state to publish.

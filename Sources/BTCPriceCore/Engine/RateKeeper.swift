@@ -17,7 +17,7 @@ package protocol ReferenceRateStore: Sendable {
 }
 
 /// Keeps the reference rates up to date: requests each source about four times a day, and gives its rates to the engine.
-package actor RateKeeper<C: Clock> where C.Duration == Duration {
+package actor RateKeeper {
     /// The time from one request of a source to the next; up to an hour is added at random. Sources publish once a day.
     static var period: Duration { .seconds(6 * 3600) }
     static var spread: Duration { .seconds(3600) }
@@ -32,15 +32,15 @@ package actor RateKeeper<C: Clock> where C.Duration == Duration {
     /// A source, and when it is requested next.
     private struct Source {
         let loader: any ReferenceRateLoader
-        var due: C.Instant
+        var due: ContinuousClock.Instant
         var backoff = Backoff(from: firstRetry, to: longestRetry)
         var hasFailed = false
     }
 
     private var sources: [Source] = []
-    private let engine: PriceEngine<C>
+    private let engine: PriceEngine
     private let store: any ReferenceRateStore
-    private let clock: C
+    private let clock: any BoottimeClock
     private let now: TimeSource
     private let jitter: @Sendable () -> Double
     private let isPaused: @Sendable () async -> Bool
@@ -56,7 +56,7 @@ package actor RateKeeper<C: Clock> where C.Duration == Duration {
     ///   - isPaused: Whether the ticks are stopped; then nothing is requested.
     ///   - report: Reports to the operator.
     package init(
-        engine: PriceEngine<C>, store: any ReferenceRateStore, clock: C, now: @escaping TimeSource,
+        engine: PriceEngine, store: any ReferenceRateStore, clock: any BoottimeClock, now: @escaping TimeSource,
         jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) },
         isPaused: @escaping @Sendable () async -> Bool = { false }, report: @escaping @Sendable (PriceEvent) -> Void
     ) {
@@ -92,7 +92,7 @@ package actor RateKeeper<C: Clock> where C.Duration == Duration {
             let latest = clock.now.advanced(by: isPaused ? Self.pausePeriod : Self.period)
             let due = isPaused ? latest : sources.map(\.due).min() ?? latest
             let sleep = Task { [clock] in
-                do { try await clock.sleep(until: due, tolerance: .seconds(1)) } catch {}
+                do { try await clock.sleep(until: due) } catch {}
             }
             sleeping = sleep
             await withTaskCancellationHandler {

@@ -10,7 +10,7 @@ package enum StreamPolicy: String, Sendable, Hashable, CaseIterable {
 }
 
 /// Opens the streams while somebody needs prices between the ticks, and closes them 30 s after nobody does any more.
-package actor StreamControl<C: Clock>: StateSubscriber where C.Duration == Duration {
+package actor StreamControl: StateSubscriber {
     /// The settings from the configuration.
     package struct Settings: Sendable, Hashable {
         package let policy: StreamPolicy
@@ -29,7 +29,7 @@ package actor StreamControl<C: Clock>: StateSubscriber where C.Duration == Durat
     /// How long the streams stay open without a client that watches changes.
     static var linger: Duration { .seconds(30) }
 
-    private let engine: PriceEngine<C>
+    private let engine: PriceEngine
     private let activity: ClientActivity
     private let now: TimeSource
     private let settings: Mutex<Settings>
@@ -40,7 +40,7 @@ package actor StreamControl<C: Clock>: StateSubscriber where C.Duration == Durat
     ///   - engine: Holds the streams.
     ///   - activity: How many clients watch changes.
     ///   - now: Reads the clocks.
-    package init(engine: PriceEngine<C>, activity: ClientActivity, settings: Settings, now: @escaping TimeSource) {
+    package init(engine: PriceEngine, activity: ClientActivity, settings: Settings, now: @escaping TimeSource) {
         self.engine = engine
         self.activity = activity
         self.settings = Mutex(settings)

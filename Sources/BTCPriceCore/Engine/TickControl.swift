@@ -12,8 +12,8 @@ package enum Ticking: String, Sendable, Hashable, CaseIterable {
 
 /// Runs and stops the ticks. An operator pauses and resumes them; if no client has wanted a price for a long time, they may stop by
 /// themselves until one does.
-package actor TickControl<C: Clock>: StateSubscriber where C.Duration == Duration {
-    private let tickers: Tickers<C>
+package actor TickControl: StateSubscriber {
+    private let tickers: Tickers
     private let activity: ClientActivity
     private let idleAfter: Mutex<Duration?>
     private let now: TimeSource
@@ -30,7 +30,7 @@ package actor TickControl<C: Clock>: StateSubscriber where C.Duration == Duratio
     ///   - now: Reads the clocks.
     ///   - report: Reports each change.
     package init(
-        tickers: Tickers<C>, activity: ClientActivity, idleAfter: Duration?, now: @escaping TimeSource,
+        tickers: Tickers, activity: ClientActivity, idleAfter: Duration?, now: @escaping TimeSource,
         report: @escaping @Sendable (Ticking) -> Void
     ) {
         self.tickers = tickers

@@ -1,7 +1,9 @@
 /// The times at which ticks are due: `start + n · interval`. A pure value.
 ///
 /// Uses deadlines instead of pauses after each tick, so that nothing drifts. A tick that was missed is skipped, never queued.
-struct TickSchedule<Instant: InstantProtocol>: Sendable where Instant.Duration == Duration {
+struct TickSchedule: Sendable {
+    typealias Instant = ContinuousClock.Instant
+
     let start: Instant
     let interval: Duration
     private var next: Int64 = 0

@@ -1,9 +1,7 @@
 /// Receives the ticks of several currencies.
-package protocol CurrencyTickTarget<Instant>: Sendable {
-    associatedtype Instant: InstantProtocol where Instant.Duration == Duration
-
+package protocol CurrencyTickTarget: Sendable {
     /// Runs one tick of a currency.
-    func tick(_ tick: Tick<Instant>, of currency: Currency) async
+    func tick(_ tick: Tick, of currency: Currency) async
     /// Called when all tickers have stopped.
     func paused() async
     /// Called when the tickers are about to start again.
@@ -11,8 +9,8 @@ package protocol CurrencyTickTarget<Instant>: Sendable {
 }
 
 /// The tickers of all currencies, which run and stop together.
-package actor Tickers<C: Clock> where C.Duration == Duration {
-    private typealias Ticker = OneSecondTicker<C>
+package actor Tickers {
+    private typealias Ticker = OneSecondTicker
 
     /// The interval of a currency's ticks.
     package struct Interval: Sendable, Hashable {
@@ -25,8 +23,8 @@ package actor Tickers<C: Clock> where C.Duration == Duration {
         }
     }
 
-    private let clock: C
-    private let target: any CurrencyTickTarget<C.Instant>
+    private let clock: any BoottimeClock
+    private let target: any CurrencyTickTarget
     private let executor: (any TaskExecutor)?
     private var tickers: [(currency: Currency, ticker: Ticker)] = []
     private var isRunning = false
@@ -39,7 +37,7 @@ package actor Tickers<C: Clock> where C.Duration == Duration {
     ///   - target: Receives the ticks.
     ///   - executor: Where the ticks run; `nil` for anywhere.
     package init(
-        _ intervals: [Interval], clock: C, target: any CurrencyTickTarget<C.Instant>,
+        _ intervals: [Interval], clock: any BoottimeClock, target: any CurrencyTickTarget,
         executor: (any TaskExecutor)? = nil
     ) {
         self.clock = clock
@@ -49,7 +47,8 @@ package actor Tickers<C: Clock> where C.Duration == Duration {
     }
 
     private static func ticker(
-        _ interval: Interval, _ clock: C, _ target: any CurrencyTickTarget<C.Instant>, _ executor: (any TaskExecutor)?
+        _ interval: Interval, _ clock: any BoottimeClock, _ target: any CurrencyTickTarget,
+        _ executor: (any TaskExecutor)?
     ) -> Ticker {
         Ticker(
             interval: interval.length, clock: clock,
@@ -107,11 +106,11 @@ package actor Tickers<C: Clock> where C.Duration == Duration {
 }
 
 /// The ticks of one currency.
-private struct CurrencyTicks<Instant: InstantProtocol>: TickTarget where Instant.Duration == Duration {
-    let target: any CurrencyTickTarget<Instant>
+private struct CurrencyTicks: TickTarget {
+    let target: any CurrencyTickTarget
     let currency: Currency
 
-    func tick(_ tick: Tick<Instant>) async { await target.tick(tick, of: currency) }
+    func tick(_ tick: Tick) async { await target.tick(tick, of: currency) }
 
     func paused() async {}
 

@@ -1,5 +1,5 @@
 /// The engine's data for one currency. A class, because it is large and is changed in place. It belongs to the engine's actor.
-final class TrackedCurrency<C: Clock> where C.Duration == Duration {
+final class TrackedCurrency {
     /// A round in progress, and its callers.
     struct SharedRound {
         typealias Waiter = CheckedContinuation<Result<PriceState, FetchFailure>, Never>
@@ -13,7 +13,7 @@ final class TrackedCurrency<C: Clock> where C.Duration == Duration {
     }
 
     let currency: Currency
-    var fetch: FetchWithFallback<C>
+    var fetch: FetchWithFallback
     var tracker: PriceTracker
     /// When its price is derived from another currency's.
     var derivation: DerivationPolicy
@@ -28,13 +28,13 @@ final class TrackedCurrency<C: Clock> where C.Duration == Duration {
     var since: Int64
     var published = Freshness.none
     /// When a state was published last.
-    var lastPublication: C.Instant?
+    var lastPublication: ContinuousClock.Instant?
     /// Waits to publish the changes of the streams since ``lastPublication``.
     var change: Task<Void, Never>?
     /// When another market was last requested because of a stream's change.
-    var lastRequest: C.Instant?
+    var lastRequest: ContinuousClock.Instant?
 
-    init(_ plan: CurrencyPlan<C>, since: Int64) {
+    init(_ plan: CurrencyPlan, since: Int64) {
         currency = plan.currency
         fetch = plan.fetch
         tracker = plan.tracker

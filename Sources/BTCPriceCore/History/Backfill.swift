@@ -1,6 +1,6 @@
 /// Fills gaps in the history with candles from the configured exchanges: at the start, and after the daemon has seen no price for a
 /// while. Ticks have priority: while there is no current price, it requests nothing.
-package actor Backfill<C: Clock> where C.Duration == Duration {
+package actor Backfill {
     /// A currency, and the loaders of its candles.
     package struct Lane: Sendable {
         package let currency: Currency
@@ -31,10 +31,10 @@ package actor Backfill<C: Clock> where C.Duration == Duration {
     private var plans: [Currency: BackfillPlan] = [:]
     /// Counts the changes of ``lanes``.
     private var version = 0
-    private let engine: PriceEngine<C>
+    private let engine: PriceEngine
     private let history: PriceHistory
     private let archive: any CandleArchive
-    private let clock: C
+    private let clock: any BoottimeClock
     private let now: TimeSource
     private let report: @Sendable (Filled) -> Void
 
@@ -57,7 +57,8 @@ package actor Backfill<C: Clock> where C.Duration == Duration {
     ///   - now: Reads the clocks.
     ///   - report: Reports to the operator.
     package init(
-        _ lanes: [Lane], engine: PriceEngine<C>, history: PriceHistory, archive: any CandleArchive, clock: C,
+        _ lanes: [Lane], engine: PriceEngine, history: PriceHistory, archive: any CandleArchive,
+        clock: any BoottimeClock,
         now: @escaping TimeSource, report: @escaping @Sendable (Filled) -> Void = { _ in }
     ) {
         self.lanes = lanes

@@ -1,7 +1,8 @@
 /// Waits for a request, at most for `timeout`. The request is cancelled then.
-func withTimeout<Value: Sendable, C: Clock>(
-    _ timeout: Duration, on clock: C, _ load: @escaping @Sendable () async throws(PriceLoadingError) -> Value
-) async -> Result<Value, PriceLoadingError> where C.Duration == Duration {
+func withTimeout<Value: Sendable>(
+    _ timeout: Duration, on clock: any BoottimeClock,
+    _ load: @escaping @Sendable () async throws(PriceLoadingError) -> Value
+) async -> Result<Value, PriceLoadingError> {
     await withTaskGroup(of: Result<Value, PriceLoadingError>.self) { group in
         group.addTask {
             do throws(PriceLoadingError) { return .success(try await load()) } catch { return .failure(error) }

@@ -151,7 +151,7 @@ package final class Reporter: Sendable {
         }
     }
 
-    func report<C: Clock>(_ filled: Backfill<C>.Filled) {
+    func report(_ filled: Backfill.Filled) {
         let count = "\(filled.candles) \(filled.step)\(filled.candles == 1 ? "" : "s")"
         say(
             .historyFilled, "history filled \(filled.currency) \(filled.step)",

@@ -17,16 +17,16 @@ struct Reloading: Sendable {
     let client: ExchangeClient
     let credentials: Credentials
     let instance: String
-    let engine: PriceEngine<TickClock>
-    let tickers: Tickers<TickClock>
+    let engine: PriceEngine
+    let tickers: Tickers
     let history: HistoryStore?
-    let backfill: Backfill<TickClock>?
-    let streams: StreamControl<TickClock>
-    let rates: RateKeeper<TickClock>
+    let backfill: Backfill?
+    let streams: StreamControl
+    let rates: RateKeeper
     let records: StreamRecords
     /// Receives the stream events of an exchange, with the exchange's name.
     let report: @Sendable (String, StreamEvent) -> Void
-    let control: TickControl<TickClock>
+    let control: TickControl
     let server: PriceServer
     let level: SharedLogLevel
     let clock: TickClock

@@ -1,3 +1,4 @@
+import BTCPriceCore
 import BTCPriceServer
 import ServiceLifecycle
 import BTCPriceNetworking

@@ -28,13 +28,13 @@ final class SuspendMonitor: CurrencyTickTarget {
     /// The longest time awake between the announcement of a sleep and the sleep.
     private static let longestFarewell = Duration.seconds(60)
 
-    private let engine: PriceEngine<TickClock>
+    private let engine: PriceEngine
     private let client: ExchangeClient
     private let clock: TickClock
     private let logger: Logger
     private let detector = Mutex(SuspendDetector())
 
-    init(engine: PriceEngine<TickClock>, client: ExchangeClient, clock: TickClock, logger: Logger) {
+    init(engine: PriceEngine, client: ExchangeClient, clock: TickClock, logger: Logger) {
         self.engine = engine
         self.client = client
         self.clock = clock
@@ -42,7 +42,7 @@ final class SuspendMonitor: CurrencyTickTarget {
     }
 
     /// - Returns: The listener for logind's signals. The caller must keep it.
-    func follow(_ control: TickControl<TickClock>) -> SleepSignals {
+    func follow(_ control: TickControl) -> SleepSignals {
         let orders = AsyncStream<Bool>.makeStream()
         Task {
             // One task handles the signals in order: a wake-up must not overtake the sleep before it.
@@ -64,13 +64,13 @@ final class SuspendMonitor: CurrencyTickTarget {
         return signals
     }
 
-    private func wake(_ control: TickControl<TickClock>) async {
+    private func wake(_ control: TickControl) async {
         notice()
         startAnew()
         await control.wake()
     }
 
-    func tick(_ tick: Tick<ContinuousClock.Instant>, of currency: Currency) async {
+    func tick(_ tick: Tick, of currency: Currency) async {
         if notice() {
             startAnew()
             await engine.restartStreams()

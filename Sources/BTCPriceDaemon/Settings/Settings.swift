@@ -88,7 +88,7 @@ struct Settings: Sendable {
     let budget: Duration
     /// The time between two requests of the observer.
     let observeInterval: Duration
-    let streams: StreamControl<TickClock>.Settings
+    let streams: StreamControl.Settings
     /// The time without a client after which the ticks stop; `nil` for never.
     let pauseWhenIdle: Duration?
     /// `nil` if no history is kept.
@@ -176,7 +176,7 @@ struct Settings: Sendable {
     var first: CurrencySettings { currencies[0] }
 
     /// The intervals of the tickers.
-    var intervals: [Tickers<TickClock>.Interval] { currencies.map { .init($0.currency, $0.interval) } }
+    var intervals: [Tickers.Interval] { currencies.map { .init($0.currency, $0.interval) } }
 
     /// The sources of all currencies, each once.
     var sources: [Source] {

@@ -1,3 +1,4 @@
+import BTCPriceCore
 import NIOCore
 import Synchronization
 
@@ -5,10 +6,7 @@ import Synchronization
 ///
 /// NIO's timers don't count the time in which the machine is suspended. After a suspend, ``machineResumed()`` ends the sleeps whose
 /// deadline on the continuous clock has passed, and reschedules the timers of the others.
-package struct TickClock: Clock {
-    /// An instant of `CLOCK_BOOTTIME`.
-    package typealias Instant = ContinuousClock.Instant
-
+package struct TickClock: BoottimeClock {
     private let timers: Timers
 
     init(on eventLoop: any EventLoop) {
@@ -16,15 +14,12 @@ package struct TickClock: Clock {
     }
 
     /// The present instant.
-    package var now: Instant { ContinuousClock.now }
-
-    /// The smallest step between two instants.
-    package var minimumResolution: Duration { .nanoseconds(1) }
+    package var now: ContinuousClock.Instant { .now }
 
     /// Sleeps until an instant.
     /// - Throws: `CancellationError` as soon as the task is cancelled.
-    package func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
-        try await timers.sleep(until: deadline)
+    package func sleep(until deadline: ContinuousClock.Instant) async throws {
+        try await timers.sleep(until: deadline, isolation: #isolation)
     }
 
     /// Must be called after the machine was suspended.
@@ -53,12 +48,14 @@ private final class Timers: Sendable {
         self.eventLoop = eventLoop
     }
 
-    func sleep(until deadline: ContinuousClock.Instant) async throws {
+    func sleep(until deadline: ContinuousClock.Instant, isolation: isolated (any Actor)?) async throws {
         let id = state.withLock { state in
             state.lastID += 1
             return state.lastID
         }
         try await withTaskCancellationHandler {
+            // On the caller's actor, without a hop.
+            _ = isolation
             try await withCheckedThrowingContinuation { continuation in
                 state.withLock { state in
                     state.sleepers[id] = Sleeper(
