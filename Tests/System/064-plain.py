@@ -203,7 +203,7 @@ def _():
     assert re.search(r"(?m)^\* +binance +BTC/USDT +68,901\.23 ", text), text
     assert re.search(r"(?m)^R +bitstamp .*\n    cooldown until .*: refused: HTTP 403", text), text
     assert "UTC" not in text, text
-    assert re.search(r"(?m)^   +Source +Market +Price +Way +Age +p50 +p99 +Limit$", text), text
+    assert re.search(r"(?m)^   +Source +Market +Price +Way +Age +p50 +p99 +Size +Limit$", text), text
     if os.environ.get("UPDATE_GOLDEN"):
         # The columns are as wide as their content, so the golden file has one run.
         screen("Sources", "btcctl sources", text)

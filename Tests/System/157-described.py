@@ -119,6 +119,8 @@ def _():
         place, simulator.urls, "--config", config, sources=("binance", "kraken"), rates="ecb,frankfurter", environment=environment)
     for code in currencies:
         wait_until(lambda: state(place, code)["freshness"] == "fresh", seconds=60, what=lambda: f"a price in {code}: {state(place, code)}")
+    sizes = {code: max(source["bodyBytes"] or 0 for source in sources(place, code).values()) for code in currencies if code not in derived}
+    equal([code for code, size in sizes.items() if not 10 < size < 4 << 20], [], "the sizes of the responses")
     figures = f"{len(names)} exchanges, {len(currencies)} currencies: {' '.join(currencies)}"
     minutes = float(os.environ.get("MINUTES", "0"))
     if minutes:

@@ -22,6 +22,7 @@ struct SourcesText {
         "  U  quotes in USDT, which is off its peg: skipped until that is over",
         "Way: how the price comes: poll, in the response to a request; stream; peer, from another daemon.",
         "Price, Age: the last one it gave. p50, p99: the times within which 50 and 99 of 100 responses came.",
+        "Size: that of the last response. Markets that share a request have the same response.",
         "Limit: the used share of its request limits, of the one that is used most.",
         "",
     ]
@@ -29,7 +30,7 @@ struct SourcesText {
     /// The table, with the reason below its source.
     /// - Parameter width: The maximum number of columns.
     func lines(_ reports: [SourceReport], isVerbose: Bool, at now: ObservationTime, width: Int = 80) -> [String] {
-        let head = ["", "Source", "Market", "Price", "Way", "Age", "p50", "p99", "Limit"]
+        let head = ["", "Source", "Market", "Price", "Way", "Age", "p50", "p99", "Size", "Limit"]
         let rows = Table.lines([head] + reports.map { row($0, at: now) })
         var lines = (isVerbose ? Self.explanation : []) + [rows[0]]
         for (report, row) in zip(reports, rows.dropFirst()) {
@@ -51,6 +52,7 @@ struct SourcesText {
             report.lastSuccess.map { age($0, now) } ?? "never",
             report.latency.map { "\($0.p50) ms" } ?? PriceTexts.placeholder,
             report.latency.map { "\($0.p99) ms" } ?? PriceTexts.placeholder,
+            report.bodyBytes.map(size) ?? PriceTexts.placeholder,
             used(report.limits),
         ]
     }
@@ -63,6 +65,13 @@ struct SourcesText {
     /// A note if the address is not the exchange's own.
     private func elsewhere(_ report: SourceReport) -> String {
         report.isElsewhere ? "at \(report.address), not the exchange's own address" : ""
+    }
+
+    /// `870 B`, `1.5 KiB`
+    private func size(_ bytes: Int64) -> String {
+        guard bytes >= 1024 else { return "\(bytes) B" }
+        let tenths = min(bytes, 1 << 40) * 10 / 1024
+        return "\(tenths / 10).\(tenths % 10) KiB"
     }
 
     /// The used share of the limit that is used most.

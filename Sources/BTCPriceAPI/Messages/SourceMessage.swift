@@ -21,6 +21,7 @@ extension SourceReport {
             "elsewhere": .bool(isElsewhere),
             "verdict": .optional(verdict?.rawValue),
             "way": .optional(way?.rawValue),
+            "bodyBytes": .optional(bodyBytes),
         ]
     }
 
@@ -45,6 +46,7 @@ extension SourceReport {
             limits: try json.list("limits") { (object) throws(JSONFieldError) in try Limit(json: object) })
         if try json.optional("lastPrice", \.rawString) != nil { lastPrice = try json.price("lastPrice") }
         way = try json.choice("way", optional: PriceWay.self)
+        bodyBytes = try json.optional("bodyBytes", \.integerValue)
         isElsewhere = try json.optional("elsewhere", \.boolValue) ?? false
     }
 }

@@ -231,6 +231,9 @@ package struct FetchWithFallback: Sendable {
                 ended(place, .failure(error))
                 return plan.failed(place, error, now: now)
             }
+            if case .success(let prices) = result, let bytes = prices.first?.bodyBytes {
+                fetch.sources.received(order[place], bytes: bytes)
+            }
             let patience = fetch.candidate(order[place]).patience.timeout
             // Whether a late response counts is not known before the end.
             if requested[place].map({ now - $0 <= patience }) == true { ended(place, .success) }

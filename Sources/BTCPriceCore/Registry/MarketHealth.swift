@@ -31,6 +31,8 @@ package struct MarketHealth: Sendable {
     package private(set) var lastFailure: (at: ObservationTime, error: PriceLoadingError)?
     /// The latencies of its last responses.
     private(set) var latencies = LatencyWindow()
+    /// The size of the body of its last response with a price, bytes; `nil` without any.
+    var bodyBytes: Int?
     /// The requests that have ended since the start, by ``PriceLoadingError/kind``; `ok` for a valid price.
     package private(set) var results: [String: Int64] = [:]
     /// The number of prices that were not believed.

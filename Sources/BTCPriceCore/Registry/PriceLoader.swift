@@ -10,6 +10,8 @@ package struct LoadedPrice: Sendable, Hashable {
     package let halfSpread: Double
     /// The venue's clock at the response, if the response contained it.
     package var venueClock: Timestamp?
+    /// The size of the body of the response that contained it, bytes; `nil` if it was not requested.
+    package var bodyBytes: Int?
     /// When it arrived, on this machine's clocks; `nil` if that is now.
     package var observed: ObservationTime?
     /// How it arrived, if it was not requested.

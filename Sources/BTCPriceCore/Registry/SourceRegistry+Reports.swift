@@ -19,7 +19,7 @@ extension SourceRegistry {
                         at: now.wallTime(of: failure.at.boottime), kind: failure.error.kind,
                         reason: failure.error.description)
                 },
-                latency: SourceReport.Latency(health.latencies),
+                latency: SourceReport.Latency(health.latencies), bodyBytes: health.bodyBytes.map(Int64.init),
                 cooldownUntil: isCoolingDown(index, at: now.boottime)
                     ? cooldown(index).map { now.wallTime(of: $0.until.boottime) } : nil,
                 requests: venue.requests,

@@ -221,6 +221,9 @@ package struct SourceRegistry: Sendable {
     /// Records a price of a stream.
     mutating func streamed(_ index: Int, at now: ObservationTime) { entries[index].health.streamed(at: now) }
 
+    /// Records the size of the body of a response.
+    mutating func received(_ index: Int, bytes: Int) { entries[index].health.bodyBytes = bytes }
+
     /// Records the end of a request.
     /// - Returns: The cooldown that it started, if any.
     mutating func ended(

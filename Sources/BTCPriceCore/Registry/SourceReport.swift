@@ -119,6 +119,8 @@ package struct SourceReport: Sendable, Hashable {
     package var lastFailure: Failure?
     /// The latency of its last responses; `nil` without any.
     package var latency: Latency?
+    /// The size of the body of its last response with a price, bytes; `nil` without any. Markets that share a request have the same.
+    package var bodyBytes: Int64?
     /// When its cooldown ends; `nil` without one.
     package var cooldownUntil: Timestamp?
     /// The number of requests since the start.
@@ -129,7 +131,7 @@ package struct SourceReport: Sendable, Hashable {
     package init(
         name: String, order: Int64, market: String, address: String, use: Use, verdict: MarketVerdict? = nil,
         lastSuccess: Timestamp? = nil, lastFailure: Failure? = nil, latency: Latency? = nil,
-        cooldownUntil: Timestamp? = nil, requests: Int64 = 0,
+        bodyBytes: Int64? = nil, cooldownUntil: Timestamp? = nil, requests: Int64 = 0,
         limits: [Limit] = []
     ) {
         self.name = name
@@ -141,6 +143,7 @@ package struct SourceReport: Sendable, Hashable {
         self.lastSuccess = lastSuccess
         self.lastFailure = lastFailure
         self.latency = latency
+        self.bodyBytes = bodyBytes
         self.cooldownUntil = cooldownUntil
         self.requests = requests
         self.limits = limits

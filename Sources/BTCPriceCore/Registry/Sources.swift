@@ -141,6 +141,11 @@ package final class Sources: Sendable {
         }
     }
 
+    /// Records the size of the body of a response.
+    func received(_ index: Int, bytes: Int) {
+        state.withLock { $0.registry.received(index, bytes: bytes) }
+    }
+
     /// Records the end of a request.
     /// - Returns: The cooldown that it started, if any.
     func ended(_ index: Int, _ outcome: MarketHealth.Outcome, latency: Duration) -> SourceCooldown? {

@@ -48,6 +48,7 @@ extension HTTPResponse {
         let age = isNumber ? Int64(text) ?? .max : 0
         var prices = try read(self)
         guard age <= Self.oldest else { throw .staleData("a cache has kept it for \(age) s") }
+        for index in prices.indices { prices[index].bodyBytes = body.count }
         prices[0].venueClock = date.flatMap(VenueTime.milliseconds(fromHTTPDate:))
             .map { Timestamp(milliseconds: $0 + age * 1000) }
         return prices

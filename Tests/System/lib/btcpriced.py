@@ -489,7 +489,7 @@ def normal(text, place):
     # Columns are as wide as their content.
     text = re.sub(r" {2,}", "  ", text)
     text = re.sub(r"(?m)(  (?:68,901\.23|-)  (?:(?:poll|stream|-)  )?)(?:\d+(?:\.\d)? s)  ", r"\1<age>  ", text)
-    text = re.sub(r"(?m)  \d+ %$", "  <n> %", text)
+    text = re.sub(r"(?m)(?:  \d+ B)?  \d+ %$", lambda found: ("  <size>" if " B" in found[0] else "") + "  <n> %", text)
     # Measured some seconds after the start.
     text = re.sub(r"(?m)^USDT +: .*$", "USDT : <rate>", text)
     text = re.sub(r'"tetherRate":(null|\{.*?\})', '"tetherRate":<rate>', text)
@@ -498,7 +498,7 @@ def normal(text, place):
     text = re.sub(r'"verdict":"(agrees|notNeeded|skipped)"', '"verdict":"<seen>"', text)
     text = re.sub(r'"uncertainty":(null|\{.*?\})', '"uncertainty":<uncertainty>', text)
     text = re.sub(
-        r'"(pid|tick|done|calls|requests|made|answers|most|heldCandles|(?:uptime|age|p\d\d)Ms|\w+Boottime)":\d+', r'"\1":<n>', text)
+        r'"(pid|tick|done|calls|requests|made|answers|most|heldCandles|bodyBytes|(?:uptime|age|p\d\d)Ms|\w+Boottime)":\d+', r'"\1":<n>', text)
     # A new member is null in most replies. 052-forms.py checks that none is missing.
     return re.sub(r'(?<=\{)"\w+":null,|,"\w+":null\b', "", text)
 
