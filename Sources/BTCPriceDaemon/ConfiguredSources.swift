@@ -142,7 +142,7 @@ struct ConfiguredSources {
         let slow = first.filter(registry.isSlow)
         let advice =
             slow.count < first.count
-            ? "it comes after those that can" : "add another source, or make tick.interval-ms as long"
+            ? "it comes after those that can" : "add another source, or make the interval of the ticks as long"
         for index in slow {
             let entry = registry.entries[index]
             logger.tell(

@@ -190,6 +190,25 @@ def _():
             contains(result.stdout, "Nothing shows how old the price is.")
 
 
+@scenario("an error with status 200 is shown with its text, wherever its place is said to begin", beside=True)
+def _():
+    place = Place()
+    body = write(place, '{"ok":false,"reason":"unknown symbol"}', "body.json")
+    for line, answer in [('error = "//reason"', "refused: unknown symbol"), ('error = "/reason"', "refused: unknown symbol"),
+                         ('require = { "//ok" = true }', "//ok is false, not true")]:
+        config = write(place, f"""
+            [exchange.mine]
+            url = "https://api.example.com/quotes"
+            row = {{ of = "/quotes", where = "/instrument", is = "{{name}}" }}
+            price = "/last"
+            markets = {{ EUR = {{}} }}
+            {line}
+        """)
+        result = tried("--config", config, "--try", "mine", body)
+        equal(result.returncode, 1, result.stderr)
+        contains(result.stdout, answer)
+
+
 @scenario("each mistake in a description is answered with its file, line and key, and what to do", beside=True)
 def _():
     place = Place()
@@ -203,8 +222,9 @@ def _():
         (good.replace('url = "https://api.example.com/t?p={name}"\n', ""), "exchange.mine", "it has no url"),
         (good.replace('"/last"', '"last/price"'), "line 3: exchange.mine.price", "write /last/price"),
         (good.replace('"/last"', '"$.a[1].x"') + 'row = { of = "/a", where = "/b", is = "{name}" }\n',
-         "line 3: exchange.mine.price", "write //a/1/x"),
-        (good.replace("{ EUR = {} }", '["EUR"]'), "line 4: exchange.mine.markets", "write markets = { EUR = {} }"),
+         "line 3: exchange.mine.price", "write a place in the row, such as /last, or //a/1/x"),
+        (good + 'error = "reason"\n', "line 5: exchange.mine.error", "write /reason"),
+        (good.replace("{ EUR = {} }", '["PLN"]'), "line 4: exchange.mine.markets", "write markets = { PLN = {} }"),
         (good + 'bid = "/b"\naks = "/a"\n', "line 6: exchange.mine.aks", "unknown key"),
         (good + 'time = "/t"\n', "line 5: exchange.mine.time", 'time-is = "trade", "book" or "reply"'),
         (good.replace("{name}", "{symbol}"), "line 2: exchange.mine.url", "{symbol} is not a placeholder here"),

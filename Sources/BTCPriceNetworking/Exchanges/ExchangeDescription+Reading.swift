@@ -76,7 +76,10 @@ extension ExchangeDescription {
         sequence = try Self.place("sequence", table)
         required = try Self.required("require", table)
         expected = try Self.required("expect", table)
-        errors = try table.list("error").map { text throws(SettingsError) in try Self.pointer(text, "error", table) }
+        errors = try table.list("error").map { text throws(SettingsError) in
+            // It starts at the body, with or without the sign for that.
+            try Self.pointer(text.hasPrefix("//") ? String(text.dropFirst()) : text, "error", table)
+        }
         limited = try table.list("limited").map { $0.lowercased() }
         unavailable = try table.list("unavailable").map { $0.lowercased() }
         credential = try table.text("credential")
@@ -164,8 +167,10 @@ extension ExchangeDescription {
                     keys: keys.isEmpty ? [name] : keys))
         }
         guard markets.contains(where: { !$0.isRate }) else {
+            let listed = ((try? table.list("markets")) ?? []).filter { Currency(rawValue: $0) != nil }
+            let example = (listed.isEmpty ? ["EUR"] : listed).map { "\($0) = {}" }.joined(separator: ", ")
             throw table.error(
-                "markets", "must be a table of the exchange's currencies: write markets = { EUR = {} }")
+                "markets", "must be a table of the exchange's currencies: write markets = { \(example) }")
         }
         return markets
     }
@@ -236,9 +241,11 @@ extension ExchangeDescription {
         let beginsAtBody = text.hasPrefix("$")
         let names = text.dropFirst(beginsAtBody ? 1 : 0).split { "./[]\"'".contains($0) }
         let isInRow = !table.tables(in: "row").isEmpty && !key.hasPrefix("row.")
-        let pointer =
-            (beginsAtBody && isInRow ? "/" : "") + names.map { "/" + JSONPointer.escaped(String($0)) }.joined()
-        return table.error(key, "'\(text)' is not a JSON pointer (RFC 6901): write \(pointer)")
+        let pointer = names.map { "/" + JSONPointer.escaped(String($0)) }.joined()
+        let advice =
+            beginsAtBody && isInRow
+            ? "a place in the row, such as /last, or /\(pointer), which is the same for each market" : pointer
+        return table.error(key, "'\(text)' is not a JSON pointer (RFC 6901): write \(advice)")
     }
 
     /// Headers that frame a message or lead it elsewhere (RFC 9110, RFC 9112), which only the client sets.
@@ -287,7 +294,8 @@ extension ExchangeDescription {
             let number = Int(text.prefix { $0.isASCII && $0.isNumber }) ?? 60
             throw table.error(
                 "limits",
-                "'\(text)' is not a limit: write \"\(number)/60s\" for \(number) requests in any 60 seconds, and at least the weight"
+                "'\(text)' is not a limit: write \"\(number)/60s\" for \(number) requests in any 60 seconds"
+                    + (weight > 1 ? ", at least the weight of one" : "")
             )
         }
         return RequestLimit(number / weight, per: .seconds(seconds))

@@ -22,10 +22,10 @@ package struct ExchangeTrial: Sendable {
                 let response = try await access.client.get(request)
                 let took = start.duration(to: .now).wholeMilliseconds
                 lines.append("HTTP \(response.status), \(response.body.count) bytes in \(took) ms")
-                if response.status != 200 {
-                    lines.append("  " + oneLine(String(decoding: response.body.prefix(300), as: UTF8.self)))
+                if report(response, description, group.all) == 0 {
+                    lines.append("The body: " + oneLine(String(decoding: response.body.prefix(300), as: UTF8.self)))
+                    isGood = false
                 }
-                if report(response, description, group.all) == 0 { isGood = false }
             } catch {
                 lines.append("no response: \(error)")
                 isGood = false

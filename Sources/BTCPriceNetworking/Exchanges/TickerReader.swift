@@ -82,8 +82,12 @@ struct TickerReader: Sendable {
     private func price(
         _ places: Places, in body: JSONValue, _ response: HTTPResponse
     ) throws(PriceLoadingError) -> LoadedPrice {
+        // What the body says of itself first: without it, there may be no row.
+        for (place, required) in places.required where place.isInBody {
+            try Self.check(place.value(in: body, body), required, place)
+        }
         let part = try places.row.map { row throws(PriceLoadingError) in try Self.row(row, in: body) } ?? body
-        for (place, required) in places.required {
+        for (place, required) in places.required where !place.isInBody {
             try Self.check(place.value(in: part, body), required, place)
         }
         for (place, expected) in places.expected {
@@ -186,7 +190,7 @@ struct TickerReader: Sendable {
 /// A pointer into the row of a market, or into the whole body if it begins with `//`.
 struct Place: Sendable, Hashable, CustomStringConvertible {
     private let pointer: JSONPointer
-    private let isInBody: Bool
+    let isInBody: Bool
 
     init?(_ text: String) {
         isInBody = text.hasPrefix("//")
