@@ -73,7 +73,8 @@ struct HistoryCalls: Sendable {
     ) async throws(HistoryError) -> PriceAt? {
         guard time <= now().wall else { return nil }
         let second = time.lastSecond
-        if let candle = history.seconds(of: currency, in: second..<second + 1, limit: 1).first {
+        // Before the tick of a second, the price of the one before is shown.
+        if let candle = history.seconds(of: currency, in: second - 1..<second + 1).last {
             return PriceAt(candle, .second, at: second)
         }
         return try await store.candle(of: currency, at: second, for: user).map { PriceAt($0, $1, at: second) }
