@@ -165,25 +165,30 @@ def _():
     contains(result.stderr, "there is no exchange 'bitsi'; there are binance,")
 
 
+def tried_on(place, body, line="", of="/quotes", where="/instrument", value="{name}"):
+    """The answer of --try to a body in which each market is a row."""
+    config = write(place, f"""
+        [exchange.mine]
+        url = "https://api.example.com/quotes"
+        row = {{ of = "{of}", where = "{where}", is = "{value}" }}
+        price = "/last"
+        markets = {{ EUR = {{}} }}
+        {line}
+    """)
+    return tried("--config", config, "--try", "mine", write(place, body, "body.json"))
+
+
 @scenario("a row that is not found is answered with the rows that there are", beside=True)
 def _():
     place = Place()
-    body = write(place, '{"quotes":[{"instrument":"BTC-EUR","last":"59000"},{"instrument":"ETH-EUR","last":"2100"}]}', "body.json")
+    body = '{"quotes":[{"instrument":"BTC-EUR","last":"59000"},{"instrument":"ETH-EUR","last":"2100"}]}'
     for row, answer in [
         ("/quotes /instrument BTC-EUR", "= 59000"),
         ("/quotes /instrument BTCEUR", "no row has BTCEUR at /instrument (there are \"BTC-EUR\", \"ETH-EUR\")"),
         ("/quotes /symbol BTC-EUR", "no row has BTC-EUR at /symbol (a row has instrument, last)"),
         ("/data /instrument BTC-EUR", "there is no array at /data (the body has quotes)"),
     ]:
-        of, where, value = row.split()
-        config = write(place, f"""
-            [exchange.mine]
-            url = "https://api.example.com/quotes"
-            row = {{ of = "{of}", where = "{where}", is = "{value}" }}
-            price = "/last"
-            markets = {{ EUR = {{}} }}
-        """)
-        result = tried("--config", config, "--try", "mine", body)
+        result = tried_on(place, body, "", *row.split())
         contains(result.stdout, answer)
         equal(result.returncode, 0 if answer.startswith("=") else 1, result.stderr)
         if answer.startswith("="):
@@ -193,18 +198,9 @@ def _():
 @scenario("an error with status 200 is shown with its text, wherever its place is said to begin", beside=True)
 def _():
     place = Place()
-    body = write(place, '{"ok":false,"reason":"unknown symbol"}', "body.json")
     for line, answer in [('error = "//reason"', "refused: unknown symbol"), ('error = "/reason"', "refused: unknown symbol"),
                          ('require = { "//ok" = true }', "//ok is false, not true")]:
-        config = write(place, f"""
-            [exchange.mine]
-            url = "https://api.example.com/quotes"
-            row = {{ of = "/quotes", where = "/instrument", is = "{{name}}" }}
-            price = "/last"
-            markets = {{ EUR = {{}} }}
-            {line}
-        """)
-        result = tried("--config", config, "--try", "mine", body)
+        result = tried_on(place, '{"ok":false,"reason":"unknown symbol"}', line)
         equal(result.returncode, 1, result.stderr)
         contains(result.stdout, answer)
 
