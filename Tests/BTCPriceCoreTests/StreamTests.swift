@@ -8,8 +8,11 @@ import Testing
 private final class ScriptedStream: PriceStream {
     private let state = Mutex<(price: LoadedPrice?, told: (@Sendable (StreamNews) -> Void)?)>((nil, nil))
     private let comparedPrices = Mutex<[Price]>([])
+    private let schedule = Mutex<(interval: Duration, tick: Duration?)?>(nil)
 
     var compared: [Price] { comparedPrices.withLock(\.self) }
+    /// The last interval of the reads, and the time to the next tick.
+    var reads: (interval: Duration, tick: Duration?)? { schedule.withLock(\.self) }
     var isOpen: Bool { state.withLock { $0.told != nil } }
 
     var current: LoadedPrice? { state.withLock { $0.told == nil ? nil : $0.price } }
@@ -20,7 +23,7 @@ private final class ScriptedStream: PriceStream {
 
     func start(_ told: @escaping @Sendable (StreamNews) -> Void) { state.withLock { $0.told = told } }
 
-    func read(every interval: Duration) {}
+    func read(every interval: Duration, before tick: Duration?) { schedule.withLock { $0 = (interval, tick) } }
 
     func stop() { state.withLock { $0.told = nil } }
 
@@ -30,7 +33,7 @@ private final class ScriptedStream: PriceStream {
             state.price = text.map { text in
                 var loaded = LoadedPrice(.binance, price(text))
                 loaded.observed = now
-                loaded.push = .init(.stream, interval: .milliseconds(1500))
+                loaded.push = .init(.stream, interval: .milliseconds(1750))
                 return loaded
             }
             return state.told
@@ -69,6 +72,17 @@ private final class ScriptedStream: PriceStream {
         #expect(state.freshness == .fresh)
         #expect(setup.world.primary.asks == 0)
         #expect(setup.world.fallback.asks == 0)
+    }
+
+    @Test func `a stream is read just before the next tick, and more often if a client watches changes`() async throws {
+        let setup = Setup()
+        await setup.open()
+        #expect(setup.stream.reads.map { $0 == (.milliseconds(500), nil) } == true)
+        setup.stream.bring("68901", at: setup.world.now())
+        await setup.tick()
+        #expect(setup.stream.reads.map { $0 == (.milliseconds(500), .seconds(1)) } == true)
+        await setup.open(.forChanges(every: .milliseconds(100)))
+        #expect(setup.stream.reads?.interval == .milliseconds(100))
     }
 
     @Test(arguments: [nil, "0.01"])

@@ -179,7 +179,7 @@ import Testing
         #expect(try await Self.until { setup.counts.messages >= 600 && setup.streams[0].current != nil })
         // Two reads a second, each of which tells of one change.
         #expect(setup.log.changes * 20 < setup.counts.messages, "\(setup.log.changes) of \(setup.counts.messages)")
-        for stream in setup.streams { stream.read(every: .milliseconds(10)) }
+        for stream in setup.streams { stream.read(every: .milliseconds(10), before: nil) }
         let (told, sent) = (setup.log.changes, setup.counts.messages)
         #expect(try await Self.until { setup.log.changes > told + 100 })
         #expect(setup.counts.messages - sent < 1000, "\(setup.counts.messages - sent)")

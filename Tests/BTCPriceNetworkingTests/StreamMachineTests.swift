@@ -296,20 +296,20 @@ private struct Run {
 
     // MARK: - Proofs
 
-    @Test func `a price counts for 1.5 s after its proof, and has the age of the proof`() {
+    @Test func `a price counts for 1.75 s after its proof, and has the age of the proof`() {
         var run = Run(.binance)
         run.connect()
         run.trade(100, at: 1000)
-        #expect(run.price(at: 2500) == 100)
-        #expect(run.loaded(at: 2500)?.observed == Run.time(1000))
-        #expect(run.loaded(at: 2500)?.push?.way == .stream)
-        #expect(run.price(at: 2501) == nil)
+        #expect(run.price(at: 2750) == 100)
+        #expect(run.loaded(at: 2750)?.observed == Run.time(1000))
+        #expect(run.loaded(at: 2750)?.push?.way == .stream)
+        #expect(run.price(at: 2751) == nil)
         // A message without a trade is not a proof.
-        run.receive(.other, at: 2600)
-        #expect(run.price(at: 2600) == nil)
+        run.receive(.other, at: 2800)
+        #expect(run.price(at: 2800) == nil)
         // The same price in another trade is a proof.
-        run.trade(100, at: 2700)
-        #expect(run.price(at: 4200) == 100)
+        run.trade(100, at: 2900)
+        #expect(run.price(at: 4650) == 100)
         #expect(run.changes.count == 2)
     }
 
@@ -318,8 +318,8 @@ private struct Run {
         run.connect()
         run.trade(100, at: 1000, number: 7)
         run.heartbeat(7, at: 3000)
-        #expect(run.price(at: 4500) == 100)
-        #expect(run.price(at: 4501) == nil)
+        #expect(run.price(at: 4750) == 100)
+        #expect(run.price(at: 4751) == nil)
         // No trade has this number.
         run.heartbeat(0, at: 5000)
         #expect(run.price(at: 5000) == nil)
@@ -349,8 +349,8 @@ private struct Run {
             run.pass(to: now)
             run.receive(.other, at: now)
         }
-        #expect(run.price(at: 62_500) == 100)
-        #expect(run.price(at: 62_501) == nil)
+        #expect(run.price(at: 62_750) == 100)
+        #expect(run.price(at: 62_751) == nil)
         #expect(run.ends == [])
         run.trade(101, at: 63_000)
         #expect(run.price(at: 63_000) == 101)
@@ -419,9 +419,9 @@ private struct Run {
         run.connect()
         run.trade(100, at: 1000)
         run.trade(86, at: 2000, of: 1)
-        #expect(run.price(at: 2500) == 100)
-        #expect(run.price(at: 2501) == nil)
-        #expect(run.price(at: 2501, of: 1) == 86)
+        #expect(run.price(at: 2750) == 100)
+        #expect(run.price(at: 2751) == nil)
+        #expect(run.price(at: 2751, of: 1) == 86)
         // A message about a market without a subscription.
         let other = StreamTrade(market: Market("exchange", "BTC/GBP"), value: 75, time: 1, sent: 1)
         run.receive(.trade(other), at: 2600)
@@ -578,8 +578,8 @@ private struct Run {
         run.trade(70000, at: 1000)
         run.trade(70001, at: 1400, since: 1070)
         #expect(run.loaded(at: 1400)?.observed == Run.time(1070))
-        #expect(run.price(at: 2570) == 70001)
-        #expect(run.price(at: 2571) == nil)
+        #expect(run.price(at: 2820) == 70001)
+        #expect(run.price(at: 2821) == nil)
         // It proves nothing before what was proven already.
         run.trade(70001, at: 1500, since: 1000)
         #expect(run.loaded(at: 1500)?.observed == Run.time(1070))
@@ -855,7 +855,8 @@ private struct Run {
             for index in 0...1 {
                 guard let price = run.loaded(at: now, of: index) else { continue }
                 #expect(traded[index].contains(price.value))
-                #expect(price.observed.map { Run.time(now - 1500).boottime <= $0.boottime } == true)
+                let oldest = Run.time(now - StreamMachine.Bounds.proof).boottime
+                #expect(price.observed.map { oldest <= $0.boottime } == true)
                 #expect(price.observed.map { $0.boottime <= Run.time(now).boottime } == true)
             }
         }

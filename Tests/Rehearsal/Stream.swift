@@ -16,7 +16,7 @@ final class VirtualStream: PriceStream {
         guard told.withLock({ $0 != nil }), let value = venue.present else { return nil }
         var price = LoadedPrice(venue.market, value)
         price.observed = now()
-        price.push = .init(.stream, interval: .milliseconds(1500))
+        price.push = .init(.stream, interval: .milliseconds(1750))
         return price
     }
 
@@ -24,7 +24,7 @@ final class VirtualStream: PriceStream {
 
     func start(_ told: @escaping @Sendable (StreamNews) -> Void) { self.told.withLock { $0 = told } }
 
-    func read(every interval: Duration) {}
+    func read(every interval: Duration, before tick: Duration?) {}
 
     func stop() { told.withLock { $0 = nil } }
 

@@ -16,8 +16,8 @@ from wallclock import WallClock  # noqa: E402
 
 PRICE = "io.btcpriced.Price"
 FOUR = ("binance", "coinbase", "bitstamp", "kraken")
-# A shown price was that of the last trade within this many seconds: 1.5 s of a stream's validity, and a second for a slow machine.
-LIMIT = 2.5
+# A shown price was that of the last trade within this many seconds: 1.75 s of a stream's validity, and a second for a slow machine.
+LIMIT = 2.75
 # Kraken's price is not requested again within the 2 s of its cache.
 KRAKEN_LIMIT = 4.5
 KILLS = int(os.environ.get("KILLS", "20"))

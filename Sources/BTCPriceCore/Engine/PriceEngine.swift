@@ -81,6 +81,7 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
             }
             known.fetch = plan.fetch
             known.derivation = plan.derivation
+            known.interval = plan.interval
             known.tracker.changed(interval: plan.interval, rules: plan.rules, markets: Set(plan.fetch.markets))
             return known
         }
@@ -200,6 +201,9 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
     /// Runs one tick of a currency: a round, whose result is stored and shown. Has no effect if the currency is not kept.
     package func tick(_ tick: Tick, of currency: Currency) async {
         guard let tracked = tracked(currency) else { return }
+        if streaming.isOpen {
+            readStreams(tracked.fetch.streams, before: tick.due.advanced(by: tracked.interval))
+        }
         // The budget counts from when the tick was due. A tick that comes much too late, after a suspend, has the whole budget.
         let begun = clock.now
         let start = tick.lateness > budget / 2 ? begun : tick.due
@@ -371,7 +375,7 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
         let wereOpen = self.streaming.isOpen
         self.streaming = streaming
         wantsChanges.set(streaming.minimumInterval != nil)
-        for source in streams { source.stream?.read(every: readInterval) }
+        readStreams(streams)
         guard feedsRun, streaming.isOpen != wereOpen else { return }
         if streaming.isOpen { startStreams() } else { stopStreams() }
     }
@@ -383,15 +387,19 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
         startStreams()
     }
 
-    /// The time between two reads of a stream. A change that comes sooner would not be published.
-    private var readInterval: Duration {
+    /// Sets when streams are read: as often as ticks and changes publish what is found, and at least twice a second.
+    /// - Parameter tick: When the next tick is due; `nil` if it is not known.
+    private func readStreams(_ sources: [FetchLatestPrice], before tick: ContinuousClock.Instant? = nil) {
         // A price is proven for three times as long.
-        min(streaming.minimumInterval ?? .milliseconds(500), .milliseconds(500))
+        var interval = min(streaming.minimumInterval ?? .milliseconds(500), .milliseconds(500))
+        for each in tracked { interval = min(interval, each.interval) }
+        let delay = tick.map { clock.now.duration(to: $0) }
+        for source in sources { source.stream?.read(every: interval, before: delay) }
     }
 
     private func startStreams() {
+        readStreams(streams)
         for source in streams {
-            source.stream?.read(every: readInterval)
             // A burst of messages makes one task. If nobody watches changes, the next tick reads what the streams have.
             source.stream?.start { [weak self, executor, wantsChanges] news in
                 switch news {

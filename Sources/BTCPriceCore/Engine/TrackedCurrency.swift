@@ -15,6 +15,8 @@ final class TrackedCurrency {
     let currency: Currency
     var fetch: FetchWithFallback
     var tracker: PriceTracker
+    /// The interval of its ticks.
+    var interval: Duration
     /// When its price is derived from another currency's.
     var derivation: DerivationPolicy
     var shared: SharedRound?
@@ -38,6 +40,7 @@ final class TrackedCurrency {
         currency = plan.currency
         fetch = plan.fetch
         tracker = plan.tracker
+        interval = plan.interval
         derivation = plan.derivation
         self.since = since
     }

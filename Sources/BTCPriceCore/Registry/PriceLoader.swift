@@ -95,8 +95,11 @@ package protocol PriceStream: Sendable {
     /// Stops receiving prices. The stream can be started again.
     func stop()
 
-    /// Sets the minimum time between two reads of the connection. What comes meanwhile waits, and is read together.
-    func read(every interval: Duration)
+    /// Sets when the connection is read. What comes meanwhile waits, and is read together.
+    /// - Parameters:
+    ///   - interval: The time between two reads.
+    ///   - tick: The time from now to the next tick, which one of the reads comes just before; `nil` if it is not known.
+    func read(every interval: Duration, before tick: Duration?)
 }
 
 /// What a stream reports.

@@ -21,13 +21,12 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
     private let subscribers = Mutex<[Market: Told]>([:])
     private var connections: [Int: WebSocketConnection] = [:]
     private var timer: (at: Int64, scheduled: Scheduled<Void>)?
-    /// The minimum time between two reads.
-    private var readInterval = Duration.milliseconds(500)
+    private var schedule = ReadSchedule()
     /// When the connections were last read, and when before that, `CLOCK_BOOTTIME` in milliseconds.
     private var lastRead: Int64?
     private var readBefore: Int64?
     /// The next read.
-    private var reading: Scheduled<Void>?
+    private var reading: (at: NIODeadline, scheduled: Scheduled<Void>)?
 
     /// A read that has found something ends within this time, milliseconds.
     private static let longestRead: Int64 = 50
@@ -72,12 +71,12 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
         if isLast { onLoop { feed in feed.perform { $0.stop(at: $1.boottime) } } }
     }
 
-    /// Sets the minimum time between two reads.
-    func read(every interval: Duration) {
+    /// Sets when the connections are read (``PriceStream/read(every:before:)``).
+    func read(every interval: Duration, before tick: Duration?) {
+        let due = tick.map { NIODeadline.now() + TimeAmount($0) }
         onLoop { feed in
-            guard feed.readInterval != interval else { return }
-            feed.readInterval = interval
-            feed.read()
+            feed.schedule.change(interval: TimeAmount(interval), tick: due)
+            feed.scheduleRead()
         }
     }
 
@@ -155,19 +154,25 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
 
     // MARK: - Reading
 
-    /// Reads what has come, and if that is nothing, what comes next. The next read is at the next multiple of the interval: at the same
-    /// moment for all exchanges.
+    /// Reads what has come, and if that is nothing, what comes next.
     private func read() {
-        reading.take()?.cancel()
+        reading.take()?.scheduled.cancel()
         guard !connections.isEmpty else {
             (lastRead, readBefore) = (nil, nil)
             return
         }
         (lastRead, readBefore) = (now().boottime, lastRead)
         for connection in connections.values { connection.read() }
-        let (interval, present) = (UInt64(readInterval / .nanoseconds(1)), NIODeadline.now().uptimeNanoseconds)
-        let next = NIODeadline.uptimeNanoseconds((present / interval + 1) * interval)
-        reading = client.eventLoop.scheduleTask(deadline: next) { self.read() }
+        scheduleRead()
+    }
+
+    private func scheduleRead() {
+        guard lastRead != nil else { return }
+        let next = schedule.next(after: .now())
+        // The ticks of several currencies may be at different moments.
+        if let reading, reading.at <= next { return }
+        reading.take()?.scheduled.cancel()
+        reading = (next, client.eventLoop.scheduleTask(deadline: next) { self.read() })
     }
 
     // MARK: - The connections
@@ -285,7 +290,7 @@ struct MarketStream: PriceStream {
 
     func stop() { feed.stop(market) }
 
-    func read(every interval: Duration) { feed.read(every: interval) }
+    func read(every interval: Duration, before tick: Duration?) { feed.read(every: interval, before: tick) }
 }
 
 extension [UInt8] {

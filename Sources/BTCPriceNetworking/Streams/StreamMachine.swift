@@ -44,8 +44,9 @@ struct StreamMachine: Sendable {
         /// The longest time from the name lookup to the response with status 101.
         static let opening: Int64 = 5000
         static let acknowledgement: Int64 = 10_000
-        /// How long a price counts after it was proven.
-        static let proof: Int64 = 1500
+        /// How long a price counts after it was proven: a heartbeat a second, half a second from the read by which it is dated, and a
+        /// quarter for its delays.
+        static let proof: Int64 = 1750
         /// A request that shows another price makes the stream suspect if the last trade came more than this before the response's oldest
         /// possible time.
         static let before: Int64 = 1000
