@@ -63,7 +63,7 @@ let package = Package(
             name: "BTCPriceDaemon",
             dependencies: [
                 "BTCPriceAPI", "BTCPriceCore", "BTCPriceFeature", "BTCPriceNetworking", "BTCPricePersistence",
-                "BTCPriceServer", "Configuration", "Systemd", "Varlink",
+                "BTCPriceServer", "CLinux", "Configuration", "Systemd", "Varlink",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),

@@ -3,6 +3,7 @@
 #define CLINUX_H
 
 #include <errno.h>
+#include <malloc.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/epoll.h>
