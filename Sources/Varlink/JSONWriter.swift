@@ -84,7 +84,7 @@ private struct JSONWriter {
     private mutating func breakLine() {
         guard layout == .lines else { return }
         bytes.append(UInt8(ascii: "\n"))
-        bytes.append(contentsOf: repeatElement(UInt8(ascii: " "), count: 2 * depth))
+        for _ in 0..<2 * depth { bytes.append(UInt8(ascii: " ")) }
     }
 
     private mutating func write(_ string: String) {

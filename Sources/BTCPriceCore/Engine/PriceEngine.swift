@@ -5,10 +5,8 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
     /// Reports to the operator. Called on any thread; must not block.
     package typealias Report = @Sendable (PriceEvent) -> Void
 
-    private typealias Tracked = TrackedCurrency
-
     /// The currencies in their order. The first one is the default if a caller names none.
-    private var tracked: [Tracked]
+    private var tracked: [TrackedCurrency]
     private let clock: any BoottimeClock
     private let executor: (any TaskExecutor)?
     private var budget: Duration
@@ -48,16 +46,16 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
         self.executor = executor
         self.now = now
         let since = now().boottime
-        tracked = plans.map { Tracked($0, since: since) }
+        tracked = plans.map { TrackedCurrency($0, since: since) }
         self.subscribers = subscribers
         self.history = history
         self.report = report
     }
 
-    private func tracked(_ currency: Currency) -> Tracked? { tracked.first { $0.currency == currency } }
+    private func tracked(_ currency: Currency) -> TrackedCurrency? { tracked.first { $0.currency == currency } }
 
     /// The first currency, the default if a caller names none. There is always one.
-    private var first: Tracked { tracked[0] }
+    private var first: TrackedCurrency { tracked[0] }
 
     /// Sends every state from now on to one more subscriber, after the others. It receives the current ones at once.
     package func subscribe(_ subscriber: any StateSubscriber) {
@@ -77,7 +75,7 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
         let before = tracked
         tracked = plans.map { plan in
             guard let known = before.first(where: { $0.currency == plan.currency }) else {
-                return Tracked(plan, since: now().boottime)
+                return TrackedCurrency(plan, since: now().boottime)
             }
             known.fetch = plan.fetch
             known.derivation = plan.derivation
@@ -158,13 +156,14 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
     }
 
     /// The currency that another one is derived from: the nearest, or if that is not kept, the other one that has reference rates.
-    private func base(of tracked: Tracked) -> Tracked? {
+    private func base(of tracked: TrackedCurrency) -> TrackedCurrency? {
         guard tracked.derivation != .never, let nearest = tracked.currency.nearest else { return nil }
         return self.tracked(nearest) ?? self.tracked(nearest == .eur ? .usd : .eur)
     }
 
     /// The price that is shown instead of a market's, or why there is none; neither if none is derived.
-    private func derived(_ tracked: Tracked, isConfirmedOnly: Bool) -> (price: DerivedPrice?, failure: String?) {
+    private func derived(_ tracked: TrackedCurrency, isConfirmedOnly: Bool) -> (price: DerivedPrice?, failure: String?)
+    {
         guard let other = base(of: tracked) else { return (nil, nil) }
         let present = now()
         do throws(DerivationError) {
@@ -181,7 +180,9 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
     }
 
     /// What the price in another currency and a reference rate imply.
-    private func expected(_ tracked: Tracked, beside other: OtherCurrency?, at wall: Timestamp) -> ExpectedPrice? {
+    private func expected(_ tracked: TrackedCurrency, beside other: OtherCurrency?, at wall: Timestamp)
+        -> ExpectedPrice?
+    {
         guard !rates.tables.isEmpty, let other else { return nil }
         do throws(DerivationError) {
             let rate = try rates.rate(of: tracked.currency, per: other.currency, at: wall)
@@ -248,7 +249,7 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
     private let streamCheckInterval = Duration.seconds(10)
 
     /// Streams save requests. An occasional request shows whether they are correct, and is all that they use of a limit.
-    private func checkStreams(_ tracked: Tracked) async {
+    private func checkStreams(_ tracked: TrackedCurrency) async {
         guard let others = tracked.others else { return }
         for source in tracked.fetch.streams where source.stream?.current != nil {
             guard let price = await look([source.market], tracked), others.contains(price) else { continue }
@@ -256,12 +257,12 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
         }
     }
 
-    private func observe(_ tracked: Tracked) async {
+    private func observe(_ tracked: TrackedCurrency) async {
         guard let others = tracked.others, let price = await look(others, tracked) else { return }
         await takeIn(price, among: others, tracked)
     }
 
-    private func takeIn(_ price: Market, among others: [Market], _ tracked: Tracked) async {
+    private func takeIn(_ price: Market, among others: [Market], _ tracked: TrackedCurrency) async {
         // A USDT price that does not agree is judged only after the value of USDT was requested.
         if tracked.tracker.needsPegRate(for: price),
             let rate = await look(others.filter(tracked.fetch.marketsStatingPeg.contains), tracked)
@@ -271,14 +272,14 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
         takeIn(.success(price), tracked)
     }
 
-    private func takeIn(_ result: Result<Market, FetchFailure>, _ tracked: Tracked) {
+    private func takeIn(_ result: Result<Market, FetchFailure>, _ tracked: TrackedCurrency) {
         guard tracked.isKept else { return }
         perform(tracked.tracker.observed(result), tracked)
     }
 
     /// Requests one of these sources for the observer, within a budget.
     /// - Returns: The market whose price was recorded; `nil` if there is none. The reason is recorded.
-    private func look(_ markets: [Market], _ tracked: Tracked) async -> Market? {
+    private func look(_ markets: [Market], _ tracked: TrackedCurrency) async -> Market? {
         do throws(FetchFailure) {
             return try await tracked.fetch.execute(
                 .observer, deadline: clock.now.advanced(by: budget), among: markets, record: recorder
@@ -439,7 +440,7 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
     }
 
     /// Publishes the current price of the streams, at once or as soon as the minimum interval is over.
-    private func publishChange(_ tracked: Tracked) {
+    private func publishChange(_ tracked: TrackedCurrency) {
         guard tracked.change == nil, tracked.shared == nil, let interval = streaming.minimumInterval else { return }
         guard let last = tracked.lastPublication, clock.now < last.advanced(by: interval) else {
             return selectChange(tracked)
@@ -459,7 +460,7 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
 
     /// Selects among the prices of the streams. Only a tick changes the source, so that the price does not switch between sources with
     /// every message.
-    private func selectChange(_ tracked: Tracked) {
+    private func selectChange(_ tracked: TrackedCurrency) {
         let state = tracked.tracker.state
         guard let quote = state.quote, state.freshness == .fresh, state.derivation == nil else { return }
         let valid = recordStreams(tracked.fetch.streams)
@@ -486,7 +487,7 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
     }
 
     /// The currency that has a market among its sources.
-    private func tracked(_ market: Market) -> Tracked? { tracked.first { $0.fetch.markets.contains(market) } }
+    private func tracked(_ market: Market) -> TrackedCurrency? { tracked.first { $0.fetch.markets.contains(market) } }
 
     // MARK: - Recording and publishing
 
@@ -525,7 +526,7 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
 
     /// Storing and publishing happen without a suspension in between: a price that a client has seen is never lost, and a newer state is
     /// never followed by an older one.
-    private func perform(_ actions: PriceTracker.Actions, _ tracked: Tracked) {
+    private func perform(_ actions: PriceTracker.Actions, _ tracked: TrackedCurrency) {
         let markets = tracked.fetch.markets
         var events = actions.events
         for failure in actions.rejected {
@@ -566,7 +567,7 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
     /// Waits for the round in progress, or for a new one. A caller that is cancelled returns at once, and the round continues for the
     /// others.
     private func join(
-        _ tracked: Tracked, deadline: ContinuousClock.Instant, isTick: Bool
+        _ tracked: TrackedCurrency, deadline: ContinuousClock.Instant, isTick: Bool
     ) async -> Result<PriceState, FetchFailure> {
         guard !Task.isCancelled, tracked.isKept else { return .failure(.cancelled) }
         let id = tracked.shared?.id ?? start(tracked, isTick ? .tick : .client, deadline: deadline)
@@ -580,20 +581,22 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
         }
     }
 
-    private func enter(_ waiting: Tracked.SharedRound.Waiter, _ id: Int, _ tracked: Tracked, isTick: Bool) {
+    private func enter(
+        _ waiting: TrackedCurrency.SharedRound.Waiter, _ id: Int, _ tracked: TrackedCurrency, isTick: Bool
+    ) {
         tracked.shared?.waiters[id] = waiting
         if isTick { tracked.shared?.tick = id }
     }
 
-    private func start(_ tracked: Tracked, _ requester: Requester, deadline: ContinuousClock.Instant) -> Int {
+    private func start(_ tracked: TrackedCurrency, _ requester: Requester, deadline: ContinuousClock.Instant) -> Int {
         lastID += 1
         let (id, currency) = (lastID, tracked.currency)
         let task = Task(executorPreference: executor) { await self.run(currency, id, requester, deadline: deadline) }
-        tracked.shared = Tracked.SharedRound(id: id, requester: requester, task: task)
+        tracked.shared = TrackedCurrency.SharedRound(id: id, requester: requester, task: task)
         return id
     }
 
-    private func round(of tracked: Tracked) -> Round {
+    private func round(of tracked: TrackedCurrency) -> Round {
         // Of the other currencies, the first one has the most frequent ticks.
         let other = self.tracked.first { $0 !== tracked }?.tracker.shown
         let present = now()
@@ -641,7 +644,7 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
     }
 
     /// Applies a result once, however many callers waited for it.
-    private func finish(_ tracked: Tracked, _ id: Int, _ result: Result<(Decision, Round), FetchFailure>) {
+    private func finish(_ tracked: TrackedCurrency, _ id: Int, _ result: Result<(Decision, Round), FetchFailure>) {
         // The round may have been given up meanwhile, and another one begun.
         guard let finished = tracked.shared, finished.id == id else { return }
         tracked.shared = nil

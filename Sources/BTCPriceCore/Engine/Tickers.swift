@@ -10,8 +10,6 @@ package protocol CurrencyTickTarget: Sendable {
 
 /// The tickers of all currencies, which run and stop together.
 package actor Tickers {
-    private typealias Ticker = OneSecondTicker
-
     /// The interval of a currency's ticks.
     package struct Interval: Sendable, Hashable {
         package let currency: Currency
@@ -26,7 +24,7 @@ package actor Tickers {
     private let clock: any BoottimeClock
     private let target: any CurrencyTickTarget
     private let executor: (any TaskExecutor)?
-    private var tickers: [(currency: Currency, ticker: Ticker)] = []
+    private var tickers: [(currency: Currency, ticker: OneSecondTicker)] = []
     private var isRunning = false
     private var isStopped = false
     package private(set) var isPaused = false
@@ -49,8 +47,8 @@ package actor Tickers {
     private static func ticker(
         _ interval: Interval, _ clock: any BoottimeClock, _ target: any CurrencyTickTarget,
         _ executor: (any TaskExecutor)?
-    ) -> Ticker {
-        Ticker(
+    ) -> OneSecondTicker {
+        OneSecondTicker(
             interval: interval.length, clock: clock,
             target: CurrencyTicks(target: target, currency: interval.currency), executor: executor)
     }
