@@ -23,8 +23,10 @@ package enum Daemon {
     ///   - arguments: The command line, without the program's name.
     ///   - environment: The process's environment.
     package static func main(arguments: [String], environment: [String: String]) -> Never {
-        // Each arena of malloc(3) keeps the memory of its threads' busiest moment. One is enough: most work is on one thread.
+        // Each arena of malloc(3) keeps the memory of its threads' busiest moment. One is enough: most work is on one thread. It gives
+        // memory back at 128 KiB; by default this threshold grows with the largest block (mallopt(3)).
         mallopt(M_ARENA_MAX, 1)
+        mallopt(M_TRIM_THRESHOLD, 128 * 1024)
         // resolv.conf(5): a lost packet costs 1 s instead of 5 s. A value set by the user is kept.
         setenv("RES_OPTIONS", "timeout:1 attempts:4", 0)
         holdSignals()
