@@ -22,8 +22,12 @@ struct CallHandler: Sendable {
     let history: HistoryCalls?
     let now: TimeSource
     let logger: Logger
+    private let sharedMetrics = SharedAnswer()
 
     func answer(to call: PriceCall, of uid: UInt32, _ clients: ClientCounts) async -> CallAnswer {
+        if case .getMetrics = call {
+            return await sharedMetrics.answer { CallAnswer(.metrics(await metrics(clients))) }
+        }
         guard case .history(let call) = call else { return CallAnswer(await reply(to: call, of: uid, clients)) }
         guard let history else { return CallAnswer(.historyDisabled) }
         return await history.answer(to: call, of: uid, first: running.value.settings.first.currency)
@@ -35,7 +39,6 @@ struct CallHandler: Sendable {
         case .getStatus: return .status(await status(clients))
         case .listSources(let currency): return .sources(await reports(currency))
         case .listCurrencies: return .currencies(await currencies())
-        case .getMetrics: return .metrics(await metrics(clients))
         case .pause:
             logger.tell(
                 .paused, "Paused by user \(uid): the ticks are stopped until 'btcctl resume'.", ["uid": "\(uid)"])
@@ -54,8 +57,8 @@ struct CallHandler: Sendable {
                 "User \(uid) cleared cooldowns: \(retried.isEmpty ? "none" : retried.joined(separator: ", ")).",
                 ["uid": "\(uid)"])
             return .retried(retried, kept: kept, now: now())
-        // The socket's loop handles `watchPrice`, and ``answer(to:of:_:)`` handles `history`.
-        case .watchPrice, .history: return .expectedMore
+        // The socket's loop handles `watchPrice`, and ``answer(to:of:_:)`` handles the others.
+        case .watchPrice, .getMetrics, .history: return .expectedMore
         }
     }
 
