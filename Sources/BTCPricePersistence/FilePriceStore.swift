@@ -213,7 +213,8 @@ extension CachedPrice {
     /// The price without the data that is valid only for the boot that wrote it.
     fileprivate var withoutBoottime: CachedPrice {
         CachedPrice(
-            quote: quote, observedBoottime: nil, confirmation: confirmation, positions: positions, learned: learned)
+            quote: quote, observedBoottime: nil, confirmation: confirmation, derivation: derivation,
+            positions: positions, learned: learned)
     }
 }
 

@@ -197,6 +197,19 @@ import Testing
         #expect(loaded.price?.positions == sample("1").positions)
     }
 
+    @Test func `a derived price is one after a reboot, too`() throws {
+        let setup = Setup()
+        let store = setup.store()
+        _ = store.load()
+        let derivation = Derivation(
+            value: 59_254, currency: "EUR", rate: 25, rateSource: "ecb", rateDate: "2026-11-20")
+        let price = CachedPrice(quote: sample("68901.23").quote, observedBoottime: 1, derivation: derivation)
+        try store.save([price], cooldowns: [:])
+        try store.flush()
+        unlink(setup.runtimeFile)
+        #expect(setup.store().load().price?.derivation == derivation)
+    }
+
     @Test func `cooldowns survive a kill by the boot clock, and a reboot by the wall clock`() throws {
         let setup = Setup()
         let store = setup.store()
