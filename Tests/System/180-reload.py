@@ -123,6 +123,7 @@ def _():
         ("tick.interval-ms = 5\n", "config.toml, line 5: tick.interval-ms = 5: must be a whole number from 100 to 3600000"),
         ("tick.intervall = 5\n", "config.toml, line 5: unknown key tick.intervall"),
         ("[tick\n", "config.toml"),
+        ('source."" = 1\n', "config.toml, line 5: unknown key source."),
         ('tls.ca-file = "/nowhere/ca.pem"\n', "tls.ca-file: /nowhere/ca.pem holds no certificates that can be read"),
     ):
         said = daemon.reload(text)

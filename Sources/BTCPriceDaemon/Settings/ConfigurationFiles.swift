@@ -32,7 +32,7 @@ struct ConfigurationFiles {
         let keys =
             (file?.values.map(\.name) ?? []) + commandLine.settings.map(\.key.name)
             + environment.keys.compactMap { SettingKey(variable: $0)?.name }
-        named.formUnion(keys.filter { $0.hasPrefix("source.") }.map { String($0.split(separator: ".")[1]) })
+        named.formUnion(keys.compactMap { SettingKey.source(named: $0) })
         if case .tryExchange(let name, _) = commandLine.action { named.insert(name) }
         named.formUnion(Exchange.all.map(\.name))
         let directories = Self.directories(configurationPath: path, environment: environment).reversed()

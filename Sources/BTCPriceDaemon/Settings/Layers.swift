@@ -56,8 +56,9 @@ struct Layers {
         self.values = values
         let used = try list("sources")
         for key in unlisted {
-            guard key.name.hasPrefix("source."), let (value, origin) = values[key.name] else { continue }
-            let name = String(key.name.split(separator: ".")[1])
+            guard let name = SettingKey.source(named: key.name), let (value, origin) = values[key.name] else {
+                continue
+            }
             if key.peer == nil, !exchanges.contains(where: { $0.name == name }) {
                 throw Self.unknown(key.name, value, origin, exchanges)
             }

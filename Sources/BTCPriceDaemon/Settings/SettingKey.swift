@@ -139,6 +139,12 @@ extension SettingKey {
             && !Exchange.all.contains { $0.name == name }
     }
 
+    /// The source that a key is about, which may not exist; `nil` if it is about none.
+    static func source(named key: String) -> String? {
+        let parts = key.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count > 1 && parts[0] == "source" ? String(parts[1]) : nil
+    }
+
     /// The peer whose socket this is.
     var peer: String? {
         guard name.hasPrefix("source."), name.hasSuffix(".socket") else { return nil }
