@@ -406,6 +406,35 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         #expect(decision.quote?.source == "coinbase")
         #expect(decision.uncertainty == nil, "of Bitstamp it is not known where it is")
     }
+
+    @Test func `a median is no market and states no USDT, and a market far from it does not count`() throws {
+        let rounds = Rounds(rules: SelectionRules(mode: .median, quorum: 2))
+        rounds.prices = [.binance: "68900", .coinbase: "68900", .bitstamp: "68902", .kraken: "68904"]
+        for second in 1...3 { _ = rounds.tick(at: Double(second)) }
+        #expect(try decision(rounds, at: 4).uncertainty?.markets == 4)
+        rounds.prices[.kraken] = "75000"
+        let uncertainty = try #require(try decision(rounds, at: 5).uncertainty)
+        #expect(uncertainty.markets == 3 && uncertainty.plusMinus < 10)
+        // The shown price changes from the median to that of a market and back.
+        rounds.prices = [.binance: "68900"]
+        _ = rounds.tick(at: 6)
+        #expect(rounds.tracker.pegRate?.sources.contains("median") != true)
+    }
+
+    @Test func `the next market is shown if the first one that answered has lost its price`() {
+        let rounds = Rounds()
+        rounds.prices = [.binance: "68900", .coinbase: "68901"]
+        _ = rounds.tick(at: 1)
+        rounds.observe(.coinbase, at: 1)
+        var round = rounds.tracker.round(at: Rounds.time(1.1).boottime, markets: Rounds.four, statingPeg: [])
+        round.answered = [.binance, .coinbase]
+        rounds.tracker.lost(.binance)
+        guard case .decided(let decision) = rounds.tracker.select(round) else {
+            Issue.record("there is a price")
+            return
+        }
+        #expect(decision.quote?.source == "coinbase")
+    }
 }
 
 @Suite struct StaleFeedTests {

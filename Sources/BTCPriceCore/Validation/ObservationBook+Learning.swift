@@ -167,7 +167,9 @@ extension ObservationBook {
     }
 
     private mutating func implyPeg(_ price: MarketObservation, beside reference: ReferencePrice) {
-        guard reference.isInTether != price.isInTether else { return }
+        guard reference.isInTether != price.isInTether, !reference.market.isMedian, !price.market.isMedian else {
+            return
+        }
         let isTethered = price.isInTether
         peg.imply(
             isTethered ? reference.readLog - price.log : price.log - reference.readLog,

@@ -6,7 +6,8 @@ package enum PriceSelector {
     ///   - round: What was requested so far.
     /// - Returns: The decision, or the markets that must be requested first.
     package static func select(_ book: ObservationBook, _ rules: SelectionRules, _ round: Round) -> Selection {
-        guard let first = round.answered.first.flatMap({ book.newest[$0] }) else {
+        // A market may have lost its price since it answered.
+        guard let first = round.answered.lazy.compactMap({ book.newest[$0] }).first else {
             return .needs(Need(purpose: .price, markets: round.remaining, wantsAll: rules.mode == .median))
         }
         switch rules.mode {

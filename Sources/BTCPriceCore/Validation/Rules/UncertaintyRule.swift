@@ -27,6 +27,7 @@ enum UncertaintyRule {
         let others = book.newest.values.sorted { $0.at > $1.at }.filter { other in
             other.exchange != price.exchange && price.at - other.at <= oldest && book.bases[other.market] != nil
                 && !book.bases.suspects.contains(other.market) && !decision.rejects(other.market)
+                && decision.verdicts[other.market] != .outlier
         }.oneOf(\.exchange)
         guard !others.isEmpty else { return nil }
         let basis = book.bases[price.market]?.log ?? 0
@@ -45,6 +46,7 @@ enum UncertaintyRule {
         let share = max(factor * (offset * offset + noise).squareRoot(), exp(min(farthest, farthestDispute)) - 1)
         let millionths = Price(Int64((share * 1_000_000).rounded(.up)), scale: 6)
         return Uncertainty(
-            plusMinus: (quote.value * millionths).rounded(toPlaces: 2), markets: Int64(others.count + 1))
+            plusMinus: (quote.value * millionths).rounded(toPlaces: 2),
+            markets: Int64(others.count + (price.market.isMedian ? 0 : 1)))
     }
 }
