@@ -112,6 +112,7 @@ struct Assembly {
         await engine.subscribe(server)
         await engine.subscribe(control)
         await engine.subscribe(streams)
+        await engine.subscribe(rates)
         for price in stored.prices { await engine.restore(price) }
         await rates.change(settings.rateSources.map { $0.loader(client, now: now) })
         let observer = Observer(

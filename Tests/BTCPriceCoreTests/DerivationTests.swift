@@ -262,6 +262,25 @@ final class EuroWorld: Sendable {
         #expect(await world.engine.rateTables.count == 2)
     }
 
+    @Test func `while the ticks are stopped nothing is requested, and the first tick ends the wait`() async {
+        let world = await EuroWorld(.always, rate: nil)
+        let isPaused = Mutex(true)
+        let loader = RateLoader("ecb", now: { World.start.wall })
+        let keeper = RateKeeper(
+            engine: world.engine, store: Kept(), clock: world.clock, now: { World.start }, jitter: { 0.5 },
+            isPaused: { isPaused.withLock(\.self) }, report: { _ in })
+        await keeper.change([loader])
+        let task = Task { await keeper.run() }
+        await world.clock.timer(at: world.clock.offset + RateKeeper.period)
+        #expect(loader.asks.count == 0)
+        isPaused.withLock { $0 = false }
+        keeper.receive(await world.state, isTick: true, isFirst: true, kept: nil)
+        await world.clock.timer(at: .seconds(23_400))
+        #expect(loader.asks.count == 1)
+        task.cancel()
+        await task.value
+    }
+
     @Test func `a dead network is retried ever more rarely, and reported once`() async {
         let world = await EuroWorld(.always, rate: nil)
         let waits = [60, 120, 240, 480, 960, 1920, 3840, 7200, 7200, 7200]

@@ -135,6 +135,26 @@ private final class ScriptedStream: PriceStream {
         #expect(setup.world.fallback.asks == 1)
     }
 
+    @Test func `a change during a round is published after it`() async {
+        let setup = Setup()
+        await setup.open(.forChanges(every: .milliseconds(100)))
+        setup.stream.bring("68901", at: setup.world.now())
+        await setup.tick()
+        #expect(await setup.world.nextTick().quote?.value == price("68901"))
+        setup.world.clock.advance(to: .seconds(1))
+        setup.stream.bring(nil, at: setup.world.now())
+        async let tick: Void = setup.tick()
+        await setup.world.primary.isAsked()
+        setup.stream.bring("68902", at: setup.world.now())
+        setup.world.primary.answer("68901.50")
+        await tick
+        await setup.world.clock.timer(at: .milliseconds(1100))
+        setup.world.clock.advance(to: .milliseconds(1100))
+        var state = await setup.world.nextState()
+        while state.quote?.value != price("68902") { state = await setup.world.nextState() }
+        #expect(state.freshness == .fresh)
+    }
+
     @Test func `a stream is checked by a request every 10 s, however often the observer runs`() async {
         let setup = Setup()
         let world = setup.world

@@ -65,7 +65,8 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
         }
     }
 
-    /// Changes the currencies, sources and rules of every round from now on. A round in progress ends as it began, and its price counts.
+    /// Changes the currencies, sources and rules of every round from now on. A round in progress ends with
+    /// the sources that it began with; the price of one that is gone does not count.
     /// - Parameter plans: At least one.
     package func apply(_ plans: [CurrencyPlan], budget: Duration) {
         precondition(!plans.isEmpty, "there is a first currency")
@@ -441,7 +442,12 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
 
     /// Publishes the current price of the streams, at once or as soon as the minimum interval is over.
     private func publishChange(_ tracked: TrackedCurrency) {
-        guard tracked.change == nil, tracked.shared == nil, let interval = streaming.minimumInterval else { return }
+        guard tracked.change == nil, let interval = streaming.minimumInterval else { return }
+        guard tracked.shared == nil else {
+            // The round in progress may have read the streams before.
+            tracked.hasChanged = true
+            return
+        }
         guard let last = tracked.lastPublication, clock.now < last.advanced(by: interval) else {
             return selectChange(tracked)
         }
@@ -667,6 +673,10 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
         let answer =
             actions.failure.map { Result<PriceState, FetchFailure>.failure($0) } ?? .success(tracked.tracker.state)
         for waiter in finished.waiters.values { waiter.resume(returning: answer) }
+        if tracked.hasChanged {
+            tracked.hasChanged = false
+            if feedsRun { publishChange(tracked) }
+        }
     }
 
     /// Whether a client's round ended before any source was requested.

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// Requests the reference rates of one source, once.
 package protocol ReferenceRateLoader: Sendable {
     /// The source's name: `ecb`.
@@ -17,7 +19,7 @@ package protocol ReferenceRateStore: Sendable {
 }
 
 /// Keeps the reference rates up to date: requests each source about four times a day, and gives its rates to the engine.
-package actor RateKeeper {
+package actor RateKeeper: StateSubscriber {
     /// The time from one request of a source to the next; up to an hour is added at random. Sources publish once a day.
     static var period: Duration { .seconds(6 * 3600) }
     static var spread: Duration { .seconds(3600) }
@@ -26,8 +28,6 @@ package actor RateKeeper {
     static var longestRetry: Duration { .seconds(7200) }
     /// The longest wait for a response.
     static var timeout: Duration { .seconds(10) }
-    /// The time from one look at what is due to the next while the ticks are stopped.
-    static var pausePeriod: Duration { .seconds(600) }
 
     /// A source, and when it is requested next.
     private struct Source {
@@ -47,6 +47,8 @@ package actor RateKeeper {
     private let report: @Sendable (PriceEvent) -> Void
     /// The wait for the next request.
     private var sleeping: Task<Void, Never>?
+    /// Whether the ticks are stopped, so that the next one ends the wait.
+    private let awaitsTick = Mutex(false)
 
     /// - Parameters:
     ///   - store: Keeps the rates over a restart.
@@ -88,8 +90,9 @@ package actor RateKeeper {
     package func run() async {
         while !Task.isCancelled {
             let isPaused = await isPaused()
+            awaitsTick.withLock { $0 = isPaused }
             if !isPaused { await requestWhatIsDue() }
-            let latest = clock.now.advanced(by: isPaused ? Self.pausePeriod : Self.period)
+            let latest = clock.now.advanced(by: Self.period)
             let due = isPaused ? latest : sources.map(\.due).min() ?? latest
             let sleep = Task { [clock] in
                 do { try await clock.sleep(until: due) } catch {}
@@ -102,6 +105,19 @@ package actor RateKeeper {
             }
         }
     }
+
+    package nonisolated func receive(_: PriceState, isTick: Bool, isFirst: Bool, kept: KeptState?) {
+        let isAwaited =
+            isTick
+            && awaitsTick.withLock { awaitsTick in
+                defer { awaitsTick = false }
+                return awaitsTick
+            }
+        guard isAwaited else { return }
+        Task { await endWait() }
+    }
+
+    private func endWait() { sleeping?.cancel() }
 
     /// Requests what is due. The rates are used together, because they are compared with each other.
     private func requestWhatIsDue() async {

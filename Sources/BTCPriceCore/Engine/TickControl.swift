@@ -49,13 +49,13 @@ package actor TickControl: StateSubscriber {
     /// Stops the ticks, because the machine is about to sleep.
     package func suspend() async {
         guard ticking == .running else { return }
-        await tickers.pause()
+        await change(isRunning: false)
     }
 
     /// Starts the ticks again after the machine has woken up. The first tick comes at once.
     package func wake() async {
         guard ticking == .running else { return }
-        await tickers.resume()
+        await change(isRunning: true)
     }
 
     /// Stops the ticks until ``resume()``.
@@ -100,10 +100,14 @@ package actor TickControl: StateSubscriber {
         self.ticking = ticking
         activity.awaitClient(ticking == .idle)
         report(ticking)
+        await change(isRunning: ticking == .running)
+    }
+
+    private func change(isRunning: Bool) async {
         let task = Task { [previous = underWay, tickers] in
             await previous?.value
             // A change that changes nothing has no effect.
-            if ticking == .running { await tickers.resume() } else { await tickers.pause() }
+            if isRunning { await tickers.resume() } else { await tickers.pause() }
         }
         underWay = task
         await task.value

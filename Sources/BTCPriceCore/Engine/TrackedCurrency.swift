@@ -33,6 +33,8 @@ final class TrackedCurrency {
     var lastPublication: ContinuousClock.Instant?
     /// Waits to publish the changes of the streams since ``lastPublication``.
     var change: Task<Void, Never>?
+    /// Whether a stream has changed during the round in progress.
+    var hasChanged = false
     /// When another market was last requested because of a stream's change.
     var lastRequest: ContinuousClock.Instant?
 

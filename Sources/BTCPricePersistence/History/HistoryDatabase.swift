@@ -227,12 +227,14 @@ final class HistoryDatabase {
         }
     }
 
-    /// Deletes the oldest minutes, at most once an hour and at most a day of them, so that no commit takes long.
+    /// Deletes the oldest minutes, at most once an hour and about a day of six currencies, so that no commit takes long.
     private func prune(before oldest: Int64, at now: Int64) throws(SQLiteError) {
         guard Candle.Step.hour.start(of: now) != lastPruned else { return }
         lastPruned = Candle.Step.hour.start(of: now)
         try run(
-            "DELETE FROM minute WHERE start < min(?, (SELECT min(start) + 86400 FROM minute))", [.integer(oldest)])
+            """
+            DELETE FROM minute WHERE start < min(?1, ifnull((SELECT start FROM minute ORDER BY start LIMIT 1 OFFSET 10000), ?1))
+            """, [.integer(oldest)])
     }
 
     // MARK: - Reading
