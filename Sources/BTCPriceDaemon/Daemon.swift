@@ -124,9 +124,11 @@ package enum Daemon {
 
     /// Makes another daemon reload its configuration.
     private static func reload(_ process: pid_t) -> Int32 {
-        // proc_pid_stat(5): the name in parentheses, then the state, three numbers, and the terminal.
-        if let bytes = try? Data(contentsOf: URL(filePath: "/proc/\(process)/stat")) {
-            let fields = String(decoding: bytes, as: UTF8.self).split(separator: ")").last?.split(separator: " ") ?? []
+        if let (name, fields) = stat("\(process)") {
+            guard name == stat("self")?.name else {
+                complain("process \(process) is not \(Product.name)")
+                return Exit.failure
+            }
             guard fields.count > 4, fields[4] == "0" else {
                 complain(
                     "process \(process) has a terminal, so SIGHUP would stop it. Stop it there, and start it again with the new configuration"
@@ -139,6 +141,14 @@ package enum Daemon {
             return Exit.failure
         }
         return 0
+    }
+
+    /// The name of a process, and its state, three numbers, the terminal and more (proc_pid_stat(5)); `nil` if there is no such process.
+    private static func stat(_ process: String) -> (name: Substring, fields: [Substring])? {
+        guard let bytes = try? Data(contentsOf: URL(filePath: "/proc/\(process)/stat")) else { return nil }
+        let text = String(decoding: bytes, as: UTF8.self)
+        guard let open = text.firstIndex(of: "("), let close = text.lastIndex(of: ")") else { return nil }
+        return (text[open..<close].dropFirst(), text[close...].dropFirst().split(separator: " "))
     }
 
     /// Blocks the signals that end the daemon, in this thread and those it starts, until the service group handles them. A signal

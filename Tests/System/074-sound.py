@@ -12,7 +12,7 @@ from btcpriced import *  # noqa: E402, F403
 PRICE = "io.btcpriced.Price"
 
 
-@scenario("--reload refuses a daemon with a terminal, which the signal would end")
+@scenario("--reload refuses a daemon with a terminal, which the signal would end, and any other program")
 def _():
     place, simulator = Place(), replaying("68901.23")
     child, master = pty.fork()
@@ -25,6 +25,12 @@ def _():
         done = subprocess.run([BINARIES / "btc-priced", "--reload", str(child)], capture_output=True, text=True)
         equal(done.returncode, 1)
         assert "has a terminal" in done.stderr, done.stderr
+        other = subprocess.Popen(["sleep", "60"])
+        done = subprocess.run([BINARIES / "btc-priced", "--reload", str(other.pid)], capture_output=True, text=True)
+        equal((done.returncode, done.stderr), (1, f"btc-priced: error: process {other.pid} is not btc-priced\n"))
+        equal(other.poll(), None, "another program lives on, too")
+        other.kill()
+        other.wait()
         equal(btcctl(place, "current", "--json").status, 0, "it lives on")
     finally:
         os.kill(child, signal.SIGKILL)

@@ -593,7 +593,9 @@ def _(machine):
     alice("btcctl", "pause")
     alice("btcctl", "resume")
     alice("systemctl", "--user", "reload", "btc-priced")
-    equal(alice("systemctl", "--user", "is-active", "btc-priced").stdout.strip(), "active")
+    # The command ends when the signal is sent, and the daemon reloads after it.
+    wait_until(
+        lambda: alice("systemctl", "--user", "is-active", "btc-priced", check=False).stdout.strip() == "active", what="the end of the reload")
     alice("systemctl", "--user", "stop", "btc-priced")
     # Without her own daemon she gets the machine's price.
     equal(json.loads(alice("btcctl", "current", "--json").stdout)["instance"], current(machine)["instance"])

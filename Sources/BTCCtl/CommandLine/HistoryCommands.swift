@@ -117,7 +117,7 @@ struct AtCommand: InvocationCommand {
             first or its last price, whichever is nearer to the moment. If it is of an hour or a day, it is printed as 'about', with the \
             lowest and the highest price of that time; with --raw, standard error says so.
 
-            --fetch tells an exchange which moment you are interested in. The minute is kept.
+            --fetch tells an exchange which moment you are interested in. The minute is kept as long as the others.
 
             Exit status: 0 with a price, 1 if nothing is known of that moment, 64 for a wrong command line, 69 if the daemon can't be \
             reached, 74 if standard output can't be written, 75 if less is known than --max-step asks for.

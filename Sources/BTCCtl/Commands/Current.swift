@@ -36,11 +36,13 @@ enum Current {
             throw Complaint(
                 word: "tooOld",
                 message:
-                    "The age of the price is not known: it is from before the last boot, and no tick has succeeded since.",
+                    "The age of the price is not known: it may be from before the last boot, and no tick has succeeded since.",
                 status: ExitStatus.tooOld)
         }
         guard let (age, isEstimate) = state.age(at: now), age > maxAge else { return }
-        let seconds = age.components.seconds
+        let milliseconds = age.wholeMilliseconds
+        // Below ten seconds, the whole ones alone could seem to contradict it.
+        let seconds = milliseconds < 10_000 ? "\(Price(milliseconds, scale: 3))" : "\(milliseconds / 1000)"
         throw Complaint(
             word: "tooOld",
             message: "The price is \(isEstimate ? "about " : "")\(seconds) s old, older than --max-age allows.",

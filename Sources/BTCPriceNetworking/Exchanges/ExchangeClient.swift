@@ -113,13 +113,19 @@ extension HTTPRequest {
     }
 }
 
-/// A TLS error as text: NIOSSL's description, without the source path of the build machine.
+/// A TLS error as text: BoringSSL's reason, or NIOSSL's description without the source path of the build machine.
 private func tlsReason(_ error: any Error) -> String {
     if let extra = error as? NIOSSLExtraError, extra == .failedToValidateHostname {
         return "TLS: its certificate is for another host"
     }
-    let text = "\(error)"
-    return "TLS: \(oneLine(String(text[..<(text.firstRange(of: " at /")?.lowerBound ?? text.endIndex)])))"
+    let text = "\(error)".replacing(#/ at /.*/#.dotMatchesNewlines(), with: "")
+    guard let reason = text.firstMatch(of: /:OPENSSL_internal:([A-Z0-9_]+)/)?.output.1 else {
+        return "TLS: \(oneLine(text))"
+    }
+    if reason == "CERTIFICATE_VERIFY_FAILED" {
+        return "TLS: its certificate is not valid now, or not from a trusted authority (tls.ca-file adds one)"
+    }
+    return "TLS: \(reason.replacing("_", with: " ").lowercased())"
 }
 
 /// The client can't be made from these settings.

@@ -480,7 +480,7 @@ def normal(text, place):
     text = re.sub(r"\b\d{13}\b", "<ms>", text)
     text = re.sub(r"\b[A-Z][a-z]{2} \d{1,2}, \d\d:\d\d", "<local time>", text)
     text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)", r"<time>\1", text)
-    text = re.sub(r"<?\b\d+(\.\d)? s (ago|old)\b", r"<age> \2", text)
+    text = re.sub(r"<?\b\d+(\.\d+)? s (ago|old)\b", r"<age> \2", text)
     text = re.sub(r"\bup \d+(\.\d)? s\b", "up <age>", text)
     text = re.sub(r"\b\d+ ms\b", "<ms>", text)
     text = re.sub(r"\bcooldown for \d+ s\b", "cooldown for <n> s", text)
