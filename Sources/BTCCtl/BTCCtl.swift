@@ -22,7 +22,7 @@ package enum BTCCtl {
         let repaired = CommandLineRepair(given)
         let arguments = repaired.arguments
         if let complaint = repaired.complaint {
-            return tellOfMistake(complaint, verb: nil, arguments, status: ExitStatus.usage)
+            return tellOfMistake(complaint, verb: repaired.verb, arguments, status: ExitStatus.usage)
         }
         do {
             var command = try BTCCtlCommand.parseAsRoot(arguments)

@@ -122,7 +122,8 @@ struct Assembly {
             present: { history?.presentMinute(of: $0) },
             restored: { currency, candles in history?.restore(candles, of: currency) })
         let reloading = Reloading(
-            read: readAnew, running: running, client: client, credentials: credentials, instance: instance,
+            initial: settings, read: readAnew, running: running, client: client, credentials: credentials,
+            instance: instance,
             engine: engine, tickers: tickers, history: archive, backfill: past?.backfill,
             streams: streams, rates: rates, records: records, report: { reporter.report($1, ofStream: $0) },
             control: control,

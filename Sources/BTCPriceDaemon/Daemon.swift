@@ -3,7 +3,6 @@ import BTCPriceNetworking
 import BTCPriceServer
 import BTCPriceAPI
 import CLinux
-import FoundationEssentials
 import Glibc
 import Logging
 import Systemd
@@ -42,7 +41,8 @@ package enum Daemon {
         do {
             commandLine = try DaemonCommandLine(arguments)
         } catch {
-            complain("\(error); 'btc-priced --help' shows what there is")
+            let isAdvised = error.description.hasSuffix("?")
+            complain(isAdvised ? "\(error)" : "\(error); 'btc-priced --help' shows what there is")
             return Exit.usage
         }
         switch commandLine.action {
@@ -58,7 +58,8 @@ package enum Daemon {
         case .printCompletions(let shell):
             print(Completions.script(for: shell), terminator: "")
             return 0
-        case .run, .checkConfiguration, .printConfiguration, .reload, .tryExchange: break
+        case .reload(let process): return reload(process)
+        case .run, .checkConfiguration, .printConfiguration, .tryExchange: break
         }
         let settings: Settings
         do {
@@ -69,17 +70,13 @@ package enum Daemon {
             return Exit.configuration
         }
         switch commandLine.action {
-        case .checkConfiguration, .reload:
+        case .checkConfiguration:
             do {
                 try ExchangeClient.check(settings.clientSettings)
             } catch {
                 complain("\(error)")
                 return Exit.configuration
             }
-        default: break
-        }
-        switch commandLine.action {
-        case .checkConfiguration:
             print("The configuration is good.")
             return 0
         case .printConfiguration:
@@ -93,7 +90,6 @@ package enum Daemon {
                 complain("\(error)")
                 return Exit.configuration
             }
-        case .reload(let process): return reload(process)
         default: break
         }
         let descriptors = ServerLimits.descriptors
@@ -122,33 +118,26 @@ package enum Daemon {
         }
     }
 
-    /// Makes another daemon reload its configuration.
-    private static func reload(_ process: pid_t) -> Int32 {
-        if let (name, fields) = stat("\(process)") {
-            guard name == stat("self")?.name else {
-                complain("process \(process) is not \(Product.name)")
-                return Exit.failure
+    /// Checks the configuration of another daemon, and makes it reload it.
+    private static func reload(_ id: Int32) -> Int32 {
+        do {
+            let process = try DaemonProcess(id)
+            try process.enterDirectory()
+            do {
+                let commandLine = try DaemonCommandLine(process.arguments)
+                let settings = try Settings.read(
+                    commandLine: commandLine, environment: process.environment, uid: process.uid)
+                try ExchangeClient.check(settings.clientSettings)
+            } catch {
+                complain("\(error)")
+                return Exit.configuration
             }
-            guard fields.count > 4, fields[4] == "0" else {
-                complain(
-                    "process \(process) has a terminal, so SIGHUP would stop it. Stop it there, and start it again with the new configuration"
-                )
-                return Exit.failure
-            }
-        }
-        guard kill(process, SIGHUP) == 0 else {
-            complain("process \(process) can't be told: \(String(cString: strerror(errno)))")
+            try process.reload()
+            return 0
+        } catch {
+            complain("\(error)")
             return Exit.failure
         }
-        return 0
-    }
-
-    /// The name of a process, and its state, three numbers, the terminal and more (proc_pid_stat(5)); `nil` if there is no such process.
-    private static func stat(_ process: String) -> (name: Substring, fields: [Substring])? {
-        guard let bytes = try? Data(contentsOf: URL(filePath: "/proc/\(process)/stat")) else { return nil }
-        let text = String(decoding: bytes, as: UTF8.self)
-        guard let open = text.firstIndex(of: "("), let close = text.lastIndex(of: ")") else { return nil }
-        return (text[open..<close].dropFirst(), text[close...].dropFirst().split(separator: " "))
     }
 
     /// Blocks the signals that end the daemon, in this thread and those it starts, until the service group handles them. A signal

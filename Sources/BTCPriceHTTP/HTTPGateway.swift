@@ -147,7 +147,8 @@ package struct HTTPGateway {
                     chmod(path, 0o666)
                 }
             } catch {
-                throw ListenFailure(description: "cannot listen at \(address): \(error)")
+                let reason = (error as? IOError).map { String(cString: strerror($0.errnoCode)) } ?? "\(error)"
+                throw ListenFailure(description: "cannot listen at \(address): \(reason)")
             }
         }
         return channels

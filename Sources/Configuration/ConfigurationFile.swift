@@ -72,8 +72,12 @@ package struct ConfigurationFile {
         do {
             table = try TOMLTable(string: text)
         } catch let error as TOMLParseError {
+            let advice =
+                error.description.contains("cannot redefine existing table")
+                ? ", which begins above: write all of its keys there" : ""
             throw SettingsError(
-                "\(path), line \(error.source.begin.line), column \(error.source.begin.column): \(error.description)")
+                "\(path), line \(error.source.begin.line), column \(error.source.begin.column): \(error.description)\(advice)"
+            )
         } catch {
             throw SettingsError("\(path): \(error)")
         }

@@ -7,12 +7,17 @@ struct CertificateFolder: Sendable {
 
     /// A server's TLS context.
     /// - Parameter fault: What is wrong with its certificate; `nil` for the valid one.
-    /// - Throws: An error of NIOSSL if a file is absent or is not PEM.
+    /// - Throws: ``Simulator/Failure`` if a file is absent or is not PEM.
     func context(_ fault: FaultScript.Certificate?) throws -> NIOSSLContext {
         let file = "\(path)/\(fault?.rawValue ?? "server")"
-        return try NIOSSLContext(
-            configuration: .makeServerConfiguration(
-                certificateChain: NIOSSLCertificate.fromPEMFile("\(file).pem").map { .certificate($0) },
-                privateKey: .privateKey(NIOSSLPrivateKey(file: "\(file).key", format: .pem))))
+        do {
+            return try NIOSSLContext(
+                configuration: .makeServerConfiguration(
+                    certificateChain: NIOSSLCertificate.fromPEMFile("\(file).pem").map { .certificate($0) },
+                    privateKey: .privateKey(NIOSSLPrivateKey(file: "\(file).key", format: .pem))))
+        } catch {
+            throw Simulator.Failure(
+                description: "\(file).pem and \(file).key are not a certificate and its key: \(error)")
+        }
     }
 }

@@ -24,7 +24,8 @@ package final class Simulator: Sendable {
     /// - Parameters:
     ///   - feed: The prices.
     ///   - script: The faults.
-    ///   - firstPort: The port of the first venue. The other venues and then the control port follow; 0 for any free ports.
+    ///   - firstPort: The port of the first venue. The other venues, the described exchanges, which share one, and then the control
+    ///     port follow; 0 for any free ports.
     ///   - host: The address to listen on.
     ///   - roundTrip: The simulated round-trip time to the venues; zero for no delay.
     ///   - trades: The number of trades per second while a stream listens.
@@ -50,7 +51,8 @@ package final class Simulator: Sendable {
             var described: (exchanges: DescribedExchanges, port: Int)?
             if let descriptions {
                 let exchanges = try DescribedExchanges(path: descriptions, world: world)
-                let channel = try await listen(group, host: host, port: 0) { channel in
+                let port = firstPort == 0 ? 0 : firstPort + VenueName.allCases.count
+                let channel = try await listen(group, host: host, port: port) { channel in
                     let pipeline = channel.pipeline.syncOperations
                     if let context = transport.context {
                         try pipeline.addHandler(NIOSSLServerHandler(context: context))
@@ -60,7 +62,8 @@ package final class Simulator: Sendable {
                 }
                 described = (exchanges, channel.localAddress?.port ?? 0)
             }
-            let controlPort = firstPort == 0 ? 0 : firstPort + VenueName.allCases.count
+            let before = VenueName.allCases.count + (described == nil ? 0 : 1)
+            let controlPort = firstPort == 0 ? 0 : firstPort + before
             let shared = described?.exchanges
             let control = try await listen(group, host: "127.0.0.1", port: controlPort) { channel in
                 try channel.pipeline.syncOperations.configureHTTPServerPipeline()

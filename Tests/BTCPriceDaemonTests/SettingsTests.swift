@@ -204,10 +204,23 @@ import Testing
     @Test func `invalid TOML is reported with line and column`() {
         #expect(complaint(file: "a = 1\nb = = 2\n")?.hasPrefix("c.toml, line 2, column ") == true)
         #expect(complaint(file: "a = 1\na = 2\n")?.hasPrefix("c.toml, line 2, column ") == true)
+        #expect(
+            complaint(file: "tick.budget-ms = 900\n[tick]\ninterval-ms = 1000\n")?.hasSuffix(
+                "table 'tick', which begins above: write all of its keys there") == true)
     }
 
     @Test func `errors on the command line and in the environment are reported too`() {
         #expect(complaint(["--nonsense"]) == "unknown argument '--nonsense'")
+        #expect(
+            complaint(["--chek-config"]) == "unknown argument '--chek-config'; did you mean --check-config?")
+        #expect(
+            complaint(["--tick-intervall-ms=5"])
+                == "unknown argument '--tick-intervall-ms=5'; did you mean --tick-interval-ms?")
+        #expect(complaint(["--sources", "binanc,kraken"])?.hasSuffix("; did you mean binance?") == true)
+        #expect(
+            complaint(environment: ["BTC_PRICED_TICK_INTERVAL": "5"])
+                == "the environment: BTC_PRICED_TICK_INTERVAL is not a setting of btc-priced; did you mean BTC_PRICED_TICK_INTERVAL_MS?"
+        )
         #expect(complaint(["--tick-interval-ms"]) == "--tick-interval-ms needs a value")
         #expect(
             complaint(["--tick-interval-ms", "abc"])

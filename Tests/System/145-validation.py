@@ -186,7 +186,9 @@ def _():
     assert Decimal(found["consensus"]["spread"]) < 1000, found
     assert wait_until(lambda: daemon.said("Not counted, since they are far from the median"), what="the journal's line")
     status = btcctl(place, "status").out
-    assert re.search(r"(?m)^Source +: median \(BTC/USD\), .* ago; of .* within [\d.]+ USD, without bitstamp", status), status
+    assert re.search(r"(?m)^Source +: median \(BTC/USD\), .* ago; of .* within \$[\d,.]+, without bitstamp", status), status
+    text = btcctl(place, "sources").out
+    assert "    not counted: too far from the median\n" in text, text
     simulator.faults("bitstamp always refuse\nkraken always refuse")
     failed = wait_until(
         lambda: (lambda s: s if s["freshness"] == "stale" else None)(btcctl(place, "current", "--json").json), what="a failed tick")

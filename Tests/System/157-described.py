@@ -59,6 +59,21 @@ def tried(*arguments):
     return subprocess.run([BINARIES / "btc-priced", *arguments], capture_output=True, text=True, timeout=30)
 
 
+@scenario("a simulator with --port has its described exchanges there too, and another one there is refused", beside=True)
+def _():
+    path = write(Place(), MINE, "mine.toml")
+    command = [BINARIES / "exchange-simulator", "--port", "18360", "--descriptions", path]
+    simulator = Simulator(*command[1:])
+    ports = {name: int(url.split(":")[2].split("/")[0]) for name, url in simulator.urls.items() if name != "seed"}
+    equal(sorted(ports.values()), list(range(18360, 18367)), ports)
+    equal((ports["binance"], ports["mine"], ports["control"]), (18360, 18365, 18366))
+    second = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    equal(second.returncode, 1, second)
+    contains(second.stderr, "port 18360: Address already in use")
+    without = subprocess.run([*command[:1], "--certificates", "/nowhere"], capture_output=True, text=True, timeout=30)
+    contains(without.stderr, "/nowhere/server.pem and /nowhere/server.key are not a certificate and its key")
+
+
 @scenario("a user's exchange of eight lines is used like a built-in one", beside=True)
 def _():
     place = Place()

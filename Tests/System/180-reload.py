@@ -124,13 +124,14 @@ def _():
         ("tick.intervall = 5\n", "config.toml, line 5: unknown key tick.intervall"),
         ("[tick\n", "config.toml"),
         ('source."" = 1\n', "config.toml, line 5: unknown key source."),
-        ('tls.ca-file = "/nowhere/ca.pem"\n', "tls.ca-file: /nowhere/ca.pem holds no certificates that can be read"),
+        ('tls.ca-file = "/nowhere/ca.pem"\n', "tls.ca-file: /nowhere/ca.pem: No such file or directory"),
+        ('tls.ca-file = "/etc/passwd"\n', "tls.ca-file: /etc/passwd holds no certificates that can be read"),
     ):
         said = daemon.reload(text)
         assert "error: The new configuration is refused, and the old one stays: " in said and complaint in said, said
         done = subprocess.run(
-            [BINARIES / "btc-priced", "--config", daemon.path, "--reload", str(daemon.process.pid)], capture_output=True, text=True)
-        equal(done.returncode, 78)
+            [BINARIES / "btc-priced", "--reload", str(daemon.process.pid)], capture_output=True, text=True)
+        equal(done.returncode, 78, "the file of that daemon is checked, without its --config")
         assert complaint in done.stderr, done.stderr
     os.unlink(daemon.path)
     daemon.process.send_signal(signal.SIGHUP)
@@ -138,13 +139,13 @@ def _():
     fresh(daemon.place)
     equal(daemon.status()["ticks"]["intervalMs"], 1000)
     daemon.write("tick.interval-ms = 700\n")
-    done = subprocess.run([BINARIES / "btc-priced", "--config", daemon.path, "--reload", str(daemon.process.pid)])
+    done = subprocess.run([BINARIES / "btc-priced", "--reload", str(daemon.process.pid)])
     equal(done.returncode, 0)
     wait_until(lambda: daemon.status()["ticks"]["intervalMs"] == 700, what="the new interval")
     daemon.stop()
     done = subprocess.run(
-        [BINARIES / "btc-priced", "--config", daemon.path, "--reload", str(daemon.process.pid)], capture_output=True, text=True)
-    equal((done.returncode, "can't be told: No such process" in done.stderr), (1, True))
+        [BINARIES / "btc-priced", "--reload", str(daemon.process.pid)], capture_output=True, text=True)
+    equal((done.returncode, f"there is no process {daemon.process.pid}" in done.stderr), (1, True))
 
 
 @scenario("changes of directories and the socket's path are reported to take effect at the next start")
@@ -153,6 +154,8 @@ def _():
     daemon.reload(f'socket.path = "{daemon.place.runtime}/other"\n')
     wait_until(lambda: "Takes effect at the next start only: socket.path." in daemon.lines[-1], what=lambda: daemon.lines)
     assert not os.path.exists(f"{daemon.place.runtime}/other")
+    said = daemon.reload("")
+    assert said.endswith("The configuration was reloaded: socket.path."), "set back, nothing is left for the next start: " + said
     fresh(daemon.place)
     daemon.stop()
 

@@ -113,7 +113,8 @@ def readme_watch(room, text):
     # As on a terminal, which 062-terminal.py tests.
     matches(LINE + " ▲", shown[0])
     matches(r"binance BTC/USDT, [\d.]+ s old", shown[1])
-    matches("[▁▂▃▄▅▆▇█]+", shown[2])
+    matches(r"24 h: [+-][\d.]+ %, low \$[\d,.]+, high \$[\d,.]+", shown[2])
+    matches("[▁▂▃▄▅▆▇█]+", shown[3])
 
 
 def a_script(room, text):

@@ -168,7 +168,7 @@ def _():
         known = btcctl(place, "at", moment, "--json").json["at"]
         steps[known["step"]] += 1
         text, raw = btcctl(place, "at", moment, "--utc"), btcctl(place, "at", moment, "--raw")
-        equal((" - about $" in text.out, "Only known as " in raw.err), (known["step"] in ("hour", "day"),) * 2, (text, raw))
+        equal((" - about $" in text.out, "The exact moment is not known, only the " in raw.err), (known["step"] in ("hour", "day"),) * 2, (text, raw))
         exact = btcctl(place, "at", moment, "--raw", "--max-step", "1m")
         equal(exact.status, 75 if known["step"] in ("hour", "day") else 0, exact)
         fetched = btcctl(place, "at", moment, "--fetch", "--json")

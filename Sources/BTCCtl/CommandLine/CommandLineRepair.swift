@@ -59,6 +59,7 @@ struct CommandLineRepair {
     }
 
     private mutating func complain(of word: String) {
+        verb = nil
         complaint = "no command '\(word)'."
         if let meant = Self.meant(by: word) { complaint? += " Did you mean '\(meant)'?" }
     }

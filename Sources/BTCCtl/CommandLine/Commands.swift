@@ -184,7 +184,7 @@ struct ConvertCommand: InvocationCommand {
               btcctl convert 250usd 70k       what 250 and 70,000 dollars buy
               btcctl convert 0.5 btc --raw    the exact number of dollars alone
               btcctl convert 0.05btc eur      0.05 BTC in satoshis and euros
-              btcctl convert 250eur           what 250 euros buy
+              btcctl convert 250eur usd       what 250 euros buy, and their value in dollars
 
             An amount is 0.05btc, .5 btc, 100000sat, 250usd, '$70,000' or 70k; without an amount, one dollar is \
             converted. The code of a currency alone says what the others are converted to. Money is converted to whole satoshis. All other conversions are exact to 18 digits; --raw and --json print them all.

@@ -8,26 +8,39 @@ enum Convert {
     static func run(_ options: ConvertOptions) -> Int32 {
         do throws(Complaint) {
             let now = ObservationTime.now()
-            var states = PriceStates(asking: options.asking)
+            var prices = CurrentPrices(asking: options.asking, maxAge: options.maxAge, now: now)
             for amount in options.amounts {
-                let message = try states.state(in: currency(of: amount))
-                try Current.check(message.state, maxAge: options.maxAge, at: now)
-                guard let quote = message.state.quote, let currency = Currency(rawValue: quote.currency) else {
-                    throw .noPrice(message.state.failure)
+                let own = currency(of: amount)
+                let price = try prices.price(in: own)
+                let converted = amount.converted(at: price.value)
+                var other: (price: CurrentPrices.Known, money: Price)?
+                if let own, let wanted = options.asking.currency, wanted != own {
+                    let price = try prices.price(in: wanted)
+                    other = (price, converted.btc * price.value)
                 }
-                let converted = amount.converted(at: quote.value)
                 switch options.form {
                 case .text:
-                    let isDerived = message.state.derivation != nil
-                    Output.line(text(amount, converted, currency, isDerived: isDerived))
+                    let isDerived = [price, other?.price].contains { $0?.message.state.derivation != nil }
+                    let last = other.map { Amount($0.money, .money($0.price.currency)) }
+                    Output.line(text(amount, converted, price.currency, last, isDerived: isDerived))
                 case .raw:
-                    let isMoney = self.currency(of: amount) != nil
-                    Output.line((isMoney ? converted.btc : converted.money).description)
-                case .json: Output.line(json(amount, converted, currency, message, at: now))
+                    Output.line((other?.money ?? (own == nil ? converted.money : converted.btc)).description)
+                case .json:
+                    var object: JSONObject = [
+                        "amount": .string(amount.value.description), "unit": .string(amount.unit.name),
+                        "btc": .string(converted.btc.description), "sat": .string(converted.sat.description),
+                        Amount.Unit.money(price.currency).name: .string(converted.money.description),
+                        "state": .object(price.message.json(at: now)),
+                    ]
+                    if let other {
+                        object[Amount.Unit.money(other.price.currency).name] = .string(other.money.description)
+                        object["otherState"] = .object(other.price.message.json(at: now))
+                    }
+                    Output.line(Output.json("converted", .object(object)))
                 }
             }
             if options.form != .json {
-                for message in states.fetched {
+                for message in prices.fetched {
                     // The line does not show what a derived price is made of.
                     let printer = PricePrinter(PriceOutput(form: .raw))
                     printer.model.show(message.state, at: now)
@@ -46,40 +59,48 @@ enum Convert {
     }
 
     /// `0.05 BTC = 5,000,000 sat = $3,445.06`: the given amount, then the other units. By a derived price, `≈` instead of `=`.
+    /// - Parameter last: The amount in one more currency; `nil` for none.
     static func text(
-        _ amount: Amount, _ converted: ConvertedAmount, _ currency: Currency, isDerived: Bool = false
+        _ amount: Amount, _ converted: ConvertedAmount, _ currency: Currency, _ last: Amount? = nil,
+        isDerived: Bool = false
     ) -> String {
         let others = [Amount.Unit.btc, .sat, .money(currency)].filter { $0 != amount.unit }
-        return ([amount] + others.map { Amount(converted[$0], $0) })
+        return ([amount] + others.map { Amount(converted[$0], $0) } + [last].compactMap(\.self))
             .map(AmountFormatter().string(from:)).joined(separator: isDerived ? " ≈ " : " = ")
-    }
-
-    private static func json(
-        _ amount: Amount, _ converted: ConvertedAmount, _ currency: Currency, _ message: StateMessage,
-        at now: ObservationTime
-    ) -> String {
-        Output.json(
-            "converted",
-            .object([
-                "amount": .string(amount.value.description), "unit": .string(amount.unit.name),
-                "btc": .string(converted.btc.description), "sat": .string(converted.sat.description),
-                Amount.Unit.money(currency).name: .string(converted.money.description),
-                "state": .object(message.json(at: now)),
-            ]))
     }
 }
 
-/// The states that the amounts need. Each one is requested once.
-private struct PriceStates {
+/// The prices that the amounts need. Each one is requested once.
+private struct CurrentPrices {
+    /// A price, and the state that it is from.
+    struct Known {
+        let value: Price
+        let currency: Currency
+        let message: StateMessage
+    }
+
     let asking: AskingOptions
+    let maxAge: Duration?
+    let now: ObservationTime
     private(set) var fetched: [StateMessage] = []
 
-    init(asking: AskingOptions) {
+    init(asking: AskingOptions, maxAge: Duration?, now: ObservationTime) {
         self.asking = asking
+        self.maxAge = maxAge
+        self.now = now
     }
 
     /// - Parameter currency: `nil` for the default currency.
-    mutating func state(in currency: String?) throws(Complaint) -> StateMessage {
+    mutating func price(in currency: String?) throws(Complaint) -> Known {
+        let message = try state(in: currency)
+        try Current.check(message.state, maxAge: maxAge, at: now)
+        guard let quote = message.state.quote, let known = Currency(rawValue: quote.currency) else {
+            throw .noPrice(message.state.failure)
+        }
+        return Known(value: quote.value, currency: known, message: message)
+    }
+
+    private mutating func state(in currency: String?) throws(Complaint) -> StateMessage {
         let standard = Connecting.currency(asking.currency)
         if let known = fetched.first(where: { $0.state.currency == currency ?? standard ?? fetched[0].state.currency })
         {

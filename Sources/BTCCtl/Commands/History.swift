@@ -99,7 +99,9 @@ enum At {
                     Output.line(Convert.text(amount, amount.converted(at: known.price), unit))
                 }
             case .raw:
-                if known.isCoarse { Output.complain("Only known as \(text.range(of: known.candle)).") }
+                if known.isCoarse {
+                    Output.complain("The exact moment is not known, only the \(text.range(of: known.candle)).")
+                }
                 if options.amounts.isEmpty { Output.line(known.price.description) }
                 for amount in options.amounts {
                     let converted = amount.converted(at: known.price)

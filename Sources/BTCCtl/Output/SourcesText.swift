@@ -82,7 +82,14 @@ struct SourcesText {
 
     private func reason(_ report: SourceReport, at now: ObservationTime) -> String {
         switch report.use {
-        case .current, .ready, .untried: return ""
+        case .current, .untried: return ""
+        case .ready:
+            return switch report.verdict {
+            case .outlier: "not counted: too far from the median"
+            case .disagrees: "too far from the price that is shown"
+            case .unchanged: "not counted: its price has not changed for long"
+            default: ""
+            }
         case .slow: return "requested after the others: its limit is less than one request per tick"
         case .full: return "requested as often as its limits allow"
         case .offPeg: return "skipped while USDT is off its peg"

@@ -70,7 +70,8 @@ struct StatusText {
         let age = state.age(at: now).map { "\($0.isEstimate ? "about " : "")\(Table.text($0.age)) ago" }
         var text = "\(quote.sourceText) (\(quote.market)), \(age ?? "of unknown age")"
         if let consensus = state.consensus {
-            text += "; of \(consensus.sources.joined(separator: ", ")) within \(consensus.spread) \(quote.currency)"
+            let spread = MoneyFormatter().string(from: consensus.spread, currency: quote.currency)
+            text += "; of \(consensus.sources.joined(separator: ", ")) within \(spread)"
             if !consensus.outliers.isEmpty { text += ", without \(consensus.outliers.joined(separator: ", "))" }
         }
         if let derivation = state.derivation { text += "; \(PriceTexts.derivation(derivation))" }

@@ -377,9 +377,13 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
         let wereOpen = self.streaming.isOpen
         self.streaming = streaming
         wantsChanges.set(streaming.minimumInterval != nil)
-        readStreams(streams)
-        guard feedsRun, streaming.isOpen != wereOpen else { return }
-        if streaming.isOpen { startStreams() } else { stopStreams() }
+        guard feedsRun else { return }
+        switch (wereOpen, streaming.isOpen) {
+        case (false, true): startStreams()
+        case (true, false): stopStreams()
+        case (true, true): readStreams(streams)
+        case (false, false): break
+        }
     }
 
     /// Restarts the streams after a suspend: their connections are dead, which only a timeout would show.

@@ -44,6 +44,9 @@ package struct ObservationBook: Sendable {
         self.currency = currency
     }
 
+    /// The newest observation of the first of these markets that has one.
+    func first(of markets: [Market]) -> MarketObservation? { markets.lazy.compactMap { newest[$0] }.first }
+
     // MARK: - Recording
 
     /// Records a response.

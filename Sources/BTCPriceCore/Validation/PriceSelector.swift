@@ -7,7 +7,7 @@ package enum PriceSelector {
     /// - Returns: The decision, or the markets that must be requested first.
     package static func select(_ book: ObservationBook, _ rules: SelectionRules, _ round: Round) -> Selection {
         // A market may have lost its price since it answered.
-        guard let first = round.answered.lazy.compactMap({ book.newest[$0] }).first else {
+        guard let first = book.first(of: round.answered) else {
             return .needs(Need(purpose: .price, markets: round.remaining, wantsAll: rules.mode == .median))
         }
         switch rules.mode {

@@ -65,7 +65,7 @@ package final class Reporter: Sendable {
         case .ratesFailed(let source, let error):
             say(
                 .ratesFailed, "rates of \(source) failed",
-                "\(source) gave no reference rates: \(error). Those that are known are used for \(ReferenceRates.oldest) days.",
+                "\(source) gave no reference rates: \(error). Rates received before are used until they are \(ReferenceRates.oldest) days old.",
                 ["source": "\(source)", "error": "\(error.kind)"])
         case .ratesRecovered(let source):
             say(
@@ -139,9 +139,8 @@ package final class Reporter: Sendable {
                 "The history can't be written: \(error). New candles are held in memory. The price is still updated.",
                 ["error": "\(error)"])
         case .recovered(let candles):
-            say(
-                .historyRecovered, "history recovered",
-                "The history is written again, with the \(candles) candles that were held.", [:])
+            let held = candles > 0 ? ", with the \(candles) candle\(candles == 1 ? "" : "s") that were held" : ""
+            say(.historyRecovered, "history recovered", "The history is written again\(held).", [:])
         case .damaged(let path, let reason, let setAside):
             say(
                 .historyDamaged, "history damaged",

@@ -11,6 +11,8 @@ import UnixSignals
 
 /// Reloads the configuration while the daemon runs. A valid one applies from the next tick on, an invalid one changes nothing.
 struct Reloading: Sendable {
+    /// The settings of the start.
+    let initial: Settings
     /// Reads the configuration again from all its places.
     let read: @Sendable () throws(SettingsError) -> Settings
     let running: RunningSettings
@@ -80,7 +82,8 @@ struct Reloading: Sendable {
             changed.isEmpty
                 ? "The configuration was reloaded: no key has changed. Descriptions of exchanges and certificates were read again."
                 : "The configuration was reloaded: \(changed.joined(separator: ", ")).")
-        let later = changed.filter(Settings.needsRestart)
+        let atStart = Dictionary(uniqueKeysWithValues: initial.entries.map { ($0.name, $0.value) })
+        let later = changed.filter { Settings.needsRestart($0) && after[$0] != atStart[$0] }
         if !later.isEmpty {
             logger.tell(.needsRestart, "Takes effect at the next start only: \(later.joined(separator: ", ")).")
         }

@@ -1,3 +1,5 @@
+import BTCPriceFeature
+
 /// The daemon's parsed command line: the action, the configuration file, and the settings.
 struct DaemonCommandLine {
     enum Action: Sendable {
@@ -48,7 +50,9 @@ struct DaemonCommandLine {
             case "--config": configurationPath = try value()
             default:
                 guard let key = SettingKey(flag: flag) else {
-                    throw UsageError(description: "unknown argument '\(argument)'")
+                    let known = Self.flags.map(\.flag) + SettingKey.all.map(\.flag)
+                    let meant = Suggestion.nearest(to: flag, among: known).map { "; did you mean \($0)?" } ?? ""
+                    throw UsageError(description: "unknown argument '\(argument)'\(meant)")
                 }
                 settings.append((key, try value()))
             }
@@ -79,7 +83,7 @@ struct DaemonCommandLine {
             "--try", "request the price of an exchange once, or read a saved body, and say what its description finds",
             "NAME [FILE]"
         ),
-        ("--reload", "check the configuration, make the daemon with this process ID reload it, and exit", "PID"),
+        ("--reload", "check the configuration of the daemon with this process ID, make it reload it, and exit", "PID"),
         ("--version", "show the version, and end", nil),
         ("--help", "show this, and end", nil),
     ]

@@ -36,7 +36,10 @@ struct Layers {
         for (name, text) in environment.sorted(by: { $0.key < $1.key })
         where name.hasPrefix(SettingKey.variablePrefix) && !SettingKey.foreignVariables.contains(name) {
             guard let key = SettingKey(variable: name) else {
-                throw SettingsError("the environment: \(name) is not a setting of btc-priced")
+                let meant = Suggestion.nearest(to: name, among: SettingKey.all.map(\.variable))
+                throw SettingsError(
+                    "the environment: \(name) is not a setting of btc-priced\(meant.map { "; did you mean \($0)?" } ?? "")"
+                )
             }
             settings.append((key, .text(text), .environment(variable: name)))
         }
@@ -155,25 +158,24 @@ extension SettingKey {
         case .currencies:
             return try list(
                 raw, origin, allowed: "a list of one or more codes of currencies, such as \"EUR\", each once"
-            ) {
-                Currency(rawValue: $0) != nil
-            }
+            ) { Currency(rawValue: $0) != nil }
         case .rateSources:
             let known = rateSources.map(\.name)
             return try list(
                 raw, origin, allowed: "a list of \(known.joined(separator: ", ")), each once, which may be empty",
-                mayBeEmpty: true, isKnown: known.contains)
+                mayBeEmpty: true, suggested: known, isKnown: known.contains)
         case .sources(let currency):
             let known = exchanges.filter { $0.markets[currency] != nil }.map(\.name) + (currency == .usd ? peers : [])
             let allowed = "a list of one or more of \(known.joined(separator: ", ")), each once"
             return try list(
                 raw, origin, allowed: known.isEmpty ? "left out: no exchange has a market in \(currency)" : allowed,
-                isKnown: known.contains)
+                suggested: known, isKnown: known.contains)
         }
     }
 
     private func list(
-        _ raw: RawValue, _ origin: Origin, allowed: String, mayBeEmpty: Bool = false, isKnown: (String) -> Bool
+        _ raw: RawValue, _ origin: Origin, allowed: String, mayBeEmpty: Bool = false, suggested: [String] = [],
+        isKnown: (String) -> Bool
     ) throws(SettingsError) -> RawValue {
         let names: [String]
         switch raw {
@@ -182,7 +184,11 @@ extension SettingKey {
             names = text.split(separator: ",").map { $0.filter { !$0.isWhitespace } }
         default: throw SettingsError(origin, name, raw, allowed: allowed)
         }
-        guard mayBeEmpty || !names.isEmpty, names.allSatisfy(isKnown), Set(names).count == names.count else {
+        if let unknown = names.first(where: { !isKnown($0) }) {
+            let meant = Suggestion.nearest(to: unknown, among: suggested).map { "; did you mean \($0)?" } ?? ""
+            throw SettingsError(origin, name, raw, allowed: allowed + meant)
+        }
+        guard mayBeEmpty || !names.isEmpty, Set(names).count == names.count else {
             throw SettingsError(origin, name, raw, allowed: allowed)
         }
         return .list(names)

@@ -134,7 +134,8 @@ package struct ExchangeClientError: Error, Sendable, Hashable, CustomStringConve
     package let description: String
 
     fileprivate init(_ error: TrustAnchorsError) {
-        description = "tls.ca-file: \(error.file) holds no certificates that can be read"
+        let problem = error.errno.map { ": \(errorText($0))" } ?? " holds no certificates that can be read"
+        description = "tls.ca-file: \(error.file)\(problem)"
     }
 }
 

@@ -6,7 +6,7 @@ struct ReadSchedule: Sendable, Hashable {
     static let lead = TimeAmount.milliseconds(2)
 
     /// The time between two reads, above zero.
-    private(set) var interval = TimeAmount.milliseconds(500)
+    private var interval = TimeAmount.milliseconds(500)
     private var tick = NIODeadline.uptimeNanoseconds(0)
 
     /// - Parameter tick: A tick, in whole milliseconds, so that all exchanges are read at the same moment; `nil` for the one before.

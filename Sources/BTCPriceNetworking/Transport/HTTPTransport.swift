@@ -1,3 +1,4 @@
+import Glibc
 package import NIOCore
 import NIOSSL
 
@@ -134,15 +135,17 @@ struct TransportContext: Sendable {
             do {
                 tls.additionalTrustRoots = [.certificates(try NIOSSLCertificate.fromPEMFile(file))]
             } catch {
-                throw TrustAnchorsError(file: file)
+                throw TrustAnchorsError(file: file, errno: access(file, R_OK) == 0 ? nil : errno)
             }
         }
         self.tls = tls
     }
 }
 
-/// The file with trust anchors contains no readable certificates.
+/// The file with trust anchors can't be read, or contains no valid certificates.
 package struct TrustAnchorsError: Error, Sendable, Hashable {
     /// Its path.
     package let file: String
+    /// Why it can't be opened; `nil` if it can.
+    package let errno: Int32?
 }

@@ -261,9 +261,7 @@ enum PrimaryRule {
         let current = round.markets.lazy.compactMap { market in
             others.first { $0.market == market && price.at - $0.at <= round.freshFor }
         }
-        guard let next = rest.answered.lazy.compactMap({ without.newest[$0] }).first ?? current.first else {
-            return nil
-        }
+        guard let next = without.first(of: rest.answered) ?? current.first else { return nil }
         let decision = decide(next, without, rules, rest)
         // One against one is not enough if nothing is known yet.
         guard let accepted = decision.accepted, decision.quote != nil else { return nil }
