@@ -22,7 +22,11 @@ struct DaemonProcess {
     /// - Throws: ``Failure`` if it is not this program, would be stopped by SIGHUP, or can't be read.
     init(_ id: pid_t) throws(Failure) {
         self.id = id
-        guard let (name, fields) = Self.status(of: "\(id)") else { throw Failure(description: "there is no process \(id)") }
+        var directory = stat()
+        guard let (name, fields) = Self.status(of: "\(id)"), stat("/proc/\(id)", &directory) == 0 else {
+            throw Failure(description: "there is no process \(id)")
+        }
+        uid = directory.st_uid
         guard name == Self.status(of: "self")?.name else {
             throw Failure(description: "process \(id) is not \(Product.name)")
         }
@@ -32,9 +36,6 @@ struct DaemonProcess {
                     "process \(id) has a terminal, so SIGHUP would stop it. Stop it there, and start it again with the new configuration"
             )
         }
-        var directory = stat()
-        guard stat("/proc/\(id)", &directory) == 0 else { throw Failure(description: "there is no process \(id)") }
-        uid = directory.st_uid
         guard let arguments = Self.list("cmdline", of: id), let entries = Self.list("environ", of: id) else {
             throw Failure(description: "process \(id) belongs to user \(uid): run this as that user, or as root")
         }
