@@ -1,5 +1,4 @@
 import BTCPriceCore
-import BTCPriceNetworking
 import Logging
 import Synchronization
 import TestSupport
@@ -45,18 +44,6 @@ struct LineLogHandler: LogHandler {
             ObservationTime(wall: Timestamp(milliseconds: 0), boottime: milliseconds.load(ordering: .relaxed))
         }
         func advance(_ duration: Duration) { milliseconds.add(duration.wholeMilliseconds, ordering: .relaxed) }
-    }
-
-    @Test func `the end of a stream is logged if it is refused or waits for a minute`() {
-        let reporter = reporter(at: TimeBox())
-        reporter.report(.ended("closed", isRefused: false, retryIn: .milliseconds(59_999)), ofStream: "coinbase")
-        reporter.report(.ended("closed with 1008", isRefused: false, retryIn: .seconds(60)), ofStream: "binance")
-        reporter.report(.ended("HTTP 403", isRefused: true, retryIn: .seconds(600)), ofStream: "kraken")
-        #expect(
-            log.all == [
-                "notice: The stream of binance can't be used: closed with 1008. It is tried again in 60 s, and requested instead.",
-                "notice: The stream of kraken can't be used: HTTP 403. It is tried again in 600 s, and requested instead.",
-            ])
     }
 
     @Test func `transitions are logged in the fixed words`() {

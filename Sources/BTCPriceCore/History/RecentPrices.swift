@@ -8,16 +8,8 @@ struct RecentPrices: Sendable {
         var price: Price
     }
 
-    /// How many outdated entries are kept: to remove them moves all other ones.
-    private static let mostOutdated = 600
-
     /// From the oldest to the newest; some of them may be outdated.
     private var entries: [Entry] = []
-
-    init() {
-        // An array that grows leaves its smaller ones as holes in memory. What is only reserved costs none.
-        entries.reserveCapacity(Int(Self.span) + Self.mostOutdated)
-    }
 
     /// Adds a price.
     /// - Parameter second: The time of the price, in Unix seconds.
@@ -25,8 +17,9 @@ struct RecentPrices: Sendable {
         // There are later entries if the clock was set back.
         while let last = entries.last, last.second >= second { entries.removeLast() }
         entries.append(Entry(second: second, price: price))
+        // Done rarely, because it moves all other entries.
         let outdated = entries.prefix { $0.second <= second - Self.span }.count
-        if outdated >= Self.mostOutdated { entries.removeFirst(outdated) }
+        if outdated >= 600 { entries.removeFirst(outdated) }
     }
 
     /// The prices in a span of time as candles, from the oldest to the newest.

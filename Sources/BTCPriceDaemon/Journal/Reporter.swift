@@ -104,8 +104,8 @@ package final class Reporter: Sendable {
             daily: category == .refused)
     }
 
-    /// Logs a stream event. The end of a stream is not a failure of its source, which is requested instead, so only a refusal and a long
-    /// wait are logged as a notice: they may need the operator.
+    /// Logs a stream event. The end of a stream is not a failure of its source, which is requested instead, so only a refusal is logged
+    /// as a notice: it may need the operator.
     func report(_ event: StreamEvent, ofStream source: String) {
         switch event {
         case .refusedMarket(let market, let reason):
@@ -113,12 +113,12 @@ package final class Reporter: Sendable {
                 .streamRefused, "\(source) stream \(market.pair)",
                 "The stream of \(source) refuses \(market.pair): \(reason). The exchange is requested instead.",
                 ["source": "\(source)"], daily: true)
-        case .ended(let reason, let isRefused, let retry) where isRefused || retry >= .seconds(60):
+        case .ended(let reason, true, let retry):
             say(
                 .streamRefused, "\(source) stream",
                 "The stream of \(source) can't be used: \(reason). It is tried again in \(retry.components.seconds) s, and requested instead.",
                 ["source": "\(source)"], daily: true)
-        case .ended(let reason, _, let retry):
+        case .ended(let reason, false, let retry):
             logger.debug(
                 "the stream of \(source) has ended: \(reason); it is tried again in \(retry.wholeMilliseconds) ms")
         }
