@@ -73,7 +73,7 @@ package struct ConfigurationFile {
             table = try TOMLTable(string: text)
         } catch let error as TOMLParseError {
             let advice =
-                error.description.contains("cannot redefine existing table")
+                error.description.contains("table header: cannot redefine existing table '")
                 ? ", which begins above: write all of its keys there" : ""
             throw SettingsError(
                 "\(path), line \(error.source.begin.line), column \(error.source.begin.column): \(error.description)\(advice)"

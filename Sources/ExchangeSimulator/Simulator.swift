@@ -73,7 +73,8 @@ package final class Simulator: Sendable {
                 world: world, group: group, ports: ports, control: control, transport: transport, described: described)
         } catch {
             do { try await group.shutdownGracefully() } catch {}
-            throw Failure(description: "cannot start on \(host): \(error)")
+            let reason = (error as? IOError).map { String(cString: strerror($0.errnoCode)) } ?? "\(error)"
+            throw Failure(description: "cannot start on \(host): \(reason)")
         }
     }
 

@@ -98,7 +98,7 @@ final class VenuePort: Sendable {
         _ state: NIOLoopBoundBox<State>
     ) async throws -> any Channel {
         // One thread serves all connections, so their loop is the box's loop.
-        try await listen(group, host: transport.host, port: port) { channel in
+        try await listen(group, host: transport.host, port: port, isReserved: true) { channel in
             let id = ObjectIdentifier(channel)
             state.value.connections[id] = channel
             channel.closeFuture.whenComplete { _ in state.value.connections[id] = nil }
@@ -131,13 +131,16 @@ final class VenuePort: Sendable {
 }
 
 /// Opens a server port and configures each connection.
+/// - Parameter isReserved: Whether a ``ReservedPort`` keeps the port.
 func listen(
-    _ group: MultiThreadedEventLoopGroup, host: String, port: Int,
+    _ group: MultiThreadedEventLoopGroup, host: String, port: Int, isReserved: Bool = false,
     configure: @escaping @Sendable (any Channel) throws -> Void
 ) async throws -> any Channel {
     try await ServerBootstrap(group: group)
         .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-        .serverChannelOption(.socketOption(NIOBSDSocket.Option(rawValue: SO_REUSEPORT)), value: 1)
+        .serverChannelOption(
+            .socketOption(NIOBSDSocket.Option(rawValue: SO_REUSEPORT)), value: isReserved ? 1 : 0
+        )
         .childChannelInitializer { channel in
             channel.eventLoop.makeCompletedFuture { try configure(channel) }
         }

@@ -104,6 +104,9 @@ import Testing
                         condition: PriceCondition(below: Price("60000.5") ?? 0, change: .dollars(500)))))
         #expect(whole(["convert"]) == .convert(ConvertOptions(amounts: [Amount(1, .money(.usd))])))
         #expect(
+            whole(["convert", "eur", "usd"])
+                == .convert(ConvertOptions(asking: AskingOptions(currency: "USD"), amounts: [Amount(1, .money(.eur))])))
+        #expect(
             whole(["convert", "7sat", "$3", "--raw"])
                 == .convert(ConvertOptions(amounts: [Amount(7, .sat), Amount(3, .money(.usd))], form: .raw)))
         #expect(

@@ -70,6 +70,10 @@ def _():
     second = subprocess.run(command, capture_output=True, text=True, timeout=30)
     equal(second.returncode, 1, second)
     contains(second.stderr, "port 18360: Address already in use")
+    # Its control port would be the first one's port of Binance.
+    second = subprocess.run([command[0], "--port", "18355"], capture_output=True, text=True, timeout=30)
+    equal(second.returncode, 1, second)
+    contains(second.stderr, "Address already in use")
     without = subprocess.run([*command[:1], "--certificates", "/nowhere"], capture_output=True, text=True, timeout=30)
     contains(without.stderr, "/nowhere/server.pem and /nowhere/server.key are not a certificate and its key")
 

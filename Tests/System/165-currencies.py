@@ -78,9 +78,12 @@ def verbs():
     equal(btcctl(daemon.place, "convert", "0.05btc", "eur").out, "0.05 BTC = 5,000,000 sat = €2,962.70\n")
     equal(btcctl(daemon.place, "convert", "250eur", "250usd", "--raw").out, "0.00421912\n0.00362845\n")
     equal(btcctl(daemon.place, "convert", "250eur", "usd").out, "€250.00 = 0.00421912 BTC = 421,912 sat = $290.70\n")
-    equal(btcctl(daemon.place, "convert", "250eur", "usd", "--raw").out, "290.697368\n")
+    equal(btcctl(daemon.place, "convert", "250eur", "usd", "--raw").out, "290.69767442\n")
+    equal(btcctl(daemon.place, "convert", "0.01eur", "usd", "--raw").out, "0.01162791\n", "less than a satoshi's accuracy is no limit")
+    both = btcctl(daemon.place, "convert", "250eur", "1btc", "1btc").out.splitlines()
+    equal(both[1:], 2 * ["1 BTC = 100,000,000 sat = $68,900.00"], "the default currency, whatever came before")
     both = btcctl(daemon.place, "convert", "250eur", "usd", "--json").json["converted"]
-    equal((both["eur"], both["usd"], both["state"]["currency"], both["otherState"]["currency"]), ("250", "290.697368", "EUR", "USD"))
+    equal((both["eur"], both["usd"], both["state"]["currency"], both["otherState"]["currency"]), ("250", "290.69767442", "EUR", "USD"))
     equal(btcctl(daemon.place, "convert", "59254eur").out, "€59,254.00 = 1 BTC = 100,000,000 sat\n")
     converted = btcctl(daemon.place, "convert", "1btc", "-c", "EUR", "--json").json["converted"]
     equal((converted["eur"], converted["unit"], "usd" in converted), ("59254", "btc", False))

@@ -155,7 +155,9 @@ def _():
     wait_until(lambda: "Takes effect at the next start only: socket.path." in daemon.lines[-1], what=lambda: daemon.lines)
     assert not os.path.exists(f"{daemon.place.runtime}/other")
     said = daemon.reload("")
-    assert said.endswith("The configuration was reloaded: socket.path."), "set back, nothing is left for the next start: " + said
+    assert said.endswith("The configuration was reloaded: socket.path."), said
+    assert "no key has changed" in daemon.reload("")
+    equal(sum("Takes effect at the next start only" in line for line in daemon.lines), 1, "set back, nothing is left for the next start")
     fresh(daemon.place)
     daemon.stop()
 

@@ -201,7 +201,7 @@ struct ConvertCommand: InvocationCommand {
     @OptionGroup var policies: PolicyOptions
     @OptionGroup var output: JSONOption
 
-    @Flag(help: "Print the exact number alone: money, or bitcoin for money.")
+    @Flag(help: "Print the exact number alone: money, or bitcoin for money without another currency.")
     var raw = false
 
     func invocation() throws -> Invocation {
@@ -217,8 +217,6 @@ struct ConvertCommand: InvocationCommand {
 
     /// Reads amounts and the currency to convert them to, which may be named by a code alone as the last word.
     static func read(_ words: [String], in named: String?) throws -> ([Amount], String?) {
-        // A unit alone means one of it: `btc` is 1 BTC.
-        if words.count == 1, let unit = Amount.Unit(name: words[0].lowercased()) { return ([Amount(1, unit)], named) }
         var (texts, currency) = (joined(words), named)
         if let last = texts.last, texts.count > 1, let code = Currency(rawValue: last.uppercased()) {
             guard named ?? code.rawValue == code.rawValue else {
@@ -248,9 +246,10 @@ struct ConvertCommand: InvocationCommand {
         return texts
     }
 
-    /// Reads an amount.
+    /// Reads an amount. A unit alone means one of it: `btc` is 1 BTC.
     /// - Parameter currency: The currency of a number with k or M but without a unit.
     private static func amount(_ text: String, _ currency: Currency) throws -> Amount {
+        if let unit = Amount.Unit(name: text.lowercased()) { return Amount(1, unit) }
         let unit = text.last.map { "kKmM".contains($0) } == true ? Amount.Unit.money(currency) : nil
         if let amount = Amount(text, unit: unit) { return amount }
         throw ValidationError("'\(text)' is not an amount: \(Amount.mistake(in: text))")

@@ -15,8 +15,8 @@ enum Convert {
                 let converted = amount.converted(at: price.value)
                 var other: (price: CurrentPrices.Known, money: Price)?
                 if let own, let wanted = options.asking.currency, wanted != own {
-                    let price = try prices.price(in: wanted)
-                    other = (price, converted.btc * price.value)
+                    let theirs = try prices.price(in: wanted)
+                    other = (theirs, (amount.value * theirs.value).divided(by: price.value, places: 8))
                 }
                 switch options.form {
                 case .text:
@@ -83,6 +83,8 @@ private struct CurrentPrices {
     let maxAge: Duration?
     let now: ObservationTime
     private(set) var fetched: [StateMessage] = []
+    /// The state in the default currency.
+    private var standard: StateMessage?
 
     init(asking: AskingOptions, maxAge: Duration?, now: ObservationTime) {
         self.asking = asking
@@ -101,17 +103,17 @@ private struct CurrentPrices {
     }
 
     private mutating func state(in currency: String?) throws(Complaint) -> StateMessage {
-        let standard = Connecting.currency(asking.currency)
-        if let known = fetched.first(where: { $0.state.currency == currency ?? standard ?? fetched[0].state.currency })
-        {
-            return known
-        }
+        let wanted = currency ?? Connecting.currency(asking.currency)
+        let known = wanted.map { wanted in fetched.first { $0.state.currency == wanted } } ?? standard
+        if let known { return known }
         var asking = asking
         // btc-priced 0.1.0 keeps only dollars and has no `currency` parameter, so request dollars without it.
-        asking.currency = currency == Currency.usd.rawValue && standard == nil ? nil : currency ?? standard
+        let isOmitted = wanted == Currency.usd.rawValue && Connecting.currency(asking.currency) == nil
+        asking.currency = isOmitted ? nil : wanted
         var message = try Current.state(asking)
-        if let currency, message.state.currency != currency {
-            asking.currency = currency
+        if asking.currency == nil { standard = message }
+        if let wanted, message.state.currency != wanted {
+            asking.currency = wanted
             message = try Current.state(asking)
         }
         fetched.append(message)

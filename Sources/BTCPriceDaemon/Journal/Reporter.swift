@@ -139,7 +139,7 @@ package final class Reporter: Sendable {
                 "The history can't be written: \(error). New candles are held in memory. The price is still updated.",
                 ["error": "\(error)"])
         case .recovered(let candles):
-            let held = candles > 0 ? ", with the \(candles) candle\(candles == 1 ? "" : "s") that were held" : ""
+            let held = candles > 0 ? ", with \(candles) candle\(candles == 1 ? "" : "s") held in memory" : ""
             say(.historyRecovered, "history recovered", "The history is written again\(held).", [:])
         case .damaged(let path, let reason, let setAside):
             say(

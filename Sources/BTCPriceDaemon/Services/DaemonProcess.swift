@@ -15,8 +15,10 @@ struct DaemonProcess {
     let arguments: [String]
     /// The environment that it was started with.
     let environment: [String: String]
-    /// The user that it runs as.
+    /// The user, the group and the supplementary groups that it runs as.
     let uid: UInt32
+    private let gid: UInt32
+    private let groups: [UInt32]
 
     /// Reads the process from proc(5).
     /// - Throws: ``Failure`` if it is not this program, would be stopped by SIGHUP, or can't be read.
@@ -26,7 +28,7 @@ struct DaemonProcess {
         guard let (name, fields) = Self.status(of: "\(id)"), stat("/proc/\(id)", &directory) == 0 else {
             throw Failure(description: "there is no process \(id)")
         }
-        uid = directory.st_uid
+        (uid, gid) = (directory.st_uid, directory.st_gid)
         guard name == Self.status(of: "self")?.name else {
             throw Failure(description: "process \(id) is not \(Product.name)")
         }
@@ -37,8 +39,12 @@ struct DaemonProcess {
             )
         }
         guard let arguments = Self.list("cmdline", of: id), let entries = Self.list("environ", of: id) else {
-            throw Failure(description: "process \(id) belongs to user \(uid): run this as that user, or as root")
+            let advice = uid == getuid() ? "" : ", it belongs to user \(uid): run this as that user, or as root"
+            throw Failure(description: "process \(id) can't be read\(advice)")
         }
+        let status = Self.contents("/proc/\(id)/status").map { String(decoding: $0, as: UTF8.self) } ?? ""
+        let line = status.split(separator: "\n").first { $0.hasPrefix("Groups:") } ?? ""
+        groups = line.split(whereSeparator: \.isWhitespace).dropFirst().compactMap { UInt32($0) }
         self.arguments = Array(arguments.dropFirst())
         environment = Dictionary(
             entries.map { entry in
@@ -47,19 +53,27 @@ struct DaemonProcess {
             }, uniquingKeysWith: { first, _ in first })
     }
 
-    /// Changes to the process's working directory, from which it resolves relative paths.
+    /// Changes to the process's working directory, from which it resolves a relative path.
     func enterDirectory() throws(Failure) {
-        guard chdir("/proc/\(id)/cwd") == 0 else { throw failure }
+        guard chdir("/proc/\(id)/cwd") == 0 else { throw failure("the working directory of process \(id)") }
+    }
+
+    /// Becomes the process's user, for good: what root can read says nothing about what the process can.
+    func takeUser() throws(Failure) {
+        guard uid != getuid() else { return }
+        guard setgroups(groups.count, groups) == 0, setgid(gid) == 0, setuid(uid) == 0 else {
+            throw failure("the user \(uid) of process \(id)")
+        }
     }
 
     /// Makes the process reload its configuration.
     func reload() throws(Failure) {
-        guard kill(id, SIGHUP) == 0 else { throw failure }
+        guard kill(id, SIGHUP) == 0 else { throw failure("process \(id)") }
     }
 
     /// The failure of the last system call.
-    private var failure: Failure {
-        Failure(description: "process \(id) can't be told: \(String(cString: strerror(errno)))")
+    private func failure(_ what: String) -> Failure {
+        Failure(description: "\(what) can't be used: \(String(cString: strerror(errno)))")
     }
 
     /// The strings of a file in which each one ends with a zero byte; `nil` if it can't be read.

@@ -51,7 +51,8 @@ struct DaemonCommandLine {
             default:
                 guard let key = SettingKey(flag: flag) else {
                     let known = Self.flags.map(\.flag) + SettingKey.all.map(\.flag)
-                    let meant = Suggestion.nearest(to: flag, among: known).map { "; did you mean \($0)?" } ?? ""
+                    let nearest = flag == "--" ? nil : Suggestion.nearest(to: flag, among: known)
+                    let meant = nearest.map { "; did you mean \($0)?" } ?? ""
                     throw UsageError(description: "unknown argument '\(argument)'\(meant)")
                 }
                 settings.append((key, try value()))
@@ -83,7 +84,10 @@ struct DaemonCommandLine {
             "--try", "request the price of an exchange once, or read a saved body, and say what its description finds",
             "NAME [FILE]"
         ),
-        ("--reload", "check the configuration of the daemon with this process ID, make it reload it, and exit", "PID"),
+        (
+            "--reload",
+            "check the configuration of the daemon with this process ID, make that daemon reload it, and exit", "PID"
+        ),
         ("--version", "show the version, and end", nil),
         ("--help", "show this, and end", nil),
     ]

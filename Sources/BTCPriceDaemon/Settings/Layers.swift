@@ -36,7 +36,8 @@ struct Layers {
         for (name, text) in environment.sorted(by: { $0.key < $1.key })
         where name.hasPrefix(SettingKey.variablePrefix) && !SettingKey.foreignVariables.contains(name) {
             guard let key = SettingKey(variable: name) else {
-                let meant = Suggestion.nearest(to: name, among: SettingKey.all.map(\.variable))
+                let isNamed = name != SettingKey.variablePrefix
+                let meant = isNamed ? Suggestion.nearest(to: name, among: SettingKey.all.map(\.variable)) : nil
                 throw SettingsError(
                     "the environment: \(name) is not a setting of btc-priced\(meant.map { "; did you mean \($0)?" } ?? "")"
                 )

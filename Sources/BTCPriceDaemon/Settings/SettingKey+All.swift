@@ -216,7 +216,7 @@ extension SettingKey {
         SettingKey(
             name: "runtime.directory", kind: .text(.path), standard: nil,
             text: """
-                Keeps the price of every tick over a restart, and on a tmpfs its age. Not the state directory. A change takes effect at \
+                Keeps the price of every tick over a restart, and on a tmpfs its age. It must not be the state directory. A change takes effect at \
                 the next start. If it is not set: $RUNTIME_DIRECTORY; else /run/btc-priced for root, and $XDG_RUNTIME_DIR/btc-priced or /tmp/btc-priced-UID for other users.
                 """),
         SettingKey(
