@@ -122,25 +122,18 @@ package enum Daemon {
     private static func reload(_ id: Int32) -> Int32 {
         do {
             let process = try DaemonProcess(id)
-            do {
-                let commandLine = try DaemonCommandLine(process.arguments)
-                if commandLine.configurationPath?.hasPrefix("/") == false { try process.enterDirectory() }
-                try process.takeUser()
-                let settings = try Settings.read(
-                    commandLine: commandLine, environment: process.environment, uid: process.uid)
-                try ExchangeClient.check(settings.clientSettings)
-            } catch let failure as DaemonProcess.Failure {
-                throw failure
-            } catch {
-                // What another user's process names may contain control characters.
-                complain("\(error)".printable)
-                return Exit.configuration
-            }
+            let commandLine = try DaemonCommandLine(process.arguments)
+            if commandLine.configurationPath?.hasPrefix("/") == false { try process.enterDirectory() }
+            try process.takeUser()
+            let settings = try Settings.read(
+                commandLine: commandLine, environment: process.environment, uid: process.uid)
+            try ExchangeClient.check(settings.clientSettings)
             try process.reload()
             return 0
         } catch {
+            // What another user's process names may contain control characters.
             complain("\(error)".printable)
-            return Exit.failure
+            return error is DaemonProcess.Failure ? Exit.failure : Exit.configuration
         }
     }
 

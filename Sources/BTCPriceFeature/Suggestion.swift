@@ -9,6 +9,12 @@ package enum Suggestion {
         return nearest.0
     }
 
+    /// The end of an error, `; did you mean --config?`; empty if no word is near, or if only the prefix of all words is given.
+    package static func advice(on text: String, among words: [String], prefix: String = "") -> String {
+        guard text != prefix, let nearest = nearest(to: text, among: words) else { return "" }
+        return "; did you mean \(nearest)?"
+    }
+
     /// The number of insertions, deletions, changes and swaps of neighbouring letters (Damerau-Levenshtein distance).
     private static func distance(_ first: String, _ second: String) -> Int {
         let (a, b) = (Array(first), Array(second))

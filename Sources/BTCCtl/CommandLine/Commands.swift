@@ -187,7 +187,7 @@ struct ConvertCommand: InvocationCommand {
               btcctl convert 250eur usd       what 250 euros buy, and their value in dollars
 
             An amount is 0.05btc, .5 btc, 100000sat, 250usd, '$70,000' or 70k; without an amount, one dollar is \
-            converted. The code of a currency alone says what the others are converted to. Money is converted to whole satoshis. All other conversions are exact to 18 digits; --raw and --json print them all.
+            converted. The code of a currency alone says what the others are converted to. Money is converted to whole satoshis, and to eight places of another currency. All other conversions are exact to 18 digits; --raw and --json print them all.
 
             Exit status: 0 with a price (a stale one says so on standard error), 1 with none, 64 for a wrong command line, 69 if the \
             daemon can't be reached, 74 if standard output can't be written, 75 if the price is older than --max-age.

@@ -26,12 +26,8 @@ enum Convert {
                 case .raw:
                     Output.line((other?.money ?? (own == nil ? converted.money : converted.btc)).description)
                 case .json:
-                    var object: JSONObject = [
-                        "amount": .string(amount.value.description), "unit": .string(amount.unit.name),
-                        "btc": .string(converted.btc.description), "sat": .string(converted.sat.description),
-                        Amount.Unit.money(price.currency).name: .string(converted.money.description),
-                        "state": .object(price.message.json(at: now)),
-                    ]
+                    var object = json(amount, converted, price.currency)
+                    object["state"] = .object(price.message.json(at: now))
                     if let other {
                         object[Amount.Unit.money(other.price.currency).name] = .string(other.money.description)
                         object["otherState"] = .object(other.price.message.json(at: now))
@@ -67,6 +63,15 @@ enum Convert {
         let others = [Amount.Unit.btc, .sat, .money(currency)].filter { $0 != amount.unit }
         return ([amount] + others.map { Amount(converted[$0], $0) } + [last].compactMap(\.self))
             .map(AmountFormatter().string(from:)).joined(separator: isDerived ? " ≈ " : " = ")
+    }
+
+    /// An amount in every unit, all digits.
+    static func json(_ amount: Amount, _ converted: ConvertedAmount, _ currency: Currency) -> JSONObject {
+        [
+            "amount": .string(amount.value.description), "unit": .string(amount.unit.name),
+            "btc": .string(converted.btc.description), "sat": .string(converted.sat.description),
+            Amount.Unit.money(currency).name: .string(converted.money.description),
+        ]
     }
 }
 

@@ -125,12 +125,8 @@ enum At {
             "candle": .object(known.candle.json),
         ]
         if let amount {
-            let converted = amount.converted(at: known.price)
-            object["amount"] = .string(amount.value.description)
-            object["unit"] = .string(amount.unit.name)
-            object["btc"] = .string(converted.btc.description)
-            object["sat"] = .string(converted.sat.description)
-            object[unit.rawValue.lowercased()] = .string(converted.money.description)
+            let members = Convert.json(amount, amount.converted(at: known.price), unit).members
+            for member in members { object[member.name] = member.value }
         }
         return Output.json("at", .object(object))
     }

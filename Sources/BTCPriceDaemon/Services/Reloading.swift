@@ -73,8 +73,7 @@ struct Reloading: Sendable {
         if let changed = settings.history { history?.change(changed.store) }
         await backfill?.change(candidates.backfill(settings))
         level.level = settings.logLevel
-        let before = Dictionary(uniqueKeysWithValues: old.entries.map { ($0.name, $0.value) })
-        let after = Dictionary(uniqueKeysWithValues: settings.entries.map { ($0.name, $0.value) })
+        let (atStart, before, after) = (initial.values, old.values, settings.values)
         let names = settings.entries.map(\.name) + old.entries.map(\.name).filter { after[$0] == nil }
         let changed = names.filter { before[$0] != after[$0] }
         logger.tell(
@@ -82,7 +81,6 @@ struct Reloading: Sendable {
             changed.isEmpty
                 ? "The configuration was reloaded: no key has changed. Descriptions of exchanges and certificates were read again."
                 : "The configuration was reloaded: \(changed.joined(separator: ", ")).")
-        let atStart = Dictionary(uniqueKeysWithValues: initial.entries.map { ($0.name, $0.value) })
         let later = changed.filter { Settings.needsRestart($0) && after[$0] != atStart[$0] }
         if !later.isEmpty {
             logger.tell(.needsRestart, "Takes effect at the next start only: \(later.joined(separator: ", ")).")
@@ -91,6 +89,11 @@ struct Reloading: Sendable {
 }
 
 extension Settings {
+    /// The values by the names of the settings.
+    fileprivate var values: [String: RawValue?] {
+        Dictionary(uniqueKeysWithValues: entries.map { ($0.name, $0.value) })
+    }
+
     /// Whether a setting is read only when the daemon starts.
     fileprivate static func needsRestart(_ name: String) -> Bool {
         ["state.directory", "runtime.directory", "socket.path", "history.enabled"].contains(name)

@@ -51,9 +51,8 @@ struct DaemonCommandLine {
             default:
                 guard let key = SettingKey(flag: flag) else {
                     let known = Self.flags.map(\.flag) + SettingKey.all.map(\.flag)
-                    let nearest = flag == "--" ? nil : Suggestion.nearest(to: flag, among: known)
-                    let meant = nearest.map { "; did you mean \($0)?" } ?? ""
-                    throw UsageError(description: "unknown argument '\(argument)'\(meant)")
+                    let advice = Suggestion.advice(on: flag, among: known, prefix: "--")
+                    throw UsageError(description: "unknown argument '\(argument)'\(advice)")
                 }
                 settings.append((key, try value()))
             }

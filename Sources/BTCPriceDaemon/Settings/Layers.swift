@@ -36,11 +36,9 @@ struct Layers {
         for (name, text) in environment.sorted(by: { $0.key < $1.key })
         where name.hasPrefix(SettingKey.variablePrefix) && !SettingKey.foreignVariables.contains(name) {
             guard let key = SettingKey(variable: name) else {
-                let isNamed = name != SettingKey.variablePrefix
-                let meant = isNamed ? Suggestion.nearest(to: name, among: SettingKey.all.map(\.variable)) : nil
-                throw SettingsError(
-                    "the environment: \(name) is not a setting of btc-priced\(meant.map { "; did you mean \($0)?" } ?? "")"
-                )
+                let advice = Suggestion.advice(
+                    on: name, among: SettingKey.all.map(\.variable), prefix: SettingKey.variablePrefix)
+                throw SettingsError("the environment: \(name) is not a setting of btc-priced\(advice)")
             }
             settings.append((key, .text(text), .environment(variable: name)))
         }
@@ -186,8 +184,8 @@ extension SettingKey {
         default: throw SettingsError(origin, name, raw, allowed: allowed)
         }
         if let unknown = names.first(where: { !isKnown($0) }) {
-            let meant = Suggestion.nearest(to: unknown, among: suggested).map { "; did you mean \($0)?" } ?? ""
-            throw SettingsError(origin, name, raw, allowed: allowed + meant)
+            throw SettingsError(
+                origin, name, raw, allowed: allowed + Suggestion.advice(on: unknown, among: suggested))
         }
         guard mayBeEmpty || !names.isEmpty, Set(names).count == names.count else {
             throw SettingsError(origin, name, raw, allowed: allowed)
