@@ -657,4 +657,12 @@ extension Rounds {
         let consensus = try #require(rounds.tick(at: 2)?.consensus)
         #expect(consensus == Consensus(sources: ["coinbase", "bitstamp", "kraken"], outliers: [], spread: 30))
     }
+
+    @Test func `the sources of a median are in the configured order, also if the price of one is an earlier one`() {
+        let rounds = Rounds(rules: SelectionRules(mode: .median, quorum: 3))
+        rounds.prices = [.coinbase: "68900", .bitstamp: "68910", .kraken: "68880"]
+        _ = rounds.tick(at: 1)
+        rounds.isUnreachable = [.bitstamp]
+        #expect(rounds.tick(at: 2)?.consensus?.sources == ["coinbase", "bitstamp", "kraken"])
+    }
 }

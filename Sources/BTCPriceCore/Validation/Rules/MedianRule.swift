@@ -28,8 +28,10 @@ enum MedianRule {
             } else {
                 decision = shown(median, used, requested, first, via: peer?.market.venue, book, rules)
             }
+            // An earlier price may be that of any source.
+            let inOrder = round.markets.filter(used.contains)
             decision.consensus = Consensus(
-                sources: used.map(\.venue),
+                sources: inOrder.map(\.venue),
                 outliers: comparable.map(\.market).filter { !used.contains($0) }.map(\.venue), spread: spread)
         } else if median != nil, used.count >= rules.quorum {
             let price = requested.first { $0.market == used[0] } ?? first
