@@ -152,7 +152,7 @@ let package = Package(
         .target(
             name: "ExchangeSimulator",
             dependencies: [
-                "BTCPriceCore", "BTCPriceNetworking", "Configuration",
+                "BTCPriceAPI", "BTCPriceCore", "BTCPriceNetworking", "Configuration",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -195,8 +195,9 @@ let package = Package(
         test(
             "BTCPriceDaemon",
             [
-                "BTCPriceCore", "BTCPriceNetworking", "Configuration", "TestSupport",
+                "BTCPriceCore", "BTCPriceNetworking", "Configuration", "Systemd", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ]),
         test(
             "BTCCtl",

@@ -8,8 +8,8 @@ import Varlink
 @testable import BTCPriceNetworking
 @testable import BTCPricePersistence
 
-/// The longest pause that a response may request (``HTTPResponse/pause``): thirty days.
-private let longestPause = Duration.seconds(2_592_000)
+/// The longest pause that a response may request (``HTTPResponse/pause``): three days.
+private let longestPause = Duration.seconds(259_200)
 
 /// The exchange's clock if the input has none, as in the tests of responses. A fixed one makes every run the same.
 private let standardDate = "Sun, 26 Jul 2026 07:13:20 GMT"
@@ -67,7 +67,7 @@ func checkBounds(_ value: Price) {
 }
 
 private func checkFailure(_ error: PriceLoadingError) {
-    if case .rateLimited(_, let pause?) = error {
+    if let pause = error.retryAfter {
         hold(pause >= .zero && pause <= longestPause, "a pause of \(pause)")
     }
     // The text goes to the journal as one line, and to clients.

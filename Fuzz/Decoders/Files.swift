@@ -15,7 +15,9 @@ func quoteFile(_ input: [UInt8]) {
         let digits = String(CRC32.checksum(bytes), radix: 16)
         bytes.replaceSubrange(checksum, with: (String(repeating: "0", count: 8 - digits.count) + digits).utf8)
     }
-    guard let file = accepted({ () throws(QuoteFile.Damage) in try QuoteFile(decoding: bytes) }) else { return }
+    guard var file = accepted({ () throws(QuoteFile.Damage) in try QuoteFile(decoding: bytes) }) else { return }
+    // What is not valid is not written again.
+    file.unusable = []
     hold(accepted { try QuoteFile(decoding: try file.encoded()) } == file, "\(file) is not kept as it is")
     for price in file.prices {
         checkBounds(price.quote.value)

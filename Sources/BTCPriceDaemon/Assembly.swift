@@ -93,14 +93,18 @@ struct Assembly {
                     candidates.backfill(settings), engine: engine, history: history, archive: archive,
                     clock: loop.clock, now: now, report: { reporter.report($0) })
                 let calls = HistoryCalls(
-                    history: history, store: archive, fetch: { await backfill.fetch($0, at: $1) }, now: now)
+                    history: history, store: archive,
+                    fetch: { currency, second, user in
+                        if await control.ticking == .paused { return "the ticks are paused" }
+                        return await backfill.fetch(currency, at: second, for: user)
+                    }, now: now)
                 return (backfill: backfill, calls: calls)
             }
         }
         let answers = CallHandler(
             instance: instance, startedAt: now(), running: running, directories: settings.directories,
             engine: engine, control: control, store: store, persist: persist,
-            history: past?.calls, now: now, logger: logger)
+            history: past?.calls, backfill: past?.backfill, now: now, logger: logger)
         let server = try PriceServer(
             listener: listener, instance: instance, limits: settings.limits, now: now, activity: activity,
             administrators: Administrators(group: Product.group),
@@ -173,7 +177,7 @@ struct Assembly {
         services.append(CleanUp { manager.stopping() })
         var groupLogger = logger
         groupLogger.logLevel = max(.warning, logger.logLevel)
-        var group = ServiceGroupConfiguration(services: services, logger: groupLogger)
+        var group = ServiceGroupConfiguration(inOrder: services, logger: groupLogger)
         group.gracefulShutdownSignals = Self.endingSignals.filter { reload == nil || $0 != .sighup }
         group.maximumGracefulShutdownDuration = .seconds(5)
         group.maximumCancellationDuration = .seconds(5)

@@ -20,6 +20,7 @@ struct CallHandler: Sendable {
     let persist: PersistLastValidPrice
     /// `nil` if no history is kept.
     let history: HistoryCalls?
+    let backfill: Backfill?
     let now: TimeSource
     let logger: Logger
     private let sharedMetrics = SharedAnswer()
@@ -163,7 +164,7 @@ struct CallHandler: Sendable {
                 runtimeDirectory: directories.runtime, stateDirectory: directories.state,
                 synced: store.lastSync.map(present.wallTime), failure: persist.failure.map { "\($0)" },
                 heldCandles: history.map { Int64($0.store.held) },
-                historyFailure: history?.store.failure?.description),
+                historyFailure: history?.store.failure?.description, candleFailure: await backfill?.failure),
             clients: StatusMessage.Clients(clients), elsewhere: running.value.settings.elsewhere)
     }
 }

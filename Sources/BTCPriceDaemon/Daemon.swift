@@ -28,23 +28,25 @@ package enum Daemon {
         mallopt(M_TRIM_THRESHOLD, 128 * 1024)
         // resolv.conf(5): a lost packet costs 1 s instead of 5 s. A value set by the user is kept.
         setenv("RES_OPTIONS", "timeout:1 attempts:4", 0)
-        holdSignals()
-        Task.detached {
-            exit(await run(arguments: arguments, environment: environment))
-        }
-        // Not `await`: the runtime would unblock all signals in this thread while it waits.
-        while true { pause() }
-    }
-
-    private static func run(arguments: [String], environment: [String: String]) async -> Int32 {
+        // If a reader is gone, that of standard error too, a write must fail instead of ending the process.
+        signal(SIGPIPE, SIG_IGN)
         let commandLine: DaemonCommandLine
         do {
             commandLine = try DaemonCommandLine(arguments)
         } catch {
             let isAdvised = error.description.hasSuffix("?")
             complain(isAdvised ? "\(error)" : "\(error); 'btc-priced --help' shows what there is")
-            return Exit.usage
+            exit(Exit.usage)
         }
+        if case .run = commandLine.action { holdSignals() }
+        Task.detached {
+            exit(await run(commandLine, environment: environment))
+        }
+        // Not `await`: the runtime would unblock all signals in this thread while it waits.
+        while true { pause() }
+    }
+
+    private static func run(_ commandLine: DaemonCommandLine, environment: [String: String]) async -> Int32 {
         switch commandLine.action {
         case .printVersion:
             print("\(Product.name) \(Product.version)")
@@ -68,6 +70,9 @@ package enum Daemon {
         } catch {
             complain("\(error)")
             return Exit.configuration
+        }
+        for name in settings.ignoredVariables {
+            complain("the environment: \(name) is not a setting of \(Product.name), and is ignored", level: .warning)
         }
         switch commandLine.action {
         case .checkConfiguration:
@@ -131,8 +136,7 @@ package enum Daemon {
             try process.reload()
             return 0
         } catch {
-            // What another user's process names may contain control characters.
-            complain("\(error)".printable)
+            complain("\(error)")
             return error is DaemonProcess.Failure ? Exit.failure : Exit.configuration
         }
     }
@@ -146,8 +150,10 @@ package enum Daemon {
         pthread_sigmask(SIG_BLOCK, &signals, nil)
     }
 
-    private static func complain(_ text: String) {
-        Logger(label: Product.name, factory: StandardErrorLogHandler.init(identifier:)).error("\(text)")
+    /// Logs a line to standard error. What it quotes, such as arguments and another user's files, may contain control characters.
+    private static func complain(_ text: String, level: Logger.Level = .error) {
+        let logger = Logger(label: Product.name, factory: StandardErrorLogHandler.init(identifier:))
+        logger.log(level: level, "\(text.printable)")
     }
 
     private static func logger(level: SharedLogLevel, environment: [String: String]) -> Logger {

@@ -1,3 +1,4 @@
+import BTCPriceCore
 import BTCPriceNetworking
 import Configuration
 import FoundationEssentials
@@ -31,13 +32,14 @@ enum ExchangeTrials {
                 } catch {
                     throw SettingsError("\(error)")
                 }
-                trial = try await trying(settings) { client in
+                trial = try await trying(settings) { client, clock in
                     await ExchangeTrial(
-                        exchange, Exchange.Access(client: client, baseURL: url, secondURL: secondURL, key: key))
+                        exchange, Exchange.Access(client: client, baseURL: url, secondURL: secondURL, key: key),
+                        on: clock)
                 }
             }
         } else if let rates = settings.allRateSources.first(where: { $0.name == name }), path == nil {
-            trial = try await trying(settings) { client in await ExchangeTrial(rates, client) }
+            trial = try await trying(settings) { client, clock in await ExchangeTrial(rates, client, on: clock) }
         } else {
             let names = settings.exchanges.map(\.name).joined(separator: ", ")
             throw SettingsError("there is no exchange '\(name)'; there are \(names)")
@@ -48,12 +50,12 @@ enum ExchangeTrials {
 
     /// Runs a trial that sends requests.
     private static func trying(
-        _ settings: Settings, _ run: (ExchangeClient) async -> ExchangeTrial
+        _ settings: Settings, _ run: (ExchangeClient, any BoottimeClock) async -> ExchangeTrial
     ) async throws(SettingsError) -> ExchangeTrial {
         let loop = TickLoop()
         let client: ExchangeClient
         do { client = try ExchangeClient(settings.clientSettings, on: loop) } catch { throw SettingsError("\(error)") }
-        let trial = await run(client)
+        let trial = await run(client, loop.clock)
         await client.shutdown()
         await loop.shutDown()
         return trial

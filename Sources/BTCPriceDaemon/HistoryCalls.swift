@@ -9,7 +9,7 @@ struct HistoryCalls: Sendable {
     let history: PriceHistory
     let store: HistoryStore
     /// Fetches a minute from an exchange. Returns the reason in one line if that fails.
-    let fetch: @Sendable (Currency, _ second: Int64) async -> String?
+    let fetch: @Sendable (Currency, _ second: Int64, _ user: UInt32) async -> String?
     let now: TimeSource
 
     /// - Parameters:
@@ -25,7 +25,7 @@ struct HistoryCalls: Sendable {
                 var known = try await price(at: time, in: currency, for: user)
                 var reason: String?
                 if fetches, known.map({ $0.step > .minute }) ?? true {
-                    reason = time <= now().wall ? await fetch(currency, time.lastSecond) : "it is in the future"
+                    reason = time <= now().wall ? await fetch(currency, time.lastSecond, user) : "it is in the future"
                     if reason == nil { known = try await price(at: time, in: currency, for: user) }
                 }
                 return CallAnswer(.priceAt(known, in: currency.rawValue, notFetched: reason))

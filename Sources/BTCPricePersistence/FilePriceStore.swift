@@ -62,31 +62,30 @@ package final class FilePriceStore: PriceStore {
     /// Reads the copies and returns the newest one.
     package func load() -> StoredPrice {
         var problems: [PriceStoreError] = []
-        let fromRuntime = read(runtimePath, &problems)
-        let synced = read(statePath, &problems)
-        let fromDisk = [synced, read(substitutePath, &problems)].compactMap { $0 }.max { $0.sequence < $1.sequence }
+        let copies = [runtimePath, statePath, substitutePath].compactMap { path in
+            read(path, &problems).map { (path: path, file: $0) }
+        }
+        // Of two with the same sequence the first one is returned.
+        let newest = copies.max { $0.file.sequence < $1.file.sequence }
+        if let newest, !newest.file.unusable.isEmpty {
+            problems.append(.unusable(path: newest.path, entries: newest.file.unusable))
+        }
+        let synced = copies.first { $0.path == statePath }?.file
         let present = now()
         state.withLock { state in
-            state.sequence = max(fromRuntime?.sequence ?? 0, fromDisk?.sequence ?? 0)
+            state.sequence = newest?.file.sequence ?? 0
             guard let quote = synced?.prices.map(\.quote).max(by: { $0.timestamp < $1.timestamp }) else { return }
             // If the disk received a copy just before the restart, no new one is needed at once.
             let age = present.wall.milliseconds - quote.timestamp.milliseconds
             if (0..<syncInterval.wholeMilliseconds).contains(age) { state.lastSync = present.boottime - age }
         }
-        if let fromRuntime, fromRuntime.sequence >= fromDisk?.sequence ?? 0 {
-            let isOfThisBoot: (Int64?) -> Bool = { [runtimeIsVolatile] boottime in
-                runtimeIsVolatile && (boottime ?? .max) <= present.boottime
-            }
-            return StoredPrice(
-                prices: fromRuntime.prices.map { isOfThisBoot($0.observedBoottime) ? $0 : $0.withoutBoottime },
-                cooldowns: fromRuntime.cooldowns.mapValues {
-                    isOfThisBoot($0.cooldown.since.boottime) ? $0 : $0.ofAnotherBoot
-                },
-                problems: problems)
-        }
+        let mayBeOfThisBoot = runtimeIsVolatile && newest?.path == runtimePath
+        let isOfThisBoot: (Int64?) -> Bool = { mayBeOfThisBoot && ($0 ?? .max) <= present.boottime }
         return StoredPrice(
-            prices: (fromDisk?.prices ?? []).map(\.withoutBoottime),
-            cooldowns: (fromDisk?.cooldowns ?? [:]).mapValues(\.ofAnotherBoot),
+            prices: (newest?.file.prices ?? []).map { isOfThisBoot($0.observedBoottime) ? $0 : $0.withoutBoottime },
+            cooldowns: (newest?.file.cooldowns ?? [:]).mapValues {
+                isOfThisBoot($0.cooldown.since.boottime) ? $0 : $0.ofAnotherBoot
+            },
             problems: problems)
     }
 

@@ -31,16 +31,28 @@ extension QuoteFile {
     init(json: JSONValue) throws {
         self.init(sequence: try json.required("sequence", \.count))
         // Absent from the files of the first release.
-        if let rests = try json.optional("rests", \.objectValue) {
-            for (source, rest) in rests.members {
-                cooldowns[source.stringValue ?? ""] = try KeptCooldown(json: rest)
+        if let rests = usable("the cooldowns", { try json.optional("rests", \.objectValue) }) {
+            for (name, rest) in rests.members {
+                let source = name.stringValue ?? ""
+                cooldowns[source] = usable("the cooldown of \(source)") { try KeptCooldown(json: rest) }
             }
         }
-        if let price = try CachedPrice(json: json) { prices.append(price) }
-        if let currencies = try json.optional("currencies", \.objectValue) {
-            for (_, value) in currencies.members {
-                if let price = try CachedPrice(json: value) { prices.append(price) }
-            }
+        add("the price in \(Currency.usd)", json)
+        if let currencies = usable("the other currencies", { try json.optional("currencies", \.objectValue) }) {
+            for (name, price) in currencies.members { add("the price in \(name.stringValue ?? "")", price) }
+        }
+    }
+
+    private mutating func add(_ what: String, _ json: JSONValue) {
+        if let price = usable(what, { try CachedPrice(json: json) }) { prices.append(price) }
+    }
+
+    private mutating func usable<Value>(_ what: String, _ read: () throws -> Value?) -> Value? {
+        do {
+            return try read()
+        } catch {
+            unusable.append("\(what) (\((error as? Damage)?.reason ?? "\(error)"))")
+            return nil
         }
     }
 }

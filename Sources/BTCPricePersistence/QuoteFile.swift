@@ -24,6 +24,8 @@ struct QuoteFile: Equatable {
     var prices: [CachedPrice]
     /// The cooldowns that a restart must not shorten, by the source's name.
     var cooldowns: [String: KeptCooldown] = [:]
+    /// What was in the file and is not valid, each with the reason.
+    var unusable: [String] = []
 
     /// The file's bytes.
     func encoded() throws(Damage) -> [UInt8] {
@@ -36,6 +38,7 @@ struct QuoteFile: Equatable {
         return bytes
     }
 
+    /// A price or a cooldown that is not valid is left out: a currency's prices may have been others in another version.
     /// - Throws: ``Damage`` if the bytes differ in any way from what ``encoded()`` wrote.
     init(decoding bytes: [UInt8]) throws(Damage) {
         guard let place = Self.checksumPlace(in: bytes) else { throw Damage("no checksum") }

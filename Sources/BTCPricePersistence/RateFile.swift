@@ -36,8 +36,9 @@ package final class RateFile: ReferenceRateStore {
                     let received = table["received"]?.integerValue,
                     Timestamp.possibleMilliseconds.contains(received)
                 else { return nil }
-                let rates = table["rates"]?.members.compactMap { rate($0.name.stringValue ?? "", $0.value) }
-                return ReferenceRateTable(source, of: base, rates ?? [], received: Timestamp(milliseconds: received))
+                return ReferenceRateTable(
+                    source, of: base, rates(table["rates"]), earlier: rates(table["earlier"]),
+                    received: Timestamp(milliseconds: received))
             }
         } catch {
             return []
@@ -47,15 +48,9 @@ package final class RateFile: ReferenceRateStore {
     private func write(_ tables: [ReferenceRateTable]) {
         var file = JSONObject()
         for table in tables {
-            var rates = JSONObject()
-            for (currency, rate) in table.rates.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
-                rates[currency.rawValue] = .array([
-                    .string(rate.value.description), .integer(rate.date.milliseconds),
-                ])
-            }
             file[table.source] = .object([
                 "base": .string(table.base.rawValue), "received": .integer(table.received.milliseconds),
-                "rates": .object(rates),
+                "rates": .object(Self.json(table.rates)), "earlier": .object(Self.json(table.earlier)),
             ])
         }
         var bytes: [UInt8] = []
@@ -64,12 +59,22 @@ package final class RateFile: ReferenceRateStore {
         do { try FileSystem.replace(path, with: bytes, sync: true) } catch {}
     }
 
-    private static func rate(_ code: String, _ rate: JSONValue) -> (currency: Currency, value: Price, date: Timestamp)?
-    {
-        guard let currency = Currency(rawValue: code), let parts = rate.arrayValue, parts.count == 2,
-            let value = parts[0].rawString.flatMap({ Price(utf8: $0) }), let date = parts[1].integerValue,
-            Timestamp.possibleMilliseconds.contains(date)
-        else { return nil }
-        return (currency, value, Timestamp(milliseconds: date))
+    private static func json(_ rates: [Currency: ReferenceRateTable.Rate]) -> JSONObject {
+        var json = JSONObject()
+        for (currency, rate) in rates.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            json[currency.rawValue] = .array([.string(rate.value.description), .integer(rate.date.milliseconds)])
+        }
+        return json
+    }
+
+    /// A rate that is not valid is left out.
+    private static func rates(_ json: JSONValue?) -> [(currency: Currency, value: Price, date: Timestamp)] {
+        json?.members.compactMap { code, rate in
+            guard let currency = code.stringValue.flatMap(Currency.init(rawValue:)), let parts = rate.arrayValue,
+                parts.count == 2, let value = parts[0].rawString.flatMap({ Price(utf8: $0) }),
+                let date = parts[1].integerValue, Timestamp.possibleMilliseconds.contains(date)
+            else { return nil }
+            return (currency, value, Timestamp(milliseconds: date))
+        } ?? []
     }
 }

@@ -1,11 +1,15 @@
 import ArgumentParser
+import BTCPriceAPI
 import Dispatch
 import Glibc
 
 /// The entry point of the simulator.
 package enum SimulatorProgram {
     /// Reads the command line and runs until SIGTERM or SIGINT.
-    package static func main() async { await SimulatorCommand.main() }
+    package static func main() async {
+        // An error quotes arguments.
+        await SimulatorCommand.main(CommandLine.arguments.dropFirst().map(\.printable))
+    }
 }
 
 struct SimulatorCommand: AsyncParsableCommand {

@@ -46,7 +46,7 @@ package struct JournalLogHandler: LogHandler {
             fields.append("\(Self.fieldName(key))=\(value)")
         }
         let (message, others) = ("MESSAGE=\(event.message)", fields)
-        Outbox.shared.send { dropped in
+        Outbox.log.send { dropped in
             var bytes = ([message + Self.note(dropped)] + others).map { Array($0.utf8) }
             Self.withVectors(&bytes[...], []) { vectors in
                 // If the journal is full or missing, the error can't be reported anywhere.

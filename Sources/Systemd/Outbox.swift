@@ -2,14 +2,20 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Sends log entries and notifications to systemd, in order and on a thread of its own.
+/// Sends log entries or notifications to systemd, in order and on a thread of its own.
 ///
-/// A send may block while the other process does not read. A tick never waits for the journal. If too many sends are waiting, new ones
-/// are dropped and counted.
+/// A send may block while the other process does not read. A tick never waits for it. If too many sends are waiting, new ones are
+/// dropped and counted.
 final class Outbox: Sendable {
-    /// The outbox of this process. Before the process exits, it sends what is waiting, for at most one second.
-    static let shared: Outbox = {
-        atexit { Outbox.shared.flush(within: .seconds(1)) }
+    /// Log entries. Before the process exits, what is waiting is sent, for at most one second.
+    static let log: Outbox = {
+        atexit { Outbox.log.flush(within: .seconds(1)) }
+        return Outbox()
+    }()
+
+    /// Notifications for systemd, which do not wait for a log that is not read. Sent before the exit in the same way.
+    static let notifications: Outbox = {
+        atexit { Outbox.notifications.flush(within: .seconds(1)) }
         return Outbox()
     }()
 

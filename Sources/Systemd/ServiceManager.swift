@@ -40,7 +40,7 @@ package struct ServiceManager: Sendable {
     }
 
     private func notify(_ state: String) {
-        Outbox.shared.send { _ in _ = sd_notify(0, state) }
+        Outbox.notifications.send { _ in _ = sd_notify(0, state) }
     }
 
     /// A status is one line: a second line would be read as another field.

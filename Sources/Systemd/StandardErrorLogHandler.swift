@@ -25,7 +25,7 @@ package struct StandardErrorLogHandler: LogHandler {
     package func log(event: LogEvent) {
         let word = event.level >= .warning ? "\(event.level): " : ""
         let text = "\(identifier): \(word)\(event.message)"
-        Outbox.shared.send { dropped in
+        Outbox.log.send { dropped in
             let line = Array("\(text)\(JournalLogHandler.note(dropped))\n".utf8)
             // If standard error is closed, the error can't be reported anywhere.
             _ = write(STDERR_FILENO, line, line.count)

@@ -2,24 +2,23 @@ import Glibc
 
 /// A blocking connection to a service's Unix-domain socket.
 package struct ClientConnection: ~Copyable {
-    /// The longest reply accepted, bytes.
-    private static let longestReply = 1 << 20
-
     private let descriptor: Int32
     /// The socket's file.
     package let path: String
     /// The longest wait for the service, when connecting and at each call.
     package let timeout: Duration
 
-    private var input = MessageBuffer(limit: ClientConnection.longestReply)
+    private var input: MessageBuffer
 
     /// Connects.
     /// - Parameters:
     ///   - path: The socket's file.
     ///   - timeout: The longest wait for the service, when connecting and at each call.
+    ///   - longestReply: The longest reply accepted, bytes.
     /// - Throws: ``ClientError/unreachable(path:reason:)`` or ``ClientError/timedOut(path:)``. After ``ClientError/interrupted``
     ///   the caller can try again.
-    package init(path: String, timeout: Duration = .seconds(5)) throws(ClientError) {
+    package init(path: String, timeout: Duration = .seconds(5), longestReply: Int = 1 << 20) throws(ClientError) {
+        input = MessageBuffer(limit: longestReply)
         descriptor = try Self.connected(path, timeout: timeout)
         self.path = path
         self.timeout = timeout

@@ -76,8 +76,8 @@ package struct JSONObject: Sendable, Hashable, ExpressibleByDictionaryLiteral {
         }
     }
 
-    /// Adds a member whose name is known to be new.
-    mutating func append(_ name: String, _ value: JSON) {
+    /// Adds a member whose name is known to be new. Setting it would compare the name with all others.
+    package mutating func append(_ name: String, _ value: JSON) {
         members.append(Member(name: name, value: value))
     }
 }

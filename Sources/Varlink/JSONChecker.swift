@@ -63,7 +63,10 @@ struct JSONChecker {
             guard current(bytes) == UInt8(ascii: "\"") else { throw error("expected a name") }
             guard names.count < JSON.mostMembers else { throw error("too many members") }
             let (name, hasEscapes) = try string(bytes)
-            guard names.insert(name, hasEscapes: hasEscapes, bytes) else { throw error("a name that occurs twice") }
+            guard names.insert(name, hasEscapes: hasEscapes, bytes) else {
+                position = name.lowerBound - 1
+                throw error("a name that occurs twice")
+            }
             skipWhitespace(bytes)
             guard take(":", bytes) else { throw error("expected ':'") }
             skipWhitespace(bytes)
@@ -112,9 +115,9 @@ struct JSONChecker {
             let byte = bytes[unchecked: place]
             switch byte {
             case UInt8(ascii: "\""):
-                position = place
+                position = start
                 if !isASCII { try checkUTF8(bytes.extracting(start..<place)) }
-                position += 1
+                position = place + 1
                 return (start..<place, hasEscapes)
             case UInt8(ascii: "\\"):
                 hasEscapes = true
@@ -133,8 +136,13 @@ struct JSONChecker {
         throw error("a string without its end")
     }
 
-    private func checkUTF8(_ bytes: Span<UInt8>) throws(JSONError) {
-        do { _ = try UTF8Span(validating: bytes) } catch { throw self.error("invalid UTF-8") }
+    private mutating func checkUTF8(_ bytes: Span<UInt8>) throws(JSONError) {
+        do {
+            _ = try UTF8Span(validating: bytes)
+        } catch {
+            position += error.byteOffsets.lowerBound
+            throw self.error("invalid UTF-8")
+        }
     }
 
     private mutating func escape(_ bytes: Span<UInt8>) throws(JSONError) {

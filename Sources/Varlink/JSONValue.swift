@@ -271,6 +271,16 @@ package struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
 
     /// `expected a value at byte 3`
     package var description: String { "\(reason) at byte \(offset)" }
+
+    /// `line 1, column 4: expected a value`
+    /// - Parameter text: The text that was parsed.
+    package func description(in text: ArraySlice<UInt8>) -> String {
+        let before = text.prefix(offset)
+        let line = before.lastIndex(of: UInt8(ascii: "\n")).map { before[($0 + 1)...] } ?? before
+        // A scalar has one byte that does not continue another one.
+        let column = line.count { $0 & 0xC0 != 0x80 } + 1
+        return "line \(before.count { $0 == UInt8(ascii: "\n") } + 1), column \(column): \(reason)"
+    }
 }
 
 extension JSON {

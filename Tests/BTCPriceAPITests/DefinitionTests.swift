@@ -34,7 +34,7 @@ import Varlink
         ticks: StatusMessage.Ticks(interval: 1000, done: 17, failed: 2, skipped: 1),
         store: StatusMessage.Store(
             runtimeDirectory: "/run/x", stateDirectory: "/var/lib/x", synced: time, failure: "cannot write",
-            heldCandles: 7, historyFailure: "disk full"),
+            heldCandles: 7, historyFailure: "disk full", candleFailure: "refused"),
         clients: StatusMessage.Clients(
             connections: 3, users: 2, watchers: 1, calls: 99,
             limits: [StatusMessage.Clients.Limit(name: "connections", most: 100, hits: 4)]))
@@ -78,6 +78,7 @@ import Varlink
         status.store.failure = nil
         status.store.heldCandles = nil
         status.store.historyFailure = nil
+        status.store.candleFailure = nil
         status.price.state = .empty()
         try hold(status, "Status", \.json, StatusMessage.init(json:))
     }

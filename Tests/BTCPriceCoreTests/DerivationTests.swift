@@ -128,6 +128,21 @@ final class EuroWorld: Sendable {
         #expect(kinds == ["CZK: coinmate: not available: HTTP 503", "coinmate"])
     }
 
+    @Test func `a client's failed request does not replace a market's price`() async {
+        let world = await EuroWorld(.fallback)
+        let before = await world.tick()
+        #expect(before.derivation == nil)
+        world.korunas.set(nil)
+        do throws(FetchFailure) {
+            _ = try await world.engine.refresh(EuroWorld.czk)
+            Issue.record("there is no price")
+        } catch {
+            #expect(error.failures.map(\.source) == ["coinmate"])
+        }
+        #expect(await world.state.quote == before.quote)
+        #expect(await world.state.derivation == nil)
+    }
+
     @Test func `never means never`() async {
         let world = await EuroWorld(.never)
         world.korunas.set(nil)
@@ -206,14 +221,14 @@ final class EuroWorld: Sendable {
     private final class RateLoader: ReferenceRateLoader {
         let source: String
         let asks = Counter()
-        let isDown = Mutex(false)
+        let error = Mutex<PriceLoadingError?>(nil)
         private let now: @Sendable () -> Timestamp
 
         init(_ source: String, now: @escaping @Sendable () -> Timestamp) { (self.source, self.now) = (source, now) }
 
         func load() async throws(PriceLoadingError) -> ReferenceRateTable {
             asks.add()
-            if isDown.withLock(\.self) { throw .unreachable("no route to host") }
+            if let error = error.withLock(\.self) { throw error }
             return ReferenceRateTable(source, of: .eur, [(EuroWorld.czk, 25, now())], received: now())
         }
     }
@@ -227,7 +242,7 @@ final class EuroWorld: Sendable {
 
     /// Runs a keeper past these wake-ups, seconds after its start, until it sleeps after the last one.
     private func run(
-        _ world: EuroWorld, _ kept: Kept, wakeUps: [Int], isDown: Bool = false
+        _ world: EuroWorld, _ kept: Kept, wakeUps: [Int], error: PriceLoadingError? = nil
     ) async -> (asks: [Int], events: [PriceEvent]) {
         let clock = world.clock
         let events = EventLog()
@@ -239,7 +254,7 @@ final class EuroWorld: Sendable {
             now: { ObservationTime(wall: wall(), boottime: clock.offset.wholeMilliseconds) }, jitter: { 0.5 },
             report: { events.add($0) })
         let loaders = ["ecb", "frankfurter"].map { RateLoader($0, now: wall) }
-        for loader in loaders { loader.isDown.withLock { $0 = isDown } }
+        for loader in loaders { loader.error.withLock { $0 = error } }
         await keeper.change(loaders)
         let start = clock.offset
         let task = Task { await keeper.run() }
@@ -285,8 +300,20 @@ final class EuroWorld: Sendable {
         let world = await EuroWorld(.always, rate: nil)
         let waits = [60, 120, 240, 480, 960, 1920, 3840, 7200, 7200, 7200]
         let wakeUps = waits.indices.map { waits[...$0].reduce(0, +) }
-        let result = await run(world, Kept(), wakeUps: wakeUps, isDown: true)
+        let result = await run(world, Kept(), wakeUps: wakeUps, error: .unreachable("no route to host"))
         #expect(result.asks == [10, 10])
         #expect(result.events.count == 2)
+    }
+
+    @Test(
+        arguments: [
+            (.rateLimited("HTTP 429", retryAfter: .seconds(3600)), 3631),
+            (.unavailable("HTTP 503", retryAfter: .seconds(3600)), 3631),
+            (.refused("HTTP 403"), 630),
+        ] as [(PriceLoadingError, Int)])
+    func `a time that a source names is kept, and a refusal lasts longer`(error: PriceLoadingError, wait: Int) async {
+        let world = await EuroWorld(.always, rate: nil)
+        let result = await run(world, Kept(), wakeUps: [wait], error: error)
+        #expect(result.asks == [1, 1])
     }
 }

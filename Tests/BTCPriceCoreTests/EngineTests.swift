@@ -53,6 +53,42 @@ import Testing
         await world.ticker.stop()
     }
 
+    /// The exchange may have received both requests.
+    @Test(arguments: [100, 1]) func `a request whose connection was closed is sent once more, and counts again`(
+        limit: Int
+    ) async throws {
+        let world = World(limits: [RequestLimit(limit, per: .seconds(1))])
+        let state = Task { try await world.engine.refresh() }
+        await world.primary.isAsked()
+        world.primary.fail(.connectionClosed)
+        if limit == 1 {
+            // The limit allows no second one: the next source is requested.
+            await world.fallback.isAsked()
+            world.fallback.answer("68900")
+            #expect(try await state.value.quote?.source == "coinbase")
+            #expect(world.primary.asks == 1)
+        } else {
+            await world.primary.isAsked()
+            world.primary.fail(.connectionClosed)
+            await world.fallback.isAsked()
+            world.fallback.answer("68900")
+            #expect(try await state.value.quote?.source == "coinbase")
+            #expect(world.primary.asks == 2)
+        }
+        let report = await world.engine.sources.registry.reports(
+            of: [.binance], at: world.now(), [:])[0]
+        #expect(report.requests == Int64(world.primary.asks))
+        #expect(report.lastFailure?.kind == "unreachable")
+    }
+
+    @Test func `while the ticks are paused, a client causes no request`() async {
+        let world = World()
+        await world.engine.paused()
+        await #expect(throws: FetchFailure.paused) { try await world.engine.refresh() }
+        #expect(world.primary.asks == 0)
+        #expect(FetchFailure.paused.description == "paused")
+    }
+
     @Test func `a late tick has its whole budget`() async {
         let world = World(interval: .seconds(3600))
         await world.ticker.start()

@@ -41,12 +41,12 @@ private struct Health {
 
     @Test func `a source that refuses requests may be probed a minute after the last request`() {
         var health = Health()
-        health.venue.requested(at: moment(0).boottime)
+        health.venue.requested(by: .tick, at: moment(0).boottime)
         _ = failed(&health, .refused("HTTP 403"), at: 0)
         #expect(health.isBound(at: moment(60).boottime))
         #expect(!health.venue.mayProbeRefusal(at: moment(59.9).boottime))
         #expect(health.venue.mayProbeRefusal(at: moment(60).boottime))
-        health.venue.requested(at: moment(60).boottime)
+        health.venue.requested(by: .tick, at: moment(60).boottime)
         #expect(!health.venue.mayProbeRefusal(at: moment(61).boottime))
         var limited = Health()
         _ = failed(&limited, .rateLimited("HTTP 429", retryAfter: .seconds(600)), at: 0)
@@ -140,6 +140,32 @@ private struct Health {
         #expect(CooldownRule.length(longest, consecutiveFailures: 1, jitter: 0) == .seconds(3 * 86_400 + 1))
         #expect(
             CooldownRule.length(.rateLimited("", retryAfter: .zero), consecutiveFailures: 1, jitter: 0) == .seconds(2))
+    }
+
+    @Test func `maintenance with a known end is waiting, not a ban`() {
+        let told = PriceLoadingError.unavailable("HTTP 503", retryAfter: .seconds(20))
+        var registry = registry([("a", [])])
+        end(&registry, 0, told)
+        #expect(registry.plan(.tick, at: moment(20.9).boottime).order.isEmpty, "not before the time")
+        #expect(registry.plan(.tick, at: moment(20.9).boottime).skipped.count == 1)
+        #expect(registry.plan(.tick, at: moment(21).boottime).order == [0])
+        #expect(registry.cooldowns(at: moment(1)).isEmpty)
+        // Again and again: the cooldown grows to five minutes at most, and is a last resort when the time is over.
+        for round in 1...12 { end(&registry, 0, told, at: 30 * Double(round)) }
+        let cooldown = registry.cooldown(0)
+        #expect(length(cooldown).map { $0 <= .seconds(316) && $0 > .seconds(100) } == true)
+        let present = moment(360 + 22).boottime
+        #expect(registry.isCoolingDown(0, at: present))
+        #expect(registry.plan(.tick, at: present).order == [0])
+        let retried = registry.retry("a", at: moment(361).boottime).retried
+        #expect(retried == ["a"])
+        #expect(registry.plan(.tick, at: moment(361).boottime).order == [0])
+        let lengths = [0, 5, 1 << 40].map { seconds in
+            CooldownRule.length(
+                .unavailable("", retryAfter: .seconds(seconds)), consecutiveFailures: 1, jitter: 0
+            ).components.seconds
+        }
+        #expect(lengths == [3, 6, 259_201])
     }
 
     @Test
@@ -372,6 +398,32 @@ private func end(
         #expect(seen == ["b", "c", "b", "c", "b", "c"])
     }
 
+    @Test func `a request for candles counts in the limits, and the observer does not know of it`() {
+        var registry = registry([("a", Self.minute), ("b", Self.minute)])
+        _ = registry.take(0, .tick, at: moment(0).boottime)
+        for second in 0..<20 {
+            let wait = registry.grant(Market("b", "BTC/USD"), .client, at: moment(Double(second)).boottime)
+            #expect(wait == 0)
+        }
+        #expect(names(registry.plan(.observer, at: moment(9).boottime), registry) == ["b"])
+        #expect(registry.reports(at: moment(9), [:])[1].requests == 20)
+        let unknown = registry.grant(Market("c", "BTC/USD"), .client, at: moment(0).boottime)
+        #expect(unknown == nil)
+    }
+
+    @Test func `changed limits apply at once, and what is known of the exchange is kept`() {
+        var old = registry([("a", [RequestLimit(10, per: .seconds(1))])])
+        _ = old.take(0, .tick, at: moment(0).boottime)
+        end(&old, 0, .rateLimited("HTTP 429", retryAfter: .seconds(5)))
+        var new = registry([("a", [RequestLimit(1, per: .seconds(10))])])
+        new.inherit(old, at: moment(1))
+        #expect(new.isCoolingDown(0, at: moment(1).boottime))
+        #expect(!new.isWithinLimits(0, .tick, at: moment(9.8).boottime))
+        #expect(new.isWithinLimits(0, .tick, at: moment(10).boottime))
+        #expect(new.pace(0) == .seconds(10))
+        #expect(new.reports(at: moment(1), [:])[0].requests == 1)
+    }
+
     @Test func `the observer does not request the only source, which the ticks request`() {
         var registry = registry([("a", Self.minute)])
         _ = registry.take(0, .tick, at: moment(0).boottime)
@@ -392,11 +444,17 @@ private func end(
         let now = moment(0).boottime
         let (first, second) = (registry.take(0, .tick, at: now), registry.take(0, .tick, at: now + 999))
         #expect(first && !second)
-        #expect(names(registry.plan(.tick, at: now + 999), registry) == ["b"])
+        // A tick waits for a limit for a moment: ticks are not exactly periodic.
+        #expect(names(registry.plan(.tick, at: now + 950), registry) == ["a", "b"])
+        #expect(registry.wait(for: 0, at: now + 950) == .milliseconds(50))
+        #expect(registry.wait(for: 0, at: now + 949) == .zero)
+        #expect(names(registry.plan(.tick, at: now + 949), registry) == ["b"])
         let client = registry.plan(.client, at: now + 999)
         #expect(client.order.isEmpty)
         #expect(client.skipped.map(\.description) == ["a: requested as often as its limit allows"])
-        #expect(names(registry.plan(.client, at: now + 1000), registry) == ["a", "b"])
+        // The next tick has priority, as long as there are ticks.
+        #expect(registry.plan(.client, at: now + 1000).order.isEmpty)
+        #expect(names(registry.plan(.client, at: now + 2000), registry) == ["a", "b"])
     }
 
     @Test func `cooldowns that a restart must not shorten are stored by address`() {

@@ -268,35 +268,57 @@ final class MemoryArchive: CandleArchive {
 
 /// A loader whose responses are scripted.
 private final class ScriptedCandles: CandleLoader {
-    let market = Market.coinbase
+    let market: Market
     let page = 300
-    let hasNewestOnly = false
+    let hasNewestOnly: Bool
+    private let error: PriceLoadingError
+    private let unused: Int
     private let state = Mutex((failures: 0, requests: [(step: Candle.Step, range: Range<Int64>)]()))
 
-    init(failures: Int = 0) { state.withLock { $0.failures = failures } }
+    init(
+        _ market: Market = .coinbase, failures: Int = 0, _ error: PriceLoadingError = .unavailable("HTTP 503"),
+        hasNewestOnly: Bool = false, unused: Int = 0
+    ) {
+        self.market = market
+        self.error = error
+        self.hasNewestOnly = hasNewestOnly
+        self.unused = unused
+        state.withLock { $0.failures = failures }
+    }
 
     var requests: [(step: Candle.Step, range: Range<Int64>)] { state.withLock(\.requests) }
 
-    func load(_ step: Candle.Step, in range: Range<Int64>) async throws(PriceLoadingError) -> [Candle] {
+    func load(_ step: Candle.Step, in range: Range<Int64>) async throws(PriceLoadingError) -> LoadedCandles {
         let fails = state.withLock { state in
             state.requests.append((step, range))
             state.failures -= 1
             return state.failures >= 0
         }
-        if fails { throw .unavailable("HTTP 503") }
-        return stride(from: range.lowerBound, to: range.upperBound, by: Int(step.seconds)).map {
+        if fails { throw error }
+        let candles = stride(from: range.lowerBound, to: range.upperBound, by: Int(step.seconds)).map {
             Candle(start: $0, open: 68_900, high: 68_950, low: 68_890, close: 68_901, origin: "coinbase")
         }
+        return LoadedCandles(candles, unused: unused)
     }
 }
 
 @Suite(.timeLimit(.minutes(3))) struct BackfillTests {
     private let archive = MemoryArchive()
 
-    private func backfill(_ world: World, _ loader: ScriptedCandles, history: PriceHistory) -> Backfill {
+    private let news = NewsLog()
+
+    private final class NewsLog: Sendable {
+        private let news = Mutex<[Backfill.News]>([])
+
+        var all: [Backfill.News] { news.withLock(\.self) }
+
+        func add(_ told: Backfill.News) { news.withLock { $0.append(told) } }
+    }
+
+    private func backfill(_ world: World, _ loaders: ScriptedCandles..., history: PriceHistory) -> Backfill {
         Backfill(
-            [.init(.usd, [loader])], engine: world.engine, history: history, archive: archive, clock: world.clock,
-            now: world.now)
+            [.init(.usd, loaders)], engine: world.engine, history: history, archive: archive, clock: world.clock,
+            now: world.now, report: { [news] in news.add($0) })
     }
 
     /// Moves the clock on until the task has ended.
@@ -350,14 +372,15 @@ private final class ScriptedCandles: CandleLoader {
         let backfill = backfill(world, loader, history: PriceHistory(store: archive))
         let second = world.now().wall.milliseconds / 1000 - 400 * 86_400
         let start = Candle.Step.minute.start(of: second)
-        #expect(await backfill.fetch(.usd, at: second) == "no exchange has it: coinbase")
-        #expect(await backfill.fetch(.usd, at: second) == nil)
+        #expect(await backfill.fetch(.usd, at: second, for: 1000) == "no exchange has it: coinbase")
+        #expect(await backfill.fetch(.usd, at: second, for: 1000) == nil)
         #expect(loader.requests.map(\.range) == [start..<start + 60, start..<start + 60])
         #expect(archive.filled[.minute]?.map(\.start) == [start])
-        #expect(await backfill.fetch(.usd, at: world.now().wall.milliseconds / 1000) == "its minute is not over")
-        #expect(await backfill.fetch(.eur, at: second) == "no configured exchange has candles in EUR")
+        #expect(
+            await backfill.fetch(.usd, at: world.now().wall.milliseconds / 1000, for: 1000) == "its minute is not over")
+        #expect(await backfill.fetch(.eur, at: second, for: 1000) == "no configured exchange has candles in EUR")
         await backfill.change([])
-        #expect(await backfill.fetch(.usd, at: second) == "history.backfill is false")
+        #expect(await backfill.fetch(.usd, at: second, for: 1000) == "history.backfill is false")
         #expect(loader.requests.count == 2)
     }
 
@@ -374,5 +397,60 @@ private final class ScriptedCandles: CandleLoader {
         #expect(archive.filled[.hour]?.count == 720)
         #expect(try await finish(Task { try await backfill.fill() }, world.clock))
         #expect(archive.filled[.day]?.count == 730)
+    }
+
+    @Test func `a client's call requests two exchanges at most, and none that can't have the minute`() async throws {
+        let world = World()
+        let (newest, first) = (ScriptedCandles(hasNewestOnly: true), ScriptedCandles(failures: 99))
+        let (second, third) = (ScriptedCandles(failures: 99), ScriptedCandles(failures: 99))
+        let backfill = backfill(
+            world, newest, first, second, third, history: PriceHistory(store: archive))
+        let now = world.now().wall.milliseconds / 1000
+        #expect(await backfill.fetch(.usd, at: now - 400 * 86_400, for: 1) == "no exchange has it: coinbase, coinbase")
+        #expect([newest, first, second, third].map(\.requests.count) == [0, 1, 1, 0])
+        // A minute of the last hours is one that it can have.
+        #expect(await backfill.fetch(.usd, at: now - 3600, for: 1) == nil)
+        #expect([newest, first, second, third].map(\.requests.count) == [1, 1, 1, 0])
+        await backfill.change([.init(.usd, [newest])])
+        let reason = await backfill.fetch(.usd, at: now - 400 * 86_400, for: 1)
+        #expect(reason == "the exchanges with candles in USD have only their newest ones")
+    }
+
+    @Test func `a user may call eight times at once, and others meanwhile`() async throws {
+        let (world, loader) = (World(), ScriptedCandles())
+        let backfill = backfill(world, loader, history: PriceHistory(store: archive))
+        let now = world.now().wall.milliseconds / 1000
+        var reasons: [String?] = []
+        for minute in 1...9 { reasons.append(await backfill.fetch(.usd, at: now - Int64(minute) * 600, for: 1000)) }
+        #expect(reasons.prefix(8).allSatisfy { $0 == nil })
+        #expect(reasons[8]?.hasPrefix("user 1000 has requested as much as one may: try again in ") == true)
+        #expect(await backfill.fetch(.usd, at: now - 6600, for: 1001) == nil)
+        world.clock.advance(to: .seconds(4))
+        #expect(await backfill.fetch(.usd, at: now - 6600, for: 1000) == nil)
+    }
+
+    /// Candles that are refused say nothing about the prices of the same exchange.
+    @Test func `a market that refuses candles is left alone for a while, and its prices are still requested`() async {
+        let world = World()
+        let loader = ScriptedCandles(.binance, failures: 99, .refused("HTTP 403"), unused: 0)
+        let backfill = backfill(world, loader, history: PriceHistory(store: archive))
+        let now = world.now().wall.milliseconds / 1000
+        #expect(await backfill.fetch(.usd, at: now - 3600, for: 1) == "no exchange has it: binance")
+        #expect(await backfill.fetch(.usd, at: now - 3600, for: 1) == "no exchange may be requested now")
+        #expect(loader.requests.count == 1)
+        #expect(await world.engine.sources.isCoolingDown(.binance) == false)
+        #expect(news.all == [.failed(.binance, .refused("HTTP 403"))])
+        #expect(await backfill.failure == "binance BTC/USDT: refused: HTTP 403")
+        world.clock.advance(to: .seconds(700))
+        _ = await backfill.fetch(.usd, at: now - 3600, for: 1)
+        #expect(loader.requests.count == 2)
+    }
+
+    @Test func `candles that are not valid are reported, and the others are used`() async {
+        let (world, loader) = (World(), ScriptedCandles(unused: 2))
+        let backfill = backfill(world, loader, history: PriceHistory(store: archive))
+        let now = world.now().wall.milliseconds / 1000
+        #expect(await backfill.fetch(.usd, at: now - 3600, for: 1) == nil)
+        #expect(news.all == [.unused(2, .coinbase)])
     }
 }

@@ -20,10 +20,12 @@ import Testing
         var generator = SeededGenerator(seed: seed)
         var now: Int64 = 5_000_000
         while times.count < 3_000, now < 5_000_000 + 600_000 {
-            let requester = [Requester.tick, .client, .observer].randomElement(using: &generator) ?? .tick
+            let requester = [Requester.tick, .client, .observer, .candles].randomElement(using: &generator) ?? .tick
             if limiter.admits(requester, at: now) {
-                limiter.take(at: now)
+                limiter.take(requester, at: now)
                 times.append(now)
+            } else {
+                limiter.wait(requester, at: now, until: now + 2000)
             }
             // Bursts, and now and then a pause after which the limit is unused again.
             now +=
@@ -48,7 +50,7 @@ import Testing
         var taken = 0
         for now in stride(from: Int64(5_000_000), to: 5_000_000 + limit.period.wholeMilliseconds, by: 10) {
             while limiter.admits(.tick, at: now) {
-                limiter.take(at: now)
+                limiter.take(.tick, at: now)
                 taken += 1
             }
         }
@@ -59,11 +61,25 @@ import Testing
         var limiter = RequestLimiter([RequestLimit(10, per: .seconds(1))])
         var clients = 0
         while limiter.admits(.client, at: 0) {
-            limiter.take(at: 0)
+            limiter.take(.client, at: 0)
             clients += 1
         }
         #expect(clients == 1)
         #expect(limiter.admits(.tick, at: 0))
+    }
+
+    @Test func `an unused limit is the new one at once, and a used one after a change as if its burst had been used`() {
+        var limiter = RequestLimiter([RequestLimit(10, per: .seconds(1))])
+        var fresh = RequestLimiter([RequestLimit(1, per: .seconds(10))])
+        fresh.adopt(limiter)
+        #expect(fresh.admits(.tick, at: 5000))
+        limiter.take(.tick, at: 5000)
+        var changed = RequestLimiter([RequestLimit(1, per: .seconds(10))])
+        changed.adopt(limiter)
+        #expect(!changed.admits(.tick, at: 14_999) && changed.admits(.tick, at: 15_000))
+        var same = RequestLimiter([RequestLimit(10, per: .seconds(1))])
+        same.adopt(limiter)
+        #expect(same.admits(.tick, at: 5000), "the rest of the burst")
     }
 
     @Test func `without a limit every request is admitted, and the pace is zero`() {
@@ -71,6 +87,115 @@ import Testing
         #expect(limiter.admits(.client, at: 0))
         #expect(limiter.pace == .zero)
         #expect(RequestLimiter([RequestLimit(1, per: .seconds(2))]).pace == .seconds(2))
+    }
+}
+
+/// Who gets how much of a limit, if several requesters want as much as they can get.
+@Suite struct ShareTests {
+    /// A source, and what its ticks need of it.
+    struct Source: Sendable, CustomTestStringConvertible {
+        let name: String
+        let venue: Venue
+        let interval: Duration
+        var testDescription: String { name }
+
+        init(_ name: String, _ limits: [RequestLimit], cache: Duration = .zero, every interval: Int) {
+            self.name = name
+            venue = Venue("a", limits: limits, cacheTime: cache)
+            self.interval = .seconds(interval)
+        }
+    }
+
+    static let sources = [
+        Source(
+            "1 a second and a cache of 2 s, every 10 s", [RequestLimit(1, per: .seconds(1))], cache: .seconds(2),
+            every: 10),
+        Source("1 a second, every 10 s", [RequestLimit(1, per: .seconds(1))], every: 10),
+        Source("1 a second, every 2 s", [RequestLimit(1, per: .seconds(1))], every: 2),
+        Source("1 a second, every second", [RequestLimit(1, per: .seconds(1))], every: 1),
+        Source("10 a minute, every 10 s", [RequestLimit(10, per: .seconds(60))], every: 10),
+        Source("7 in 7 s, every 2 s", [RequestLimit(7, per: .seconds(7))], every: 2),
+        Source("10 a second, every second", [RequestLimit(10, per: .seconds(1))], every: 1),
+        Source("3000 a minute, every second", [RequestLimit(3000, per: .seconds(60))], every: 1),
+    ]
+
+    struct Outcome {
+        var served: [Requester: Int] = [:]
+        var ticks = 0
+        var waited = 0
+        var mostInARow = 0
+        var times: [Int64] = []
+    }
+
+    /// Two minutes in which the ticks and these requesters want requests.
+    static func run(_ source: Source, _ flood: Set<Requester>, seed: UInt64) -> Outcome {
+        var generator = SeededGenerator(seed: seed)
+        let market = Market("a", "BTC/USD")
+        var registry = SourceRegistry(
+            [(SourceDescription(venue: source.venue, market: market, address: ""), source.interval)])
+        var outcome = Outcome()
+        let (start, interval) = (Int64(5_000_000), source.interval.wholeMilliseconds)
+        var (tick, row) = (start, 0)
+        var next: [Requester: Int64] = [.observer: start, .client: start, .candles: start]
+        for now in start..<start + 120_000 {
+            if now >= tick {
+                outcome.ticks += 1
+                let plan = registry.plan(.tick, among: [market], at: now)
+                registry.wait(for: plan.waiting, .tick, at: now)
+                let sent = now + registry.wait(for: 0, at: now).wholeMilliseconds
+                if plan.order.contains(0), registry.take(0, .tick, at: sent) {
+                    outcome.times.append(sent)
+                    row = 0
+                } else {
+                    row += 1
+                    outcome.waited += 1
+                }
+                outcome.mostInARow = max(outcome.mostInARow, row)
+                // A busy machine is late.
+                tick = start + Int64(outcome.ticks) * interval + Int64.random(in: 0...3, using: &generator)
+            }
+            for requester in [Requester.observer, .client, .candles]
+            where flood.contains(requester) && now >= next[requester, default: 0] {
+                switch requester {
+                case .candles, .client:
+                    // Clients that request minutes of the past, one after the other.
+                    let wait = registry.grant(market, requester, at: now) ?? 1000
+                    if wait == 0 {
+                        outcome.served[requester, default: 0] += 1
+                        outcome.times.append(now)
+                    }
+                    next[requester] = now + max(wait, 1) + Int64.random(in: 0...2, using: &generator)
+                default:
+                    let plan = registry.plan(.observer, among: [market], at: now)
+                    registry.wait(for: plan.waiting, .observer, at: now)
+                    if plan.order.contains(0), registry.take(0, .observer, at: now) {
+                        outcome.served[.observer, default: 0] += 1
+                        outcome.times.append(now)
+                    }
+                    next[requester] = now + 3000 + Int64.random(in: 0...1500, using: &generator)
+                }
+            }
+        }
+        return outcome
+    }
+
+    @Test(arguments: sources) func `ticks come first, and every other requester has its share`(source: Source) {
+        for flood in [[Requester.client], [.candles], [.client, .candles], [.observer, .client, .candles]] {
+            let outcome = Self.run(source, Set(flood), seed: 7)
+            let note = Comment(
+                "\(flood): \(outcome.served), \(outcome.waited) of \(outcome.ticks) ticks waited, \(outcome.mostInARow) in a row"
+            )
+            #expect(outcome.waited * 10 <= outcome.ticks && outcome.mostInARow < 2, note)
+            for limit in source.venue.limits {
+                // The request after as many as are allowed.
+                let later = zip(outcome.times, outcome.times.dropFirst(limit.requests))
+                #expect(later.allSatisfy { $1 - $0 >= limit.period.wholeMilliseconds }, note)
+            }
+            // In turn: neither gets more than its part.
+            let (clients, candles) = (outcome.served[.client] ?? 0, outcome.served[.candles] ?? 0)
+            if flood.count > 1 { #expect(abs(clients - candles) <= 5, note) }
+            #expect(max(clients, candles) >= 1, note)
+        }
     }
 }
 

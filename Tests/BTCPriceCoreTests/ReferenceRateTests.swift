@@ -70,9 +70,59 @@ import Testing
 
     @Test func `the newest day counts, whatever the order of the sources`() {
         let rates = self.rates([
-            table("ecb", ["CZK": "24.527"]), table("frankfurter", ["CZK": "25.2"], day: 3),
+            table("ecb", ["CZK": "24.527"]), table("frankfurter", ["CZK": "24.9"], day: 3),
         ])
-        #expect(rate(rates, day: 3) == "25.2 frankfurter 2026-11-23 confirmed")
+        #expect(rate(rates, day: 3) == "24.9 frankfurter 2026-11-23 confirmed")
+    }
+
+    /// The usual day's move of the koruna is 0.3 %, of the dirham 0.1 % against the dollar, of an unknown currency 1.5 %.
+    @Test(arguments: [
+        ("CZK", Currency.eur, "24.88", true), ("CZK", .eur, "24.95", false), ("AED", .usd, "24.78", true),
+        ("AED", .usd, "24.82", false), ("ISK", .eur, "25.4", true), ("ISK", .eur, "25.6", false),
+    ])
+    func `a newer day moves a rate by one percent and two usual moves at most`(
+        code: String, other: Currency, moved: String, isUsed: Bool
+    ) {
+        let rates = self.rates([
+            table("ecb", [code: "24.5"], of: other), table("frankfurter", [code: moved], of: other, day: 3),
+        ])
+        #expect(
+            rate(rates, code, per: other, day: 3)
+                == (isUsed
+                    ? "\(moved) frankfurter 2026-11-23 confirmed"
+                    : "the reference rates of \(code) differ: \(moved) by frankfurter, 24.5 by ecb"))
+    }
+
+    @Test func `a source that is always a day ahead is compared with its rate of the day before, too`() {
+        var rates = self.rates([])
+        // 1.4 % too high: on another day, that may be the move of the day.
+        for day in 0...3 as ClosedRange<Int64> {
+            _ = rates.take(table("frankfurter", ["CZK": "24.85", "USD": "1.16"], day: day + 1, received: day))
+            _ = rates.take(table("ecb", ["CZK": "24.5", "USD": "1.16"], day: day))
+            let shown = rate(rates, day: day)
+            #expect(shown == (day == 0 ? "24.85 frankfurter 2026-11-21 confirmed" : Self.differing), "day \(day)")
+        }
+        #expect(rate(rates, per: .usd, day: 3).contains("differ"))
+        // It is right again.
+        for day in 4...5 as ClosedRange<Int64> {
+            _ = rates.take(table("frankfurter", ["CZK": "24.6", "USD": "1.16"], day: day + 1, received: day))
+            _ = rates.take(table("ecb", ["CZK": "24.5", "USD": "1.16"], day: day))
+        }
+        #expect(rate(rates, day: 5) == "24.6 frankfurter 2026-11-26 confirmed")
+    }
+
+    private static let differing = "the reference rates of CZK differ: 24.85 by frankfurter, 24.5 by ecb"
+
+    @Test func `a rate that is not believed is not the one of the day before`() {
+        var rates = self.rates([table("ecb", ["CZK": "24.5"])])
+        #expect(rates.take(table("ecb", ["CZK": "245"], day: 1)) == [EuroWorld.czk])
+        #expect(rates.tables[0].earlier == [:])
+        _ = rates.take(table("ecb", ["CZK": "24.6"], day: 2))
+        #expect(rates.tables[0].earlier[EuroWorld.czk]?.value == price("24.5"))
+        // A table that is received again changes nothing.
+        _ = rates.take(table("ecb", ["CZK": "24.6"], day: 2))
+        _ = rates.take(table("ecb", ["HUF": "390"], day: 3))
+        #expect(rates.tables[0].earlier[EuroWorld.czk]?.value == price("24.5"))
     }
 
     @Test func `a rate that has moved by a factor needs a second source, and the old one lasts`() {

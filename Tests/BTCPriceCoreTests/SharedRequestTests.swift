@@ -56,6 +56,15 @@ import Testing
         #expect(setup.request.isNeeded(after: .min))
     }
 
+    @Test func `after a closed connection, a caller may begin the next request at once`() async {
+        let setup = Setup()
+        let first = setup.load()
+        await setup.loader.isAsked()
+        setup.loader.fail(.connectionClosed)
+        #expect(await first.value == "unreachable")
+        #expect(setup.request.isNeeded(after: .min))
+    }
+
     @Test func `the request ends when the last caller leaves, and the next caller starts a new one`() async {
         let setup = Setup()
         let first = setup.load()

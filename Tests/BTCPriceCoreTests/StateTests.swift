@@ -287,6 +287,21 @@ import Testing
         #expect(clocks.wallTime(at: set).milliseconds == World.start.wall.milliseconds + 10_000)
     }
 
+    @Test func `an exchange that was removed has no vote about the time, and no position`() throws {
+        var book = ObservationBook(currency: .usd)
+        func record(_ market: Market, ahead milliseconds: Int64) throws(PriceLoadingError) {
+            let time = Timestamp(milliseconds: World.start.wall.milliseconds + milliseconds)
+            let price = LoadedPrice(market, 68_900, position: FeedPosition(time: time, sequence: 1), venueClock: time)
+            try book.record([price], of: market, at: World.start)
+        }
+        try record(.coinbase, ahead: 3_600_000)
+        try record(.kraken, ahead: 3_600_000)
+        #expect(throws: PriceLoadingError.self) { try record(.binance, ahead: 0) }
+        book.keep(only: [.binance])
+        try record(.binance, ahead: 0)
+        #expect(Set(book.positions.keys) == [.binance])
+    }
+
     @Test func `a market that trades rarely may have an older price`() {
         var clocks = VenueClocks()
         #expect(clocks.oldest(of: .kraken) == .seconds(60))

@@ -101,6 +101,40 @@ struct LineLogHandler: LogHandler {
         #expect(log.all == [line, "\(line) (23 more in 24 h)", "\(line) (23 more in 24 h)"])
     }
 
+    @Test func `a state that lasts is logged after ten minutes, whatever was left out before`() {
+        let time = TimeBox()
+        let reporter = reporter(at: time)
+        func pass(minutes: Int) {
+            for _ in 0..<minutes {
+                time.advance(.seconds(60))
+                reporter.report(.ticked(1, lateness: .zero, skipped: 0))
+            }
+        }
+        func fail(minutes: Int) {
+            reporter.report(.becameStale(failure: "x", quote: quote))
+            pass(minutes: minutes)
+            reporter.report(.becameFresh(quote, failedTicks: 9))
+        }
+        // The first and the third time are logged, the others left out.
+        for _ in 0..<4 {
+            fail(minutes: 2)
+            pass(minutes: 5)
+        }
+        #expect(log.all.count == 4)
+        // The last recovery was left out, too.
+        pass(minutes: 20)
+        #expect(log.all.count == 5 && log.all.last?.hasSuffix("from binance (BTC/USDT). (for 10 min)") == true)
+        fail(minutes: 9)
+        pass(minutes: 9)
+        #expect(log.all.count == 5)
+        reporter.report(.becameStale(failure: "x", quote: quote))
+        pass(minutes: 12 * 60)
+        #expect(
+            log.all.dropFirst(5) == [
+                "warning: Failed to update value. Displaying last updated value from 2024-08-25 14:30:00 UTC: x (for 10 min)"
+            ])
+    }
+
     @Test func `a kind of line without an event for long is logged at once`() {
         let time = TimeBox()
         let reporter = reporter(at: time)

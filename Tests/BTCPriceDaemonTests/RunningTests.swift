@@ -2,8 +2,10 @@ import Configuration
 import BTCPriceCore
 import BTCPriceNetworking
 import Logging
+import ServiceLifecycle
 import Synchronization
 import Systemd
+import TestSupport
 import Testing
 
 @testable import BTCPriceDaemon
@@ -19,6 +21,49 @@ import Testing
             "the two were read apart")
         #expect(detector.slept(boottime: .milliseconds(1_063_400), monotonic: .seconds(903)) == .seconds(60))
         #expect(detector.slept(boottime: .milliseconds(1_064_400), monotonic: .seconds(904)) == nil)
+    }
+
+    @Test func `the farewell of one sleep does not end the next`() async {
+        let (orders, clock, log) = (AsyncStream<Bool>.makeStream(), TestClock(), LineLog())
+        let task = Task {
+            await SuspendMonitor.obey(
+                orders.stream, suspend: { log.add("suspend") }, wake: { log.add("wake") },
+                farewell: { try await clock.sleep(for: .seconds(60)) })
+        }
+        orders.continuation.yield(true)
+        await clock.timer(at: .seconds(60))
+        clock.advance(to: .seconds(30))
+        orders.continuation.yield(false)
+        orders.continuation.yield(true)
+        await clock.timer(at: .seconds(90))
+        #expect(clock.timers == 1)
+        clock.advance(to: .seconds(90))
+        while log.all.count < 4 { await Task.yield() }
+        #expect(log.all == ["suspend", "wake", "suspend", "wake"])
+        orders.continuation.finish()
+        await task.value
+    }
+
+    struct Failing: Service {
+        struct Failure: Error {}
+        func run() async throws { throw Failure() }
+    }
+
+    @Test func `if a service fails, the others end one after the other`() async {
+        let log = LineLog()
+        let services: [any Service] = [
+            CleanUp { log.add("save") },
+            Failing(),
+            CleanUp {
+                for _ in 0..<1000 { await Task.yield() }
+                log.add("last tick")
+            },
+        ]
+        let group = ServiceGroup(
+            configuration: ServiceGroupConfiguration(
+                inOrder: services, logger: Logger(label: "t") { _ in LineLogHandler(log: LineLog()) }))
+        await #expect(throws: Failing.Failure.self) { try await group.run() }
+        #expect(log.all == ["last tick", "save"])
     }
 
     /// Collects the log.

@@ -1,6 +1,7 @@
 import Configuration
 import BTCPriceCore
 import BTCPriceNetworking
+import FoundationEssentials
 import Logging
 import TestSupport
 import Testing
@@ -209,7 +210,7 @@ import Testing
                 "table 'tick', which begins above: write all of its keys there") == true)
     }
 
-    @Test func `errors on the command line and in the environment are reported too`() {
+    @Test func `errors on the command line and in the environment are reported too`() throws {
         #expect(complaint(["--nonsense"]) == "unknown argument '--nonsense'")
         #expect(
             complaint(["--chek-config"]) == "unknown argument '--chek-config'; did you mean --check-config?")
@@ -230,10 +231,59 @@ import Testing
             complaint(environment: ["BTC_PRICED_TICK_BUDGET_MS": "0"])
                 == "the environment, BTC_PRICED_TICK_BUDGET_MS: tick.budget-ms = \"0\": must be a whole number from 100 to 60000"
         )
+        #expect(try read(environment: ["BTC_PRICED_SOCKET": "/x"]).ignoredVariables == [], "that one is the client's")
+    }
+
+    @Test func `a variable that is not the daemon's is ignored`() throws {
+        // Kubernetes makes them for services called btc-priced and btc-priced-http, Docker for a link.
+        let names = [
+            "HTTP_PORT", "HTTP_SERVICE_HOST", "NAME", "PORT", "PORT_8340_TCP", "PORT_8340_TCP_ADDR",
+            "PORT_8340_TCP_PORT", "PORT_8340_TCP_PROTO", "SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTP",
+        ].map { "BTC_PRICED_\($0)" }
+        let environment = Dictionary(uniqueKeysWithValues: names.map { ($0, "tcp://10.43.0.7:8340") })
+        #expect(try read(environment: environment).ignoredVariables == names)
+    }
+
+    @Test func `only the daemon's variables name descriptions`() throws {
+        let directory = TemporaryDirectory()
+        let path = "\(directory.path)/btc-priced/exchanges"
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        try Data("a = 1\n".utf8).write(to: URL(filePath: "\(path)/luno.toml"))
+        func read(_ environment: [String: String]) throws {
+            _ = try ConfigurationFiles(
+                DaemonCommandLine([]), environment: ["XDG_DATA_DIRS": directory.path].merging(environment) { $1 },
+                uid: 1000)
+        }
+        try read(["EDITOR": "luno", "BTC_PRICED_SERVICE_HOST": "luno"])
+        #expect(throws: SettingsError.self) { try read(["BTC_PRICED_SOURCES": "luno"]) }
+        #expect(throws: SettingsError.self) { try read(["BTC_PRICED_SOURCE_LUNO_URL": "https://luno.example"]) }
+    }
+
+    @Test func `a quorum is at most the number of the first currency's sources, if it has any`() throws {
         #expect(
-            complaint(environment: ["BTC_PRICED_TYPO": "0"])
-                == "the environment: BTC_PRICED_TYPO is not a setting of btc-priced")
-        #expect(complaint(environment: ["BTC_PRICED_SOCKET": "/x"]) == nil, "that one is the client's")
+            complaint(["--mode=median", "--quorum=4"], file: "sources = [\"kraken\", \"coinbase\", \"bitstamp\"]")
+                == "quorum = 4: must be at most 3, as many as there are sources")
+        let derived = try read(["--mode=median", "--quorum=3", "--currencies=PLN,USD"])
+        #expect(derived.first.sources.isEmpty && derived.currencies[1].rules.quorum == 3)
+    }
+
+    @Test func `a reload names changed keys and descriptions`() throws {
+        func settings(_ limits: String, _ more: String = "") throws -> Settings {
+            try read(
+                file: """
+                    \(more)
+                    [exchange.mine]
+                    url = "https://api.example.com/ticker"
+                    price = "/last"
+                    markets = { EUR = {} }
+                    limits = ["\(limits)"]
+                    """)
+        }
+        let old = try settings("10/1s")
+        #expect(try settings("10/1s").changes(from: old) == [])
+        #expect(try settings("1/10s").changes(from: old) == ["exchange.mine"])
+        #expect(try settings("1/10s", "quorum = 2").changes(from: old) == ["quorum", "exchange.mine"])
+        #expect(try read().changes(from: old) == ["exchange.mine"])
     }
 
     @Test func `an invalid line is an error even if it is overridden`() {
@@ -277,8 +327,30 @@ import Testing
         ("https://", false), ("binance.com", false), ("https://a b", false), ("https://a?x=1", false),
         ("https://a#x", false),
         ("file:///etc/passwd", false), ("https://a:99999", false), ("https://a:x", false), ("https://ä.de", false),
+        ("http://::1:8080", false), ("http://a:b:80", false), ("https://[a]", false), ("https://[1:2]", false),
+        ("wss://a", false), ("http://a_b-c.:1/x", true),
     ])
     func `addresses are checked`(text: String, expected: Bool) {
         #expect(URLRule.isExchange(text) == expected)
+    }
+
+    @Test(arguments: [
+        ("wss://a.example", true), ("ws://127.0.0.1:8080/", true), ("wss://[::1]:443", true), ("wss://:443:443", false),
+        ("wss://::1:443", false), ("wss://a/b", false), ("wss://a?b", false), ("wss://u@a", false),
+        ("https://a", false),
+    ])
+    func `addresses of streams are checked`(text: String, expected: Bool) {
+        #expect(URLRule.isStream(text) == expected)
+    }
+
+    @Test(
+        arguments: [
+            ("http://proxy:3128/", .http(host: "proxy", port: 3128)),
+            ("socks5://[::1]:80", .socks5(host: "::1", port: 80)),
+            ("http://proxy", nil), ("http://::1:8080", nil), ("http://a:b:80", nil), ("http://a:80/b", nil),
+            ("https://a:80", nil),
+        ] as [(String, HTTPTransportSettings.Proxy?)])
+    func `addresses of proxies are checked`(text: String, expected: HTTPTransportSettings.Proxy?) {
+        #expect(URLRule.proxy(text) == expected)
     }
 }

@@ -5,6 +5,10 @@ import Testing
 
 @Suite struct CandleTests {
     private func read(_ name: String, _ body: String, status: Int = 200) throws -> [Candle] {
+        try load(name, body, status: status).candles
+    }
+
+    private func load(_ name: String, _ body: String, status: Int = 200) throws -> LoadedCandles {
         let exchange = try #require(Exchange.all.first { $0.name == name })
         let market = try #require(exchange.description.markets.first { $0.market.currency == .usd })
         let source = try #require(exchange.candles)
@@ -44,7 +48,7 @@ import Testing
             body.replacing("68950", with: "68899"), body.replacing("68890.1", with: "68900.9"),
             body.replacing("68890.1", with: "0"),
         ] {
-            #expect(throws: PriceLoadingError.invalidData("a candle that is not valid")) { try read(source, wrong) }
+            #expect(throws: PriceLoadingError.invalidData("no candle that is valid")) { try read(source, wrong) }
         }
         for wrong in ["{}", "[]x", "", "null", #"{"data":{}}"#, #"{"error":[],"result":{}}"#] {
             #expect(throws: PriceLoadingError.self) { try read(source, wrong) }
@@ -76,6 +80,13 @@ import Testing
             let candles = (try? read(source, wrong)) ?? []
             #expect(ExchangeCandleLoader.requested(candles, .minute, 60..<2_000_000_000).isEmpty, "\(value)")
         }
+    }
+
+    @Test func `a row that is not a candle costs that row`() throws {
+        let rows = (0..<3).map { "[\(1_787_659_200 + $0 * 60),68890.1,68950,68901.2,68900.5,4.56]" }
+        let bad = #"[1787659380,68890.1,"x",68901.2,68900.5,4.56]"#
+        let loaded = try load("coinbase", "[\(rows[0]),\(bad),\(rows[1]),null,\(rows[2])]")
+        #expect((loaded.candles.count, loaded.unused) == (3, 2))
     }
 
     @Test func `Kraken's errors have status 200, and an empty list of candles is an error`() throws {

@@ -154,6 +154,18 @@ import Testing
         await setup.end()
     }
 
+    @Test func `a trial ends if there is no response`() async throws {
+        let setup = try await Setup(faults: "binance always dark", connectTimeout: .seconds(600))
+        let (exchange, clock) = (try #require(Exchange.all.first { $0.name == "binance" }), TestClock())
+        let access = Exchange.Access(client: setup.client, baseURL: setup.simulator.url(of: .binance))
+        let task = Task { await ExchangeTrial(exchange, access, on: clock) }
+        await clock.run(to: .seconds(10))
+        let trial = await task.value
+        #expect(!trial.isGood)
+        #expect(trial.lines.count == 2 && trial.lines.last == "no response within 10000 ms", "\(trial.lines)")
+        await setup.end()
+    }
+
     @Test func `a file without certificates is reported`() async throws {
         let loop = TickLoop()
         #expect(throws: ExchangeClientError.self) {

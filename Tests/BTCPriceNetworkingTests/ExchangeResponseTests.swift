@@ -2,6 +2,7 @@ import BTCPriceCore
 import FoundationEssentials
 import TestSupport
 import Testing
+import Varlink
 
 @testable import BTCPriceNetworking
 
@@ -40,7 +41,7 @@ struct Case: Sendable, CustomTestStringConvertible {
             let trade = loaded.position.sequence.map { " trade \($0)" } ?? ""
             return "\(loaded.value)\(time)\(trade)"
         } catch {
-            guard case .rateLimited(_, let pause?) = error else { return error.kind }
+            guard let pause = error.retryAfter else { return error.kind }
             return "\(error.kind) for \(pause.components.seconds) s"
         }
     }
@@ -107,8 +108,8 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case("binance", 429, "{}", "rate-limited", retryAfter: "Sun, 26 Jul 2026 07:13:19 GMT"),
         Case("binance", 429, "{}", "rate-limited", retryAfter: "-5"),
         Case("binance", 429, "{}", "rate-limited", retryAfter: "soon"),
-        Case("binance", 429, "{}", "rate-limited for 2592000 s", retryAfter: "999999999999999"),
-        Case("binance", 503, html, "rate-limited for 3600 s", retryAfter: "3600"),
+        Case("binance", 429, "{}", "rate-limited for 259200 s", retryAfter: "999999999999999"),
+        Case("binance", 503, html, "unavailable for 3600 s", retryAfter: "3600"),
         Case("binance", 503, html, "unavailable"),
         Case("binance", 429, #"{"code":-1003,"msg":"Too much request weight used"}"#, "rate-limited"),
         Case("binance", 451, #"{"code":0,"msg":"Service unavailable from a restricted location"}"#, "refused"),
@@ -244,6 +245,33 @@ struct Case: Sendable, CustomTestStringConvertible {
         #expect(throws: PriceLoadingError.invalidData("a body encoded as gzip")) {
             try prices(answer, Market.binance)
         }
+    }
+
+    @Test(arguments: [
+        ("{\"symbol\":\"BTCUSDT\",\n\"price\":NaN}", "not JSON: line 2, column 9: expected a value"),
+        (
+            "{\"symbol\":\"BTCUSDT\",\"price\":\"668",
+            "not JSON: line 1, column 33: a string without its end"
+        ),
+        ("\u{FEFF}Service Unavailable", "not JSON: line 1, column 1: expected a value"),
+        ("\u{FEFF} <html></html>", "a page of HTML instead of JSON"), ("\u{FEFF}", "an empty body"),
+    ])
+    func `what is wrong with a body is told with its place`(body: String, expected: String) {
+        let response = HTTPResponse(status: 200, body: Array(body.utf8))
+        #expect(throws: PriceLoadingError.invalidData(expected)) { try prices(response, Market.binance) }
+    }
+
+    @Test func `a byte order mark is skipped`() throws {
+        let body = "\u{FEFF}{\"symbol\":\"BTCUSDT\",\"price\":\"66836.69\"}"
+        #expect(
+            try prices(HTTPResponse(status: 200, body: Array(body.utf8)), Market.binance)[0].value.description
+                == "66836.69")
+    }
+
+    @Test func `only the beginning of an error's text is read`() throws {
+        let text = String(repeating: "x", count: 2000)
+        let value = try JSONValue(parsing: Array("\"\(text)\"".utf8)[...])
+        #expect(value.errorText == String(text.prefix(1000)))
     }
 
     @Test(arguments: [

@@ -1,3 +1,4 @@
+import BTCPriceCore
 import Glibc
 import NIOCore
 import NIOPosix
@@ -12,6 +13,24 @@ import Testing
     enum Manner: Sendable {
         case silent
         case resetting
+        /// Responds to each request, as far as a connection may have that many. The next request closes it without a byte.
+        case responding(requestsOfConnection: Int)
+    }
+
+    private final class Responder: ChannelInboundHandler {
+        typealias InboundIn = ByteBuffer
+        private var left: Int
+        private let requests: Server.Counter
+
+        init(_ left: Int, _ requests: Server.Counter) { (self.left, self.requests) = (left, requests) }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            requests.count.add(1, ordering: .sequentiallyConsistent)
+            left -= 1
+            guard left >= 0 else { return context.close(promise: nil) }
+            let response = ByteBuffer(string: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+            context.writeAndFlush(NIOAny(response), promise: nil)
+        }
     }
 
     final class Server: Sendable {
@@ -19,19 +38,25 @@ import Testing
         let port: Int
         private let opened: Counter
         private let closed: Counter
+        private let requests = Counter()
 
         final class Counter: Sendable {
             let count = Atomic<Int>(0)
         }
 
         init(_ manner: Manner) async throws {
-            let (opened, closed) = (Counter(), Counter())
+            let (opened, closed, requests) = (Counter(), Counter(), requests)
             (self.opened, self.closed) = (opened, closed)
             let channel = try await ServerBootstrap(group: group)
                 .childChannelInitializer { channel in
                     opened.count.add(1, ordering: .sequentiallyConsistent)
                     channel.closeFuture.whenComplete { _ in closed.count.add(1, ordering: .sequentiallyConsistent) }
-                    guard manner == .resetting, let options = channel as? any SocketOptionProvider else {
+                    if case .responding(let most) = manner {
+                        return channel.eventLoop.makeCompletedFuture {
+                            try channel.pipeline.syncOperations.addHandler(Responder(most, requests))
+                        }
+                    }
+                    guard case .resetting = manner, let options = channel as? any SocketOptionProvider else {
                         return channel.eventLoop.makeSucceededVoidFuture()
                     }
                     // With a linger time of zero, the end is a reset (socket(7)).
@@ -43,6 +68,7 @@ import Testing
 
         var openedCount: Int { opened.count.load(ordering: .sequentiallyConsistent) }
         var closedCount: Int { closed.count.load(ordering: .sequentiallyConsistent) }
+        var requestCount: Int { requests.count.load(ordering: .sequentiallyConsistent) }
 
         func stop() async throws { try await group.shutdownGracefully() }
     }
@@ -133,6 +159,38 @@ import Testing
             await transport.close()
         }
         try await group.shutdownGracefully()
+        try await server.stop()
+    }
+
+    @Test func `a request is not sent again by itself if a kept connection is closed`() async throws {
+        let server = try await Server(.responding(requestsOfConnection: 1))
+        let transport = try transport(on: server.group, connectTimeout: .seconds(3600))
+        var outcomes: [String] = []
+        for _ in 0..<4 { outcomes.append(try await outcome(transport, "http://127.0.0.1:\(server.port)/")) }
+        #expect(outcomes == ["200", "keptConnectionClosed", "200", "keptConnectionClosed"])
+        #expect((server.openedCount, server.requestCount) == (2, 4))
+        await transport.close()
+        try await server.stop()
+    }
+
+    /// The server's name may have another address by then.
+    @Test func `after a response that can't be used, the next request has a new connection`() async throws {
+        let server = try await Server(.responding(requestsOfConnection: 99))
+        let loop = TickLoop()
+        let client = try ExchangeClient(HTTPTransportSettings(userAgent: "test"), on: loop)
+        let request = try #require(HTTPRequest("http://127.0.0.1:\(server.port)/"))
+        for _ in 0..<2 { #expect(try await client.get(request) { $0.status } == 200) }
+        #expect(server.openedCount == 1)
+        await #expect(throws: PriceLoadingError.invalidData("no price")) {
+            try await client.get(request) { (_) throws(PriceLoadingError) -> Int in throw .invalidData("no price") }
+        }
+        #expect(try await client.get(request) { $0.status } == 200)
+        #expect(server.openedCount == 2)
+        client.dropConnections(of: request)
+        #expect(try await client.get(request) { $0.status } == 200)
+        #expect(server.openedCount == 3)
+        await client.shutdown()
+        await loop.shutDown()
         try await server.stop()
     }
 }

@@ -199,11 +199,15 @@ import Testing
     func `an address becomes a request`(url: String, target: String, host: String) throws {
         let head = try #require(HTTPRequest(url, headers: [("Accept", "application/json")])).head(userAgent: "me/1")
         #expect(head.method == .GET && head.version == .http1_1 && head.uri == target)
-        #expect(head.headers == ["Host": host, "Accept": "application/json", "User-Agent": "me/1"])
+        #expect(
+            head.headers == [
+                "Host": host, "Accept-Encoding": "identity", "Accept": "application/json", "User-Agent": "me/1",
+            ])
     }
 
     @Test(arguments: [
         "", "exchange.test", "ftp://exchange.test", "https://", "https://a b/", "http://u:p@h/", "http://h:70000/",
+        "http://::1:8080", "http://a:b:80", "https://:443:443", "http://[1:2]", "http://[a]", "https://ä.de",
     ])
     func `an invalid address is refused`(url: String) {
         #expect(HTTPRequest(url) == nil)

@@ -55,7 +55,8 @@ import Testing
 
     @Test func `a state without a current price of the peer's own is refused`() {
         let refused: [(StateMessage, String)] = [
-            (Self.message(instance: "ours"), "refused"), (Self.message { $0.freshness = .stale }, "unavailable"),
+            (Self.message(instance: "ours"), "refused"), (Self.message(instance: "alpha/ours"), "refused"),
+            (Self.message { $0.freshness = .stale }, "unavailable"),
             (Self.message { $0.quote = nil }, "unavailable"),
             (Self.message { $0.confirmation = .unconfirmed }, "unavailable"),
             (Self.message(market: "BTC/EUR"), "invalid-data"),

@@ -59,10 +59,25 @@ import Testing
         #expect(table(body, of: "frankfurter") == "AED 3.586 of 2022-10-03")
     }
 
+    @Test func `a row that is not valid costs its currency only`() {
+        let rows = """
+            <Cube currency='CZK' rate='24.527'/><Cube currency='HUF' rate='N/A'/><Cube currency='PLN'/>
+            <Cube currency='RON' rate='5.1' name='a &amp; b'/><Cube currency='SEK' rate/><Cube/><Cube currency='USD' rate='0.9764'/>
+            """
+        #expect(table(ecb(rows)) == "CZK 24.527, USD 0.9764 of 2022-10-03")
+        let body = """
+            [{"date":"2022-10-03","base":"EUR","quote":"AED","rate":3.5860},7,null,{"quote":[]},
+            {"date":"2022-10-09","base":"EUR","quote":"CZK","rate":24.5},{"base":"EUR","quote":"HUF","rate":390},
+            {"date":"2022-10-03","base":"EUR","quote":"PLN","rate":"none"},{"date":7,"base":"EUR","quote":"RON","rate":5.1},
+            {"date":"2022-10-03","base":"EUR","quote":"USD","rate":0.97},{"date":"2022-10-03","base":"EUR","quote":"USD","rate":1.97}]
+            """
+        #expect(table(body, of: "frankfurter") == "AED 3.586 of 2022-10-03")
+    }
+
     @Test(arguments: [
         ("<html><body>Moved</body></html>", "a page of HTML"), ("", "an empty body"),
         ("<!DOCTYPE x [<!ENTITY a '1'>]><Cube time='2022-10-03'/>", "a page of HTML"),
-        ("<Cube time='2022-10-03'><Cube currency='USD' rate='&amp;'/></Cube>", "a page of HTML"),
+        ("<Cube time='2022-10-03'><Cube currency='USD' rate='&amp;'/></Cube>", "no row has"),
         ("<Cube time='2022-10-03'><Cube currency='USD' rate='0,97'/></Cube>", "which is not a price"),
         ("<Cube time='2022-10-03'><Cube currency='USD' rate='0'/></Cube>", "which is not a price"),
         (

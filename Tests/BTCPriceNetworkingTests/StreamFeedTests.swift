@@ -1,7 +1,9 @@
 import BTCPriceCore
 import ExchangeSimulator
+import NIOCore
 import Synchronization
 import TestSupport
+import NIOWebSocket
 import Testing
 
 @testable import BTCPriceNetworking
@@ -270,6 +272,37 @@ import Testing
         #expect(reason.hasPrefix(expected), "\(reason)")
         #expect(isRefused == isExpectedRefused)
         #expect(waits.contains(wait.wholeMilliseconds), "\(wait)")
+        try await setup.end()
+    }
+
+    /// Counts what a connection brings.
+    private final class FrameCounter: WebSocketDelegate, Sendable {
+        let counts = Mutex((texts: 0, frames: 0, bytes: 0))
+
+        func opened(_ connection: WebSocketConnection) {}
+
+        func received(_ texts: [ByteBuffer], frames: Int, bytes: Int, on connection: WebSocketConnection) {
+            counts.withLock { $0 = ($0.texts + texts.count, $0.frames + frames, $0.bytes + bytes) }
+        }
+
+        func ended(_ end: WebSocketEnd, _ connection: WebSocketConnection) {}
+    }
+
+    @Test func `frames without a text count, too`() async throws {
+        let setup = try await Setup("kraken", faults: "always ping-flood")
+        let (counter, client) = (FrameCounter(), setup.client)
+        let request = try #require(HTTPRequest("\(setup.simulator.url(of: setup.venue))/v2"))
+        let connection = try await client.eventLoop.submit {
+            let connection = client.webSocket(request, delegate: counter)
+            connection.open()
+            return connection
+        }.get()
+        let isCounted = try await Self.until {
+            client.eventLoop.execute { connection.read() }
+            return counter.counts.withLock { $0.frames - $0.texts > 300 && $0.bytes > 300 }
+        }
+        #expect(isCounted, "\(counter.counts.withLock { $0 })")
+        client.eventLoop.execute { connection.close(.normalClosure) }
         try await setup.end()
     }
 

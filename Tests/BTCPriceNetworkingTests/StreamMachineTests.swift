@@ -131,11 +131,12 @@ private struct Run {
         receive(.trade(trade), at: now, since: since, on: id)
     }
 
-    /// The number of the newest trade arrives.
-    mutating func count(_ count: Int, at now: Int64, on id: Int? = nil) {
-        perform(machine.counted(count, on: id ?? links[0], at: Self.boot + now), at: now)
+    /// Frames of any kind arrive.
+    mutating func count(_ frames: Int, bytes: Int = 0, at now: Int64, on id: Int? = nil) {
+        perform(machine.counted(frames, bytes: bytes, on: id ?? links[0], at: Self.boot + now), at: now)
     }
 
+    /// The number of the newest trade arrives.
     mutating func heartbeat(_ number: Int64, at now: Int64) { receive(.lastTrade(markets[0], number), at: now) }
 
     mutating func end(
@@ -682,6 +683,15 @@ private struct Run {
         #expect(run.ends == [])
     }
 
+    @Test func `a connection that brings 10 MB a second for 5 s is ended, however few the messages`() {
+        var run = Run(.binance)
+        run.connect()
+        run.count(200, bytes: 51_200_000, at: 1000)
+        #expect(run.links == [1])
+        run.count(1, bytes: 102_401, at: 1010)
+        #expect(run.ends == ["it brings more than 20000 messages or 10000 KiB a second, again in 300000 ms"])
+    }
+
     @Test func `more than 20,000 messages a second for 5 s end a stream, and it waits`() {
         var run = Run(.binance)
         run.connect()
@@ -696,7 +706,7 @@ private struct Run {
             run.count(4000, at: end)
         }
         #expect((24_000...26_000).contains(end))
-        #expect(run.ends == ["it brings more than 20000 messages a second, again in 300000 ms"])
+        #expect(run.ends == ["it brings more than 20000 messages or 10000 KiB a second, again in 300000 ms"])
     }
 
     @Test func `a wait that the exchange requires is not shortened by the end of the old connection`() {
@@ -888,6 +898,8 @@ private struct Run {
 
     @Test func `each wait has an upper bound`() {
         #expect(waits(.transient, 1, count: 100).last == 60_000)
+        #expect(waits(.busy(least: 3 * 86_400_000), 1, count: 1) == [86_400_000])
+        #expect(waits(.limited(retryAfter: 3 * 86_400_000), 1, count: 1) == [86_400_000])
         #expect(waits(.limited(retryAfter: nil), 1, count: 100).last == 21_600_000)
         #expect(waits(.refused, 1, count: 100).last == 86_400_000)
         #expect(waits(.unexpected, 1, count: 100).last == 86_400_000)

@@ -73,9 +73,16 @@ import Testing
     }
 
     @Test(arguments: ["0", "-1", "0.99", "100000000.01"])
-    func `a price that no source may have is not read from the disk`(value: String) throws {
-        let bytes = try QuoteFile(sequence: 1, price: sample(value)).encoded()
-        #expect(throws: QuoteFile.Damage.self) { try QuoteFile(decoding: bytes) }
+    func `a price that no source may have costs its currency only`(value: String) throws {
+        let kept = ["kraken": cooldown(.refused("HTTP 403"))]
+        for currency in ["USD", "EUR"] {
+            let good = sample("68901.23", in: currency == "USD" ? "EUR" : "USD")
+            let file = QuoteFile(sequence: 1, prices: [good, sample(value, in: currency)], cooldowns: kept)
+            let read = try QuoteFile(decoding: file.encoded())
+            #expect(read.prices == [good])
+            #expect(read.cooldowns == kept)
+            #expect(read.unusable == ["the price in \(currency) (the price is outside the accepted range)"])
+        }
     }
 
     @Test(arguments: [("1e-12", "0.95"), ("1e12", "0.95"), ("68901.23", "0"), ("68901.23", "1e30")])
@@ -84,8 +91,9 @@ import Testing
             quote: sample("65456").quote, observedBoottime: 4_000_000,
             conversion: Conversion(
                 value: Price(value) ?? 0, rate: Price(rate) ?? 0, sources: [], measuredBoottime: 3_990_000))
-        let bytes = try QuoteFile(sequence: 1, price: price).encoded()
-        #expect(throws: QuoteFile.Damage.self) { try QuoteFile(decoding: bytes) }
+        let read = try QuoteFile(decoding: QuoteFile(sequence: 1, price: price).encoded())
+        #expect(read.prices == [])
+        #expect(read.unusable == ["the price in USD (the conversion is not valid)"])
     }
 
     @Test(arguments: [Int64.min, .max])
@@ -101,15 +109,21 @@ import Testing
                 cooldowns: ["kraken": KeptCooldown(address: "", cooldown: cooldown, isOfThisBoot: true)])
         }
         let near = ObservationTime(wall: Timestamp(milliseconds: 0), boottime: 0)
-        let files = [
-            QuoteFile(sequence: number, price: good),
-            QuoteFile(sequence: 1, price: CachedPrice(quote: quote, observedBoottime: nil)),
-            QuoteFile(sequence: 1, price: CachedPrice(quote: good.quote, observedBoottime: number)),
-            kept(far, near, 1), kept(near, far, 1), kept(near, near, Int(number)),
-        ]
-        for file in files {
-            let bytes = try file.encoded()
-            #expect(throws: QuoteFile.Damage.self, "\(file)") { try QuoteFile(decoding: bytes) }
+        let bytes = try QuoteFile(sequence: number, price: good).encoded()
+        #expect(throws: QuoteFile.Damage.self) { try QuoteFile(decoding: bytes) }
+        for price in [
+            CachedPrice(quote: quote, observedBoottime: nil),
+            CachedPrice(quote: good.quote, observedBoottime: number),
+        ] {
+            let read = try QuoteFile(decoding: QuoteFile(sequence: 1, price: price).encoded())
+            #expect(read.prices == [])
+            #expect(read.unusable.count == 1)
+        }
+        for file in [kept(far, near, 1), kept(near, far, 1), kept(near, near, Int(number))] {
+            let read = try QuoteFile(decoding: file.encoded())
+            #expect(read.prices == [good])
+            #expect(read.cooldowns == [:])
+            #expect(read.unusable.count == 1)
         }
     }
 
@@ -323,6 +337,65 @@ import Testing
         #expect(access(setup.runtimeFile + ".corrupt", F_OK) == 0)
     }
 
+    @Test func `what is not valid in a file is left out and reported once`() throws {
+        let setup = Setup()
+        let file = QuoteFile(sequence: 1, prices: [sample("0"), sample("59000", in: "EUR")])
+        for path in [setup.runtimeFile, setup.stateFile] {
+            try FileSystem.replace(path, with: file.encoded(), sync: false)
+        }
+        let loaded = setup.store().load()
+        #expect(loaded.prices == [sample("59000", in: "EUR")])
+        #expect(
+            loaded.problems.map(\.description) == [
+                "\(setup.runtimeFile) is used without the price in USD (the price is outside the accepted range)"
+            ])
+        #expect(access(setup.runtimeFile, F_OK) == 0)
+    }
+
+    @Test func `the prices of all currencies with ten sources each, and a hundred bans, survive a restart`() throws {
+        let setup = Setup()
+        let venues = (10..<20).map { "an-exchange-with-a-long-name-\($0)" }
+        let prices = Currency.all.map { currency in
+            let markets = venues.map { Market($0, currency.pair) }
+            return CachedPrice(
+                quote: PriceQuote(
+                    value: currency.prices.upperBound, currency: currency.rawValue,
+                    timestamp: Timestamp(milliseconds: 1_724_000_000_123), source: venues[0], market: currency.pair),
+                observedBoottime: 4_000_000, confirmation: .confirmed,
+                derivation: Derivation(
+                    value: 59_254, currency: "EUR", rate: Price(1, scale: 4), rateSource: "frankfurter",
+                    rateDate: "2026-11-20"),
+                positions: Dictionary(
+                    uniqueKeysWithValues: markets.map {
+                        ($0, FeedPosition(time: Timestamp(milliseconds: 1_724_000_000_123), sequence: .max))
+                    }),
+                learned: LearnedMarkets(
+                    bases: markets.map { LearnedMarkets.Basis(market: $0, millionths: -99_999, age: 3_600_000) }))
+        }
+        let kept = cooldown(.rateLimited(String(repeating: "\u{1F4A9}", count: 160), retryAfter: nil))
+        let cooldowns = Dictionary(uniqueKeysWithValues: (100..<200).map { ("exchange-\($0)", kept) })
+        try setup.store().save(prices, cooldowns: cooldowns)
+        let loaded = setup.store().load()
+        #expect(Set(loaded.prices) == Set(prices))
+        #expect(loaded.cooldowns == cooldowns)
+        #expect(loaded.problems == [])
+        // There is room for the texts and numbers of a later version.
+        let count = try #require(try FileSystem.read(setup.runtimeFile)).count
+        #expect(count < FileSystem.largestFile << 20 / 4)
+    }
+
+    @Test func `a file that is too long is reported as that, and the other copy is served`() throws {
+        let setup = Setup()
+        let store = setup.store()
+        try store.save(sample("68901.23"))
+        try store.flush()
+        let bytes = [UInt8](repeating: UInt8(ascii: " "), count: FileSystem.largestFile << 20 + 1)
+        try FileSystem.replace(setup.runtimeFile, with: bytes, sync: false)
+        let loaded = setup.store().load()
+        #expect(loaded.price?.quote == sample("68901.23").quote)
+        #expect(loaded.problems.map(\.description) == ["cannot read \(setup.runtimeFile): longer than 4 MiB"])
+    }
+
     @Test func `if the runtime directory can't be written, the state directory gets every copy`() throws {
         let setup = Setup()
         let store = setup.store()
@@ -416,10 +489,52 @@ import Testing
     }
 }
 
-func sample(_ value: String) -> CachedPrice {
+@Suite struct RateFileTests {
+    private let directory = TemporaryDirectory()
+
+    @Test func `the rates are read back, with those of the day before`() {
+        let date = Timestamp(milliseconds: 86_400_000)
+        let table = ReferenceRateTable(
+            "ecb", of: .eur, [(.usd, Price(117, scale: 2), date)],
+            earlier: [(.usd, Price(116, scale: 2), Timestamp(milliseconds: 0))], received: date)
+        let file = RateFile(stateDirectory: directory.path)
+        file.save([table])
+        file.flush()
+        #expect(RateFile(stateDirectory: directory.path).load() == [table])
+    }
+
+    @Test func `a rate or a source that is not valid is left out of an earlier version's file`() throws {
+        let text = """
+            {"ecb": {"base": "EUR", "received": 0, "rates": {"CZK": [24.5, 0], "XXX": ["1", 0], "USD": ["1.16", 0], "HUF": 7}},
+            "frankfurter": {"base": "EUR", "rates": {"USD": ["1.16", 0]}}, "mine": []}
+            """
+        try FileSystem.replace("\(directory.path)/reference-rates.json", with: Array(text.utf8), sync: false)
+        let date = Timestamp(milliseconds: 0)
+        let left = ReferenceRateTable("ecb", of: .eur, [(.usd, Price(116, scale: 2), date)], received: date)
+        #expect(RateFile(stateDirectory: directory.path).load() == [left])
+    }
+}
+
+@Suite struct StreamRecordsTests {
+    @Test func `a record that is not valid costs only itself`() throws {
+        let directory = TemporaryDirectory()
+        let text = """
+            {"wss://a": 5, "wss://b": {"attempts": [1, "x", 2], "restUntil": "never"}, "wss://c": {"restUntil": 4000000}}
+            """
+        try FileSystem.replace("\(directory.path)/streams", with: Array(text.utf8), sync: false)
+        let records = StreamRecords(runtimeDirectory: directory.path) {
+            ObservationTime(wall: Timestamp(milliseconds: 0), boottime: 3_000_000)
+        }
+        #expect(records.record(of: "wss://a") == StreamRecord())
+        #expect(records.record(of: "wss://b") == StreamRecord(attempts: [1, 2]))
+        #expect(records.record(of: "wss://c") == StreamRecord(restUntil: 4_000_000))
+    }
+}
+
+func sample(_ value: String, in currency: String = "USD") -> CachedPrice {
     CachedPrice(
         quote: PriceQuote(
-            value: Price(value) ?? 0, currency: "USD",
+            value: Price(value) ?? 0, currency: currency,
             timestamp: Timestamp(milliseconds: 1_724_000_000_123),
             source: "binance", market: "BTC/USDT"),
         observedBoottime: 4_000_000,

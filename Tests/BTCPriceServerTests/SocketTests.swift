@@ -46,6 +46,7 @@ private let patience = Duration.seconds(60)
                             .fetchFailed(
                                 FetchFailure(failures: [SourceFailure(source: "binance", error: .refused("HTTP 451"))]))
                         case .getPrice: .state(StateMessage(instance: "i", state: ConnectionTests.sample(99)))
+                        case .getMetrics: .metrics([Self.sourceStates])
                         default: Reply()
                         }
                     return CallAnswer(reply)
@@ -55,6 +56,16 @@ private let patience = Duration.seconds(60)
         }
 
         deinit { server.stop() }
+
+        /// More than 1 MiB.
+        private static var sourceStates: MetricFamily {
+            let labels = [
+                MetricFamily.Label("source", "an-exchange-with-a-long-name"), MetricFamily.Label("quote", "USD"),
+            ]
+            return MetricFamily(
+                "btcpriced_source_state", .gauge, "A family",
+                samples: (0..<12_000).map { MetricFamily.Sample(labels: labels, value: "\($0)") })
+        }
 
         func publish(_ tick: Int64) {
             server.receive(ConnectionTests.sample(tick), isTick: true, isFirst: true, kept: nil)
@@ -179,6 +190,23 @@ private let patience = Duration.seconds(60)
         #expect(try held.next() == 1)
         #expect(throws: ClientError.self) { try PriceConnectionProbe.ask(service.path) }
         #expect(service.box.all == [.tooManyConnectionsOfUser(uid: getuid(), limit: 1)])
+    }
+
+    @Test func `the metrics of all currencies can be read, but not by a client that does not trust the daemon`()
+        async throws
+    {
+        let service = try Service()
+        let path = service.path
+        try await onAThread {
+            var connection = try PriceConnection(path: path, timeout: patience)
+            let families = try connection.getMetrics()
+            #expect(families.map(\.samples.count) == [12_000])
+            var other = try PriceConnection(
+                path: path, timeout: patience, longestReply: PriceConnection.longestReply)
+            #expect(
+                throws: ClientError.unintelligible(path: path, reason: "a message longer than 1048576 bytes")
+            ) { _ = try other.getMetrics() }
+        }
     }
 
     @Test func `above the limit of pending calls a call is refused, and accepted after a reply to another one`()

@@ -84,6 +84,63 @@ def _():
     daemon.stop()
 
 
+def unread(path):
+    """A datagram socket whose queue is full, so that a send to it waits. The caller keeps it."""
+    receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    receiver.bind(path)
+    # One sender may fill its own buffer before the queue.
+    sent = 1
+    while sent:
+        sent = 0
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.setblocking(False)
+            try:
+                while True:
+                    sender.sendto(b"x", path)
+                    sent += 1
+            except BlockingIOError:
+                pass
+    return receiver
+
+
+@scenario("a journal that is not read holds up neither READY=1 nor WATCHDOG=1, nor the end")
+def _():
+    if os.geteuid() != 0:
+        raise Skip("a mount namespace needs root")
+    place, simulator, manager = Place(), Simulator("--seed", "1"), Manager()
+    journal = unread(f"{manager.folder}/socket")
+    # The place of the journal's socket (sd_journal_sendv(3)), and what shows that standard error is the journal.
+    script = (f'mount -t tmpfs none /run && mkdir -p /run/systemd/journal && mount --bind {manager.folder} /run/systemd/journal && '
+              'export JOURNAL_STREAM="$(stat -L -c %d:%i /proc/self/fd/2)" && exec "$@"')
+    daemon = Daemon(
+        place, simulator.urls, environment={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "900000"},
+        prefix=("unshare", "-m", "sh", "-c", script, "sh"), wait=False)
+    wait_until(lambda: manager.got("READY=1") or daemon.process.poll() is not None, what="READY=1")
+    if daemon.process.poll() is not None:
+        daemon._reader.join()
+        assert daemon.lines[0].startswith(("unshare:", "mount:")), daemon.lines
+        raise Skip(daemon.lines[0])
+    fresh(place)
+    count = len(manager.got("WATCHDOG=1"))
+    wait_until(lambda: len(manager.got("WATCHDOG=1")) >= count + 3, what="signs of life")
+    equal(daemon.lines, [], "all lines are the journal's")
+    equal(daemon.stop()[0], 0)
+    journal.close()
+
+
+@scenario("a notification socket that is not read holds up neither ticks, clients, the log nor the end")
+def _():
+    place, simulator = Place(), Simulator("--seed", "1")
+    manager = unread(f"{place.state}/notify")
+    daemon = Daemon(
+        place, simulator.urls, environment={"NOTIFY_SOCKET": f"{place.state}/notify", "WATCHDOG_USEC": "900000"})
+    tick = fresh(place)["tick"]
+    wait_until(lambda: btcctl(place, "current", "--json").json["tick"] > tick + 1, what="two ticks")
+    equal(daemon.stop()[0], 0)
+    assert daemon.said("Stopped."), daemon.lines
+    manager.close()
+
+
 @scenario("a socket passed by systemd is served and not removed")
 def _():
     place, simulator = Place(), Simulator("--seed", "1")

@@ -49,7 +49,10 @@ def _():
             ("a = 1979-05-27T:32:00\n", "FILE, line 1: a value that is not quoted, and neither a number nor true or false"),
             ("a = [1, }\n", "FILE, line 1: a closing bracket without its opening one"), ("[;]\n", "FILE, line 1: a table without a name"),
             ("a-1 = 19so-05-ba 1 = true\n", "FILE, line 1: a value that is not quoted"),
-            ("[[;]\n", "FILE, line 1: an array of tables, which has no meaning here")):
+            ("[[;]\n", "FILE, line 1: an array of tables, which has no meaning here"),
+            ('source.binance.url = "http://::1:8080"\n', "must be an address like https://host"),
+            ('source.binance.stream-url = "wss://:443:443"\n', "must be an address like wss://host"),
+            ('proxy.url = "http://a:b:80"\n', "must be http://host:port")):
         for arguments in ([], ["--check-config"]):
             result = with_file(text, *arguments)
             equal((result.status, result.out), (78, ""), text)
@@ -62,6 +65,36 @@ def _():
     place = Place()
     result = btc_priced("--state-directory", place.state, "--runtime-directory", place.runtime, "--tls-ca-file", "/etc/hostname")
     equal(result.status, 78)
+
+
+@scenario("a variable of another program is ignored with a warning, one that is nearly a setting's is an error")
+def _():
+    result = btc_priced("--check-config", environment={"BTC_PRICED_PORT": "tcp://10.43.0.7:8340"})
+    equal((result.status, result.out, result.err), (
+        0, "The configuration is good.\n",
+        "btc-priced: warning: the environment: BTC_PRICED_PORT is not a setting of btc-priced, and is ignored\n"))
+    result = btc_priced("--check-config", environment={"BTC_PRICED_TICK_INTERVALL_MS": "5000"})
+    equal(result.status, 78)
+    assert result.err.endswith("did you mean BTC_PRICED_TICK_INTERVAL_MS?\n"), result
+
+
+@scenario("an error in a command line shows its control characters, and does not send them to the terminal")
+def _():
+    for name in ("btc-priced", "btcctl", "btc-price-http", "btc-price-fleet", "exchange-simulator"):
+        done = subprocess.run([BINARIES / name, "--\x1b[31mred"], capture_output=True, text=True, timeout=20)
+        equal(done.returncode, 64, name)
+        assert "\\u{1b}[31mred" in done.stderr and "\x1b" not in done.stderr + done.stdout, done
+
+
+@scenario("a daemon whose standard error has no reader runs and stops in order")
+def _():
+    place, simulator = Place(), Simulator("--seed", "1")
+    reader, writer = os.pipe()
+    os.close(reader)
+    daemon = Daemon(place, simulator.urls, preexec_fn=lambda: os.dup2(writer, 2))
+    os.close(writer)
+    fresh(place)
+    equal(daemon.stop()[0], 0)
 
 
 @scenario("a second daemon with the same state directory reports the running one and ends, without harm")

@@ -371,6 +371,83 @@ def _():
     return figures
 
 
+# --- Kept connections ------------------------------------------------------------------------------------------------
+
+class Host(socketserver.ThreadingTCPServer):
+    """A server at an address on loopback that responds as Binance does, each time with this price and status."""
+    allow_reuse_address = daemon_threads = True
+
+    def __init__(self, address, price):
+        self.price, self.status, self.refused = price, 200, 0
+        host = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                host.refused += host.status != 200
+                body = b'{"symbol":"BTCUSDT","price":"%s"}' % host.price
+                self.send_response(host.status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+        super().__init__(address, Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+@scenario("an exchange that has moved is found, although its old server still responds with 503 on the kept connection")
+def _():
+    if os.geteuid() != 0:
+        raise Skip("a mount namespace needs root")
+    port, place = free_port("127.0.0.2"), Place()
+    old, new = Host(("127.0.0.2", port), b"68900"), Host(("127.0.0.3", port), b"68910")
+    hosts = Path(place.state, "hosts")
+
+    def point(address):
+        # In place: the mount is of this file.
+        with open(hosts, "r+" if hosts.exists() else "w") as file:
+            file.write(f"{address} exchange.test\n")
+    point("127.0.0.2")
+    hosts.chmod(0o644)
+    daemon = Daemon(
+        place, {"binance": f"http://exchange.test:{port}"}, sources=("binance",),
+        prefix=["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"', hosts])
+    equal(fresh(place)["quote"]["value"], "68900")
+    point("127.0.0.3")
+    old.status = 503
+    begun = time.monotonic()
+    wait_until(lambda: (s := state(place))["freshness"] == "fresh" and s["quote"]["value"] == "68910", what=lambda: f"the new server; {state(place)}")
+    took = time.monotonic() - begun
+    assert old.refused <= 2, f"{old.refused} requests to the old server"
+    daemon.stop()
+    for host in (old, new):
+        host.shutdown()
+        host.server_close()
+    return f"after {took:.1f} s and {old.refused} refused requests"
+
+
+@scenario("a request that is read on a kept connection before it is closed counts, and no limit is exceeded")
+def _():
+    # Every second request is the second one on its connection.
+    closes = "".join(f"{venue} request {count} close\n" for venue in ("kraken", "coinbase") for count in range(2, 100, 2))
+    simulator = Simulator("--seed", "1", faults=closes)
+    daemons = {venue: Daemon(Place(), simulator.urls, sources=(venue,)) for venue in ("kraken", "coinbase")}
+    wait_until(lambda: simulator.requests()["kraken"] >= 5, what="five requests")
+    assert within(simulator.limits()), simulator.limits()
+    for venue, daemon in daemons.items():
+        btcctl(daemon.place, "pause")
+
+        def counted():
+            return btcctl(daemon.place, "sources", "--json").json["sources"][0]["requests"]
+        wait_until(lambda: counted() == simulator.requests()[venue], what=lambda: f"{simulator.requests()[venue]} requests, not {counted()},")
+        assert state(daemon.place)["quote"], venue
+        daemon.stop()
+    return "; ".join(f"{venue} {simulator.limits()[venue]}" for venue in daemons)
+
+
 # --- Cooldowns and limits --------------------------------------------------------------------------------------------
 
 @scenario("a lost packet to a name server costs a source a second, not five")

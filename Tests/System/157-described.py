@@ -197,6 +197,23 @@ def tried_on(place, body, line="", of="/quotes", where="/instrument", value="{na
     return tried("--config", config, "--try", "mine", write(place, body, "body.json"))
 
 
+@scenario("a trial ends after ten seconds without a response, and at once by a signal", beside=True)
+def _():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        place = Place()
+        config = write(place, MINE + f'[source.mine]\nurl = "http://127.0.0.1:{silent.getsockname()[1]}"\n')
+        silent.settimeout(30)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            trial = spawn([BINARIES / "btc-priced", "--config", config, "--try", "mine"])
+            connection, _ = silent.accept()
+            trial.send_signal(number)
+            equal(trial.wait(timeout=30), -number)
+            connection.close()
+        result = tried("--config", config, "--try", "mine")
+        equal(result.returncode, 1, result.stderr)
+        contains(result.stdout, "no response within 10000 ms")
+
+
 @scenario("a row that is not found is answered with the rows that there are", beside=True)
 def _():
     place = Place()
@@ -212,6 +229,17 @@ def _():
         equal(result.returncode, 0 if answer.startswith("=") else 1, result.stderr)
         if answer.startswith("="):
             contains(result.stdout, "Nothing shows how old the price is.")
+
+
+@scenario("a body that is not JSON is answered with the line and the column, and a byte order mark is skipped", beside=True)
+def _():
+    place = Place()
+    good = '{"quotes":[{"name":"X","last":1},\n{"name":"BTC","last":"59000"}]}'
+    for body, answer in [(good.replace("1", "NaN"), "not JSON: line 1, column 31: expected a value"),
+                         (good.replace("}]}", "},]}"), "not JSON: line 2, column 31: expected a value"), ("\ufeff" + good, "= 59000")]:
+        result = tried_on(place, body, "", "/quotes", "/name", "BTC")
+        contains(result.stdout, answer)
+        equal(result.returncode, 0 if answer.startswith("=") else 1, result.stderr)
 
 
 @scenario("an error with status 200 is shown with its text, wherever its place is said to begin", beside=True)

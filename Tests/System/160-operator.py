@@ -203,14 +203,20 @@ def _():
 
 # --- Permission ------------------------------------------------------------------------------------------------------
 
+def for_everybody():
+    """A folder with btcctl: the binaries may be in one that other users can't enter."""
+    public = tempfile.mkdtemp(prefix="btc-priced-public-", dir="/tmp")
+    atexit.register(shutil.rmtree, public, ignore_errors=True)
+    os.chmod(public, 0o755)
+    shutil.copy(BINARIES / "btcctl", public)
+    return public
+
+
 def as_user(folder, uid, gid, groups, place, *arguments):
-    def become():
-        os.setgroups(groups)
-        os.setresgid(gid, gid, gid)
-        os.setresuid(uid, uid, uid)
+    groups = ["--groups", ",".join(map(str, groups))] if groups else ["--clear-groups"]
     done = subprocess.run(
-        [f"{folder}/btcctl", *arguments, "--socket", place.socket], capture_output=True, text=True, timeout=20,
-        preexec_fn=become, cwd="/")
+        ["setpriv", f"--reuid={uid}", f"--regid={gid}", *groups, f"{folder}/btcctl", *arguments, "--socket", place.socket],
+        capture_output=True, text=True, timeout=20, cwd="/")
     return done.returncode, done.stdout + done.stderr
 
 
@@ -229,11 +235,7 @@ def _():
     os.chmod(place.runtime, 0o755)
     daemon = Daemon(place, simulator.urls, prefix=["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/group && exec "$@"', file.name])
     fresh(place)
-    # The binaries may be in a folder that other users can't enter.
-    public = tempfile.mkdtemp(prefix="btc-priced-public-", dir="/tmp")
-    atexit.register(shutil.rmtree, public, ignore_errors=True)
-    os.chmod(public, 0o755)
-    shutil.copy(BINARIES / "btcctl", public)
+    public = for_everybody()
     results = {}
     for name, identity in {
         "root": (0, 0, []), "primary": (4001, gid, []), "supplementary": (4002, 4002, [7, gid, 9]),
@@ -251,6 +253,43 @@ def _():
     equal(as_user(public, 4004, 4004, [], place, "status")[0], 0, "everybody may ask")
     daemon.says("Paused by user 4002: the ticks are stopped until 'btcctl resume'.")
     assert not daemon.said("Paused by user 4004")
+    daemon.stop()
+
+
+@scenario("while paused, no client of any user causes a request, and each gets the reason", beside=True)
+def _():
+    if os.geteuid() != 0:
+        raise Skip("other users are root's to become")
+    simulator, place = replaying(PRICE), Place()
+    os.chmod(place.runtime, 0o755)
+    daemon = Daemon(place, simulator.urls, sources=("coinbase", "bitstamp"), backfill=True)
+    fresh(place)
+    for step in ("days", "hours", "minutes"):
+        # The backfill's requests have ended then.
+        daemon.says(f" {step} from ")
+    public = for_everybody()
+    stranger = lambda *arguments: as_user(public, 4004, 4004, [], place, *arguments)
+    equal(stranger("current", "--refresh")[0], 0)
+    equal(btcctl(place, "pause").status, 0)
+    time.sleep(1)
+    before = simulator.requests()
+    line = r"\w{3} \d+, \d\d:\d\d - \$68,901\.23\n"
+    status, said = stranger("current", "--refresh")
+    assert status == 0 and re.fullmatch(line + "Paused. Displaying last updated value from .*\n", said), (status, said)
+    status, said = stranger("current", "--no-cache")
+    assert status == 1 and "paused" in said.lower(), (status, said)
+    status, said = stranger("at", "100d", "--fetch")
+    assert status == 0 and "The minute could not be requested: the ticks are paused." in said, (status, said)
+    client = Varlink(place.socket)
+    reply = client.call("io.btcpriced.Price.GetPrice", cachePolicy="noCache")
+    equal((reply["error"], reply["parameters"]), ("io.btcpriced.Price.FetchFailed", {"reason": "paused"}))
+    client.close()
+    time.sleep(1)
+    equal(simulator.requests(), before, "requests")
+    btcctl(place, "resume")
+    fresh(place)
+    status, said = stranger("current", "--refresh")
+    assert status == 0 and "Paused" not in said, (status, said)
     daemon.stop()
 
 

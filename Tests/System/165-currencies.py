@@ -7,8 +7,10 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 from btcpriced import *  # noqa: E402, F403
 from gateway import Events, Gateway  # noqa: E402
+from rates import RateServer  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
+CURRENCIES = ROOT / "Sources" / "BTCPriceCore" / "Model" / "Currency.swift"
 ALL = ["USD", "EUR", "GBP", "CHF", "CAD", "AUD", "JPY"]
 # The rates of the simulator, see Sources/ExchangeSimulator/Pair.swift.
 RATES = {"USD": 1, "EUR": 0.86, "GBP": 0.75, "CHF": 0.8, "CAD": 1.38, "AUD": 1.53, "JPY": 150}
@@ -220,6 +222,53 @@ def reload():
     daemon.terminate()
     daemon.wait()
     stop(simulator)
+
+
+@scenario("with 152 currencies, no price and no ban is lost by a restart or a kill, and every list can be read", beside=True)
+def _():
+    codes = re.search(r'codes = Set\(\s+"""(.*?)"""', CURRENCIES.read_text(), re.S)[1].replace("\\", "").split()
+    derived = [code for code in codes if code not in ("USD", "EUR")][:150]
+    server = RateServer({**dict.fromkeys(derived, "1000"), "USD": "1.16"})
+    simulator, place = replaying("68900"), Place()
+    config = Path(place.state, "config.toml")
+    config.write_text(f"currencies = {json.dumps(['USD', 'EUR', *derived])}\n"
+                      + "".join(f'currency.{code}.derive = "always"\n' for code in derived) + server.tables())
+
+    def start():
+        return Daemon(place, simulator.urls, "--config", config, sources=("coinbase", "binance", "bitstamp", "kraken"),
+                      rates="ecb,frankfurter")
+
+    def unpriced():
+        listed = btcctl(place, "currencies", "--json").json["currencies"]
+        equal(len(listed), 152)
+        return [currency["currency"] for currency in listed if not currency["state"]["quote"]]
+    daemon = start()
+    wait_until(lambda: not unpriced(), seconds=60, what=lambda: f"a price in {unpriced()}", every=0.5)
+    simulator.faults("binance always status 418 retry-after 3600 body {}")
+    kept = Path(place.runtime, "last-quote.json")
+    wait_until(lambda: "binance" in json.loads(kept.read_text())["rests"], what="the kept ban")
+    for end in (Daemon.stop, Daemon.kill):
+        end(daemon)
+        asked = simulator.requests()["binance"]
+        daemon = start()
+        equal(unpriced(), [])
+        equal({s["name"]: s["use"] for s in btcctl(place, "sources", "--json").json["sources"]}["binance"], "limited")
+        fresh(place)
+        assert not any("last-quote" in line for line in daemon.lines), daemon.lines
+        equal(simulator.requests()["binance"], asked)
+    gateway = Gateway(place.socket)
+    for metrics in (btcctl(place, "metrics").out, gateway.get("/metrics").body.decode()):
+        equal(set(re.findall(r'quote="(...)"', metrics)), {"USD", "EUR", *derived})
+    equal(len(gateway.get("/v1/currencies").json["currencies"]), 152)
+    events = Events(gateway.port)
+    wait_until(lambda: len({state["currency"] for state in events.states}) == 152, what="an event in every currency")
+    events.stop()
+    gateway.stop()
+    for verb in ("status", "sources", "currencies", "current"):
+        equal(btcctl(place, verb).status, 0, verb)
+    size = kept.stat().st_size
+    stop(daemon, simulator, server)
+    return f"{size} bytes"
 
 
 main()

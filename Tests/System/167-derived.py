@@ -205,14 +205,16 @@ def _():
     missing = becomes(place, "CZK", lambda s: s["failure"] is not None, "the reason")
     contains(missing["failure"], "no source has a reference rate of CZK")
     daemon.stop()
-    # Both respond, and differ by a factor of ten: none is used.
+    # Both respond, and differ by a factor of ten on the same day, or by more than a day's move on the next: none is used.
     server.status["ecb"] = 200
-    server.rates["ecb"]["HUF"] = "3902.5"
-    place = Place()
-    daemon = start(place, simulator, server, ["USD", "HUF"])
-    differing = becomes(place, "HUF", lambda s: "differ" in (s["failure"] or ""), "the reason")
-    equal((differing["freshness"], differing["quote"]), ("none", None))
-    stop(daemon, simulator, server)
+    for ago, rate in ((0, "3902.5"), (1, "356.4")):
+        server.ago["ecb"], server.rates["ecb"]["HUF"] = ago, rate
+        place = Place()
+        daemon = start(place, simulator, server, ["USD", "HUF"])
+        differing = becomes(place, "HUF", lambda s: "differ" in (s["failure"] or ""), "the reason")
+        equal((differing["freshness"], differing["quote"]), ("none", None))
+        daemon.stop()
+    stop(simulator, server)
 
 
 @scenario("the rates outlive a restart without a network, and are not requested again", beside=True)

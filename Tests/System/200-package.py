@@ -329,6 +329,47 @@ def _(machine):
     return f"{hits['connectionsPerUser']} clients turned away"
 
 
+@on_each("a journal that hangs for longer than the watchdog waits costs neither the daemon nor the price")
+def _(machine):
+    machine.write(f"/run/systemd/system/{UNIT}.d/watchdog.conf", "[Service]\nWatchdogSec=6\n")
+    machine.systemctl("daemon-reload")
+    machine.systemctl("restart", UNIT)
+    fresh_price(machine)
+    pid, before = main_pid(machine), restarts(machine)
+    machine.systemctl("kill", "-s", "STOP", "systemd-journald")
+    begun, found = time.monotonic(), []
+    try:
+        fill(f"/proc/{machine.leader}/root/run/systemd/journal/socket")
+        while time.monotonic() < begun + 10:
+            # A line for each, and one that waits already holds up the others.
+            machine.run("btcctl", "retry")
+            found.append(current(machine)["freshness"])
+            time.sleep(0.2)
+    finally:
+        machine.systemctl("kill", "-s", "CONT", "systemd-journald")
+    equal(set(found), {"fresh"})
+    wait_until(lambda: machine.journal("-u", UNIT).count("User 0 cleared cooldowns") >= len(found), what="the log")
+    equal((main_pid(machine), restarts(machine), machine.show(UNIT, "ActiveState")), (pid, before, "active"))
+    fresh_price(machine)
+    return f"{len(found)} lines waited for the journal"
+
+
+def fill(path):
+    """Fills the queue of a datagram socket that is not read, so that the next send to it waits."""
+    sent = 1
+    # One sender may fill its own buffer before the queue.
+    while sent:
+        sent = 0
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.setblocking(False)
+            try:
+                while True:
+                    sender.sendto(b"MESSAGE=fill\n", path)
+                    sent += 1
+            except BlockingIOError:
+                pass
+
+
 # --- Reload ----------------------------------------------------------------------------------------------------------
 
 @on_each("a valid file is loaded without losing a tick, a watcher or the price; an invalid one is refused, and the old one stays")
@@ -726,7 +767,7 @@ def _(machine):
         machine.systemctl("enable", "--now", unit)
     followed = wait_until(
         lambda: (s := current(machine, "--socket", "/run/btc-price-fleet/alpha")).get("freshness") == "fresh" and s, what="the publisher's price")
-    equal(followed["instance"], current(machine)["instance"])
+    equal(followed["instance"], "alpha/" + current(machine)["instance"])
     exposures = []
     for unit in units:
         text = machine.run("systemd-analyze", "security", "--no-pager", unit, check=False).stdout

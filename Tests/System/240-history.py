@@ -192,6 +192,48 @@ def _():
     return str(dict(steps))
 
 
+@scenario("twenty clients that fetch minutes in francs, which only Kraken has, do not make the price in francs stale", beside=True)
+def _():
+    # It has none of the minutes, so each call needs a request.
+    empty = 'kraken candles always status 200 body {"error":[],"result":{"XBTCHF":[],"last":1}}'
+    simulator, place, generator = Simulator("--seed", "3", faults=empty), Place(), seeded()
+    daemon = Daemon(
+        place, simulator.urls, "--currencies", "USD,CHF", "--currency-CHF-interval-ms", "5000", "--source-kraken-url", simulator.urls["kraken"],
+        sources=("coinbase", "bitstamp"), backfill=True)
+    watching = Varlink(place.socket)
+    state = lambda: watching.call("io.btcpriced.Price.GetPrice", currency="CHF")["parameters"]["state"]
+    tick = wait_until(lambda: (s := state())["freshness"] == "fresh" and s, what="a price in francs")["tick"]
+    reasons, is_over = collections.Counter(), threading.Event()
+
+    def fetch():
+        client = Varlink(place.socket)
+        while not is_over.wait(0.1):
+            moment = int(time.time()) - generator.randrange(120, 11 * 3600)
+            try:
+                reply = client.call("io.btcpriced.History.GetPriceAt", currency="CHF", time=moment * 1000, fetch=True)
+            except (EOFError, OSError):
+                # The daemon is gone, because the scenario has failed.
+                return
+            reasons[re.sub(r"in \d+ s", "in N s", reply["parameters"]["notFetched"] or "fetched")] += 1
+        client.close()
+    clients = [threading.Thread(target=fetch, daemon=True) for _ in range(20)]
+    for client in clients:
+        client.start()
+    while (found := state())["tick"] < tick + 3:
+        equal((found["freshness"], found["failure"]), ("fresh", None))
+        time.sleep(0.2)
+    is_over.set()
+    for client in clients:
+        client.join(timeout=30)
+    equal((found["freshness"], found["failure"]), ("fresh", None))
+    assert within(simulator.limits()), simulator.limits()
+    requested = f"user {os.geteuid()} has requested as much as one may: try again in N s"
+    assert requested in reasons and reasons.keys() <= {requested, "no exchange has it: kraken", "no exchange may be requested now"}, reasons
+    daemon.stop()
+    simulator.stop()
+    return str(dict(reasons))
+
+
 @scenario("kills at random moments: the file is whole, and at most one minute is lost", beside=True)
 def _():
     random_ = seeded()

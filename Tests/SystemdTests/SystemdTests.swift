@@ -46,7 +46,7 @@ import Testing
         manager.status("68901.23")
         manager.alive()
         manager.stopping()
-        Outbox.shared.flush(within: .seconds(30))
+        Outbox.notifications.flush(within: .seconds(30))
         #expect(socket.received() == "READY=1\nSTATUS=up STOPPING=1")
         #expect(socket.received() == "STATUS=68901.23")
         #expect(socket.received() == "WATCHDOG=1")
@@ -57,7 +57,7 @@ import Testing
     @Test func `without systemd nothing happens`() {
         unsetenv("NOTIFY_SOCKET")
         ServiceManager().ready(status: "up")
-        Outbox.shared.flush(within: .seconds(30))
+        Outbox.notifications.flush(within: .seconds(30))
         #expect(ServiceManager().watchdogInterval == nil)
     }
 
@@ -75,6 +75,19 @@ import Testing
         outbox.send { dropped in seen.withLock { $0 += [6, dropped] } }
         outbox.flush(within: .seconds(30))
         #expect(seen.withLock(\.self) == [1, 0, 2, 0, 6, 3])
+    }
+
+    @Test func `a log that is not read does not hold up notifications`() {
+        let (socket, proceed) = (NotifySocket(), DispatchSemaphore(value: 0))
+        setenv("NOTIFY_SOCKET", socket.path, 1)
+        defer {
+            unsetenv("NOTIFY_SOCKET")
+            proceed.signal()
+        }
+        Outbox.log.send { _ in proceed.wait() }
+        ServiceManager().alive()
+        Outbox.notifications.flush(within: .seconds(30))
+        #expect(socket.received() == "WATCHDOG=1")
     }
 
     @Test func `the watchdog's interval is systemd's`() {

@@ -33,6 +33,29 @@ import Testing
         #expect(throws: JSONError.self) { try parse(text) }
     }
 
+    @Test(arguments: [
+        ("", "line 1, column 1: expected a value"),
+        ("{\"a\": NaN}", "line 1, column 7: expected a value"),
+        ("[\n  1,\n  {\"é\": 2 \"b\": 3}\n]", "line 3, column 11: expected ',' or '}'"),
+        ("{\"a\":1,\n\"a\":2}", "line 2, column 1: a name that occurs twice"),
+        ("[1,\r\n]", "line 2, column 1: expected a value"),
+        ("[\"abc", "line 1, column 6: a string without its end"),
+        ("[\"a\tb\"]", "line 1, column 4: a control character in a string"),
+    ])
+    func `an error names its line and column`(text: String, expected: String) {
+        let bytes = Array(text.utf8)
+        let error = #expect(throws: JSONError.self) { try JSONValue(parsing: bytes[...]) }
+        #expect(error?.description(in: bytes[...]) == expected)
+        // The text may be a part of a longer one.
+        #expect(error?.description(in: ([0x0A] + bytes)[1...]) == expected)
+    }
+
+    @Test func `an error of UTF-8 names the place of the byte`() {
+        let bytes = Array("[1, \"é".utf8) + [0x61, 0xFF] + Array("b\"]".utf8)
+        let error = #expect(throws: JSONError.self) { try JSONValue(parsing: bytes[...]) }
+        #expect(error?.description(in: bytes[...]) == "line 1, column 8: invalid UTF-8")
+    }
+
     @Test(
         arguments: [
             [0x22, 0xC3, 0x22], [0x22, 0xFF, 0x22], [0x22, 0xED, 0xA0, 0x80, 0x22], [0x22, 0xC0, 0x80, 0x22], [0x00],

@@ -116,7 +116,8 @@ struct StatusText {
         let history = store.historyFailure.map {
             "the history can't be written, \(count(store.heldCandles ?? 0, "candle")) in memory: \($0)"
         }
-        return ([place] + [store.failure, history].compactMap(\.self)).joined(separator: "; ")
+        let candles = store.candleFailure.map { "gaps of the history can't be filled: \($0)" }
+        return ([place] + [store.failure, history, candles].compactMap(\.self)).joined(separator: "; ")
     }
 
     private func clients(_ clients: StatusMessage.Clients) -> String {

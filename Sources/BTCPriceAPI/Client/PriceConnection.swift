@@ -5,13 +5,22 @@ package import Varlink
 package struct PriceConnection: ~Copyable {
     private var connection: ClientConnection
 
+    /// The longest reply to `GetMetrics`, bytes. It has about 5 kB for each currency and 6 kB for each source of a currency: 4 MB for all
+    /// 155 currencies with four sources each.
+    package static let longestMetrics = 16 << 20
+    /// The longest other reply, bytes. The list of all currencies has 80 kB.
+    package static let longestReply = 1 << 20
+
     /// Connects.
     /// - Parameters:
     ///   - path: The socket's file.
     ///   - timeout: The timeout for connecting and for each call.
+    ///   - longestReply: ``longestReply`` if the daemon is not trusted.
     /// - Throws: ``ClientError/unreachable(path:reason:)`` or ``ClientError/timedOut(path:)``.
-    package init(path: String, timeout: Duration = .seconds(5)) throws(ClientError) {
-        connection = try ClientConnection(path: path, timeout: timeout)
+    package init(
+        path: String, timeout: Duration = .seconds(5), longestReply: Int = longestMetrics
+    ) throws(ClientError) {
+        connection = try ClientConnection(path: path, timeout: timeout, longestReply: longestReply)
     }
 
     /// The socket's file.
@@ -44,15 +53,19 @@ package struct PriceConnection: ~Copyable {
     ///   - newestOnly: Returns only the last of several states that are ready.
     ///   - interruption: A descriptor. When it becomes readable, the wait ends with ``ClientError/interrupted``. -1 for none.
     ///   - outlet: The descriptor that the caller writes to. When its reader is gone, the wait ends with ``ClientError/interrupted``, too.
+    ///   - check: Called with the bytes of each message before it is decoded.
     /// - Throws: ``ClientError``. After ``ClientError/interrupted``, which a signal causes too, it can be called again.
     package mutating func nextState(
-        timeout: Duration, newestOnly: Bool = false, interruption: Int32 = -1, outlet: Int32 = -1
+        timeout: Duration, newestOnly: Bool = false, interruption: Int32 = -1, outlet: Int32 = -1,
+        check: (_ bytes: Int) throws(ClientError) -> Void = { _ in }
     ) throws(ClientError) -> StateMessage {
         var message = try connection.message(timeout: timeout, interruption: interruption, outlet: outlet)
+        try check(message.count)
         // If the connection has ended, the next call reports it. The limit is for a connection on which messages never end.
         for _ in 0..<(newestOnly ? 1000 : 0) {
             guard let newer = try? connection.message(timeout: .zero) else { break }
             message = newer
+            try check(message.count)
         }
         return try state(in: try connection.decoded(message).printableResult())
     }

@@ -21,11 +21,16 @@ package final class PriceWatch: Sendable {
         /// again.
         static let silence = Duration.seconds(15)
         static let pause = Duration.seconds(1)
+        /// The longest pause if the daemon sends what can't be used, or too much. Such pauses double.
+        static let longestPause = Duration.seconds(300)
+        /// After a watch of this length, the next failure counts as the first one.
+        static let healthy = Duration.seconds(60)
         /// How often to check whether a reload has changed the currencies or their intervals, which a watch does not report.
         static let look = Duration.seconds(10)
     }
 
     private let currency: Currency?
+    private let limit: TrafficLimit?
     private let socket: @Sendable () -> String
     /// Runs one watch at a time, because a watch that was stopped may still wait for the daemon.
     private let queue = DispatchQueue(label: "io.btcpriced.watch")
@@ -33,9 +38,11 @@ package final class PriceWatch: Sendable {
 
     /// - Parameters:
     ///   - currency: The currency to watch; `nil` for all that the daemon keeps.
+    ///   - limit: A limit for what the daemon sends, if it is not trusted.
     ///   - socket: Returns the path of the daemon's socket.
-    package init(_ currency: Currency? = nil, socket: @escaping @Sendable () -> String) {
+    package init(_ currency: Currency? = nil, limit: TrafficLimit? = nil, socket: @escaping @Sendable () -> String) {
         self.currency = currency
+        self.limit = limit
         self.socket = socket
     }
 
@@ -60,10 +67,19 @@ package final class PriceWatch: Sendable {
     private func isCurrent(_ signal: StopSignal) -> Bool { stopSignal.withLock { $0 === signal } }
 
     private func follow(_ updates: WatchUpdates, _ signal: StopSignal, _ told: (News) -> Void) {
+        var limit = limit
+        func check(_ bytes: Int) throws(ClientError) {
+            let now = ObservationTime.now().boottime
+            guard limit?.count(bytes: bytes, at: now) == false, let limit else { return }
+            throw .unintelligible(path: socket(), reason: limit.excessText)
+        }
+        var backoff = Backoff(from: Bounds.pause, to: Bounds.longestPause)
         while isCurrent(signal) {
             var isWatching = false
+            var pause = Bounds.pause
+            let begun = ContinuousClock.now
             do throws(ClientError) {
-                var connection = try PriceConnection(path: socket(), timeout: Bounds.timeout)
+                var connection = try connected()
                 let intervals = try intervals(&connection)
                 let slowest = intervals.map(\.interval).max() ?? 0
                 try connection.watch(intervals.map(\.currency), updates: updates)
@@ -72,7 +88,7 @@ package final class PriceWatch: Sendable {
                 while isCurrent(signal) {
                     let message = try connection.nextState(
                         timeout: max(Bounds.silence, .milliseconds(3 * slowest)), newestOnly: intervals.count == 1,
-                        interruption: signal.descriptor)
+                        interruption: signal.descriptor, check: check)
                     if isCurrent(signal) {
                         let interval = intervals.first { $0.currency == message.state.currency }?.interval
                         told(.state(message, interval: interval ?? slowest))
@@ -89,17 +105,25 @@ package final class PriceWatch: Sendable {
                 case .interrupted: continue
                 // The ticks are paused, or the daemon hangs. If it hangs, it does not respond on the next connection either.
                 case .timedOut where isWatching: continue
-                default: told(.gone(error))
+                case .unintelligible:
+                    if begun.duration(to: .now) >= Bounds.healthy { backoff.reset() }
+                    pause = backoff.next()
+                default: break
                 }
+                told(.gone(error))
             }
-            signal.wait(Bounds.pause)
+            signal.wait(pause)
         }
+    }
+
+    private func connected() throws(ClientError) -> PriceConnection {
+        try PriceConnection(path: socket(), timeout: Bounds.timeout, longestReply: PriceConnection.longestReply)
     }
 
     /// Requests the intervals on a separate connection; `nil` if that fails. If the daemon is gone, the watch reports it.
     private func look() -> [Interval]? {
         do throws(ClientError) {
-            var connection = try PriceConnection(path: socket(), timeout: Bounds.timeout)
+            var connection = try connected()
             return try intervals(&connection)
         } catch {
             return nil

@@ -38,10 +38,14 @@ extension JSON {
 }
 
 extension JSONObject {
-    /// The object with every string made ``Swift/String/printable``.
+    /// The object with every string made ``Swift/String/printable``. Of names that become the same, the first one is kept.
     fileprivate var printable: JSONObject {
         var object = JSONObject()
-        for member in members { object[member.name.printable] = member.value.printable }
+        var names: Set<String> = []
+        for member in members {
+            let name = member.name.printable
+            if names.insert(name).inserted { object.append(name, member.value.printable) }
+        }
         return object
     }
 }

@@ -41,10 +41,12 @@ package struct StatusMessage: Sendable, Hashable {
         package var heldCandles: Int64?
         /// Why the history can't be written; `nil` while it can.
         package var historyFailure: String?
+        /// Why gaps of the history can't be filled with an exchange's candles; `nil` while they can.
+        package var candleFailure: String?
 
         package init(
             runtimeDirectory: String, stateDirectory: String, synced: Timestamp?, failure: String?,
-            heldCandles: Int64? = nil, historyFailure: String? = nil
+            heldCandles: Int64? = nil, historyFailure: String? = nil, candleFailure: String? = nil
         ) {
             self.runtimeDirectory = runtimeDirectory
             self.stateDirectory = stateDirectory
@@ -52,6 +54,7 @@ package struct StatusMessage: Sendable, Hashable {
             self.failure = failure
             self.heldCandles = heldCandles
             self.historyFailure = historyFailure
+            self.candleFailure = candleFailure
         }
     }
 
@@ -151,6 +154,7 @@ package struct StatusMessage: Sendable, Hashable {
                 "runtimeDirectory": .string(store.runtimeDirectory), "stateDirectory": .string(store.stateDirectory),
                 "syncedAt": .optional(store.synced?.milliseconds), "failure": .optional(store.failure),
                 "heldCandles": .optional(store.heldCandles), "historyFailure": .optional(store.historyFailure),
+                "candleFailure": .optional(store.candleFailure),
             ]),
             "clients": .object([
                 "connections": .integer(clients.connections), "users": .integer(clients.users),
@@ -193,7 +197,8 @@ package struct StatusMessage: Sendable, Hashable {
                 synced: try store.optional("syncedAt", \.timestampValue),
                 failure: try store.optional("failure", \.stringValue),
                 heldCandles: try store.optional("heldCandles", \.integerValue),
-                historyFailure: try store.optional("historyFailure", \.stringValue)),
+                historyFailure: try store.optional("historyFailure", \.stringValue),
+                candleFailure: try store.optional("candleFailure", \.stringValue)),
             clients: Clients(
                 connections: try clients.required("connections", \.integerValue),
                 users: try clients.required("users", \.integerValue),

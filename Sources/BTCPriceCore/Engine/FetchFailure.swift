@@ -8,27 +8,35 @@ package struct FetchFailure: Error, Sendable, Hashable, CustomStringConvertible 
     var notDerived: String?
     /// Whether the caller gave up. Then nothing is known about any source.
     package let isCancelled: Bool
+    /// Whether nothing was requested, because the ticks are paused.
+    private let isPaused: Bool
 
     /// A fetch in which every source failed or was skipped.
     package init(failures: [SourceFailure], skipped: [Skipped] = []) {
         self.failures = failures
         self.skipped = skipped
-        self.isCancelled = false
+        isCancelled = false
+        isPaused = false
     }
 
-    private init() {
+    private init(isCancelled: Bool) {
         failures = []
         skipped = []
-        isCancelled = true
+        self.isCancelled = isCancelled
+        isPaused = !isCancelled
     }
 
     /// A fetch that the caller gave up.
-    package static let cancelled = FetchFailure()
+    package static let cancelled = FetchFailure(isCancelled: true)
+
+    /// A fetch while the ticks are paused.
+    package static let paused = FetchFailure(isCancelled: false)
 
     /// One line: `binance: no response within 800 ms; coinbase: not reached: connection refused`; the common cause, if all have failed
     /// in the same way.
     package var description: String {
         if isCancelled { return "cancelled" }
+        if isPaused { return PriceState.pausedFailure }
         if let commonCause, notDerived == nil {
             return "No exchange can be reached (\(commonCause)): is the network up?"
         }

@@ -27,6 +27,9 @@ package struct FetchLatestPrice: Sendable {
     /// Begins the request that was granted.
     func begin() { loader.begin() }
 
+    /// Has the next request use a new connection.
+    func discardConnection() { loader.discardConnection() }
+
     /// The source, if it pushes its prices.
     var feed: (any PriceFeed)? { loader as? any PriceFeed }
 

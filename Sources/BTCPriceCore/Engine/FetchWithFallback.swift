@@ -112,6 +112,14 @@ package struct FetchWithFallback: Sendable {
         }
     }
 
+    /// Has the sources use new connections from now on.
+    /// - Parameter name: Only this source; `nil` for all.
+    func discardConnections(of name: String?) {
+        for candidate in candidates where name == nil || candidate.source.name == name {
+            candidate.fetch.discardConnection()
+        }
+    }
+
     /// The places of some candidates among the sources.
     private func places(_ isWanted: (FetchLatestPrice) -> Bool) -> [Int] {
         candidates.indices.filter { isWanted(candidates[$0].fetch) }.map { $0 + offset }
@@ -136,6 +144,7 @@ package struct FetchWithFallback: Sendable {
         let began: ContinuousClock.Instant
         /// When each source was requested, and the cooldown that its failure started.
         var requested: [Int: Duration] = [:]
+        var repeated: Set<Int> = []
         var cooldowns: [Int: SourceCooldown] = [:]
         /// Whether a stream saves the request.
         let byStream: Bool
@@ -184,6 +193,7 @@ package struct FetchWithFallback: Sendable {
                 switch event {
                 case _ where Task.isCancelled: actions = plan.cancelled()
                 case .woke: actions = plan.timerFired(now: now)
+                case .loaded(let place, .failure(.connectionClosed)) where isRepeated(place, in: &group): actions = []
                 case .loaded(let place, let result): actions = await loaded(place, result)
                 }
             }
@@ -201,6 +211,9 @@ package struct FetchWithFallback: Sendable {
             }
             // Another requester may have used up the limit since the plan was made.
             if source.needsRequest {
+                if requester == .tick, case let wait = fetch.sources.wait(for: order[place]), wait > .zero {
+                    do { try await fetch.clock.sleep(for: wait) } catch {}
+                }
                 guard fetch.sources.take(order[place], requester) else {
                     skipped.append(Skipped(source: source.market.venue, reason: .limit))
                     return plan.skipped(place, now: now)
@@ -208,6 +221,11 @@ package struct FetchWithFallback: Sendable {
                 source.begin()
             }
             requested[place] = now
+            load(place, source, in: &group)
+            return []
+        }
+
+        private func load(_ place: Int, _ source: FetchLatestPrice, in group: inout TaskGroup<Event>) {
             group.addTask {
                 do throws(PriceLoadingError) {
                     return .loaded(place, .success(try await source.load()))
@@ -215,7 +233,18 @@ package struct FetchWithFallback: Sendable {
                     return .loaded(place, .failure(error))
                 }
             }
-            return []
+        }
+
+        /// Sends a request once more if its connection was closed, and the limits allow it: the exchange may have received both.
+        private mutating func isRepeated(_ place: Int, in group: inout TaskGroup<Event>) -> Bool {
+            let source = fetch.candidate(order[place]).fetch
+            guard repeated.insert(place).inserted else { return false }
+            if source.needsRequest {
+                guard fetch.sources.take(order[place], requester) else { return false }
+                source.begin()
+            }
+            load(place, source, in: &group)
+            return true
         }
 
         private mutating func loaded(
@@ -228,6 +257,7 @@ package struct FetchWithFallback: Sendable {
                 case .failure(let error): error
                 }
             if let error {
+                if case .success = result { fetch.candidate(order[place]).fetch.discardConnection() }
                 ended(place, .failure(error))
                 return plan.failed(place, error, now: now)
             }

@@ -291,10 +291,11 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
         }
     }
 
-    /// Ends all cooldowns except rate limits, for one source or for all.
+    /// Ends all cooldowns except rate limits, for one source or for all. Their next requests use new connections.
     /// - Returns: The sources whose cooldown was ended, and the rate-limited ones that keep theirs; `nil` if no source has that name.
     package func retry(_ source: String?) -> (retried: [String], kept: [Skipped])? {
         defer { perform(PriceTracker.Actions(), first) }
+        for each in tracked { each.fetch.discardConnections(of: source) }
         return sources.retry(source)
     }
 
@@ -315,8 +316,9 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
     /// Requests a price now, for a client.
     /// - Parameter currency: The currency; `nil` for the first one.
     /// - Returns: The state with the new price.
-    /// - Throws: Why no source gave one.
+    /// - Throws: Why no source gave one. While the ticks are stopped, nothing is requested.
     package func refresh(_ currency: Currency? = nil) async throws(FetchFailure) -> PriceState {
+        guard !isPaused else { throw .paused }
         guard let tracked = currency.map(tracked) ?? first else { throw .cancelled }
         if tracked.derivation == .always, let nearest = base(of: tracked)?.currency {
             // If it fails, the round gives the reason.
@@ -541,6 +543,7 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
         var events = actions.events
         for failure in actions.rejected {
             let cooldown = sources.reject(failure.source, of: markets, failure.error)
+            tracked.fetch.discardConnections(of: failure.source)
             events.append(
                 .sourceFailed(SourceFailure(source: failure.source, error: failure.error, cooldown: cooldown)))
         }

@@ -42,6 +42,8 @@ package enum PriceStoreError: Error, Sendable, Hashable {
     case unwritable(path: String, reason: String)
     /// A file's content is not what was written. It was moved to `setAside`; `nil` if that failed.
     case corrupt(path: String, reason: String, setAside: String?)
+    /// A file has entries that are not valid, each with the reason. The others are used.
+    case unusable(path: String, entries: [String])
 }
 
 extension PriceStoreError: CustomStringConvertible {
@@ -52,6 +54,9 @@ extension PriceStoreError: CustomStringConvertible {
         case .unwritable(let path, let reason): "cannot write \(path): \(reason)"
         case .corrupt(let path, let reason, let setAside?): "\(path) is damaged (\(reason)); set aside as \(setAside)"
         case .corrupt(let path, let reason, nil): "\(path) is damaged (\(reason)) and could not be set aside"
+        case .unusable(let path, let entries):
+            "\(path) is used without \(entries.prefix(5).joined(separator: ", "))"
+                + (entries.count > 5 ? " and \(entries.count - 5) more" : "")
         }
     }
 }

@@ -294,6 +294,8 @@ package struct PriceTracker: ~Copyable, Sendable {
         to derived: DerivedPrice?, _ failure: FetchFailure, isTick: Bool, _ actions: inout Actions
     ) {
         guard let derived else { return becomeStale(failure, isTick: isTick, &actions) }
+        // A client's failed fetch does not replace a market's price either.
+        guard isTick || state.freshness != .fresh || state.derivation != nil else { return }
         actions.failure = nil
         let isNew = state.derivation == nil || state.freshness != .fresh
         if isNew, !isPaused {

@@ -23,7 +23,7 @@ package actor RateKeeper: StateSubscriber {
     /// The time from one request of a source to the next; up to an hour is added at random. Sources publish once a day.
     static var period: Duration { .seconds(6 * 3600) }
     static var spread: Duration { .seconds(3600) }
-    /// The time from a failed request to the next one; doubled up to two hours.
+    /// The least time from a failed request to the next one; doubled up to two hours.
     static var firstRetry: Duration { .seconds(60) }
     static var longestRetry: Duration { .seconds(7200) }
     /// The longest wait for a response.
@@ -34,6 +34,7 @@ package actor RateKeeper: StateSubscriber {
         let loader: any ReferenceRateLoader
         var due: ContinuousClock.Instant
         var backoff = Backoff(from: firstRetry, to: longestRetry)
+        var breaker = CircuitBreaker()
         var hasFailed = false
     }
 
@@ -133,11 +134,16 @@ package actor RateKeeper: StateSubscriber {
             case .success(let table):
                 sources[index].due = clock.now.advanced(by: Self.period + Self.spread * jitter())
                 sources[index].backoff.reset()
+                sources[index].breaker.reset()
                 if sources[index].hasFailed { report(.ratesRecovered(loader.source)) }
                 sources[index].hasFailed = false
                 tables.append(table)
             case .failure(let error):
-                sources[index].due = clock.now.advanced(by: sources[index].backoff.next())
+                let present = now()
+                // A refusal lasts longer, and so does the time that a source names.
+                let cooldown = sources[index].breaker.open(error, at: present, jitter: jitter())
+                let least = Duration.milliseconds(cooldown.until.boottime - present.boottime)
+                sources[index].due = clock.now.advanced(by: max(sources[index].backoff.next(), least))
                 if !sources[index].hasFailed { report(.ratesFailed(loader.source, error)) }
                 sources[index].hasFailed = true
             }

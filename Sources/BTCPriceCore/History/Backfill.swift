@@ -25,7 +25,11 @@ package actor Backfill {
     static var timeout: Duration { .seconds(10) }
     /// The longest wait for a venue's limit; shorter if a client waits.
     static var longestWait: Duration { .seconds(60) }
-    static var shortestWait: Duration { .seconds(3) }
+    static var shortestWait: Duration { .seconds(5) }
+    /// How many requests one call of a client may cause.
+    static var requestsOfCall: Int { 2 }
+    /// The calls of one user: eight at once, then one in three seconds.
+    static var callsOfUser: RequestLimit { RequestLimit(30, per: .seconds(60)) }
 
     private var lanes: [Lane]
     private var plans: [Currency: BackfillPlan] = [:]
@@ -36,7 +40,22 @@ package actor Backfill {
     private let archive: any CandleArchive
     private let clock: any BoottimeClock
     private let now: TimeSource
-    private let report: @Sendable (Filled) -> Void
+    private let report: @Sendable (News) -> Void
+    /// Markets whose candles were refused, or can't be had before a time that the exchange has named. Their prices are still requested.
+    private var breakers: [Market: CircuitBreaker] = [:]
+    /// What was wrong with the last response of a market's candles.
+    private var problems: [Market: String] = [:]
+    /// The users that have caused requests lately.
+    private var users: [UInt32: RequestLimiter] = [:]
+
+    /// What it reports to the operator.
+    package enum News: Sendable, Hashable {
+        case filled(Filled)
+        /// A response with candles that are not valid. The others are used.
+        case unused(Int, Market)
+        /// A request for candles that has failed.
+        case failed(Market, PriceLoadingError)
+    }
 
     /// Gaps that were filled.
     package struct Filled: Sendable, Hashable {
@@ -59,7 +78,7 @@ package actor Backfill {
     package init(
         _ lanes: [Lane], engine: PriceEngine, history: PriceHistory, archive: any CandleArchive,
         clock: any BoottimeClock,
-        now: @escaping TimeSource, report: @escaping @Sendable (Filled) -> Void = { _ in }
+        now: @escaping TimeSource, report: @escaping @Sendable (News) -> Void = { _ in }
     ) {
         self.lanes = lanes
         self.engine = engine
@@ -70,10 +89,17 @@ package actor Backfill {
         self.report = report
     }
 
+    /// Why gaps can't be filled, in one line; `nil` while they can.
+    package var failure: String? {
+        let lines = problems.map { "\($0.key): \($0.value)" }.sorted()
+        return lines.isEmpty ? nil : lines.joined(separator: "; ")
+    }
+
     /// Changes the sources that candles are requested from.
     package func change(_ lanes: [Lane]) {
         self.lanes = lanes
         plans = [:]
+        problems = [:]
         version += 1
     }
 
@@ -98,21 +124,31 @@ package actor Backfill {
     }
 
     /// Requests the minute that contains a moment, because a client wants it, and stores it.
+    /// - Parameter user: The client's user ID.
     /// - Returns: Why that was not possible, in one line; `nil` if the minute is stored.
-    package func fetch(_ currency: Currency, at second: Int64) async -> String? {
+    package func fetch(_ currency: Currency, at second: Int64, for user: UInt32) async -> String? {
         guard !lanes.isEmpty else { return "history.backfill is false" }
-        let loaders = lanes.first { $0.currency == currency }?.loaders ?? []
-        guard !loaders.isEmpty else { return "no configured exchange has candles in \(currency)" }
+        let lane = lanes.first { $0.currency == currency }
+        guard let lane, !lane.loaders.isEmpty else { return "no configured exchange has candles in \(currency)" }
         let start = Candle.Step.minute.start(of: second)
         guard start + Candle.Step.minute.seconds <= now().wall.milliseconds / 1000 else {
             return "its minute is not over"
         }
+        let plan = Self.plan(lane)
+        let end = Candle.Step.minute.start(of: now().wall.milliseconds / 1000)
+        let able = lane.loaders.indices.filter { plan.loaders[$0].reach(.minute, before: end) <= start }
+        guard !able.isEmpty else {
+            return "the exchanges with candles in \(currency) have only their newest ones"
+        }
+        if let wait = take(user) { return "user \(user) has requested as much as one may: try again in \(wait) s" }
         let range = start..<start + Candle.Step.minute.seconds
-        for (index, loader) in loaders.enumerated() {
+        var requested: [String] = []
+        for index in able where requested.count < Self.requestsOfCall {
+            let loader = lane.loaders[index]
+            guard await isGranted(loader.market, .client, within: Self.shortestWait) else { continue }
+            requested.append(loader.market.venue)
             let request = BackfillPlan.Request(loader: index, step: .minute, range: range)
-            guard await isGranted(loader.market, within: Self.shortestWait),
-                let candles = await load(loader, request), let candle = candles.first(where: { $0.start == start })
-            else { continue }
+            guard let candle = await load(loader, request)?.first(where: { $0.start == start }) else { continue }
             do throws(HistoryError) {
                 try await archive.insert(candle, of: currency)
                 return nil
@@ -120,7 +156,22 @@ package actor Backfill {
                 return error.description
             }
         }
-        return "no exchange has it: \(loaders.map(\.market.venue).joined(separator: ", "))"
+        return requested.isEmpty
+            ? "no exchange may be requested now" : "no exchange has it: \(requested.joined(separator: ", "))"
+    }
+
+    /// Counts a call of a user.
+    /// - Returns: The time after which the user may call again, seconds; `nil` if the call is within the limit.
+    private func take(_ user: UInt32) -> Int64? {
+        let boottime = now().boottime
+        // A limiter that has been unused for as long as its period is like a new one.
+        if users.count > 1000 { users = users.filter { !$0.value.isUnused(at: boottime) } }
+        var limiter = users[user] ?? RequestLimiter([Self.callsOfUser])
+        let opens = limiter.opens(for: .tick, at: boottime)
+        guard opens <= boottime else { return (opens - boottime + 999) / 1000 }
+        limiter.take(.tick, at: boottime)
+        users[user] = limiter
+        return nil
     }
 
     /// Requests the missing candles.
@@ -154,7 +205,9 @@ package actor Backfill {
                 let request = plan.next(step, known: Set(known.map(\.start)), wanted: wanted, failed: failed)
             else { break }
             let loader = lane.loaders[request.loader]
-            guard await isGranted(loader.market), let candles = await load(loader, request) else {
+            guard await isGranted(loader.market, .candles, within: Self.longestWait),
+                let candles = await load(loader, request)
+            else {
                 failed.insert(request.loader)
                 continue
             }
@@ -166,7 +219,7 @@ package actor Backfill {
             do { try await clock.sleep(for: Self.pause) } catch { break }
         }
         if count > 0 {
-            report(Filled(currency: lane.currency, step: step, candles: count, venues: venues))
+            report(.filled(Filled(currency: lane.currency, step: step, candles: count, venues: venues)))
         }
         if step == .minute {
             // Also if nothing was missing: a clock that was wrong may have emptied the day.
@@ -183,25 +236,40 @@ package actor Backfill {
     }
 
     /// Waits until the venue's limits allow a request.
-    private func isGranted(_ market: Market, within longest: Duration = longestWait) async -> Bool {
+    private func isGranted(_ market: Market, _ requester: Requester, within longest: Duration) async -> Bool {
         let deadline = clock.now.advanced(by: longest)
-        while !Task.isCancelled, clock.now < deadline {
-            guard let isGranted = await engine.sources.grant(market) else { return false }
-            if isGranted { return true }
-            do { try await clock.sleep(for: Self.pause) } catch { return false }
+        while !Task.isCancelled, breakers[market]?.state(at: now().boottime) != .open {
+            guard let wait = await engine.sources.grant(market, requester) else { return false }
+            if wait == 0 { return true }
+            let next = clock.now.advanced(by: .milliseconds(wait))
+            guard next < deadline else { return false }
+            do { try await clock.sleep(until: next) } catch { return false }
         }
         return false
     }
 
     /// - Returns: `nil` if the loader has failed.
     private func load(_ loader: any CandleLoader, _ request: BackfillPlan.Request) async -> [Candle]? {
+        let market = loader.market
         let result = await withTimeout(Self.timeout, on: clock) { () throws(PriceLoadingError) in
             try await loader.load(request.step, in: request.range)
         }
         switch result {
-        case .success(let candles): return candles
+        case .success(let loaded):
+            problems[market] = loaded.unused > 0 ? "\(loaded.unused) that are not valid" : nil
+            if loaded.unused > 0 { report(.unused(loaded.unused, market)) }
+            breakers[market] = nil
+            return loaded.candles
+        // The next search requests it again, within the limits.
+        case .failure(.cancelled), .failure(.connectionClosed): return nil
         case .failure(let error):
-            await engine.sources.limited(loader.market, error)
+            problems[market] = error.description
+            report(.failed(market, error))
+            if error.category == .rateLimited {
+                await engine.sources.limited(market, error)
+            } else if error.category == .refused || error.retryAfter != nil {
+                _ = breakers[market, default: CircuitBreaker()].open(error, at: now(), jitter: .random(in: 0...1))
+            }
             return nil
         }
     }

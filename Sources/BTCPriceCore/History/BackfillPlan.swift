@@ -9,6 +9,12 @@ struct BackfillPlan: Sendable {
         let page: Int64
         /// Whether the exchange serves only its newest candles.
         let hasNewestOnly: Bool
+
+        /// The start of the oldest candle that it has, Unix seconds.
+        /// - Parameter end: The end of its newest complete one.
+        func reach(_ step: Candle.Step, before end: Int64) -> Int64 {
+            hasNewestOnly ? end - page * step.seconds + step.seconds : .min
+        }
     }
 
     /// A request to make.
@@ -20,7 +26,7 @@ struct BackfillPlan: Sendable {
         let range: Range<Int64>
     }
 
-    private let loaders: [Loader]
+    let loaders: [Loader]
     /// The ranges that each loader has responded to, by step. An exchange has no candle for a span without a trade, but another one may.
     private var answered: [[Candle.Step: [Range<Int64>]]]
 
@@ -61,7 +67,7 @@ struct BackfillPlan: Sendable {
         _ loader: Loader, _ index: Int, _ step: Candle.Step, _ missing: [Int64], _ wanted: Range<Int64>
     ) -> (request: Request, count: Int)? {
         let span = loader.page * step.seconds
-        let reach = loader.hasNewestOnly ? wanted.upperBound - span + step.seconds : Int64.min
+        let reach = loader.reach(step, before: wanted.upperBound)
         guard let first = missing.first(where: { $0 >= reach }) else { return nil }
         var (count, end) = (0, Int64.min)
         for start in missing where start >= reach && start >= end { (count, end) = (count + 1, start + span) }

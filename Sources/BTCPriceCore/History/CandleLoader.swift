@@ -1,3 +1,16 @@
+/// The candles of a response.
+package struct LoadedCandles: Sendable, Hashable {
+    /// The valid ones, from the oldest to the newest.
+    package var candles: [Candle]
+    /// The number of those that are not valid, and not used.
+    package let unused: Int
+
+    package init(_ candles: [Candle], unused: Int = 0) {
+        self.candles = candles
+        self.unused = unused
+    }
+}
+
 /// Requests the candles of one market.
 package protocol CandleLoader: Sendable {
     /// The market whose candles it requests.
@@ -15,6 +28,6 @@ package protocol CandleLoader: Sendable {
     /// - Parameters:
     ///   - step: A minute or longer.
     ///   - range: The starts of the candles, in Unix seconds; at most ``page`` candles.
-    /// - Returns: The available candles, from the oldest to the newest. A span without a trade may have none.
-    func load(_ step: Candle.Step, in range: Range<Int64>) async throws(PriceLoadingError) -> [Candle]
+    /// - Returns: The available candles. A span without a trade may have none.
+    func load(_ step: Candle.Step, in range: Range<Int64>) async throws(PriceLoadingError) -> LoadedCandles
 }

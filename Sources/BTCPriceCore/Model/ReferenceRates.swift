@@ -16,27 +16,37 @@ package struct ReferenceRateTable: Sendable, Hashable {
     /// The currency that the rates are of one of.
     package let base: Currency
     package internal(set) var rates: [Currency: Rate]
+    /// The rates of an earlier day, as far as they are known.
+    package internal(set) var earlier: [Currency: Rate]
     /// When they were received.
     package let received: Timestamp
 
-    /// - Parameter rates: Those outside ``possible`` are left out.
+    /// - Parameters:
+    ///   - rates: Those outside ``possible`` are left out.
+    ///   - earlier: The same of an earlier day.
     package init(
         _ source: String, of base: Currency, _ rates: [(currency: Currency, value: Price, date: Timestamp)],
-        received: Timestamp
+        earlier: [(currency: Currency, value: Price, date: Timestamp)] = [], received: Timestamp
     ) {
+        func possible(_ rates: [(currency: Currency, value: Price, date: Timestamp)]) -> [Currency: Rate] {
+            Dictionary(
+                rates.filter { Self.possible.contains($0.value) }.map {
+                    ($0.currency, Rate(value: $0.value, date: $0.date))
+                }, uniquingKeysWith: { first, _ in first })
+        }
         self.source = source
         self.base = base
         self.received = received
-        self.rates = Dictionary(
-            rates.filter { Self.possible.contains($0.value) }.map {
-                ($0.currency, Rate(value: $0.value, date: $0.date))
-            }, uniquingKeysWith: { first, _ in first })
+        self.rates = possible(rates)
+        self.earlier = possible(earlier)
     }
 
     /// How much of `currency` buys one of `other`; `nil` if it does not have both.
-    func rate(of currency: Currency, per other: Currency) -> Rate? {
+    /// - Parameter day: Only the rates of this day count; `nil` for the newest ones.
+    func rate(of currency: Currency, per other: Currency, on day: Timestamp? = nil) -> Rate? {
         func own(_ currency: Currency) -> Rate? {
-            currency == base ? Rate(value: 1, date: Timestamp(milliseconds: .max)) : rates[currency]
+            if currency == base { return Rate(value: 1, date: Timestamp(milliseconds: .max)) }
+            return [rates[currency], earlier[currency]].compactMap(\.self).first { day == nil || $0.date == day }
         }
         guard let mine = own(currency), let theirs = own(other) else { return nil }
         let value = other == base ? mine.value : mine.value.divided(by: theirs.value, places: 10)
@@ -62,10 +72,8 @@ package struct ReferenceRates: Sendable, Hashable {
     package static let oldest: Int64 = 8
     /// A rate that is older is used with a warning, days.
     package static let old: Int64 = 5
-    /// How far two sources may differ on the same day, as a share.
+    /// How far two sources may differ on the same day, as a natural logarithm.
     static let agreement = 0.01
-    /// The same on different days.
-    static let agreementOfDays = 0.1
     /// A rate that has moved farther since the last one of its source, as a natural logarithm, needs a second source.
     static let longestMove = 0.2
 
@@ -89,6 +97,7 @@ package struct ReferenceRates: Sendable, Hashable {
         var refused: [Currency] = []
         if let before, before.base == new.base {
             for (currency, old) in before.rates where Self.age(of: old.date, at: new.received) <= Self.oldest {
+                taken.earlier[currency] = before.earlier[currency]
                 guard let rate = new.rates[currency] else {
                     taken.rates[currency] = old
                     continue
@@ -98,10 +107,14 @@ package struct ReferenceRates: Sendable, Hashable {
                     || tables.contains { table in
                         table.source != new.source
                             && table.rate(of: currency, per: new.base).map {
-                                abs($0.value.logarithm - rate.value.logarithm) <= Self.agreementOfDays
+                                abs($0.value.logarithm - rate.value.logarithm)
+                                    <= Self.agreementOfDays(currency, per: new.base)
                             } == true
                     }
-                guard !isBelieved || rate.date < old.date else { continue }
+                guard !isBelieved || rate.date < old.date else {
+                    if rate.date > old.date { taken.earlier[currency] = old }
+                    continue
+                }
                 taken.rates[currency] = old
                 if !isBelieved { refused.append(currency) }
             }
@@ -113,13 +126,20 @@ package struct ReferenceRates: Sendable, Hashable {
         return refused.sorted { $0.rawValue < $1.rawValue }
     }
 
-    /// How much of `currency` buys one of `other`.
+    /// How far two sources may differ on different days: twice the day's move that 19 of 20 do not reach is added. The days between
+    /// do not count, because a source chooses the day of its rates itself.
+    private static func agreementOfDays(_ currency: Currency, per other: Currency) -> Double {
+        agreement + 2 * currency.moves(against: other)
+    }
+
+    /// How much of `currency` buys one of `other`: by the first source of the newest day. The newest rates of the others must agree with it.
+    /// Those of an earlier day must also agree with its own of that day, if it is known.
     /// - Throws: ``DerivationError``: Why no rate may be used.
     package func rate(
         of currency: Currency, per other: Currency, at wall: Timestamp
     ) throws(DerivationError) -> ReferenceRate {
         let all = tables.compactMap { table in
-            table.rate(of: currency, per: other).map { (source: table.source, rate: $0) }
+            table.rate(of: currency, per: other).map { (table: table, rate: $0) }
         }
         guard let newest = all.map(\.rate.date).max() else {
             throw DerivationError(description: "no source has a reference rate of \(currency)")
@@ -131,16 +151,20 @@ package struct ReferenceRates: Sendable, Hashable {
                     "the reference rate of \(currency) is of \(newest.utcDate), \(Self.age(of: newest, at: wall)) days ago"
             )
         }
-        for (source, rate) in usable where source != chosen.source {
-            let allowed = rate.date == chosen.rate.date ? Self.agreement : Self.agreementOfDays
-            guard abs(rate.value.logarithm - chosen.rate.value.logarithm) > allowed else { continue }
-            throw DerivationError(
-                description:
-                    "the reference rates of \(currency) differ: \(chosen.rate.value) by \(chosen.source), \(rate.value) by \(source)"
-            )
+        for (table, rate) in usable where table.source != chosen.table.source {
+            for own in [chosen.rate, chosen.table.rate(of: currency, per: other, on: rate.date)].compactMap(\.self) {
+                let allowed =
+                    own.date == rate.date ? Self.agreement : Self.agreementOfDays(currency, per: other)
+                guard abs(rate.value.logarithm - own.value.logarithm) > allowed else { continue }
+                throw DerivationError(
+                    description:
+                        "the reference rates of \(currency) differ: \(own.value) by \(chosen.table.source), \(rate.value) by \(table.source)"
+                )
+            }
         }
         return ReferenceRate(
-            value: chosen.rate.value, source: chosen.source, date: chosen.rate.date, isConfirmed: usable.count > 1)
+            value: chosen.rate.value, source: chosen.table.source, date: chosen.rate.date, isConfirmed: usable.count > 1
+        )
     }
 
     /// The age of a date in whole days, by the calendar in UTC.

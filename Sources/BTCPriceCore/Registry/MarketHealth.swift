@@ -143,6 +143,8 @@ package struct MarketHealth: Sendable {
             return venue.breaker.open(error, at: now, jitter: jitter())
         }
         switch breaker.state(at: now.boottime, venue.breaker) {
+        case _ where error.retryAfter != nil:
+            return breaker.open(error, at: now, jitter: jitter())
         // Requested during its cooldown as a last resort: only a rate limit or a refusal changes the cooldown.
         case .open: return nil
         case .closed where !hasFailedTooOften: return nil

@@ -67,6 +67,9 @@ package protocol PriceLoader: Sendable {
     /// deadline for head and body.
     /// - Returns: The price of ``market``, and any others in the same response.
     func load() async throws(PriceLoadingError) -> [LoadedPrice]
+
+    /// Has the next request use a new connection, because a price that it returned is not valid: another server may respond.
+    func discardConnection()
 }
 
 /// A source that pushes its prices. ``PriceLoader/load()`` returns the newest one; it waits only for the first.
@@ -114,4 +117,5 @@ extension PriceLoader {
     package var companions: [Market] { [] }
     package var needsRequest: Bool { true }
     package func begin() {}
+    package func discardConnection() {}
 }

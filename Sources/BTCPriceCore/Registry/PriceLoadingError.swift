@@ -8,8 +8,11 @@ package enum PriceLoadingError: Error, Sendable, Hashable {
     case unreachable(String)
     /// Its name cannot be resolved. Counted as ``unreachable(_:)``.
     case unresolved(String)
-    /// The exchange responded that it is temporarily unavailable.
-    case unavailable(String)
+    /// A kept connection was closed before a byte of the response. Counted as ``unreachable(_:)``. The request may be sent again, and
+    /// counts again.
+    case connectionClosed
+    /// The exchange responded that it is temporarily unavailable. `retryAfter` is the time that it named, if it did.
+    case unavailable(String, retryAfter: Duration? = nil)
     /// Too many requests. `retryAfter` is the pause that the exchange requested, if it did.
     case rateLimited(String, retryAfter: Duration?)
     /// The exchange refuses requests until something changes: key, region, protocol.
@@ -32,13 +35,21 @@ package enum PriceLoadingError: Error, Sendable, Hashable {
         switch self {
         case .cancelled: "cancelled"
         case .timedOut: "timed-out"
-        case .unreachable, .unresolved: "unreachable"
+        case .unreachable, .unresolved, .connectionClosed: "unreachable"
         case .unavailable: "unavailable"
         case .rateLimited: "rate-limited"
         case .refused: "refused"
         case .invalidData: "invalid-data"
         case .staleData: "stale-data"
         case .implausible: "implausible"
+        }
+    }
+
+    /// The time after which the exchange wants the next request, if it named one.
+    package var retryAfter: Duration? {
+        switch self {
+        case .rateLimited(_, let pause), .unavailable(_, let pause): pause
+        default: nil
         }
     }
 
@@ -65,7 +76,7 @@ package enum PriceLoadingError: Error, Sendable, Hashable {
     package var category: Category {
         switch self {
         case .cancelled: .cancelled
-        case .timedOut, .unreachable, .unresolved, .unavailable: .transient
+        case .timedOut, .unreachable, .unresolved, .connectionClosed, .unavailable: .transient
         case .rateLimited: .rateLimited
         case .refused: .refused
         case .invalidData, .implausible: .invalidData
@@ -82,7 +93,9 @@ extension PriceLoadingError: CustomStringConvertible {
         case .timedOut(let after?): "no response within \(after.wholeMilliseconds) ms"
         case .timedOut(nil): "no response in the time that was left"
         case .unreachable(let what), .unresolved(let what): "not reached: \(what)"
-        case .unavailable(let what): "not available: \(what)"
+        case .connectionClosed: "not reached: the connection was closed before the response"
+        case .unavailable(let what, nil): "not available: \(what)"
+        case .unavailable(let what, let pause?): "not available for \(pause.components.seconds) s: \(what)"
         case .rateLimited(let what, nil): "rate limited: \(what)"
         case .rateLimited(let what, let pause?): "rate limited for \(pause.components.seconds) s: \(what)"
         case .refused(let what): "refused: \(what)"

@@ -104,6 +104,8 @@ package final class SharedRequest: Sendable {
         guard let last = state.last, last.at > boottime else { return nil }
         switch last.result {
         case .success: return now - last.at < cacheTime ? last.result : nil
+        // Each caller decides whether it is sent again.
+        case .failure(.connectionClosed): return nil
         case .failure: return now - last.at < Self.moment ? last.result : nil
         }
     }

@@ -24,6 +24,12 @@ package struct SourceCooldown: Sendable, Hashable {
             consecutiveFailures: consecutiveFailures)
     }
 
+    /// Whether the time is not over that the exchange has named for the end of its maintenance. The cooldown may be longer.
+    func isTold(at boottime: Int64) -> Bool {
+        guard case .unavailable(_, let told?) = reason else { return false }
+        return boottime < since.advanced(by: CooldownRule.accepted(told) + .seconds(1)).boottime
+    }
+
     /// Whether a request before its end would make things worse, because of a ban, a limit or a refusal.
     package var isBinding: Bool { reason.category.isBinding }
 }
@@ -58,7 +64,7 @@ package struct KeptCooldown: Sendable, Hashable {
 }
 
 /// The length of a cooldown and its growth.
-enum CooldownRule {
+package enum CooldownRule {
     /// The first and the longest cooldown, if the exchange gives no time.
     static func bounds(_ category: PriceLoadingError.Category) -> (first: Duration, longest: Duration) {
         switch category {
@@ -71,7 +77,11 @@ enum CooldownRule {
     }
 
     /// The longest time accepted from an exchange: as long as Binance's longest ban (REST API, IP limits).
-    static let longestTold = Duration.seconds(3 * 86_400)
+    package static let longestTold = Duration.seconds(3 * 86_400)
+
+    /// A time that an exchange names, as far as it is accepted. A second is added to it, because the two clocks may differ.
+    static func accepted(_ told: Duration) -> Duration { min(max(told, .seconds(1)), longestTold) }
+
     /// How often a source that refuses us is requested again if no other is available: a VPN may have changed its exit.
     static let refusalProbe = Duration.seconds(60)
 
@@ -83,15 +93,17 @@ enum CooldownRule {
     static func length(_ error: PriceLoadingError, consecutiveFailures: Int, jitter: Double) -> Duration {
         let (first, longest) = bounds(error.category)
         let doubled = Backoff.wait(from: first, to: longest, after: consecutiveFailures - 1)
-        guard error.category.isBinding else { return doubled.times(0.5 + jitter / 2) }
-        // Never before the time that the exchange gave, and a little later, because the two clocks may differ.
-        if case .rateLimited(_, let told?) = error {
-            // If a request after the exchange's time is rejected again, wait longer than that.
-            let grown = consecutiveFailures > 1 ? doubled / 2 : .zero
-            let length = max(min(max(told, .seconds(1)), longestTold), grown)
-            return length + min(length.times(jitter / 20), .seconds(30)) + .seconds(1)
-        }
-        return doubled.times(1 + jitter / 10)
+        // If a request after the exchange's time fails again, wait longer than that.
+        let grown =
+            switch (error.category.isBinding, error.retryAfter) {
+            case (false, _): doubled.times(0.5 + jitter / 2)
+            case (true, nil): doubled.times(1 + jitter / 10)
+            case (true, _): consecutiveFailures > 1 ? doubled / 2 : .zero
+            }
+        guard let told = error.retryAfter.map(accepted) else { return grown }
+        // Never before the time that the exchange gave.
+        let length = max(told, grown)
+        return length + min(length.times(jitter / 20), .seconds(30)) + .seconds(1)
     }
 }
 

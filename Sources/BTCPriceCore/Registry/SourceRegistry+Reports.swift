@@ -49,7 +49,7 @@ extension SourceRegistry {
         }
         if isShown { return .current }
         if health.lastSuccess == nil { return .untried }
-        if !self.health(index).isWithinLimits(.tick, at: boottime) { return .full }
+        if !isWithinLimits(index, .tick, at: boottime) { return .full }
         return isSlow(index) ? .slow : .ready
     }
 }

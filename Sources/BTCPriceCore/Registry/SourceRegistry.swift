@@ -9,6 +9,8 @@ package struct SourceRegistry: Sendable {
         package fileprivate(set) var health = MarketHealth()
         /// When it was last requested for its own price, `CLOCK_BOOTTIME` in milliseconds.
         fileprivate var lastRequest = Int64.min
+        /// When the ticks last requested it, or were refused by its limits.
+        fileprivate var lastTick: Int64?
         /// For a reserve: when a source of its currency that is not a reserve last had a price, or when the wait for one began.
         fileprivate var heldBackSince: Int64
     }
@@ -27,6 +29,8 @@ package struct SourceRegistry: Sendable {
         /// The sources in ``order`` that have a cooldown, and are requested only because the others may fail.
         var lastResort: Set<Int> = []
         var skipped: [Skipped] = []
+        /// The sources that would come first, but for their limits.
+        var waiting: [Int] = []
     }
 
     /// The observer does not request a source within this time after its last request: the ticks already request it. A source whose
@@ -75,12 +79,13 @@ package struct SourceRegistry: Sendable {
             if let same = previous.index(of: entries[index].source.market, at: entries[index].source.address) {
                 entries[index].health = previous.entries[same].health
                 entries[index].lastRequest = previous.entries[same].lastRequest
+                entries[index].lastTick = previous.entries[same].lastTick
                 entries[index].heldBackSince = previous.entries[same].heldBackSince
             }
         }
         for index in venues.indices {
             if let same = previous.venue(venues[index].name, at: venues[index].address) {
-                venues[index].health = previous.venues[same].health
+                venues[index].health.adopt(previous.venues[same].health)
             }
         }
     }
@@ -123,6 +128,11 @@ package struct SourceRegistry: Sendable {
         entries.first { $0.source.market == market }?.health.isDisbelieved(at: boottime) ?? false
     }
 
+    /// Whether the exchange has named a time before which it can't respond, and that is not over.
+    private func isTold(_ index: Int, at boottime: Int64) -> Bool {
+        entries[index].health.breaker.cooldown?.isTold(at: boottime) ?? false
+    }
+
     /// The minimum time between two requests for a source.
     package func pace(_ index: Int) -> Duration { health(index).pace }
 
@@ -132,7 +142,7 @@ package struct SourceRegistry: Sendable {
     ///   the others, so that the price does not switch between sources.
     /// - Next, for a tick that would fail otherwise, come sources with a cooldown because of failures, or whose cooldown has
     ///   ended without a success since: this detects at once that the
-    ///   network is back. A rate-limited source is never requested before its cooldown ends.
+    ///   network is back. A source is never requested before a time that its exchange has named.
     /// - A client that requests too often does not get another source's price instead.
     /// - Parameters:
     ///   - markets: The sources in question.
@@ -146,7 +156,9 @@ package struct SourceRegistry: Sendable {
             markets.contains(entries[$0].source.market) && !isHeldBack($0, at: boottime)
         }
         if requester == .observer {
-            plan.order = observerChoice(of: candidates, streamed: streamed, at: boottime).map { [$0] } ?? []
+            let choice = observerChoice(of: candidates, streamed: streamed, at: boottime)
+            plan.waiting = choice.prefix { !isWithinLimits($0, .observer, at: boottime) }
+            plan.order = choice.first { isWithinLimits($0, .observer, at: boottime) }.map { [$0] } ?? []
             return plan
         }
         let wanted = candidates.filter { !isOffPeg($0) }
@@ -157,7 +169,9 @@ package struct SourceRegistry: Sendable {
         }
         add(ranked.filter(isClosed), requester, atHand, boottime, to: &plan)
         if requester == .tick || (plan.order.isEmpty && plan.skipped.isEmpty) {
-            let coolingDown = ranked.filter { !isClosed($0) && !health($0).isBound(at: boottime) }
+            let coolingDown = ranked.filter {
+                !isClosed($0) && !health($0).isBound(at: boottime) && !isTold($0, at: boottime)
+            }
             add(coolingDown, requester, atHand, boottime, to: &plan)
             plan.lastResort = Set(coolingDown)
         }
@@ -184,10 +198,11 @@ package struct SourceRegistry: Sendable {
         _ indices: [Int], _ requester: Requester, _ atHand: [Int], _ boottime: Int64, to plan: inout Plan
     ) {
         for index in indices {
-            if atHand.contains(index) || health(index).isWithinLimits(requester, at: boottime) {
+            if atHand.contains(index) || isWithinLimits(index, requester, at: boottime) {
                 plan.order.append(index)
             } else {
                 plan.skipped.append(Skipped(source: entries[index].source.name, reason: .limit))
+                if plan.order.isEmpty { plan.waiting.append(index) }
                 if requester == .client, plan.order.isEmpty { return }
             }
         }
@@ -207,15 +222,73 @@ package struct SourceRegistry: Sendable {
         lastLook = boottime
     }
 
-    /// Counts a request if the limits still allow it; `false` if they do not, or if the exchange limits or refuses requests at present.
+    /// When the limits of a source allow a request, `CLOCK_BOOTTIME` in milliseconds; now or later.
+    private func opens(_ index: Int, for requester: Requester, at boottime: Int64) -> Int64 {
+        health(index).opens(for: requester, at: boottime, nextTick: nextTick(of: entries[index].venue, at: boottime))
+    }
+
+    /// Whether the limits of a source allow a request now, for a tick after a short wait.
+    func isWithinLimits(_ index: Int, _ requester: Requester, at boottime: Int64) -> Bool {
+        opens(index, for: requester, at: boottime) <= boottime + (requester == .tick ? RequestLimiter.tickJitter : 0)
+    }
+
+    /// How long a tick waits for the limits of a source: its limit may allow just one request for each tick.
+    func wait(for index: Int, at boottime: Int64) -> Duration {
+        let wait = opens(index, for: .tick, at: boottime) - boottime
+        return wait <= RequestLimiter.tickJitter ? .milliseconds(wait) : .zero
+    }
+
+    /// When the ticks are expected to send the next request to a venue; `nil` if they do not use it at present.
+    private func nextTick(of venue: Int, at boottime: Int64) -> Int64? {
+        var next: Int64?
+        for entry in entries where entry.venue == venue {
+            let interval = entry.interval.wholeMilliseconds
+            guard let last = entry.lastTick, boottime - last < 2 * interval else { continue }
+            next = min(next ?? .max, max(boottime, last + interval))
+        }
+        return next
+    }
+
+    /// Records that a requester would have requested these sources, but for their limits. If it asks again within five seconds, it is
+    /// served in its turn.
+    mutating func wait(for indices: [Int], _ requester: Requester, at boottime: Int64) {
+        for index in indices {
+            if requester == .tick {
+                entries[index].lastTick = boottime
+            } else {
+                venues[entries[index].venue].health.wait(requester, at: boottime, until: boottime + 5000)
+            }
+        }
+    }
+
+    /// Counts a request for a price if the limits still allow it; `false` if they do not, or if the exchange limits or refuses requests at
+    /// present.
     mutating func take(_ index: Int, _ requester: Requester, at boottime: Int64) -> Bool {
         let health = health(index)
-        guard health.isWithinLimits(requester, at: boottime),
+        guard opens(index, for: requester, at: boottime) <= boottime, !isTold(index, at: boottime),
             !health.isBound(at: boottime) || health.mayProbeRefusal(at: boottime)
         else { return false }
-        venues[entries[index].venue].health.requested(at: boottime)
+        venues[entries[index].venue].health.requested(by: requester, at: boottime)
         entries[index].lastRequest = boottime
+        if requester == .tick { entries[index].lastTick = boottime }
         return true
+    }
+
+    /// Counts a request to a market's venue for something other than a price, which changes nothing but the limits.
+    /// - Returns: Zero if it is granted; otherwise the time after which to ask again, milliseconds. `nil` if there is a cooldown, or no
+    ///   such source.
+    mutating func grant(_ market: Market, _ requester: Requester, at boottime: Int64) -> Int64? {
+        guard let index = entries.firstIndex(where: { $0.source.market == market }),
+            !isCoolingDown(index, at: boottime)
+        else { return nil }
+        let opens = opens(index, for: requester, at: boottime)
+        guard opens <= boottime else {
+            // It asks again when the time is over, and a little later if the machine is busy.
+            venues[entries[index].venue].health.wait(requester, at: boottime, until: opens + 1000)
+            return opens - boottime
+        }
+        venues[entries[index].venue].health.requested(by: requester, at: boottime)
+        return 0
     }
 
     /// Records a price of a stream.
@@ -304,8 +377,8 @@ package struct SourceRegistry: Sendable {
     /// Whether its limits don't allow a request at every tick.
     package func isSlow(_ index: Int) -> Bool { pace(index) > entries[index].interval }
 
-    /// The source for the observer: one whose cooldown has ended, otherwise the one with the oldest request.
-    private func observerChoice(of indices: [Int], streamed: [Int], at boottime: Int64) -> Int? {
+    /// The sources for the observer: those whose cooldown has ended, otherwise the others; first the one with the oldest request.
+    private func observerChoice(of indices: [Int], streamed: [Int], at boottime: Int64) -> [Int] {
         let candidates = indices.filter { index in
             let state = breaker(index, at: boottime)
             // With long intervals, the ticks request their sources rarely. The observer still leaves these sources to the ticks, except
@@ -314,12 +387,10 @@ package struct SourceRegistry: Sendable {
                 state == .halfOpen
                 ? Self.observerLeavesAlone.probed
                 : max(Self.observerLeavesAlone.well, streamed.contains(index) ? .zero : entries[index].interval * 2)
-            return state != .open && health(index).isWithinLimits(.observer, at: boottime)
-                && entries[index].lastRequest <= boottime - alone.wholeMilliseconds
+            return state != .open && entries[index].lastRequest <= boottime - alone.wholeMilliseconds
         }
-        let probes = candidates.filter { breaker($0, at: boottime) == .halfOpen }
-        return (probes.isEmpty ? candidates : probes).min { first, second in
-            entries[first].lastRequest < entries[second].lastRequest
-        }
+        let byAge = candidates.sorted { entries[$0].lastRequest < entries[$1].lastRequest }
+        let isProbe = { (index: Int) in breaker(index, at: boottime) == .halfOpen }
+        return byAge.filter(isProbe) + byAge.filter { !isProbe($0) }
     }
 }

@@ -86,7 +86,9 @@ package final class Sources: Sendable {
         let boottime = now().boottime
         return state.withLock { state in
             state.registry.looked(at: boottime)
-            return state.registry.plan(requester, among: markets, atHand: atHand, streamed: streamed, at: boottime)
+            let plan = state.registry.plan(requester, among: markets, atHand: atHand, streamed: streamed, at: boottime)
+            state.registry.wait(for: plan.waiting, requester, at: boottime)
+            return plan
         }
     }
 
@@ -108,16 +110,12 @@ package final class Sources: Sendable {
         state.withLock { $0.registry.doubt(name, of: markets, error, at: present) }
     }
 
-    /// Grants and counts a request to a market's venue for something other than a price.
-    /// - Returns: `false` if the limits allow it only later; `nil` if there is a cooldown, or no such source.
-    func grant(_ market: Market) -> Bool? {
+    /// Counts a request to a market's venue for something other than a price.
+    /// - Returns: Zero if it is granted; otherwise the time after which to ask again, milliseconds. `nil` if there is a cooldown, or no
+    ///   such source.
+    func grant(_ market: Market, _ requester: Requester) -> Int64? {
         let boottime = now().boottime
-        return state.withLock { state in
-            guard let index = state.registry.entries.firstIndex(where: { $0.source.market == market }),
-                !state.registry.isCoolingDown(index, at: boottime)
-            else { return nil }
-            return state.registry.take(index, .client, at: boottime)
-        }
+        return state.withLock { $0.registry.grant(market, requester, at: boottime) }
     }
 
     /// Records that a market's venue refused a request for something other than a price because of its rate limit.
@@ -126,6 +124,12 @@ package final class Sources: Sendable {
             let index = registry.entries.firstIndex(where: { $0.source.market == market })
         else { return }
         _ = ended(index, .failure(error), latency: .zero)
+    }
+
+    /// How long a tick waits for the limits of a source; zero if it does not need to, or would wait too long.
+    func wait(for index: Int) -> Duration {
+        let boottime = now().boottime
+        return state.withLock { $0.registry.wait(for: index, at: boottime) }
     }
 
     func take(_ index: Int, _ requester: Requester) -> Bool {

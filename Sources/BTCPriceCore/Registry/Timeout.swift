@@ -1,5 +1,5 @@
 /// Waits for a request, at most for `timeout`. The request is cancelled then.
-func withTimeout<Value: Sendable>(
+package func withTimeout<Value: Sendable>(
     _ timeout: Duration, on clock: any BoottimeClock,
     _ load: @escaping @Sendable () async throws(PriceLoadingError) -> Value
 ) async -> Result<Value, PriceLoadingError> {

@@ -31,16 +31,30 @@ package struct VenueHealth: Sendable {
     /// The minimum time between two requests at the steady pace of its limits.
     package var pace: Duration { limiter.pace }
 
-    /// Whether its limits allow a request now.
-    func isWithinLimits(_ requester: Requester, at boottime: Int64) -> Bool {
-        limiter.admits(requester, at: boottime)
+    /// When its limits allow a request, `CLOCK_BOOTTIME` in milliseconds; now or later.
+    func opens(for requester: Requester, at boottime: Int64, nextTick: Int64?) -> Int64 {
+        limiter.opens(for: requester, at: boottime, nextTick: nextTick)
+    }
+
+    /// Records that a requester waits for its turn, and will ask again before `until`.
+    mutating func wait(_ requester: Requester, at boottime: Int64, until: Int64) {
+        limiter.wait(requester, at: boottime, until: until)
     }
 
     /// Counts a request.
-    mutating func requested(at boottime: Int64) {
-        limiter.take(at: boottime)
+    mutating func requested(by requester: Requester, at boottime: Int64) {
+        limiter.take(requester, at: boottime)
         for index in tallies.indices { tallies[index].add(at: boottime) }
         requests += 1
         lastRequest = boottime
+    }
+
+    /// Takes over what is known of the same venue, but for its limits, which may have changed.
+    mutating func adopt(_ previous: VenueHealth) {
+        limiter.adopt(previous.limiter)
+        if tallies.map(\.limit) == previous.tallies.map(\.limit) { tallies = previous.tallies }
+        breaker = previous.breaker
+        lastRequest = previous.lastRequest
+        requests = previous.requests
     }
 }

@@ -106,6 +106,8 @@ package struct ObservationBook: Sendable {
         bases.keep(only: markets.union([reference?.market].compactMap(\.self)))
         newest = newest.filter { markets.contains($0.key) }
         exchanges = exchanges.filter { markets.contains($0.key) }
+        positions = positions.filter { markets.contains($0.key) }
+        clocks.keep(only: markets)
         staleFeeds.keep(only: markets)
     }
 

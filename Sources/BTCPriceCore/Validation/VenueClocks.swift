@@ -61,6 +61,14 @@ struct VenueClocks: Sendable {
         clocks[venue] = clock
     }
 
+    /// Forgets all markets but these, and the clocks of all other venues.
+    mutating func keep(only markets: Set<Market>) {
+        let venues = Set(markets.map(\.venue))
+        clocks = clocks.filter { venues.contains($0.key) }
+        trades = trades.filter { markets.contains($0.key) }
+        spacings = spacings.filter { markets.contains($0.key) }
+    }
+
     /// Whether a venue's newest responses all have the same time: they come from a cache.
     func stands(_ venue: String) -> Bool { clocks[venue]?.stands ?? false }
 

@@ -42,6 +42,7 @@ enum JournalMessage: String, CaseIterable {
     case historyRecovered = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a152"
     case historyDamaged = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a153"
     case historyFilled = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a154"
+    case historyUnfilled = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a155"
     case currencyNeeded = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a161"
     case derivedInstead = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a162"
     case marketAgain = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a163"
@@ -55,7 +56,7 @@ enum JournalMessage: String, CaseIterable {
         case .ready, .stopped, .idle, .slept, .fresh, .sourceRecovered, .sourceSlow, .historyFilled: .info
         case .tetherBack, .currencyNeeded, .marketAgain, .ratesRecovered: .notice
         case .reloaded, .needsRestart, .paused, .resumed, .retried, .currentAgain, .sourceNeedsKey, .sourceElsewhere,
-            .sourceStillRests, .streamRefused, .saveRecovered, .historyRecovered:
+            .sourceStillRests, .streamRefused, .saveRecovered, .historyRecovered, .historyUnfilled:
             .notice
         case .conversionImpossible, .quorumUnreachable, .stale, .sourceFailed, .sourceLimited, .sourceRefused,
             .outliers, .derivedInstead, .ratesFailed, .ratesRefused,

@@ -6,11 +6,28 @@ import BTCPriceServer
 package import Logging
 import Synchronization
 
-/// Turns events into few log lines: only transitions, with each kind at growing intervals and with counts.
+/// Turns events into few log lines: only transitions, with each kind at growing intervals and with counts. A transition that was left
+/// out is logged after ten minutes if its condition still lasts.
 package final class Reporter: Sendable {
+    /// A transition that was left out.
+    private struct Unsaid {
+        let since: Int64
+        let message: JournalMessage
+        let line: String
+        let metadata: Logger.Metadata
+    }
+
+    private struct Lines {
+        var throttle = LineThrottle()
+        /// By condition, the last transition if it was left out.
+        var unsaid: [String: Unsaid] = [:]
+    }
+
+    private static let lasting = Duration.seconds(600)
+
     private let logger: Logger
     private let now: TimeSource
-    private let throttle = Mutex(LineThrottle())
+    private let lines = Mutex(Lines())
 
     /// - Parameters:
     ///   - logger: Receives the lines.
@@ -25,6 +42,7 @@ package final class Reporter: Sendable {
         switch event {
         case .ticked(let tick, let lateness, let skipped):
             logger.debug("tick \(tick) began \(lateness.microsecondsText) ms late, \(skipped) skipped before it")
+            sayWhatLasts()
         case .becameFresh(let quote, 0):
             say(
                 .fresh, "fresh \(quote.currency)", "The price is \(text(quote)).",
@@ -33,12 +51,12 @@ package final class Reporter: Sendable {
             say(
                 .currentAgain, "current again \(quote.currency)",
                 "The price is current again after \(failed) failed ticks: \(text(quote)).",
-                ["source": "\(quote.source)", "price": "\(quote.value)"])
+                ["source": "\(quote.source)", "price": "\(quote.value)"], of: "price \(quote.currency)")
         case .becameStale(let failure, let quote?):
             say(
                 .stale, "stale \(quote.currency)",
                 "\(PriceTexts.stale(from: quote.timestamp.utcText)): \(failure)",
-                ["error": "\(failure)"])
+                ["error": "\(failure)"], of: "price \(quote.currency)")
         case .becameStale(let failure, nil):
             say(.stale, "stale", "\(PriceTexts.failed) No value is held yet: \(failure)", ["error": "\(failure)"])
         case .sourceFailed(let failure): report(failure)
@@ -52,25 +70,29 @@ package final class Reporter: Sendable {
         case .pegChanged(let rate) where rate.isOffPeg:
             say(
                 .tetherOffPeg, "off peg", "USDT is off its peg: \(rate.text). Prices in USDT are not dollar prices.",
-                ["rate": "\(rate.value)"])
+                ["rate": "\(rate.value)"], of: "peg")
         case .pegChanged(let rate):
-            say(.tetherBack, "back at peg", "USDT is back at its peg: \(rate.text).", ["rate": "\(rate.value)"])
+            say(
+                .tetherBack, "back at peg", "USDT is back at its peg: \(rate.text).", ["rate": "\(rate.value)"],
+                of: "peg")
         case .derivedInstead(let failure, let quote, let derivation):
             say(
                 .derivedInstead, "derived \(quote.currency)",
                 "The price in \(quote.currency) is derived from that in \(derivation.currency), at the rate of \(derivation.rateSource) of \(derivation.rateDate): \(failure)",
-                [:])
+                [:], of: "market \(quote.currency)")
         case .marketAgain(let quote):
-            say(.marketAgain, "market \(quote.currency)", "A market has the price again: \(text(quote)).", [:])
+            say(
+                .marketAgain, "market \(quote.currency)", "A market has the price again: \(text(quote)).", [:],
+                of: "market \(quote.currency)")
         case .ratesFailed(let source, let error):
             say(
                 .ratesFailed, "rates of \(source) failed",
                 "\(source) gave no reference rates: \(error). Rates received before are used until they are \(ReferenceRates.oldest) days old.",
-                ["source": "\(source)", "error": "\(error.kind)"])
+                ["source": "\(source)", "error": "\(error.kind)"], of: "rates of \(source)")
         case .ratesRecovered(let source):
             say(
                 .ratesRecovered, "rates of \(source) recovered", "\(source) gave reference rates again.",
-                ["source": "\(source)"])
+                ["source": "\(source)"], of: "rates of \(source)")
         case .ratesRefused(let source, let currencies):
             let codes = currencies.map(\.rawValue).joined(separator: ", ")
             say(
@@ -80,9 +102,9 @@ package final class Reporter: Sendable {
         case .saveFailed(let error):
             say(
                 .saveFailed, "save failed", "The last price cannot be saved: \(error). Prices are still served.",
-                ["error": "\(error)"])
+                ["error": "\(error)"], of: "save")
         case .saveRecovered:
-            say(.saveRecovered, "save recovered", "The last price is saved again.", [:])
+            say(.saveRecovered, "save recovered", "The last price is saved again.", [:], of: "save")
         }
     }
 
@@ -99,7 +121,7 @@ package final class Reporter: Sendable {
             }
         say(
             message, "\(failure.source) \(kind)",
-            "\(failure.source) gave no price: \(failure.error)\(category.isBinding ? cooldown : "")",
+            "\(failure.source) gave no price: \(failure.error)\(category.isBinding || failure.error.retryAfter != nil ? cooldown : "")",
             ["source": "\(failure.source)", "error": "\(failure.error.kind)"], detail: failure.error.kind,
             daily: category == .refused)
     }
@@ -137,10 +159,10 @@ package final class Reporter: Sendable {
             say(
                 .historyFailed, "history failed",
                 "The history can't be written: \(error). New candles are held in memory. The price is still updated.",
-                ["error": "\(error)"])
+                ["error": "\(error)"], of: "history")
         case .recovered(let candles):
             let held = candles > 0 ? ", with \(candles) candle\(candles == 1 ? "" : "s") held in memory" : ""
-            say(.historyRecovered, "history recovered", "The history is written again\(held).", [:])
+            say(.historyRecovered, "history recovered", "The history is written again\(held).", [:], of: "history")
         case .damaged(let path, let reason, let setAside):
             say(
                 .historyDamaged, "history damaged",
@@ -150,7 +172,23 @@ package final class Reporter: Sendable {
         }
     }
 
-    func report(_ filled: Backfill.Filled) {
+    func report(_ news: Backfill.News) {
+        switch news {
+        case .filled(let filled): report(filled)
+        case .unused(let count, let market):
+            say(
+                .historyUnfilled, "candles of \(market) unused",
+                "\(count) of the candles of \(market.venue) for \(market.pair) are not valid and not used.",
+                ["source": "\(market.venue)"], daily: true)
+        case .failed(let market, let error):
+            say(
+                .historyUnfilled, "candles of \(market)",
+                "\(market.venue) gave no candles of \(market.pair): \(error). Gaps of the history are filled later.",
+                ["source": "\(market.venue)", "error": "\(error.kind)"], detail: error.kind, daily: true)
+        }
+    }
+
+    private func report(_ filled: Backfill.Filled) {
         let count = "\(filled.candles) \(filled.step)\(filled.candles == 1 ? "" : "s")"
         say(
             .historyFilled, "history filled \(filled.currency) \(filled.step)",
@@ -175,14 +213,36 @@ package final class Reporter: Sendable {
         }
     }
 
+    /// - Parameter condition: What the line is the last word on until its next transition.
     private func say(
         _ message: JournalMessage, _ kind: String, _ line: String, _ metadata: Logger.Metadata, detail: String = "",
-        daily: Bool = false
+        daily: Bool = false, of condition: String? = nil
     ) {
         let boottime = now().boottime
-        let summary = throttle.withLock { $0.admit(kind, detail: detail, daily: daily, at: boottime) }
+        let summary = lines.withLock { lines in
+            let summary = lines.throttle.admit(kind, detail: detail, daily: daily, at: boottime)
+            if let condition {
+                lines.unsaid[condition] =
+                    summary == nil ? Unsaid(since: boottime, message: message, line: line, metadata: metadata) : nil
+            }
+            return summary
+        }
         guard let summary else { return }
         logger.tell(message, "\(line)\(summary)", metadata)
+    }
+
+    /// Logs the transitions that were left out ten minutes ago, and are still the last ones.
+    private func sayWhatLasts() {
+        let boottime = now().boottime
+        let due = lines.withLock { lines in
+            guard !lines.unsaid.isEmpty else { return [Unsaid]() }
+            let due = lines.unsaid.filter { boottime - $0.value.since >= Self.lasting.wholeMilliseconds }
+            for condition in due.keys { lines.unsaid[condition] = nil }
+            return due.values.sorted { $0.since < $1.since }
+        }
+        for each in due {
+            logger.tell(each.message, "\(each.line) (for \((boottime - each.since) / 60_000) min)", each.metadata)
+        }
     }
 
     private func text(_ quote: PriceQuote) -> String {

@@ -73,13 +73,12 @@ struct Reloading: Sendable {
         if let changed = settings.history { history?.change(changed.store) }
         await backfill?.change(candidates.backfill(settings))
         level.level = settings.logLevel
-        let (atStart, before, after) = (initial.values, old.values, settings.values)
-        let names = settings.entries.map(\.name) + old.entries.map(\.name).filter { after[$0] == nil }
-        let changed = names.filter { before[$0] != after[$0] }
+        let (atStart, after) = (initial.values, settings.values)
+        let changed = settings.changes(from: old)
         logger.tell(
             .reloaded,
             changed.isEmpty
-                ? "The configuration was reloaded: no key has changed. Descriptions of exchanges and certificates were read again."
+                ? "The configuration was reloaded: no key has changed. Certificates were read again."
                 : "The configuration was reloaded: \(changed.joined(separator: ", ")).")
         let later = changed.filter { Settings.needsRestart($0) && after[$0] != atStart[$0] }
         if !later.isEmpty {
@@ -89,6 +88,14 @@ struct Reloading: Sendable {
 }
 
 extension Settings {
+    /// The names of the settings that have changed, and of the tables that describe exchanges or reference rates.
+    func changes(from old: Settings) -> [String] {
+        let (before, after) = (old.values, values)
+        let names = entries.map(\.name) + old.entries.map(\.name).filter { after[$0] == nil }
+        let tables = Set(descriptions.keys).union(old.descriptions.keys).sorted()
+        return names.filter { before[$0] != after[$0] } + tables.filter { descriptions[$0] != old.descriptions[$0] }
+    }
+
     /// The values by the names of the settings.
     fileprivate var values: [String: RawValue?] {
         Dictionary(uniqueKeysWithValues: entries.map { ($0.name, $0.value) })

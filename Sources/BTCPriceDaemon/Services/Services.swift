@@ -1,7 +1,19 @@
 import BTCPriceCore
 import BTCPriceServer
+import Logging
 import ServiceLifecycle
 import BTCPriceNetworking
+
+extension ServiceGroupConfiguration {
+    /// Services that end one after the other, the last one first, also if one of them fails.
+    init(inOrder services: [any Service], logger: Logger) {
+        self.init(
+            services: services.map {
+                ServiceConfiguration(service: $0, failureTerminationBehavior: .gracefullyShutdownGroup)
+            },
+            logger: logger)
+    }
+}
 
 /// Ends a part of the daemon at the shutdown.
 struct CleanUp: Service {

@@ -45,28 +45,43 @@ final class SuspendMonitor: CurrencyTickTarget {
     func follow(_ control: TickControl) -> SleepSignals {
         let orders = AsyncStream<Bool>.makeStream()
         Task {
-            // One task handles the signals in order: a wake-up must not overtake the sleep before it.
-            for await isAboutToSleep in orders.stream {
-                guard isAboutToSleep else {
-                    await self.wake(control)
-                    continue
-                }
-                await control.suspend()
-                // Resumes the ticks if the wake-up is not announced. This clock counts only the time awake.
-                Task {
-                    do { try await Task.sleep(for: Self.longestFarewell, clock: .suspending) } catch {}
-                    await control.wake()
-                }
-            }
+            await Self.obey(
+                orders.stream, suspend: { await control.suspend() }, wake: { await self.wake(control) },
+                // This clock counts only the time awake.
+                farewell: { try await Task.sleep(for: Self.longestFarewell, clock: .suspending) })
         }
         let signals = SleepSignals { orders.continuation.yield($0) }
         signals.start()
         return signals
     }
 
+    /// Handles the signals in order: a wake-up must not overtake the sleep before it. If none is announced before the farewell ends, the
+    /// machine counts as awake.
+    static func obey(
+        _ orders: AsyncStream<Bool>, suspend: @escaping @Sendable () async -> Void,
+        wake: @escaping @Sendable () async -> Void, farewell: @escaping @Sendable () async throws -> Void
+    ) async {
+        var unannounced: Task<Void, any Error>?
+        for await isAboutToSleep in orders {
+            // That of the last sleep must not end this one.
+            unannounced?.cancel()
+            guard isAboutToSleep else {
+                await wake()
+                continue
+            }
+            await suspend()
+            unannounced = Task {
+                try await farewell()
+                await wake()
+            }
+        }
+    }
+
     private func wake(_ control: TickControl) async {
-        notice()
+        let hasSlept = notice()
         startAnew()
+        // Those of ticks that were not suspended any more run on dead connections.
+        if hasSlept { await engine.restartStreams() }
         await control.wake()
     }
 
@@ -88,7 +103,7 @@ final class SuspendMonitor: CurrencyTickTarget {
     }
 
     /// - Returns: Whether the machine has slept since the last call.
-    @discardableResult private func notice() -> Bool {
+    private func notice() -> Bool {
         let (boot, monotonic) = (ContinuousClock(), SuspendingClock())
         let slept = detector.withLock {
             $0.slept(

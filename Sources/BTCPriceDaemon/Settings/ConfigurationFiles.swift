@@ -12,6 +12,9 @@ struct ConfigurationFiles {
     /// The sources of reference rates: those that are built in, and those that the configuration file describes.
     private(set) var rateSources = ReferenceRateSource.all
 
+    /// The values of the tables that describe them, by the name of the table and the key in it, without those that are built in.
+    private(set) var descriptions: [String: [String: RawValue]] = [:]
+
     /// Reads the configuration file, and of the other files those whose exchange or currency is named anywhere.
     /// - Parameters:
     ///   - commandLine: Its configuration file must exist; the default one is optional.
@@ -26,12 +29,13 @@ struct ConfigurationFiles {
         if let path, commandLine.configurationPath != nil || Directories.exists(path) {
             file = try ConfigurationFile(path: path)
         }
-        var named = Self.words(file?.values.map(\.value) ?? [])
-        named.formUnion(Self.words(commandLine.settings.map { .text($0.text) } + environment.values.map { .text($0) }))
+        let variables = environment.compactMap { name, text in
+            SettingKey(variable: name).map { (key: $0, text: text) }
+        }
+        var named = Self.words(
+            (file?.values.map(\.value) ?? []) + (commandLine.settings + variables).map { .text($0.text) })
         // `source.luno.url` names luno.
-        let keys =
-            (file?.values.map(\.name) ?? []) + commandLine.settings.map(\.key.name)
-            + environment.keys.compactMap { SettingKey(variable: $0)?.name }
+        let keys = (file?.values.map(\.name) ?? []) + (commandLine.settings + variables).map(\.key.name)
         named.formUnion(keys.compactMap { SettingKey.source(named: $0) })
         if case .tryExchange(let name, _) = commandLine.action { named.insert(name) }
         named.formUnion(Exchange.all.map(\.name))
@@ -101,10 +105,16 @@ struct ConfigurationFiles {
             rateSources.removeAll { $0.name == name }
             rateSources.append(source)
         }
-        settings += file.values.filter {
-            !["exchange", "reference-rate"].contains($0.names.first) || $0.names.count == 1
+        var tables: [String: [String: RawValue]] = [:]
+        for entry in file.values {
+            if ["exchange", "reference-rate"].contains(entry.names[0]), entry.names.count > 1 {
+                let table = entry.names[..<2].joined(separator: ".")
+                tables[table, default: [:]][entry.names[2...].joined(separator: ".")] = entry.value
+            } else {
+                settings.append((entry, Origin.file(path: path, line: entry.line)))
+            }
         }
-        .map { ($0, Origin.file(path: path, line: $0.line)) }
+        descriptions.merge(tables) { $1 }
     }
 
     /// The directories with descriptions, the strongest first: the one next to the configuration file, and those of the system (XDG Base

@@ -11,10 +11,14 @@ struct Layers {
     private let values: [String: (value: RawValue, origin: Origin)]
     /// The settings that are not listed in ``SettingKey/all``, and set.
     let unlisted: [SettingKey]
+    /// Environment variables with the daemon's prefix that are probably not meant for it.
+    let ignoredVariables: [String]
     /// The exchanges that can be sources.
     let exchanges: [Exchange]
     /// The sources of reference rates that may be named.
     let rateSources: [ReferenceRateSource]
+    /// The tables that describe exchanges and sources of reference rates.
+    let descriptions: [String: [String: RawValue]]
 
     /// - Throws: ``SettingsError`` for an unknown key or an invalid value.
     init(
@@ -22,6 +26,8 @@ struct Layers {
     ) throws(SettingsError) {
         exchanges = files.exchanges
         rateSources = files.rateSources
+        descriptions = files.descriptions
+        var ignoredVariables: [String] = []
         var settings: [(key: SettingKey, value: RawValue, origin: Origin)] = []
         for (entry, origin) in files.settings {
             let (name, value) = (entry.name, entry.value)
@@ -38,12 +44,18 @@ struct Layers {
             guard let key = SettingKey(variable: name) else {
                 let advice = Suggestion.advice(
                     on: name, among: SettingKey.all.map(\.variable), prefix: SettingKey.variablePrefix)
-                throw SettingsError("the environment: \(name) is not a setting of btc-priced\(advice)")
+                // Kubernetes and Docker set variables such as BTC_PRICED_PORT for a service called btc-priced.
+                guard advice.isEmpty else {
+                    throw SettingsError("the environment: \(name) is not a setting of btc-priced\(advice)")
+                }
+                ignoredVariables.append(name)
+                continue
             }
             settings.append((key, .text(text), .environment(variable: name)))
         }
         for (key, text) in commandLine.settings { settings.append((key, .text(text), .commandLine(flag: key.flag))) }
 
+        self.ignoredVariables = ignoredVariables
         let listed = Set(SettingKey.all.map(\.name))
         unlisted = Set(settings.map(\.key.name)).subtracting(listed).sorted().compactMap(SettingKey.init(named:))
         let peers = unlisted.filter { $0.peer != nil }

@@ -38,7 +38,8 @@ extension SettingKey {
                 text: """
                     The sources of reference rates, in their order. A price is derived by them, and a first price is checked by them. They \
                     are requested about four times a day, and only if there is more than one currency. Two that differ by more than \
-                    1 % are not used. An empty list means that none is requested.
+                    1 % are not used; if they are of different days, by more than 1 to 4 %, depending on the currency. An empty list \
+                    means that none is requested.
                     """)
         ]
 

@@ -100,6 +100,10 @@ struct Settings: Sendable {
     let proxy: HTTPTransportSettings.Proxy?
     let logLevel: Logger.Level
     let entries: [Entry]
+    /// The tables that describe exchanges and sources of reference rates: their values, by the name of the table and the key in it.
+    let descriptions: [String: [String: RawValue]]
+    /// Environment variables with the daemon's prefix that are probably not meant for it.
+    let ignoredVariables: [String]
 
     /// Reads the settings from all their places.
     /// - Parameters:
@@ -125,11 +129,16 @@ struct Settings: Sendable {
             peg: try layers.text("currency.usdt").flatMap(PegPolicy.init(rawValue:)) ?? .warn)
         currencies = try Self.currencies(layers, rules)
         allRateSources = layers.rateSources
+        descriptions = layers.descriptions
+        ignoredVariables = layers.ignoredVariables
         let names = try layers.list("reference-rates")
         rateSources =
             currencies.count > 1 ? names.compactMap { name in layers.rateSources.first { $0.name == name } } : []
         exchanges = try Self.sources(layers, layers.exchanges.map(\.name))
-        if rules.mode == .median, let first = currencies.first, rules.quorum > first.sources.count {
+        // A price that is always derived has no sources.
+        if rules.mode == .median, let first = currencies.first, first.derivation != .always,
+            rules.quorum > first.sources.count
+        {
             throw SettingsError(
                 "quorum = \(rules.quorum): must be at most \(first.sources.count), as many as there are sources")
         }

@@ -5,32 +5,11 @@ import Synchronization
 ///
 /// The markets of an exchange that are in one response share the request.
 final class DescribedPriceLoader: PriceLoader {
-    /// The base URL in use: the second one after a response with status 451.
-    private final class BaseURL: Sendable {
-        private let urls: [String]
-        private let index = Atomic(0)
-        private let requests: [HTTPRequest?]
-
-        init(_ urls: [String], request: (String) -> HTTPRequest?) {
-            self.urls = urls
-            requests = urls.map(request)
-        }
-
-        /// Sends the request.
-        func get(_ client: ExchangeClient) async throws(PriceLoadingError) -> HTTPResponse {
-            let used = index.load(ordering: .relaxed)
-            let response = try await client.get(requests[used])
-            guard response.status == 451, used + 1 < urls.count else { return response }
-            // A source gets one request per tick: the second URL is used from the next one on.
-            index.store(used + 1, ordering: .relaxed)
-            throw .unavailable("HTTP 451, not served in this region; \(urls[used + 1]) is used from now on")
-        }
-    }
-
     let venue: Venue
     let market: Market
     let companions: [Market]
     private let request: @Sendable () async throws(PriceLoadingError) -> [LoadedPrice]
+    private let discard: @Sendable () -> Void
     /// The request, if it is for several markets.
     private let shared: SharedRequest?
     /// When the response came that was returned last, `CLOCK_BOOTTIME` in milliseconds.
@@ -38,13 +17,15 @@ final class DescribedPriceLoader: PriceLoader {
 
     private init(
         _ venue: Venue, _ market: Market, companions: [Market], shared: SharedRequest?,
-        request: @escaping @Sendable () async throws(PriceLoadingError) -> [LoadedPrice]
+        request: @escaping @Sendable () async throws(PriceLoadingError) -> [LoadedPrice],
+        discard: @escaping @Sendable () -> Void
     ) {
         self.venue = venue
         self.market = market
         self.companions = companions
         self.shared = shared
         self.request = request
+        self.discard = discard
     }
 
     /// The loaders of some markets of an exchange, in their order.
@@ -52,19 +33,24 @@ final class DescribedPriceLoader: PriceLoader {
         _ description: ExchangeDescription, _ access: Exchange.Access, _ markets: [ExchangeDescription.DescribedMarket],
         now: @escaping TimeSource
     ) -> [DescribedPriceLoader] {
-        let urls = [access.baseURL] + [access.secondURL].compactMap(\.self)
+        let (urls, client) = (access.urls, access.client)
         let headers = description.headers(key: access.key)
         return description.groups(of: markets).flatMap { group in
-            let base = BaseURL(urls) { url in
+            let requests = urls.all.map { url in
                 HTTPRequest.json(
                     description.url(for: group.all, at: url), headers: headers, longestBody: description.longestBody)
             }
             let reader = TickerReader(description, group.all)
-            let client = access.client
             let request: @Sendable () async throws(PriceLoadingError) -> [LoadedPrice] = {
                 () throws(PriceLoadingError) in
-                try await base.get(client).prices { (response) throws(PriceLoadingError) in try reader.prices(response)
+                let used = urls.used
+                return try await client.get(requests[used]) { (response) throws(PriceLoadingError) in
+                    try urls.check(response, from: used)
+                    return try response.prices { (response) throws(PriceLoadingError) in try reader.prices(response) }
                 }
+            }
+            let discard: @Sendable () -> Void = {
+                if let request = requests[urls.used] { client.dropConnections(of: request) }
             }
             let shared =
                 group.all.count > 1
@@ -73,7 +59,7 @@ final class DescribedPriceLoader: PriceLoader {
                 let companions = group.all.filter { $0.isRate && market.market.currency == .usd }
                 return DescribedPriceLoader(
                     description.venue, market.market, companions: companions.map(\.market), shared: shared,
-                    request: request)
+                    request: request, discard: discard)
             }
         }
     }
@@ -81,6 +67,8 @@ final class DescribedPriceLoader: PriceLoader {
     var needsRequest: Bool { shared?.isNeeded(after: returned.load(ordering: .relaxed)) ?? true }
 
     func begin() { shared?.begin() }
+
+    func discardConnection() { discard() }
 
     /// Requests the current prices.
     func load() async throws(PriceLoadingError) -> [LoadedPrice] {

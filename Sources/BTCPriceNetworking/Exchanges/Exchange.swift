@@ -7,18 +7,15 @@ package struct Exchange: Sendable {
     package struct Access: Sendable {
         /// Sends the requests.
         package let client: ExchangeClient
-        /// The base URL to use.
-        package let baseURL: String
-        /// The base URL to use if the first one refuses this region.
-        package let secondURL: String?
+        /// The base URLs to use.
+        let urls: BaseURLs
         /// The key, if the exchange requires one.
         package let key: String?
 
-        /// Creates the parameters of a loader.
+        /// - Parameter secondURL: The base URL to use if the first one refuses this region.
         package init(client: ExchangeClient, baseURL: String, secondURL: String? = nil, key: String? = nil) {
             self.client = client
-            self.baseURL = baseURL
-            self.secondURL = secondURL
+            urls = BaseURLs(baseURL, secondURL)
             self.key = key
         }
     }
@@ -70,8 +67,7 @@ package struct Exchange: Sendable {
     package func candleLoader(_ access: Access, for currency: Currency) -> (any CandleLoader)? {
         guard let candles, let market = description.market(of: currency), !market.market.isInTether else { return nil }
         return ExchangeCandleLoader(
-            client: access.client, baseURL: access.baseURL, description: description, described: market, source: candles
-        )
+            client: access.client, urls: access.urls, description: description, described: market, source: candles)
     }
 
     /// The addresses of its stream, the preferred one first: scheme and host. None if it has no stream.

@@ -15,15 +15,15 @@ package struct CandleSource: Sendable {
     /// The candle of a row; `nil` if it is not valid.
     let candle: @Sendable (_ row: JSONValue, _ market: Market) -> Candle?
 
-    /// The candles of a response.
-    /// - Throws: The exchange's error, or ``PriceLoadingError/invalidData(_:)`` if there are no rows, or one of them is not a candle.
+    /// The candles of a response. A row that is not a valid candle costs that row.
+    /// - Throws: The exchange's error, or ``PriceLoadingError/invalidData(_:)`` if there are no rows, or none of them is a candle.
     func candles(
         _ response: HTTPResponse, _ description: ExchangeDescription, _ market: ExchangeDescription.DescribedMarket
-    ) throws(PriceLoadingError) -> [Candle] {
+    ) throws(PriceLoadingError) -> LoadedCandles {
         guard let rows = rows(try description.body(of: response), market) else { throw response.unexpectedBody }
         let candles = rows.compactMap { candle($0, market.market) }
-        guard candles.count == rows.count else { throw .invalidData("a candle that is not valid") }
-        return candles
+        guard !candles.isEmpty || rows.isEmpty else { throw .invalidData("no candle that is valid") }
+        return LoadedCandles(candles, unused: rows.count - candles.count)
     }
 }
 
@@ -33,7 +33,7 @@ struct ExchangeCandleLoader: CandleLoader {
     private static let longestBody = 256 * 1024
 
     let client: ExchangeClient
-    let baseURL: String
+    let urls: BaseURLs
     let description: ExchangeDescription
     let described: ExchangeDescription.DescribedMarket
     let source: CandleSource
@@ -42,10 +42,16 @@ struct ExchangeCandleLoader: CandleLoader {
     var page: Int { source.page }
     var hasNewestOnly: Bool { source.hasNewestOnly }
 
-    func load(_ step: Candle.Step, in range: Range<Int64>) async throws(PriceLoadingError) -> [Candle] {
+    func load(_ step: Candle.Step, in range: Range<Int64>) async throws(PriceLoadingError) -> LoadedCandles {
+        let used = urls.used
         let request = HTTPRequest.json(
-            "\(baseURL)\(source.path(described, step, range))", longestBody: Self.longestBody)
-        return Self.requested(try source.candles(try await client.get(request), description, described), step, range)
+            "\(urls.all[used])\(source.path(described, step, range))", longestBody: Self.longestBody)
+        var loaded = try await client.get(request) { (response) throws(PriceLoadingError) in
+            try urls.check(response, from: used)
+            return try source.candles(response, description, described)
+        }
+        loaded.candles = Self.requested(loaded.candles, step, range)
+        return loaded
     }
 
     /// The candles that were requested, oldest first. Some exchanges send more, such as the current candle, which is not complete.

@@ -74,6 +74,28 @@ package final class ExchangeClient: Sendable {
         }
     }
 
+    /// Sends one request and reads the response. If that can't be used, the next request has a new connection: the server's name may have
+    /// another address by then.
+    /// - Parameters:
+    ///   - request: `nil` if the address of the source is not a valid URL.
+    ///   - read: Reads the response.
+    func get<Value>(
+        _ request: HTTPRequest?, _ read: (HTTPResponse) throws(PriceLoadingError) -> Value
+    ) async throws(PriceLoadingError) -> Value {
+        let response = try await get(request)
+        do {
+            return try read(response)
+        } catch {
+            if let request { dropConnections(of: request) }
+            throw error
+        }
+    }
+
+    /// Uses new connections to a request's server from now on.
+    func dropConnections(of request: HTTPRequest) {
+        transport.withLock(\.self).dropConnections(of: request)
+    }
+
     /// Makes a WebSocket connection, which is not opened yet. Called on the thread of ``eventLoop``.
     func webSocket(_ request: HTTPRequest, delegate: any WebSocketDelegate) -> WebSocketConnection {
         transport.withLock(\.self).webSocket(request, delegate: delegate)
@@ -94,6 +116,7 @@ package final class ExchangeClient: Sendable {
         case .notConnected(let errno):
             .unreachable((isByProxy ? "the proxy: " : "") + (errno.map(errorText) ?? "no connection"))
         case .lost(let errno): .unreachable(errorText(errno))
+        case .keptConnectionClosed: .connectionClosed
         case .closedEarly: .unreachable("the connection was closed before the response was complete")
         case .tooLong(let limit): .invalidData("more than \(limit) bytes")
         case .malformed(let text): .invalidData("not an HTTP/1.1 response: \(text)")

@@ -1,25 +1,30 @@
-import BTCPriceCore
+package import BTCPriceCore
 import NIOHTTP1
 import Varlink
 
 /// One request to an exchange, or a saved body, and what its description finds there, for who writes a description.
 package struct ExchangeTrial: Sendable {
+    /// The longest wait for a response.
+    private static let timeout = Duration.seconds(10)
+
     /// The report.
     package private(set) var lines: [String] = []
     /// Whether at least one price was found, and each request had one.
     package private(set) var isGood = true
 
-    /// Sends one request for each group of markets.
-    package init(_ exchange: Exchange, _ access: Exchange.Access) async {
+    /// Sends one request for each group of markets, until one has no response in time.
+    package init(_ exchange: Exchange, _ access: Exchange.Access, on clock: any BoottimeClock) async {
         let description = exchange.description
         for group in description.groups(of: description.markets.filter { !$0.isRate }) {
-            let url = description.url(for: group.all, at: access.baseURL)
+            let url = description.url(for: group.all, at: access.urls.all[0])
             lines.append("GET \(url)")
             let request = HTTPRequest.json(
                 url, headers: description.headers(key: access.key), longestBody: description.longestBody)
             let start = ContinuousClock.now
             do throws(PriceLoadingError) {
-                let response = try await access.client.get(request)
+                let response = try await withTimeout(Self.timeout, on: clock) { () throws(PriceLoadingError) in
+                    try await access.client.get(request)
+                }.get()
                 let took = start.duration(to: .now).wholeMilliseconds
                 lines.append("HTTP \(response.status), \(response.body.count) bytes in \(took) ms")
                 if report(response, description, group.all) == 0 {
@@ -27,8 +32,12 @@ package struct ExchangeTrial: Sendable {
                     isGood = false
                 }
             } catch {
-                lines.append("no response: \(error)")
                 isGood = false
+                if case .timedOut = error {
+                    lines.append("\(error)")
+                    break
+                }
+                lines.append("no response: \(error)")
             }
         }
         advise(description)
@@ -46,11 +55,13 @@ package struct ExchangeTrial: Sendable {
     }
 
     /// Requests reference rates.
-    package init(_ source: ReferenceRateSource, _ client: ExchangeClient) async {
+    package init(_ source: ReferenceRateSource, _ client: ExchangeClient, on clock: any BoottimeClock) async {
         let loader = source.loader(client, now: { .now() })
         lines = ["GET \(source.description.url(for: source.description.markets, at: source.description.baseURL))"]
         do throws(PriceLoadingError) {
-            let table = try await loader.load()
+            let table = try await withTimeout(Self.timeout, on: clock) { () throws(PriceLoadingError) in
+                try await loader.load()
+            }.get()
             lines += table.rates.sorted { $0.key.rawValue < $1.key.rawValue }.map { currency, rate in
                 "1 \(table.base) = \(rate.value) \(currency), of \(rate.date.utcDate)"
             }

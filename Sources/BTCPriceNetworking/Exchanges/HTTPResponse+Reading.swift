@@ -14,9 +14,7 @@ extension HTTPResponse {
         case 200: break
         // Binance sends 418 to a client that ignored 429.
         case 418, 429: throw .rateLimited(reason(message), retryAfter: pause)
-        // Maintenance with a known end.
-        case 503 where pause != nil: throw .rateLimited(reason(message), retryAfter: pause)
-        case 408, 500...: throw .unavailable(reason(message))
+        case 408, 500...: throw .unavailable(reason(message), retryAfter: pause)
         case 300..<400: throw .unavailable("HTTP \(status): it redirects, which is not followed")
         // A retry gets the same response: wrong key, region or protocol, or a removed endpoint.
         case 400..<500: throw .refused(reason(message))
@@ -28,8 +26,11 @@ extension HTTPResponse {
 
     /// The body as JSON; `nil` if it is not valid.
     var json: JSONValue? {
-        do { return try JSONValue(parsing: body[...]) } catch { return nil }
+        do { return try JSONValue(parsing: text) } catch { return nil }
     }
+
+    /// The body without a byte order mark (RFC 8259, section 8.1).
+    private var text: ArraySlice<UInt8> { body.starts(with: "\u{FEFF}".utf8) ? body[3...] : body[...] }
 
     /// The error for an unexpected body, with a description of the body.
     var unexpectedBody: PriceLoadingError { .invalidData(bodyShape) }
@@ -68,10 +69,10 @@ extension HTTPResponse {
             ?? ObservationTime.now().wall
     }
 
-    /// The wait that `Retry-After` demands, in seconds or as a date (RFC 9110, section 10.2.3), at most thirty days. A date is
-    /// compared with the exchange's own clock.
+    /// The wait that `Retry-After` demands, in seconds or as a date (RFC 9110, section 10.2.3), at most as long as is accepted. A date
+    /// is compared with the exchange's own clock.
     var pause: Duration? {
-        let longest: Int64 = 2_592_000
+        let longest = CooldownRule.longestTold.components.seconds
         guard let retryAfter = header("retry-after") else { return nil }
         if let seconds = Int64(retryAfter) { return seconds < 0 ? nil : .seconds(min(seconds, longest)) }
         guard let end = VenueTime.milliseconds(fromHTTPDate: retryAfter) else { return nil }
@@ -84,11 +85,16 @@ extension HTTPResponse {
         if let encoding = header("content-encoding"), encoding.lowercased() != "identity" {
             return "a body encoded as \(oneLine(encoding))"
         }
-        return switch body.first(where: { ![0x20, 0x0A, 0x0D, 0x09].contains($0) }) {
-        case nil: "an empty body"
-        case UInt8(ascii: "<"): "a page of HTML instead of JSON"
-        case UInt8(ascii: "{"), UInt8(ascii: "["): "JSON of another shape"
-        default: "no JSON"
+        switch text.first(where: { ![0x20, 0x0A, 0x0D, 0x09].contains($0) }) {
+        case nil: return "an empty body"
+        case UInt8(ascii: "<"): return "a page of HTML instead of JSON"
+        default: break
+        }
+        do throws(JSONError) {
+            _ = try JSONValue(parsing: text)
+            return "JSON of another shape"
+        } catch {
+            return "not JSON: \(error.description(in: text))"
         }
     }
 }

@@ -3,9 +3,11 @@ import Varlink
 
 /// What a description's places lead to.
 extension JSONValue {
-    /// The text of an error; `nil` if the value means that there is none: an empty text, zero, `null` or another type.
+    /// The text of an error, of a long one the beginning; `nil` if the value means that there is none: an empty text, zero, `null` or
+    /// another type.
     var errorText: String? {
-        if let text = stringValue { return text.isEmpty ? nil : text }
+        // Words are looked for in it, which takes about a second for a text of 4 MiB.
+        if let text = stringValue { return text.isEmpty ? nil : String(text.unicodeScalars.prefix(1000)) }
         return integerValue.flatMap { $0 == 0 ? nil : "error \($0)" }
     }
 

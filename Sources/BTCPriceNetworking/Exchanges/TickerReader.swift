@@ -12,6 +12,12 @@ struct TickerReader: Sendable {
         let required, expected: [(place: Place, value: ExchangeDescription.Required)]
     }
 
+    /// The elements of a body's array of rows, and those of each market.
+    private struct Rows {
+        let all: [JSONValue]
+        let named: [String: [JSONValue]]
+    }
+
     private let places: [Places]
     private let description: ExchangeDescription
 
@@ -50,11 +56,12 @@ struct TickerReader: Sendable {
     /// - Throws: If none of the prices can be read, the reason for the first market.
     func prices(_ response: HTTPResponse) throws(PriceLoadingError) -> [LoadedPrice] {
         let body = try description.body(of: response)
+        let rows = rows(in: body)
         var prices: [LoadedPrice] = []
         var failure: PriceLoadingError?
         for places in places {
             do throws(PriceLoadingError) {
-                prices.append(try price(places, in: body, response))
+                prices.append(try price(places, in: body, rows, response))
             } catch {
                 failure = failure ?? error
             }
@@ -66,8 +73,9 @@ struct TickerReader: Sendable {
     /// What is at each place, a line each: for who writes a description.
     func findings(_ response: HTTPResponse) -> [String] {
         guard let body = description.parsed(response) else { return [] }
+        let rows = rows(in: body)
         return places.flatMap { places -> [String] in
-            let part = places.row.flatMap { try? Self.row($0, in: body) } ?? body
+            let part = places.row.flatMap { try? Self.row($0, rows, in: body) } ?? body
             let values = [
                 ("price", places.price), ("bid", places.bid), ("ask", places.ask), ("time", places.time),
                 ("sequence", places.sequence), ("require", places.required.map(\.place)),
@@ -80,13 +88,13 @@ struct TickerReader: Sendable {
     }
 
     private func price(
-        _ places: Places, in body: JSONValue, _ response: HTTPResponse
+        _ places: Places, in body: JSONValue, _ rows: Rows?, _ response: HTTPResponse
     ) throws(PriceLoadingError) -> LoadedPrice {
         // What the body says of itself first: without it, there may be no row.
         for (place, required) in places.required where place.isInBody {
             try Self.check(place.value(in: body, body), required, place)
         }
-        let part = try places.row.map { row throws(PriceLoadingError) in try Self.row(row, in: body) } ?? body
+        let part = try places.row.map { row throws(PriceLoadingError) in try Self.row(row, rows, in: body) } ?? body
         for (place, required) in places.required where !place.isInBody {
             try Self.check(place.value(in: part, body), required, place)
         }
@@ -165,22 +173,35 @@ struct TickerReader: Sendable {
         throw .invalidData("there is no \(places[0])\(places[0].hint(in: part, body))")
     }
 
-    /// The only element of an array whose value at a place is this text.
+    /// The rows of a body, read once for all markets; `nil` if there is no array.
+    private func rows(in body: JSONValue) -> Rows? {
+        guard let row = description.row, let all = row.array.value(in: body)?.arrayValue else { return nil }
+        let wanted = Set(places.compactMap(\.row?.value))
+        var named: [String: [JSONValue]] = [:]
+        for element in all {
+            guard let name = row.place.value(in: element)?.stringValue, wanted.contains(name) else { continue }
+            named[name, default: []].append(element)
+        }
+        return Rows(all: all, named: named)
+    }
+
+    /// The only row of a market.
     private static func row(
-        _ row: (array: JSONPointer, place: JSONPointer, value: String), in body: JSONValue
+        _ row: (array: JSONPointer, place: JSONPointer, value: String), _ rows: Rows?, in body: JSONValue
     ) throws(PriceLoadingError) -> JSONValue {
-        guard let rows = row.array.value(in: body)?.arrayValue else {
+        guard let rows else {
             throw .invalidData("there is no array at \(row.array.described)\(row.array.hint(in: body))")
         }
-        let matching = rows.filter { row.place.value(in: $0)?.isString(equalTo: row.value) == true }
+        let matching = rows.named[row.value] ?? []
         guard matching.count < 2 else {
             throw .invalidData("\(matching.count) rows have \(row.value) at \(row.place.described)")
         }
         guard let found = matching.first else {
-            let names = rows.lazy.compactMap { row.place.value(in: $0)?.summary }.prefix(8).joined(separator: ", ")
+            let names = rows.all.prefix(100).compactMap { row.place.value(in: $0)?.summary }.prefix(8)
+                .joined(separator: ", ")
             let there =
                 names.isEmpty
-                ? rows.first.map { row.place.hint(in: $0, "a row") } ?? "" : " (there are \(oneLine(names)))"
+                ? rows.all.first.map { row.place.hint(in: $0, "a row") } ?? "" : " (there are \(oneLine(names)))"
             throw .invalidData("no row has \(row.value) at \(row.place.described)\(there)")
         }
         return found

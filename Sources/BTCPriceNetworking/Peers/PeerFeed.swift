@@ -23,6 +23,10 @@ package final class PeerFeed: PriceFeed {
         }
     }
 
+    /// What a peer may send: ten times the messages of the shortest interval, and as many bytes as they may have.
+    private static let limit = TrafficLimit(
+        messages: 10 * 1000 / Timestamp.possibleIntervals.lowerBound, bytes: 256 * 1024)
+
     private typealias Waiter = CheckedContinuation<Result<[LoadedPrice], PriceLoadingError>, Never>
 
     private struct State {
@@ -51,7 +55,7 @@ package final class PeerFeed: PriceFeed {
     package init(name: String, path: String, ownInstance: String, now: @escaping TimeSource) {
         venue = Venue(name)
         market = Market(name, "BTC/USD")
-        watch = PriceWatch(.usd) { path }
+        watch = PriceWatch(.usd, limit: Self.limit) { path }
         self.ownInstance = ownInstance
         self.now = now
     }

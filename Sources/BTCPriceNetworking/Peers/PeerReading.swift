@@ -36,7 +36,10 @@ struct PeerReading: Sendable {
     }
 
     private func checked(_ message: StateMessage) throws(PriceLoadingError) -> (PriceQuote, PriceOrigin) {
-        guard message.instance != ownInstance else { throw .refused("it is this daemon itself") }
+        // A follower in a fleet writes the publisher's name and a slash before its instance.
+        guard message.instance != ownInstance, !message.instance.hasSuffix("/\(ownInstance)") else {
+            throw .refused("it is this daemon itself")
+        }
         let state = message.state
         guard let quote = state.quote, state.freshness == .fresh else {
             throw .unavailable("it has no current price: \(oneLine(state.failure ?? "none yet"))")

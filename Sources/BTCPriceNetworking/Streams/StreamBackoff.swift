@@ -21,7 +21,7 @@ struct StreamBackoff: Sendable {
     /// The maximum number of attempts within ``span``, whatever happens. Binance allows 300, Kraken bans after 150 in ten minutes.
     static let mostAttempts = 10
     static let span: Int64 = 300_000
-    /// The longest wait, a day.
+    /// The longest wait, a day. A longer one would not last over a restart.
     private static let longest: Int64 = 86_400_000
 
     private var transient = 0
@@ -59,7 +59,7 @@ struct StreamBackoff: Sendable {
     mutating func wait(after kind: Kind, jitter: Double) -> Int64 {
         switch kind {
         case .transient: return transientWait(jitter)
-        case .busy(let least): return max(least, transientWait(jitter))
+        case .busy(let least): return max(min(least, Self.longest), transientWait(jitter))
         case .limited(let retryAfter):
             defer { limited += 1 }
             return retryAfter.map { min(max(1000, $0), Self.longest) }

@@ -188,7 +188,7 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
     }
 
     /// Reads messages that arrived together, and notifies the subscribers once.
-    func received(_ texts: [ByteBuffer], on connection: WebSocketConnection) {
+    func received(_ texts: [ByteBuffer], frames: Int, bytes: Int, on connection: WebSocketConnection) {
         guard let id = id(of: connection) else { return }
         let messages = newest(of: texts)
         let (lastRead, readBefore) = (lastRead, readBefore)
@@ -196,7 +196,7 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
             // What a read finds has waited since the one before it. What comes later has not.
             let isLater = lastRead.map { present.boottime - $0 > Self.longestRead } ?? false
             let since = isLater ? lastRead : readBefore ?? lastRead
-            return machine.counted(texts.count, on: id, at: present.boottime)
+            return machine.counted(frames, bytes: bytes, on: id, at: present.boottime)
                 + messages.flatMap { machine.received($0, on: id, at: present, since: since) }
         }
     }

@@ -67,10 +67,8 @@ struct StreamMachine: Sendable {
         static let lagLasts: Int64 = 3000
         /// A stream that lags twice within this time is in cooldown for the same time.
         static let lagRest: Int64 = 300_000
-        /// The maximum sustained rate of messages a second, and how many more may come at once. The busiest second of the recorded
-        /// minutes has 735 trades.
-        static let messagesPerSecond: Int64 = 20_000
-        static let burst = 5 * messagesPerSecond
+        /// What a connection may bring, control frames and fragments included. The busiest second of the recorded minutes has 735 trades.
+        static let traffic = TrafficLimit(messages: 20_000, bytes: 20_000 * 512)
     }
 
     private enum Phase: Sendable, Equatable { case opening, subscribing, live }
@@ -85,9 +83,7 @@ struct StreamMachine: Sendable {
         var refused: Set<Market> = []
         /// When the last message came.
         var lastMessage: Int64 = 0
-        /// The messages above the sustained rate, and when they were last counted.
-        var excess: Int64 = 0
-        var countedAt: Int64 = 0
+        var traffic = Bounds.traffic
         /// When the first price came.
         var dataSince: Int64?
         var heartbeatSent: Int64?
@@ -252,14 +248,12 @@ struct StreamMachine: Sendable {
         return source.subscriptions(markets.map(source.name)).map { .send($0, id) }
     }
 
-    /// Counts messages, whatever they are. A connection that brings too many for too long is ended, and the stream goes into cooldown.
-    mutating func counted(_ count: Int, on id: Int, at now: Int64) -> [Action] {
-        guard let index = index(of: id) else { return [] }
-        let read = min(now - links[index].countedAt, 60_000) * Bounds.messagesPerSecond / 1000
-        links[index].excess = max(0, links[index].excess - read) + Int64(count)
-        links[index].countedAt = now
-        guard links[index].excess > Bounds.burst else { return [] }
-        let reason = "it brings more than \(Bounds.messagesPerSecond) messages a second"
+    /// Counts frames, whatever they are. A connection that brings too many for too long is ended, and the stream goes into cooldown.
+    mutating func counted(_ frames: Int, bytes: Int, on id: Int, at now: Int64) -> [Action] {
+        guard let index = index(of: id), !links[index].traffic.count(messages: frames, bytes: bytes, at: now) else {
+            return []
+        }
+        let reason = "it brings \(Bounds.traffic.excessText)"
         return ended(id, .busy(least: Bounds.lagRest), reason, at: now, jitter: 1)
     }
 

@@ -27,6 +27,8 @@ final class PendingRequest: @unchecked Sendable {
 final class ConnectionPool: @unchecked Sendable {
     /// A connection that was idle for longer is closed: a NAT or firewall may have dropped it without notice.
     private static let idleTimeout = TimeAmount.seconds(60)
+    /// A connection that has been open for longer takes no more requests: its server may have moved to another address.
+    private static let longestAge = TimeAmount.minutes(5)
 
     let dialer: Dialer
     private var connections: [HTTPRequest.Origin: [HTTPConnection]] = [:]
@@ -45,7 +47,7 @@ final class ConnectionPool: @unchecked Sendable {
     }
 
     /// Sends the request on a free connection, waits for one that is opening without a request, or opens another.
-    func start(_ pending: PendingRequest) {
+    private func start(_ pending: PendingRequest) {
         dialer.eventLoop.assertInEventLoop()
         guard !pending.isCancelled, !isClosed else { return pending.finish(.failure(.cancelled)) }
         let origin = pending.request.origin
@@ -75,13 +77,19 @@ final class ConnectionPool: @unchecked Sendable {
     private func known(to origin: HTTPRequest.Origin) -> [HTTPConnection] {
         guard let known = connections[origin] else { return [] }
         let now = NIODeadline.now()
-        for connection in known where connection.isOverdue(at: now, idleTimeout: Self.idleTimeout) {
+        for connection in known
+        where connection.isOverdue(at: now, idleTimeout: Self.idleTimeout, longestAge: Self.longestAge) {
             connection.close()
         }
         return connections[origin] ?? []
     }
 
     // MARK: - Closing
+
+    /// Drains the present connections to a server: the next request looks its name up again.
+    func drop(to origin: HTTPRequest.Origin) {
+        for connection in connections[origin] ?? [] { connection.drain() }
+    }
 
     /// Drains the present connections. If `forGood`, later ones are not kept either.
     func drop(forGood: Bool) {

@@ -22,6 +22,8 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     private var collector = HTTPResponseCollector()
     /// When it became ready, or its last response was complete.
     private var since = NIODeadline.now()
+    /// When it became ready.
+    private var opened = NIODeadline.now()
     /// Whether the connection was already open when it got the pending request.
     private var isReused = false
     private var isDraining: Bool
@@ -48,9 +50,9 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
         if case .opening(let dial) = stage { dial.isResolving } else { false }
     }
 
-    /// Whether it has been idle for too long.
-    func isOverdue(at now: NIODeadline, idleTimeout: TimeAmount) -> Bool {
-        isReady && now - since > idleTimeout
+    /// Whether it has been idle or open for too long.
+    func isOverdue(at now: NIODeadline, idleTimeout: TimeAmount, longestAge: TimeAmount) -> Bool {
+        isReady && (now - since > idleTimeout || now - opened > longestAge)
     }
 
     /// Takes a request, and sends it at once or as soon as the connection is ready.
@@ -109,6 +111,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     private func opened(_ channel: any Channel) {
         stage = .ready(channel)
         since = .now()
+        opened = since
         do {
             try channel.pipeline.syncOperations.addHandler(self)
             try channel.pipeline.syncOperations.addHTTPClientCodec(meter, before: self)
@@ -166,15 +169,13 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
         fail(HTTPError(onConnection: error))
     }
 
-    /// Closes it after an error, or retries the pending request on another connection.
+    /// Closes it after an error.
     private func fail(_ error: HTTPError) {
         guard case .ready = stage else { return }
-        // The server closed a kept connection and sent no byte of a response: the request is sent on another one.
-        if isReused, meter.isEmpty, error.isLoss, let pending = pending.take() {
-            close()
-            return pool.start(pending)
-        }
-        close(error)
+        guard isReused, meter.isEmpty, error.isLoss, pending != nil else { return close(error) }
+        // The server closed a kept connection and sent no byte of a response. The others are as old.
+        close(.keptConnectionClosed)
+        pool.drop(to: origin)
     }
 }
 

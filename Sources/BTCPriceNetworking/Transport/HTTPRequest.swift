@@ -1,14 +1,15 @@
 import FoundationEssentials
+import Glibc
 import NIOHTTP1
 
 /// A GET request that is parsed once and sent many times.
 package struct HTTPRequest: Sendable {
     /// The server that a connection leads to.
-    struct Origin: Sendable, Hashable {
+    package struct Origin: Sendable, Hashable {
         /// Whether TLS is used.
         let isSecure: Bool
         /// In a resolver's form: without the brackets of an IPv6 address.
-        let host: String
+        package let host: String
         let port: Int
 
         /// The value of the `Host` field, with the port if it is not the scheme's default (RFC 9110, section 7.2).
@@ -23,7 +24,7 @@ package struct HTTPRequest: Sendable {
     /// The default for the longest body of a response, bytes. The largest body with a price has less than 3,000.
     package static let usualBody = 64 * 1024
 
-    let origin: Origin
+    package let origin: Origin
     /// The longest body of the response, bytes.
     let longestBody: Int
     private let target: String
@@ -31,15 +32,13 @@ package struct HTTPRequest: Sendable {
 
     /// - Parameters:
     ///   - url: The complete URL, `http` or `https`.
-    ///   - headers: Headers in addition to Host and User-Agent.
+    ///   - headers: Headers in addition to Host, Accept-Encoding and User-Agent.
     ///   - longestBody: The longest body of the response, bytes.
     /// - Returns: `nil` if the URL is invalid, or a header contains a character that is not allowed.
     package init?(_ url: String, headers: [(name: String, value: String)] = [], longestBody: Int = usualBody) {
         guard let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased(),
             scheme == "http" || scheme == "https", parts.user == nil, parts.password == nil,
-            let host = parts.percentEncodedHost.map({ String($0.drop { $0 == "[" }.prefix { $0 != "]" }) }),
-            // No name is longer (RFC 1035, section 2.3.4).
-            !host.isEmpty, host.utf8.count <= 253,
+            let host = parts.percentEncodedHost.flatMap(Self.host),
             (1...65_535).contains(parts.port ?? 80)
         else { return nil }
         let isSecure = scheme == "https"
@@ -47,13 +46,26 @@ package struct HTTPRequest: Sendable {
         let path = parts.percentEncodedPath.isEmpty ? "/" : parts.percentEncodedPath
         let query = parts.percentEncodedQuery.map { "?\($0)" } ?? ""
         target = path + query
-        var all = HTTPHeaders([("Host", origin.hostField)])
+        // Without it, a server may use any coding (RFC 9110, section 12.5.3).
+        var all = HTTPHeaders([("Host", origin.hostField), ("Accept-Encoding", "identity")])
         for header in headers {
             guard Self.isSendable(header.name), Self.isSendable(header.value) else { return nil }
             all.add(name: header.name, value: header.value)
         }
         self.headers = all
         self.longestBody = longestBody
+    }
+
+    /// The host of a URL in a resolver's form; `nil` if it is neither a possible name nor an IPv6 address in brackets.
+    private static func host(_ text: String) -> String? {
+        guard text.hasPrefix("[") else {
+            // No name is longer (RFC 1035, section 2.3.4).
+            let isName = text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-._".contains($0)) }
+            return isName && (1...253).contains(text.utf8.count) ? text : nil
+        }
+        let address = String(text.dropFirst().dropLast())
+        var bytes = (UInt64(0), UInt64(0))
+        return inet_pton(AF_INET6, address, &bytes) == 1 ? address : nil
     }
 
     /// The request as it is sent.

@@ -33,6 +33,8 @@ package enum HTTPError: Error, Sendable {
     case lost(errno: Int32)
     /// The connection was closed before the response was complete.
     case closedEarly
+    /// A kept connection was closed before a byte of the response. The request may be sent again (RFC 9112, section 9.3.1).
+    case keptConnectionClosed
     /// The body has more than this many bytes.
     case tooLong(limit: Int)
     /// Not valid HTTP/1.1 (RFC 9112), with a description of what is wrong.

@@ -76,8 +76,6 @@ package final class HTTPTransport: Sendable {
 
     /// Sends a request and returns the complete response. Cancelling the task ends it at any point. Once the connection is open there
     /// is no other timeout.
-    ///
-    /// If the server has closed a kept connection, the request is sent again on another one (RFC 9112, section 9.3.1).
     /// - Throws: ``HTTPError``.
     package func execute(_ request: HTTPRequest) async throws(HTTPError) -> HTTPResponse {
         let pending = PendingRequest(request)
@@ -94,6 +92,11 @@ package final class HTTPTransport: Sendable {
     /// Makes a WebSocket connection, which is not opened yet. Called on the event loop's thread.
     func webSocket(_ request: HTTPRequest, delegate: any WebSocketDelegate) -> WebSocketConnection {
         WebSocketConnection(request, by: pool.dialer, delegate: delegate)
+    }
+
+    /// Uses new connections to a request's server from now on. Pending requests finish on their connections.
+    func dropConnections(of request: HTTPRequest) {
+        onLoop { self.pool.drop(to: request.origin) }
     }
 
     /// Uses new connections from now on. Pending requests finish on their connections.

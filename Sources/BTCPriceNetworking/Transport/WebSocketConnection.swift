@@ -19,8 +19,12 @@ enum WebSocketEnd: Sendable {
 /// Callbacks of a connection. Called on the event loop.
 protocol WebSocketDelegate: AnyObject {
     func opened(_ connection: WebSocketConnection)
-    /// Text messages that arrived together, from the oldest to the newest.
-    func received(_ texts: [ByteBuffer], on connection: WebSocketConnection)
+    /// Frames that arrived together.
+    /// - Parameters:
+    ///   - texts: The text messages, from the oldest to the newest; there may be none.
+    ///   - frames: The number of all frames, whatever they are.
+    ///   - bytes: The bytes of all frames.
+    func received(_ texts: [ByteBuffer], frames: Int, bytes: Int, on connection: WebSocketConnection)
     /// Called once, and nothing after it. Not called after ``WebSocketConnection/close(_:)``.
     func ended(_ end: WebSocketEnd, _ connection: WebSocketConnection)
 }
@@ -56,8 +60,8 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
     private let meter = ResponseMeter()
     /// After a read of so many bytes, more may be waiting.
     private static let fullRead = 16 * 1024
-    /// The bytes of the frames since the last ``channelReadComplete(context:)``.
-    private var readBytes = 0
+    /// The frames since the last ``deliver()``, and their bytes.
+    private var frames = (count: 0, bytes: 0)
     /// What arrived since the last ``channelReadComplete(context:)``.
     private var texts: [ByteBuffer] = []
     /// The newest ping, if its pong has not been sent yet.
@@ -169,7 +173,8 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let frame = unwrapInboundIn(data)
-        readBytes += frame.length
+        frames.count += 1
+        frames.bytes += frame.length
         do throws(WebSocketReader.Violation) {
             switch try reader.take(frame) {
             case .text(let text):
@@ -185,17 +190,18 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
+        let isFull = frames.bytes >= Self.fullRead
         deliver()
         answerPing()
-        let isFull = readBytes >= Self.fullRead
-        readBytes = 0
         // A connection that is being closed is read to its end.
         if isFull { context.read() } else if case .closing = stage { context.read() }
     }
 
     private func deliver() {
-        guard case .open = stage, !texts.isEmpty else { return }
-        delegate?.received(texts, on: self)
+        let (count, bytes) = frames
+        frames = (0, 0)
+        guard case .open = stage, count > 0 else { return }
+        delegate?.received(texts, frames: count, bytes: bytes, on: self)
         texts.removeAll(keepingCapacity: true)
     }
 

@@ -23,8 +23,9 @@ enum MedianRule {
         if let median, used.count >= rules.quorum, used.count > 1 {
             let peer = all.first { $0.origin != nil && used.contains($0.market) }
             let counted = all.filter { used.contains($0.market) }
-            if counted.count == 2, ConfirmationRule.agreement(of: counted[0], with: counted[1], book) == nil {
-                decision = disputed(counted, book, rules, round)
+            let values = Dictionary(uniqueKeysWithValues: comparable.map { ($0.market, $0.value) })
+            if let camps = camps(counted, values, book) {
+                decision = disputed(counted, camps, book, rules, round)
             } else {
                 decision = shown(median, used, requested, first, via: peer?.market.venue, book, rules)
             }
@@ -49,17 +50,32 @@ enum MedianRule {
         return decision
     }
 
-    /// The decision on two prices that do not agree: their mean is the price of neither. Shows the one that is nearer to the last
+    /// The lower and the upper half of the prices, if none of one agrees with one of the other; otherwise `nil`.
+    private static func camps(
+        _ counted: [MarketObservation], _ values: [Market: Price], _ book: ObservationBook
+    ) -> [[MarketObservation]]? {
+        guard counted.count.isMultiple(of: 2) else { return nil }
+        let sorted = counted.sorted { values[$0.market] ?? $0.value < values[$1.market] ?? $1.value }
+        let (lower, upper) = (sorted.prefix(sorted.count / 2), sorted.suffix(sorted.count / 2))
+        let agree = lower.contains { price in
+            upper.contains { ConfirmationRule.agreement(of: price, with: $0, book) != nil }
+        }
+        return agree ? nil : [Array(lower), Array(upper)]
+    }
+
+    /// The decision on two camps of equal size: the mean of both is the price of neither. Shows the price that is nearest to the last
     /// agreement. A frozen one does not get here.
     private static func disputed(
-        _ both: [MarketObservation], _ book: ObservationBook, _ rules: SelectionRules, _ round: Round
+        _ counted: [MarketObservation], _ camps: [[MarketObservation]], _ book: ObservationBook,
+        _ rules: SelectionRules, _ round: Round
     ) -> Decision {
         let last = book.level.log ?? book.reference?.log
-        let nearest = last.map { ScatterRule.nearest(to: $0, of: both, book) } ?? both[0].market
-        let price = both[0].market == nearest ? both[0] : both[1]
-        let other = both[0].market == nearest ? both[1] : both[0]
+        let nearest = last.map { ScatterRule.nearest(to: $0, of: counted, book) } ?? counted[0].market
+        let price = counted.first { $0.market == nearest } ?? counted[0]
+        let isMine = { (camp: [MarketObservation]) in camp.contains { $0.market == price.market } }
         var decision = PrimaryRule.shown(price, .unconfirmed, level: nil, book, rules, round)
-        decision.dispute = Dispute(shown: [price], others: [other])
+        decision.dispute = Dispute(
+            shown: camps.filter(isMine).flatMap(\.self), others: camps.filter { !isMine($0) }.flatMap(\.self))
         return decision
     }
 

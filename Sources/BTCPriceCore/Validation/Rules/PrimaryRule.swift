@@ -323,7 +323,8 @@ enum PrimaryRule {
                 decision.conversion = conversion
                 return decision
             }
-            // A price in USDT is not comparable with dollars while it can't be converted.
+            // A price in USDT is not comparable with dollars while it can't be converted, so it is not a witness either.
+            learned.failed(price.market)
             var dollars = round
             dollars.answered = round.answered.filter { learned.newest[$0]?.isInTether == false }
             if let first = dollars.answered.first.flatMap({ learned.newest[$0] }) {
