@@ -14,6 +14,11 @@ struct FleetCommand: ParsableCommand {
             Exit status: 0 if it was stopped, 1 if it can't start, 64 for a wrong command line.
             """,
         version: "btc-price-fleet \(Product.version)", subcommands: [PublishCommand.self, FollowCommand.self])
+
+    /// Parses the command line. In an error, what it quotes of the arguments is printable.
+    static func parseAsRoot() throws -> any ParsableCommand {
+        try (try? parseAsRoot(nil)) ?? parseAsRoot(CommandLine.arguments.dropFirst().map(\.printable))
+    }
 }
 
 /// The address of the broker, and the credentials for it.

@@ -71,6 +71,11 @@ struct GatewayCommand: ParsableCommand {
     @Option(help: ArgumentHelp("The most open event streams.", valueName: "number"))
     var eventStreams = GatewayLimits().streams
 
+    /// Parses the command line, or exits. In an error, what it quotes of the arguments is printable.
+    static func parseOrExit() -> GatewayCommand {
+        (try? parse()) ?? parseOrExit(CommandLine.arguments.dropFirst().map(\.printable))
+    }
+
     func validate() throws {
         guard (1...31_536_000).contains(maxAge) else { throw ValidationError("--max-age is from 1 to 31536000") }
         for (name, number) in [

@@ -44,12 +44,13 @@ package struct HTTPGateway {
         let socket = SocketSearch.finder(named: command.socket, environment: { environment[$0] }, uid: getuid())
         let limits = self.limits
         let policy = AccessPolicy(hosts: Set(command.hosts), origins: Set(command.origins))
+        let daemon = DaemonClient(socket: socket)
+        let streams = EventStreams(
+            atMost: limits.streams, socket: socket, responds: { await daemon.responds() }, on: eventLoop)
         let parts = NIOLoopBound(
-            Parts(
-                table: GatewayConnections(limits: limits),
-                streams: EventStreams(atMost: limits.streams, socket: socket, on: eventLoop)), eventLoop: eventLoop)
+            Parts(table: GatewayConnections(limits: limits), streams: streams), eventLoop: eventLoop)
         let routes = GatewayRoutes(
-            daemon: DaemonClient(socket: socket), policy: policy, maxAge: command.maxAge,
+            daemon: daemon, policy: policy, maxAge: command.maxAge,
             hasRoomForStream: { parts.value.streams.hasRoom })
         let shared = NIOLoopBound(
             GatewayConnection.Environment(
@@ -106,9 +107,8 @@ package struct HTTPGateway {
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let limits = shared.value.limits
-                    let connection = GatewayConnection(
-                        shared.value, Self.arrival(at: channel.localAddress),
-                        from: channel.remoteAddress?.isLocal == false ? channel.remoteAddress?.plainAddress : nil)
+                    let arrival = Self.arrival(at: channel.localAddress, from: channel.remoteAddress)
+                    let connection = GatewayConnection(shared.value, arrival)
                     var decoding = NIOHTTPDecoderLimitConfiguration()
                     decoding.maxHeaderFieldSize = limits.headerBytes
                     decoding.maxHeaderListSize = limits.headerBytes
@@ -123,10 +123,12 @@ package struct HTTPGateway {
             }
     }
 
-    private static func arrival(at local: SocketAddress?) -> AccessPolicy.Arrival {
+    private static func arrival(at local: SocketAddress?, from remote: SocketAddress?) -> AccessPolicy.Arrival {
         if case .unixDomainSocket? = local { return AccessPolicy.Arrival(localAddress: nil) }
         // An empty address does not match any host name.
-        return AccessPolicy.Arrival(localAddress: local?.plainAddress ?? "")
+        return AccessPolicy.Arrival(
+            localAddress: local?.plainAddress ?? "", remoteAddress: remote?.plainAddress,
+            isLocal: remote?.isLocal != false)
     }
 
     private func listen(_ bootstrap: ServerBootstrap, on eventLoop: any EventLoop) async throws -> [any Channel] {

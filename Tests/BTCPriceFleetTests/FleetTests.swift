@@ -29,13 +29,13 @@ private func state(
 /// A message from the publisher alpha.
 private func message(
     _ sequence: Int64, at seconds: Double, _ value: Price = 68_900, bootID: String = "one", publisher: String = "alpha",
-    isRetained: Bool = false, change: (inout PriceState) -> Void = { _ in }
+    of topic: String = "alpha", isRetained: Bool = false, change: (inout PriceState) -> Void = { _ in }
 ) -> BrokerMessage {
     let quote = QuoteMessage(
         state: state(value, at: seconds, change: change), publisher: publisher, bootID: bootID, sequence: sequence,
         publishedAt: time(seconds).wall, interval: 1000, age: 0)
     return BrokerMessage(
-        topic: "btcpriced/v1/alpha/quote/BTC-USD", payload: quote.payload(at: time(seconds)), isRetained: isRetained)
+        topic: "btcpriced/v1/\(topic)/quote/BTC-USD", payload: quote.payload(at: time(seconds)), isRetained: isRetained)
 }
 
 /// A follower with its clients.
@@ -45,7 +45,10 @@ private struct Host {
     var came: [String] = []
     var counts: [String: Int] = [:]
     var refused: [String?] = []
+    var same: [[String]] = []
+    var sources: [String] = []
     var filters: [String] = []
+    var removed: [String] = []
 
     init(_ named: [String] = ["alpha"]) { following = Following(named: named) }
 
@@ -53,11 +56,14 @@ private struct Host {
         for action in actions {
             switch action {
             case .subscribe(let filter): filters.append(filter)
+            case .unsubscribe(let filter): removed.append(filter)
             case .effect(.state(let name, let message, _)): states["\(name) \(message.state.currency)"] = message
             case .effect(.came(let name)): came.append(name)
             case .effect(.counted(_, let kind)): counts[kind, default: 0] += 1
             case .effect(.refused(_, let reason)): refused.append(reason)
-            case .effect(.sources), .publish: break
+            case .effect(.sameInstance(let first, let second)): same.append([first, second])
+            case .effect(.sources(_, let reports)): sources = reports.map(\.name)
+            case .publish: break
             }
         }
     }
@@ -87,7 +93,7 @@ private struct Host {
         host.receive(message(2, at: 1, 68_901), at: 1.01)
         #expect((host.alpha.freshness, host.alpha.quote?.value) == (.fresh, 68_901))
         #expect(host.alpha.age(at: time(2))?.isEstimate == false)
-        #expect(host.states["alpha USD"]?.instance == "theirs")
+        #expect(host.states["alpha USD"]?.instance == "alpha/theirs")
         host.wait(until: 4)
         #expect(host.alpha.freshness == .fresh)
         #expect(host.following.deadline == time(4.01).boottime + 1)
@@ -228,6 +234,83 @@ private struct Host {
         #expect(host.alpha.freshness == .fresh)
         host.wait(until: 4.1)
         #expect((host.alpha.freshness, host.alpha.failure) == (.stale, "alpha is offline"))
+    }
+
+    @Test func `an instance that another publisher copies is not the same, whoever comes first`() {
+        var host = Host(["alpha", "beta"])
+        host.connect(at: 0)
+        host.receive(message(1, at: 0, publisher: "beta", of: "beta"), at: 0)
+        host.receive(message(1, at: 0), at: 0)
+        #expect(host.states["beta USD"]?.instance == "beta/theirs")
+        #expect(host.states["alpha USD"]?.instance == "alpha/theirs")
+        host.receive(message(2, at: 1, publisher: "beta", of: "beta"), at: 1)
+        host.receive(message(2, at: 1), at: 1)
+        #expect(host.same == [["beta", "alpha"]], "told once, with both names")
+        #expect(["alpha USD", "beta USD"].allSatisfy { host.states[$0]?.state.freshness == .fresh })
+    }
+
+    @Test func `a publisher that sends too much is ignored for longer each time, and another one is not`() {
+        var host = Host(["alpha", "beta"])
+        host.connect(at: 0)
+        #expect(host.filters.count == 6)
+        host.receive(message(1, at: 0), at: 0)
+        let junk = BrokerMessage(topic: "btcpriced/v1/alpha/quote/x", payload: [UInt8](repeating: 123, count: 16_384))
+        for _ in 0..<2000 { host.receive(junk, at: 0.1) }
+        let ofAlpha = ["quote/+", "status", "sources"].map { "btcpriced/v1/alpha/\($0)" }
+        #expect(host.removed == ofAlpha)
+        #expect(host.refused == ["more than 500 messages or 1024 KiB a second"])
+        host.receive(message(2, at: 1), at: 1)
+        host.receive(message(1, at: 1, publisher: "beta", of: "beta"), at: 1)
+        #expect(host.counts["ok"] == 2, "the message of alpha was on its way")
+        #expect(host.states["beta USD"]?.state.freshness == .fresh)
+        host.wait(until: 3.1)
+        #expect(host.alpha.failure == "more than 500 messages or 1024 KiB a second")
+        host.wait(until: 10)
+        #expect(host.filters.count == 6)
+        host.wait(until: 10.1)
+        #expect(host.filters.suffix(3) == ofAlpha[...])
+        host.receive(message(3, at: 10.2), at: 10.2)
+        #expect(host.alpha.freshness == .fresh)
+        // The second time, without a connection in between.
+        for _ in 0..<2000 { host.receive(junk, at: 11) }
+        host.lose("gone", at: 12)
+        host.connect(at: 13)
+        #expect(!host.filters.suffix(3).contains("btcpriced/v1/alpha/quote/+"))
+        host.wait(until: 30.9)
+        #expect(!host.filters.suffix(3).contains("btcpriced/v1/alpha/quote/+"))
+        host.wait(until: 31)
+        #expect(host.filters.suffix(3) == ofAlpha[...])
+        #expect(host.refused.count == 1, "told once")
+    }
+
+    @Test func `if all publishers are followed, one that sends too much, known or not, is left out of the topics`() {
+        for sender in ["alpha", "stranger"] {
+            var host = Host([])
+            host.connect(at: 0)
+            host.receive(message(1, at: 0), at: 0)
+            host.receive(message(1, at: 0, publisher: "beta", of: "beta"), at: 0)
+            let junk = BrokerMessage(
+                topic: "btcpriced/v1/\(sender)/sources", payload: [UInt8](repeating: 123, count: 131_072))
+            for _ in 0..<100 { host.receive(junk, at: 0.1) }
+            let kept = sender == "alpha" ? ["beta"] : ["alpha", "beta"]
+            #expect(host.filters.dropFirst(3) == FleetTopic.filters(of: kept)[...])
+            #expect(host.removed == FleetTopic.filters(of: ["+"]))
+            host.wait(until: 11)
+            #expect(host.filters.suffix(3) == FleetTopic.filters(of: ["+"])[...])
+            #expect(host.removed.dropFirst(3) == FleetTopic.filters(of: kept)[...])
+        }
+    }
+
+    @Test func `a list of sources without its invalid entries is used, and that is told once`() {
+        var host = Host()
+        host.connect(at: 0)
+        let valid = #"{"name":"kraken","order":1,"market":"BTC/USD","url":"","use":"ready","requests":0,"limits":[]}"#
+        for second in [0.0, 10] {
+            let text = #"{"sources":[{"name":"binance","use":"unknown"},7,\#(valid)]}"#
+            host.receive(BrokerMessage(topic: "btcpriced/v1/alpha/sources", payload: Array(text.utf8)), at: second)
+        }
+        #expect(host.sources == ["kraken"])
+        #expect(host.refused == ["2 of 3 entries in its list of sources are not valid"])
     }
 
     @Test func `unknown publishers are accepted only if none is named, and up to a limit`() {

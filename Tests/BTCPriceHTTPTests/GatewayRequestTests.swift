@@ -4,9 +4,13 @@ import Testing
 @testable import BTCPriceHTTP
 
 @Suite struct GatewayRequestTests {
-    private func request(_ target: String, host: String? = "localhost") -> GatewayRequest? {
-        let headers = HTTPHeaders(host.map { [("Host", $0)] } ?? [])
-        return GatewayRequest(HTTPRequestHead(version: .http1_1, method: .GET, uri: target, headers: headers), .init())
+    private func request(
+        _ target: String, host: String? = "localhost", forwarded: String? = nil,
+        at arrival: AccessPolicy.Arrival = .init()
+    ) -> GatewayRequest? {
+        var headers = HTTPHeaders(host.map { [("Host", $0)] } ?? [])
+        if let forwarded { headers.add(name: "X-Forwarded-For", value: forwarded) }
+        return GatewayRequest(HTTPRequestHead(version: .http1_1, method: .GET, uri: target, headers: headers), arrival)
     }
 
     @Test(arguments: [
@@ -34,6 +38,16 @@ import Testing
         #expect(request("/?x=http://evil.example/")?.authority == "localhost")
         #expect(request("//evil.example/v1/price")?.authority == "localhost")
         #expect(request("/", host: nil)?.authority == nil)
+    }
+
+    @Test func `a client is its address, or what a reverse proxy on this machine writes`() {
+        let local = AccessPolicy.Arrival(localAddress: "127.0.0.1", remoteAddress: "127.0.0.1", isLocal: true)
+        let distant = AccessPolicy.Arrival(localAddress: "192.0.2.1", remoteAddress: "192.0.2.7", isLocal: false)
+        #expect(request("/")?.client == "")
+        #expect(request("/", forwarded: "198.51.100.1, 198.51.100.2")?.client == "198.51.100.2")
+        #expect(request("/", at: local)?.client == "127.0.0.1")
+        #expect(request("/", forwarded: "198.51.100.1", at: local)?.client == "198.51.100.1")
+        #expect(request("/", forwarded: "198.51.100.1", at: distant)?.client == "192.0.2.7")
     }
 
     @Test(arguments: ["*", "v1/price", "http:", "http://", "http://localhost:x/", "mailto:x"])

@@ -167,7 +167,7 @@ def _():
     equal(sequence, list(range(sequence[0], sequence[0] + len(sequence))))
     # The publisher's socket has the same interface.
     socket_of_alpha = hosts[0].fleet.place("alpha")
-    equal(fresh(socket_of_alpha)["instance"], ours["instance"])
+    equal(fresh(socket_of_alpha)["instance"], "alpha/" + ours["instance"])
     assert "binance" in btcctl(socket_of_alpha, "sources").out
     assert re.search(r'btcpriced_fleet_messages_total\{publisher="alpha",result="ok"\} \d+', btcctl(socket_of_alpha, "metrics").out)
     equal(btcctl(socket_of_alpha, "pause").status != 0, True)
@@ -197,7 +197,7 @@ def _():
             f"requests of the two publishers {requests}")
 
 
-@scenario("an independent program that publishes a price 7 % off is never shown with quorum 2", beside=True)
+@scenario("an independent program that publishes a price 7 % off, with another publisher's instance, is never shown with quorum 2", beside=True)
 def _():
     site = Site()
     python = os.environ.get("VARLINK_PYTHON", sys.executable)
@@ -216,8 +216,9 @@ client.loop_start()
 for sequence in range(1, 1000):
     now = int(time.time() * 1000)
     price = sys.argv[1] if sequence % 2 else sys.argv[2]
+    instance = sys.argv[3]
     client.publish("btcpriced/v1/gamma/quote/BTC-USD", json.dumps({{
-        "instance": "gamma's", "tick": sequence, "freshness": "fresh", "currency": "USD", "confirmation": "confirmed",
+        "instance": instance, "tick": sequence, "freshness": "fresh", "currency": "USD", "confirmation": "confirmed",
         "observedBoottime": int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1000),
         "quote": {{"value": price, "currency": "USD", "timestamp": now, "source": "mine", "market": "BTC/USD"}},
         "publisher": "gamma", "bootId": sys.argv[1], "sequence": sequence, "publishedAt": now}}), retain=True)
@@ -226,23 +227,50 @@ for sequence in range(1, 1000):
 
     def stranger(*prices):
         return spawn([python, "-c", program, *prices])
-    gamma = stranger("68905", "68903")
+    gamma = stranger("68905", "68903", "gamma's")
     host = Host(site, ["alpha", "beta", "gamma"], "--mode", "median", "--quorum", "2")
     wait_until(lambda: fresh(host.place)["consensus"]["sources"] == ["alpha", "beta", "gamma"], what="all three in the median")
     gamma.kill()
     gamma.wait()
     lie = str(Decimal("68900") * Decimal("0.93"))
     watch = Watch(host.place, "--json")
-    gamma = stranger(lie, str(Decimal(lie) - 1))
+    gamma = stranger(lie, str(Decimal(lie) - 1), btcctl(leaders[0].place, "current", "--json").json["instance"])
     wait_until(lambda: (host.state()["consensus"] or {}).get("outliers") == ["gamma"], what="the liar to be an outlier")
     time.sleep(5)
     shown = {Decimal(s["quote"]["value"]) for s in watch.states}
     assert shown and all(abs(price / 68900 - 1) < Decimal("0.001") for price in shown), shown
     assert all(s["freshness"] == "fresh" for s in watch.states)
+    host.fleet.says("alpha and gamma have the same instance")
     gamma.kill()
     for process in (host, *leaders, simulator):
         process.stop()
     return f"{len(watch.states)} states, prices {sorted(shown)}"
+
+
+@scenario("a publisher that floods the broker is ignored for a while, and the other two keep the price", beside=True)
+def _():
+    site = Site()
+    simulator = replaying("68900")
+    leaders = [Leader(site, name, simulator, sources=[source, "kraken"]) for name, source in (("alpha", "coinbase"), ("beta", "bitstamp"))]
+    host = Host(site, ["alpha", "beta", "gamma"], "--mode", "median", "--quorum", "2")
+    fresh(host.place)
+    watch = Watch(host.place, "--json")
+    certificate, key = site.certificates("gamma")
+    lines = f"{site.broker.folder}/lines"
+    Path(lines).write_text(("{" * 16_000 + "\n") * 2000)
+    flood = spawn(
+        ["sh", "-c", 'while cat "$1"; do :; done | exec mosquitto_pub -h "$2" -p "$3" --cafile "$4" --cert "$5" --key "$6" -t "$7" -l', "sh", lines,
+         site.broker.address, str(site.broker.port), site.certificates.authority, certificate, key, QUOTE.format("gamma")],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    wait_until(lambda: "more than 500 messages or 1024 KiB a second" in host.failure("gamma"), what=lambda: f"gamma's failure: {host.failure('gamma')}")
+    time.sleep(5)
+    os.killpg(flood.pid, signal.SIGKILL)
+    states = {s["freshness"] for s in watch.states}
+    equal(states, {"fresh"})
+    counts = dict(re.findall(r'result="(\w+)"\} (\d+)', btcctl(host.fleet.place("gamma"), "metrics").out))
+    for process in (host, *leaders, simulator):
+        process.stop()
+    return f"messages read and ignored: {counts}"
 
 
 @scenario("the broker refuses a forged topic, and the follower refuses a replayed recording of an hour", beside=True)

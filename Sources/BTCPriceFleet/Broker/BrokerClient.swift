@@ -5,6 +5,7 @@ enum BrokerAction<Effect: Sendable>: Sendable {
     case publish(BrokerMessage)
     /// The messages of a topic filter (MQTT 3.1.1, section 4.7).
     case subscribe(String)
+    case unsubscribe(String)
     /// An effect that does not concern the broker.
     case effect(Effect)
 }

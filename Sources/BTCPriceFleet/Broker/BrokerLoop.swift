@@ -228,6 +228,7 @@ final class BrokerLoop<Client: BrokerClient>: Sendable {
                 case .effect(let effect): loop.perform(effect)
                 case .publish(let message): phase.link?.publish(message)
                 case .subscribe(let filter): phase.link?.subscribe(filter)
+                case .unsubscribe(let filter): phase.link?.unsubscribe(filter)
                 }
             }
         }

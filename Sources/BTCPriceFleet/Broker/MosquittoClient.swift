@@ -33,8 +33,8 @@ final class MosquittoClient {
         let reason: String
     }
 
-    /// The maximum size of a payload, bytes. Messages with a larger one are ignored.
-    private static let longest = 131_072
+    /// A longer payload is cut to this size, bytes, which is more than any reader accepts.
+    private static let longest = 131_073
     /// The directory of the system's certificate authorities.
     private static let systemAuthorities = "/etc/ssl/certs"
 
@@ -105,6 +105,8 @@ final class MosquittoClient {
 
     func subscribe(_ filter: String) { note(mosquitto_subscribe(handle, nil, filter, 0)) }
 
+    func unsubscribe(_ filter: String) { note(mosquitto_unsubscribe(handle, nil, filter)) }
+
     /// Disconnects cleanly, so that the broker does not publish the last will.
     func disconnect() { _ = mosquitto_disconnect(handle) }
 
@@ -161,10 +163,9 @@ final class MosquittoClient {
         mosquitto_message_callback_set(handle) { _, userData, message in
             guard let client = MosquittoClient.of(userData), let message = message?.pointee, let topic = message.topic
             else { return }
-            // A larger payload can only be malicious.
-            guard message.payloadlen <= MosquittoClient.longest else { return }
             // The payload is valid only in this callback.
-            let payload = UnsafeRawBufferPointer(start: message.payload, count: Int(message.payloadlen))
+            let payload = UnsafeRawBufferPointer(
+                start: message.payload, count: min(Int(message.payloadlen), MosquittoClient.longest))
             client.events.append(
                 .message(
                     BrokerMessage(

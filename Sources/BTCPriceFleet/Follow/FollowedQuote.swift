@@ -56,6 +56,9 @@ struct FollowedQuote: Sendable {
         state = StateMessage(instance: "", state: .empty(of: Currency(rawValue: currency) ?? .usd))
     }
 
+    /// The instance that the publisher's last message claims.
+    var claimedInstance: String? { last?.state.instance }
+
     /// When the price becomes stale without another message, `CLOCK_BOOTTIME` in milliseconds; `nil` if it is not fresh.
     var freshUntil: Int64? { state.state.freshUntil }
 
@@ -124,6 +127,8 @@ struct FollowedQuote: Sendable {
 
     private mutating func show(_ message: QuoteMessage, isRetained: Bool, at now: ObservationTime) {
         state = message.state
+        // Another publisher can copy an instance. Publishers with the same one would count as a single peer.
+        state.instance = "\(publisher)/\(message.state.instance)"
         state.state.agedFailure = silence
         state.state.freshUntil = nil
         guard state.state.quote != nil else {

@@ -14,6 +14,8 @@ struct Following: BrokerClient {
         case counted(publisher: String, kind: String)
         /// A publisher's messages are refused from now on, or accepted again if there is no reason.
         case refused(publisher: String, String?)
+        /// Two publishers claim the same instance.
+        case sameInstance(String, String)
     }
 
     /// The maximum number of publishers to follow if none is named. Each one needs a socket and a thread.
@@ -22,22 +24,30 @@ struct Following: BrokerClient {
     private static let quarantine: Int64 = 600_000
     /// The maximum size of a list of sources, bytes.
     private static let longestList = 131_072
+    /// Stands for the publishers that have not come yet. It is all of them in a topic filter, and no publisher has this name.
+    private static let newcomers = "+"
 
     private struct Publisher {
         var quotes: [String: FollowedQuote] = [:]
         var isOffline = false
         /// When a message was last refused, `CLOCK_BOOTTIME` in milliseconds; `nil` if the publisher counts as accepted.
         var lastRefusal: Int64?
+        var limit = MessageLimit()
+        /// The instance in its last message.
+        var instance: String?
+        var hasSharedInstance = false
     }
 
-    private let named: [String]
+    /// Includes ``newcomers`` unless publishers are named.
     private var publishers: [String: Publisher] = [:]
+    /// The publishers in the topic filters of the connection.
+    private var subscribed: [String] = []
     /// Why there is no connection; `nil` while there is one.
     private var failure: String?
 
     /// - Parameter named: The publishers to follow; all if none is named.
     init(named: [String]) {
-        self.named = named
+        if named.isEmpty { publishers[Self.newcomers] = Publisher() }
         for name in named { add(name) }
     }
 
@@ -49,12 +59,15 @@ struct Following: BrokerClient {
     var will: BrokerMessage? { nil }
 
     var deadline: Int64? {
-        publishers.values.lazy.flatMap { $0.quotes.values.lazy.compactMap(\.freshUntil) }.min().map { $0 + 1 }
+        let ageing = publishers.values.lazy.flatMap { $0.quotes.values.lazy.compactMap(\.freshUntil) }.min()
+        let resuming = publishers.values.lazy.compactMap(\.limit.ignoredUntil).min()
+        return [ageing.map { $0 + 1 }, resuming].compactMap(\.self).min()
     }
 
     mutating func connected(at now: ObservationTime) -> [BrokerAction<Effect>] {
         failure = nil
-        return FleetTopic.filters(of: named).map { .subscribe($0) } + explainSilence()
+        subscribed = []
+        return subscriptions() + explainSilence()
     }
 
     mutating func disconnected(_ reason: String, at now: ObservationTime) -> [BrokerAction<Effect>] {
@@ -63,11 +76,14 @@ struct Following: BrokerClient {
     }
 
     mutating func received(_ message: BrokerMessage, at now: ObservationTime) -> [BrokerAction<Effect>] {
+        guard let level = FleetTopic.publisher(in: message.topic) else { return [] }
+        let sender = publishers[level] == nil ? Self.newcomers : level
+        if let actions = excess(of: sender, message, at: now) { return actions }
         guard let topic = FleetTopic(message.topic) else { return [] }
         let name = topic.publisher
         var actions: [BrokerAction<Effect>] = []
         if publishers[name] == nil {
-            guard named.isEmpty, publishers.count < Self.most, case .quote = topic,
+            guard publishers.count <= Self.most, case .quote = topic,
                 (try? QuoteMessage(payload: message.payload))?.publisher == name
             else { return [] }
             add(name)
@@ -76,18 +92,47 @@ struct Following: BrokerClient {
         switch topic {
         case .quote(_, let currency): return actions + quote(currency, of: name, message, at: now)
         case .status: return actions + status(of: name, message)
-        case .sources: return actions + sources(of: name, message)
+        case .sources: return actions + sources(of: name, message, at: now)
         case .homeAssistant: return []
         }
     }
 
     mutating func proceed(canPublish: Bool, at now: ObservationTime) -> [BrokerAction<Effect>] {
-        change { quote in quote.age(at: now) }
+        var actions = change { quote in quote.age(at: now) }
+        let resumed = publishers.keys.filter { publishers[$0]?.limit.isOver(at: now.boottime) == true }
+        guard !resumed.isEmpty else { return actions }
+        for name in resumed { publishers[name]?.limit.resume() }
+        if failure == nil { actions += subscriptions() }
+        return actions + explainSilence()
     }
 
     mutating func farewell() -> [BrokerMessage] { [] }
 
+    /// Subscribes to the publishers that are not ignored, and unsubscribes from the others. If one of all is ignored, the others are named.
+    private mutating func subscriptions() -> [BrokerAction<Effect>] {
+        let heard = publishers.filter { $0.value.limit.ignoredUntil == nil }.keys.sorted()
+        let isAll = heard.contains(Self.newcomers) && heard.count == publishers.count
+        let wanted = isAll ? [Self.newcomers] : heard.filter { $0 != Self.newcomers }
+        defer { subscribed = wanted }
+        return FleetTopic.filters(of: wanted.filter { !subscribed.contains($0) }).map { .subscribe($0) }
+            + FleetTopic.filters(of: subscribed.filter { !wanted.contains($0) }).map { .unsubscribe($0) }
+    }
+
     // MARK: - Messages
+
+    /// Counts a message before it is read.
+    /// - Returns: What to do instead of reading it, if its publisher sends too many or is not followed; otherwise `nil`.
+    private mutating func excess(
+        of name: String, _ message: BrokerMessage, at now: ObservationTime
+    ) -> [BrokerAction<Effect>]? {
+        guard let publisher = publishers[name] else { return [] }
+        let ignored = BrokerAction<Effect>.effect(.counted(publisher: name, kind: "ignored"))
+        // The broker had sent it before it unsubscribed the follower.
+        if publisher.limit.ignoredUntil != nil { return [ignored] }
+        let isWithin = publishers[name]?.limit.take(message.payload.count, at: now.boottime)
+        guard isWithin == false else { return nil }
+        return [ignored] + refused(name, publisher.limit.reason, at: now) + subscriptions() + explainSilence(of: name)
+    }
 
     private mutating func quote(
         _ currency: String, of name: String, _ message: BrokerMessage, at now: ObservationTime
@@ -101,7 +146,7 @@ struct Following: BrokerClient {
             let isNew = try quote.read(message.payload, isRetained: message.isRetained, at: now)
             publishers[name]?.quotes[currency] = quote
             guard isNew else { return [] }
-            return refused(name, nil, at: now) + [
+            return refused(name, nil, at: now) + claimed(quote.claimedInstance, by: name) + [
                 .effect(.counted(publisher: name, kind: "ok")),
                 .effect(.state(publisher: name, quote.state, interval: quote.interval)),
             ]
@@ -121,14 +166,25 @@ struct Following: BrokerClient {
         _ name: String, _ reason: String?, at now: ObservationTime
     ) -> [BrokerAction<Effect>] {
         let last = publishers[name]?.lastRefusal
+        let isLongAgo = last.map { now.boottime - $0 >= Self.quarantine }
         if reason == nil {
-            guard let last, now.boottime - last >= Self.quarantine else { return [] }
+            guard isLongAgo == true else { return [] }
             publishers[name]?.lastRefusal = nil
         } else {
             publishers[name]?.lastRefusal = now.boottime
-            guard last == nil else { return [] }
+            guard isLongAgo != false else { return [] }
         }
-        return [.effect(.refused(publisher: name, reason))]
+        return [.effect(.refused(publisher: name == Self.newcomers ? "unknown publishers" : name, reason))]
+    }
+
+    /// Tells once that a publisher has the instance of another one.
+    private mutating func claimed(_ instance: String?, by name: String) -> [BrokerAction<Effect>] {
+        guard publishers[name]?.instance != instance else { return [] }
+        publishers[name]?.instance = instance
+        let other = publishers.filter { $0.key != name && $0.value.instance == instance }.keys.min()
+        guard let other, publishers[name]?.hasSharedInstance == false else { return [] }
+        publishers[name]?.hasSharedInstance = true
+        return [.effect(.sameInstance(other, name))]
     }
 
     private mutating func status(of name: String, _ message: BrokerMessage) -> [BrokerAction<Effect>] {
@@ -139,12 +195,18 @@ struct Following: BrokerClient {
         return explainSilence(of: name)
     }
 
-    private func sources(of name: String, _ message: BrokerMessage) -> [BrokerAction<Effect>] {
+    private mutating func sources(
+        of name: String, _ message: BrokerMessage, at now: ObservationTime
+    ) -> [BrokerAction<Effect>] {
+        let malformed = BrokerAction<Effect>.effect(.counted(publisher: name, kind: "malformed"))
         guard message.payload.count <= Self.longestList, let json = try? JSONValue(parsing: message.payload[...]),
-            let sources = try? json.objectValue?.list(
-                "sources", { (source) throws(JSONFieldError) in try SourceReport(json: source) })
-        else { return [.effect(.counted(publisher: name, kind: "malformed"))] }
-        return [.effect(.sources(publisher: name, sources))]
+            let elements = json["sources"]?.arrayValue
+        else { return refused(name, "its list of sources is not valid", at: now) + [malformed] }
+        let sources = elements.compactMap { try? SourceReport(json: $0) }
+        let shown = BrokerAction<Effect>.effect(.sources(publisher: name, sources))
+        guard sources.count < elements.count else { return [shown] }
+        let invalid = "\(elements.count - sources.count) of \(elements.count)"
+        return refused(name, "\(invalid) entries in its list of sources are not valid", at: now) + [malformed, shown]
     }
 
     // MARK: - Silence
@@ -152,6 +214,7 @@ struct Following: BrokerClient {
     /// Why there is no message from a publisher.
     private func silence(of name: String) -> String {
         if let failure { return failure }
+        if let limit = publishers[name]?.limit, limit.ignoredUntil != nil { return limit.reason }
         return publishers[name]?.isOffline == true ? "\(name) is offline" : "no message from \(name)"
     }
 

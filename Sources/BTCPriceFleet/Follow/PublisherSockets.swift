@@ -38,6 +38,10 @@ final class PublisherSockets: Sendable {
         case .counted(let name, let kind): self[name]?.count(kind)
         case .refused(let name, let reason?): logger.warning("Rejecting messages from \(name): \(reason).")
         case .refused(let name, nil): logger.info("Accepting messages again from \(name).")
+        case .sameInstance(let first, let second):
+            logger.warning(
+                "\(first) and \(second) have the same instance: both publish one daemon, or one copies the other's. Each counts."
+            )
         }
     }
 

@@ -14,11 +14,17 @@ enum FleetTopic: Sendable, Hashable {
     private static let root = "btcpriced/v1"
     private static let pair = "BTC-"
 
-    /// The topic filters with which a follower subscribes to these publishers; to all if none is named.
+    /// The topic filters with which a follower subscribes to these publishers; `+` is all of them.
     static func filters(of publishers: [String]) -> [String] {
-        (publishers.isEmpty ? ["+"] : publishers).flatMap { publisher in
+        publishers.flatMap { publisher in
             ["quote/+", "status", "sources"].map { "\(root)/\(publisher)/\($0)" }
         }
+    }
+
+    /// The level of a topic that names the publisher, not checked; `nil` for other topics.
+    static func publisher(in text: String) -> String? {
+        guard text.hasPrefix(root + "/") else { return nil }
+        return String(text.dropFirst(root.count + 1).prefix { $0 != "/" })
     }
 
     /// Whether a publisher may have this name: at most 32 lower-case letters, digits and hyphens, and the first is a letter. It is also the

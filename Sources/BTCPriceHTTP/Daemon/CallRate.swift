@@ -1,38 +1,71 @@
 import Synchronization
 
-/// A rate limit for calls: a burst, then a number of calls per second. Callers wait in turn, at most ``longestWait``.
+/// A rate limit for calls: a burst, then a number of calls per second. One client gets at most half of both. Callers wait in turn, at most
+/// ``longestWait``.
 final class CallRate: Sendable {
     /// The longest wait, milliseconds.
-    static let longestWait: Int64 = 2000
+    static let longestWait: Int64 = 10_000
 
-    private struct State {
+    private struct Bucket {
+        let burst: Int64
+        let perSecond: Int64
         /// The calls that are left, in thousandths; below zero if callers wait.
-        var left: Int64
+        private(set) var left: Int64
         /// `CLOCK_BOOTTIME`, milliseconds.
-        var last = Int64.min
+        private var last = Int64.min
+
+        init(burst: Int64, perSecond: Int64) {
+            self.burst = burst
+            self.perSecond = perSecond
+            left = burst * 1000
+        }
+
+        /// - Returns: The time until the next call may be made, milliseconds.
+        mutating func wait(at boottime: Int64) -> Int64 {
+            // After at most this time, the whole burst is available again.
+            let passed = last == .min ? 0 : min(max(0, boottime - last), burst * 1000 + longestWait)
+            last = boottime
+            left = min(burst * 1000, left + passed * perSecond)
+            return max(0, 1000 - left) / perSecond
+        }
+
+        mutating func take() { left -= 1000 }
+
+        /// Whether the whole burst is available.
+        func isFull(at boottime: Int64) -> Bool {
+            var copy = self
+            _ = copy.wait(at: boottime)
+            return copy.left == burst * 1000
+        }
     }
 
-    private let burst: Int64
-    private let perSecond: Int64
+    private struct State {
+        var all: Bucket
+        /// Those of the clients that have made calls recently.
+        var ofClients: [String: Bucket] = [:]
+    }
+
+    private let share: Bucket
     private let state: Mutex<State>
 
     init(burst: Int64, perSecond: Int64) {
-        self.burst = burst
-        self.perSecond = perSecond
-        state = Mutex(State(left: burst * 1000))
+        share = Bucket(burst: burst / 2, perSecond: perSecond / 2)
+        state = Mutex(State(all: Bucket(burst: burst, perSecond: perSecond)))
     }
 
-    /// - Parameter boottime: `CLOCK_BOOTTIME`, milliseconds.
+    /// - Parameters:
+    ///   - client: Identifies the client.
+    ///   - boottime: `CLOCK_BOOTTIME`, milliseconds.
     /// - Returns: The time until the call may be made, milliseconds. The call is counted. `nil`, and not counted, if too many callers wait.
-    func take(at boottime: Int64) -> Int64? {
+    func take(for client: String, at boottime: Int64) -> Int64? {
         state.withLock { state in
-            // After at most this time, the whole burst is available again.
-            let passed = state.last == .min ? 0 : min(max(0, boottime - state.last), burst * 1000)
-            state.last = boottime
-            state.left = min(burst * 1000, state.left + passed * perSecond)
-            let wait = max(0, 1000 - state.left) / perSecond
+            var own = state.ofClients[client] ?? share
+            let wait = max(state.all.wait(at: boottime), own.wait(at: boottime))
             guard wait <= Self.longestWait else { return nil }
-            state.left -= 1000
+            state.all.take()
+            own.take()
+            state.ofClients = state.ofClients.filter { !$0.value.isFull(at: boottime) }
+            state.ofClients[client] = own
             return wait
         }
     }

@@ -52,13 +52,14 @@ final class DaemonClient: Sendable {
         sources = KeptReplies { currency in
             await link.call { connection throws(ClientError) in try connection.listSources(currency) }
         }
-        metrics = KeptReplies { _ in
-            await link.call { connection throws(ClientError) in try connection.getMetrics() }
-        }
         days = KeptReplies { currency in
             await link.call { connection throws(ClientError) in try connection.day(of: currency) }
         }
-        // Use another connection, because a disk that takes seconds must not delay a price.
+        // Both use other connections: the metrics of 150 currencies, or a disk that takes seconds, must not delay a price.
+        let long = DaemonLink(timeout: .seconds(5), socket: socket)
+        metrics = KeptReplies { _ in
+            await long.call { connection throws(ClientError) in try connection.getMetrics() }
+        }
         let past = DaemonLink(timeout: .seconds(10), socket: socket)
         // Clients can vary requests for the past without limit, so the calls are limited.
         let rate = CallRate(burst: 100, perSecond: 20)
@@ -86,6 +87,9 @@ final class DaemonClient: Sendable {
         try await (wakes ? pricesThatWake : prices).reply(to: wakes)
     }
 
+    /// Whether the daemon responds in time.
+    func responds() async -> Bool { (try? await prices.reply(to: false)) != nil }
+
     func status() async throws(Problem) -> StatusMessage { try await status.reply(to: true) }
 
     /// - Parameter currency: ISO 4217, one that is kept; `nil` for the first currency.
@@ -99,11 +103,15 @@ final class DaemonClient: Sendable {
     /// - Returns: The last 24 hours; `nil` if nothing is known about them.
     func day(of currency: String?) async throws(Problem) -> PriceDay? { try await days.reply(to: currency) }
 
-    /// - Parameter query: Must have a limit.
-    func history(_ query: HistoryQuery) async throws(Problem) -> Candles { try await histories.reply(to: query) }
+    /// - Parameters:
+    ///   - query: Must have a limit.
+    ///   - client: Who asks. Clients share the calls for the past.
+    func history(_ query: HistoryQuery, for client: String) async throws(Problem) -> Candles {
+        try await histories.reply(to: query, for: client)
+    }
 
     /// - Returns: The price, `nil` if nothing is known; and its currency.
-    func price(at moment: Moment) async throws(Problem) -> (known: PriceAt?, currency: String) {
-        try await moments.reply(to: moment)
+    func price(at moment: Moment, for client: String) async throws(Problem) -> (known: PriceAt?, currency: String) {
+        try await moments.reply(to: moment, for: client)
     }
 }

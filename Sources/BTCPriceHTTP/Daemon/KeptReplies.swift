@@ -7,7 +7,7 @@ final class KeptReplies<Question: Sendable & Hashable, Reply: Sendable>: Sendabl
     private typealias Outcome = Result<Reply, Problem>
 
     /// The maximum number of calls that run or wait. Further calls are refused.
-    private let mostRunning = 64
+    private let mostRunning = 256
 
     private struct State {
         var known: [Question: (outcome: Outcome, at: Int64)] = [:]
@@ -35,7 +35,8 @@ final class KeptReplies<Question: Sendable & Hashable, Reply: Sendable>: Sendabl
         self.rate = rate
     }
 
-    func reply(to question: Question) async throws(Problem) -> Reply {
+    /// - Parameter client: Who asks, if calls have a rate limit.
+    func reply(to question: Question, for client: String = "") async throws(Problem) -> Reply {
         let present = ObservationTime.now().boottime
         let (known, task) = state.withLock { state -> (Outcome?, Task<Outcome, Never>?) in
             if let known = state.known[question], present - known.at < time { return (known.outcome, nil) }
@@ -44,7 +45,7 @@ final class KeptReplies<Question: Sendable & Hashable, Reply: Sendable>: Sendabl
             guard state.running.count < mostRunning else {
                 return (.failure(.unavailable("Too many requests wait for the daemon.", retryAfter: 10)), nil)
             }
-            guard let wait = rate.map({ $0.take(at: present) }) ?? 0 else {
+            guard let wait = rate.map({ $0.take(for: client, at: present) }) ?? 0 else {
                 return (.failure(.unavailable("Too many different requests for the past.", retryAfter: 2)), nil)
             }
             let task = Task {

@@ -14,11 +14,11 @@ struct HistoryRoutes: Sendable {
     func history(_ request: GatewayRequest) async throws(Problem) -> GatewayResponse {
         try Problem.check(request, has: "currency", "since", "until", "step", "format")
         let query = try Self.query(request)
-        let known = try await daemon.history(query)
+        let known = try await daemon.history(query, for: request.client)
         let format = request["format"] ?? (Self.wantsCSV(request) ? "csv" : "json")
         guard ["json", "csv"].contains(format) else { throw Problem(.badRequest, "format is json or csv.") }
         // If the search for a coarser step fails, the candles are still sent.
-        let coarser = format == "csv" ? nil : try? await coarser(query, than: known)
+        let coarser = format == "csv" ? nil : try? await coarser(query, than: known, for: request.client)
         return known.bodies.body(of: "\(format) \(request.target)") {
             if format == "csv" {
                 return Representation(
@@ -42,7 +42,7 @@ struct HistoryRoutes: Sendable {
         }
         let time = try Self.time(text, "time")
         let (known, currency) = try await daemon.price(
-            at: .init(time: time, currency: try GatewayRoutes.code(request)))
+            at: .init(time: time, currency: try GatewayRoutes.code(request)), for: request.client)
         guard let known else { throw Problem(.notFound, "No price is recorded for that time.") }
         if let maxStep, known.step > maxStep { throw Self.tooCoarse(known) }
         return Representation(
@@ -74,6 +74,7 @@ struct HistoryRoutes: Sendable {
             ? list.currencies.map(\.currency) : [try GatewayRoutes.currency(request, in: list).currency]
         var prices: [Int64: JSONObject] = [:]
         var longest = Candle.Step.second
+        var tooCoarse: PriceAt?
         let maxStep = try Self.maxStep(request)
         if let text = request["timestamp"] {
             guard let second = Int64(text), (0...253_402_300_799).contains(second) else {
@@ -81,12 +82,16 @@ struct HistoryRoutes: Sendable {
             }
             for code in codes {
                 let (known, _) = try await daemon.price(
-                    at: .init(time: Timestamp(milliseconds: second * 1000), currency: code))
+                    at: .init(time: Timestamp(milliseconds: second * 1000), currency: code), for: request.client)
                 guard let known else { continue }
-                if let maxStep, known.step > maxStep { throw Self.tooCoarse(known) }
+                if let maxStep, known.step > maxStep {
+                    tooCoarse = known
+                    continue
+                }
                 longest = max(longest, known.step)
                 prices[second, default: ["time": .integer(second)]][code] = .number(known.price.description)
             }
+            if prices.isEmpty, let tooCoarse { throw Self.tooCoarse(tooCoarse) }
         } else {
             longest = .day
             let from = list.time.wall.milliseconds - Int64(Self.most) * Candle.Step.day.seconds * 1000
@@ -95,7 +100,7 @@ struct HistoryRoutes: Sendable {
                     HistoryQuery(
                         currency: code, from: Timestamp(milliseconds: max(0, from) / 86_400_000 * 86_400_000),
                         to: Timestamp(milliseconds: list.time.wall.milliseconds / 86_400_000 * 86_400_000 + 86_400_000),
-                        step: .day, limit: Self.most, more: true))
+                        step: .day, limit: Self.most, more: true), for: request.client)
                 for candle in known.candles {
                     prices[candle.start, default: ["time": .integer(candle.start)]][code] =
                         .number(candle.close.description)
@@ -111,8 +116,9 @@ struct HistoryRoutes: Sendable {
     }
 
     /// The shortest step in which more of a span is known; `nil` if there is none.
-    private func coarser(_ query: HistoryQuery, than known: DaemonClient.Candles) async throws(Problem) -> Candle.Step?
-    {
+    private func coarser(
+        _ query: HistoryQuery, than known: DaemonClient.Candles, for client: String
+    ) async throws(Problem) -> Candle.Step? {
         // A part of a long history says nothing about the rest.
         guard let from = query.from, known.next == nil else { return nil }
         let coverage = HistoryCoverage(from: from, to: min(query.to ?? .now, .now))
@@ -121,7 +127,7 @@ struct HistoryRoutes: Sendable {
         for step in Candle.Step.allCases where step > query.step {
             var longer = query
             longer.step = step
-            let candles = try await daemon.history(longer).candles
+            let candles = try await daemon.history(longer, for: client).candles
             if coverage.knowsMore(Int64(candles.count), step, than: count, query.step) { return step }
         }
         return nil

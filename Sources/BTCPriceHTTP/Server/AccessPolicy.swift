@@ -6,6 +6,10 @@ struct AccessPolicy: Sendable {
     struct Arrival: Sendable {
         /// The local address; `nil` on a Unix socket.
         var localAddress: String?
+        /// The client's address; `nil` on a Unix socket.
+        var remoteAddress: String?
+        /// Whether the client is a program on this machine, which may be a reverse proxy.
+        var isLocal = true
     }
 
     /// The parts of a request on which the decision depends.

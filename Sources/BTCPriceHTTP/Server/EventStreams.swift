@@ -32,13 +32,15 @@ final class EventStreams {
         let bytes: ByteBuffer
     }
 
-    private static let heartbeat = TimeAmount.seconds(15)
+    /// The seconds from one comment to the next.
+    private static let heartbeat: Int64 = 15
     /// How long the watch continues without a stream. Clients often reconnect, and each start costs the daemon a connection.
     private static let patience = TimeAmount.seconds(2)
 
     private let most: Int
     private let eventLoop: any EventLoop
     private let watch: PriceWatch
+    private let responds: @Sendable () async -> Bool
     /// Changes at every start of the gateway.
     private let nonce = String(UInt32.random(in: .min ... .max), radix: 16)
     private var sequence: UInt64 = 0
@@ -49,14 +51,21 @@ final class EventStreams {
     /// The updates that are requested from the daemon: changes if a stream wants them.
     private var watched = WatchUpdates.ticks
     private var beats: RepeatedTask?
+    private var seconds: Int64 = 0
+    private var silence = DaemonSilence(at: 0)
     /// Ends the watch after the last stream.
     private var end: Scheduled<Void>?
 
     /// - Parameters:
     ///   - most: The maximum number of streams.
     ///   - socket: Returns the path of the daemon's socket.
-    init(atMost most: Int, socket: @escaping @Sendable () -> String, on eventLoop: any EventLoop) {
+    ///   - responds: Whether the daemon responds to a call.
+    init(
+        atMost most: Int, socket: @escaping @Sendable () -> String, responds: @escaping @Sendable () async -> Bool,
+        on eventLoop: any EventLoop
+    ) {
         self.most = most
+        self.responds = responds
         self.eventLoop = eventLoop
         watch = PriceWatch(socket: socket)
     }
@@ -113,12 +122,35 @@ final class EventStreams {
 
     private func start() {
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
+        silence = DaemonSilence(at: Self.now)
         startWatch()
-        beats = eventLoop.scheduleRepeatedTask(initialDelay: Self.heartbeat, delay: Self.heartbeat) { _ in
-            let beat = ByteBuffer(string: ":\n\n")
-            for stream in bound.value.streams.values { _ = stream.connection.send(beat) }
+        beats = eventLoop.scheduleRepeatedTask(initialDelay: .seconds(1), delay: .seconds(1)) { _ in
+            bound.value.beat()
         }
     }
+
+    private func beat() {
+        seconds += 1
+        if seconds.isMultiple(of: Self.heartbeat) {
+            let comment = ByteBuffer(string: ":\n\n")
+            for stream in streams.values { _ = stream.connection.send(comment) }
+        }
+        guard !isGone, silence.mustAsk(at: Self.now) else { return }
+        let (bound, eventLoop, responds) = (NIOLoopBound(self, eventLoop: eventLoop), eventLoop, responds)
+        Task {
+            let isThere = await responds()
+            eventLoop.execute { bound.value.responded(isThere) }
+        }
+    }
+
+    private func responded(_ isThere: Bool) {
+        guard silence.responded(isThere, at: Self.now), beats != nil else { return }
+        tellGone()
+        // When the daemon is back, a new watch gets its state at once, and not only with the next tick.
+        startWatch()
+    }
+
+    private static var now: Int64 { Int64(NIODeadline.now().uptimeNanoseconds / 1_000_000) }
 
     private func startWatch() {
         let (bound, eventLoop) = (NIOLoopBound(self, eventLoop: eventLoop), eventLoop)
@@ -138,6 +170,7 @@ final class EventStreams {
         switch news {
         case .state(let message, _):
             isGone = false
+            silence.heard(at: Self.now)
             sequence += 1
             let currency = message.state.currency
             let text = JSON.object(PriceShapes.price(message.state, at: .now())).text
@@ -154,12 +187,15 @@ final class EventStreams {
                 newest.append(event)
             }
             send(event.bytes) { $0.wants(currency) && (!isChange || $0.updates == .changes) }
-        case .gone:
-            guard !isGone else { return }
-            isGone = true
-            newest = []
-            send(Self.gone) { _ in true }
+        case .gone: tellGone()
         }
+    }
+
+    private func tellGone() {
+        guard !isGone else { return }
+        isGone = true
+        newest = []
+        send(Self.gone) { _ in true }
     }
 
     private func send(_ bytes: ByteBuffer, to isChosen: (Stream) -> Bool) {

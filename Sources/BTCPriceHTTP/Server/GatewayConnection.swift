@@ -34,7 +34,6 @@ final class GatewayConnection: ChannelInboundHandler {
 
     private let environment: Environment
     private let arrival: AccessPolicy.Arrival
-    private let address: String?
     private var phase = Phase.idle
     private var context: ChannelHandlerContext?
     private var isEnding = false
@@ -52,13 +51,10 @@ final class GatewayConnection: ChannelInboundHandler {
     /// Whether a response has been written to it.
     private(set) var isKept = false
 
-    /// - Parameters:
-    ///   - arrival: How its requests arrive.
-    ///   - address: The client's address; `nil` on a Unix socket or if it is an address of this machine.
-    init(_ environment: Environment, _ arrival: AccessPolicy.Arrival, from address: String?) {
+    /// - Parameter arrival: How its requests arrive.
+    init(_ environment: Environment, _ arrival: AccessPolicy.Arrival) {
         self.environment = environment
         self.arrival = arrival
-        self.address = address
     }
 
     // MARK: - The channel
@@ -68,6 +64,7 @@ final class GatewayConnection: ChannelInboundHandler {
     func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
 
     func channelActive(context: ChannelHandlerContext) {
+        let address = arrival.isLocal ? nil : arrival.remoteAddress
         guard environment.table.enter(self, from: address) else { return close() }
         hasEntered = true
         wait(environment.limits.requestTimeout)

@@ -42,6 +42,13 @@ struct GatewayRequest: Sendable {
         parameters = query.filter { !$0.name.isEmpty }.map { ($0.name, $0.value ?? "") }
     }
 
+    /// Identifies the client where clients share something: its address, or that which a reverse proxy on this machine writes. Not for
+    /// access, because any program on this machine can write it.
+    var client: String {
+        let forwarded = arrival.isLocal ? headers["x-forwarded-for"].last?.split(separator: ",").last : nil
+        return forwarded.map { String($0.filter { $0 != " " }) } ?? arrival.remoteAddress ?? ""
+    }
+
     /// The value of a parameter; the first one if it occurs more than once.
     subscript(name: String) -> String? { parameters.first { $0.name == name }?.value }
 
