@@ -53,6 +53,7 @@ struct CallHandler: Sendable {
             guard let (retried, kept) = await engine.retry(source) else {
                 return .unknownSource(source ?? "", known: await names())
             }
+            await backfill?.retry()
             logger.tell(
                 .retried,
                 "User \(uid) cleared cooldowns: \(retried.isEmpty ? "none" : retried.joined(separator: ", ")).",

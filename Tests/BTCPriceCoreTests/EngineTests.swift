@@ -79,6 +79,7 @@ import Testing
             of: [.binance], at: world.now(), [:])[0]
         #expect(report.requests == Int64(world.primary.asks))
         #expect(report.lastFailure?.kind == "unreachable")
+        #expect(report.cooldownUntil == nil)
     }
 
     @Test func `while the ticks are paused, a client causes no request`() async {

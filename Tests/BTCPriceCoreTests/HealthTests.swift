@@ -402,12 +402,13 @@ private func end(
         var registry = registry([("a", Self.minute), ("b", Self.minute)])
         _ = registry.take(0, .tick, at: moment(0).boottime)
         for second in 0..<20 {
-            let wait = registry.grant(Market("b", "BTC/USD"), .client, at: moment(Double(second)).boottime)
+            let wait = registry.grant(
+                Market("b", "BTC/USD"), .client, within: 60_000, at: moment(Double(second)).boottime)
             #expect(wait == 0)
         }
         #expect(names(registry.plan(.observer, at: moment(9).boottime), registry) == ["b"])
         #expect(registry.reports(at: moment(9), [:])[1].requests == 20)
-        let unknown = registry.grant(Market("c", "BTC/USD"), .client, at: moment(0).boottime)
+        let unknown = registry.grant(Market("c", "BTC/USD"), .client, within: 60_000, at: moment(0).boottime)
         #expect(unknown == nil)
     }
 

@@ -430,20 +430,40 @@ private final class ScriptedCandles: CandleLoader {
     }
 
     /// Candles that are refused say nothing about the prices of the same exchange.
-    @Test func `a market that refuses candles is left alone for a while, and its prices are still requested`() async {
+    @Test func `a market that refuses candles is left alone for a while, and its prices are still requested`()
+        async throws
+    {
         let world = World()
-        let loader = ScriptedCandles(.binance, failures: 99, .refused("HTTP 403"), unused: 0)
+        let loader = ScriptedCandles(failures: 99, .refused("HTTP 403"))
+        let backfill = backfill(world, loader, history: PriceHistory(store: archive))
+        await world.ticker.start()
+        await world.primary.isAsked()
+        world.primary.answer("68900")
+        _ = await world.nextTick()
+        await world.ticker.stop()
+        for _ in 0..<2 {
+            #expect(try await !finish(Task { try await backfill.fill() }, world.clock))
+            #expect(loader.requests.count == 1)
+            #expect(news.all == [.failed(.coinbase, .refused("HTTP 403"))])
+            #expect(await backfill.failure == "coinbase BTC/USD: refused: HTTP 403")
+        }
+        #expect(await world.engine.sources.isCoolingDown(.coinbase) == false)
+        await backfill.retry()
+        _ = try await finish(Task { try await backfill.fill() }, world.clock)
+        #expect(loader.requests.count == 2)
+    }
+
+    @Test func `a client's moment that is refused does not keep the backfill from a market`() async {
+        let world = World()
+        let loader = ScriptedCandles(failures: 99, .refused("HTTP 400"))
         let backfill = backfill(world, loader, history: PriceHistory(store: archive))
         let now = world.now().wall.milliseconds / 1000
-        #expect(await backfill.fetch(.usd, at: now - 3600, for: 1) == "no exchange has it: binance")
-        #expect(await backfill.fetch(.usd, at: now - 3600, for: 1) == "no exchange may be requested now")
-        #expect(loader.requests.count == 1)
-        #expect(await world.engine.sources.isCoolingDown(.binance) == false)
-        #expect(news.all == [.failed(.binance, .refused("HTTP 403"))])
-        #expect(await backfill.failure == "binance BTC/USDT: refused: HTTP 403")
-        world.clock.advance(to: .seconds(700))
-        _ = await backfill.fetch(.usd, at: now - 3600, for: 1)
-        #expect(loader.requests.count == 2)
+        for count in 1...2 {
+            #expect(await backfill.fetch(.usd, at: now - 3600, for: 1) == "no exchange has it: coinbase")
+            #expect(loader.requests.count == count)
+        }
+        #expect(news.all.isEmpty)
+        #expect(await backfill.failure == nil)
     }
 
     @Test func `candles that are not valid are reported, and the others are used`() async {

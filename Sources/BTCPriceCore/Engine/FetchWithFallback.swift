@@ -193,7 +193,8 @@ package struct FetchWithFallback: Sendable {
                 switch event {
                 case _ where Task.isCancelled: actions = plan.cancelled()
                 case .woke: actions = plan.timerFired(now: now)
-                case .loaded(let place, .failure(.connectionClosed)) where isRepeated(place, in: &group): actions = []
+                case .loaded(let place, .failure(.connectionClosed)) where repeated.insert(place).inserted:
+                    actions = requestAgain(place, in: &group)
                 case .loaded(let place, let result): actions = await loaded(place, result)
                 }
             }
@@ -235,16 +236,20 @@ package struct FetchWithFallback: Sendable {
             }
         }
 
-        /// Sends a request once more if its connection was closed, and the limits allow it: the exchange may have received both.
-        private mutating func isRepeated(_ place: Int, in group: inout TaskGroup<Event>) -> Bool {
+        /// Sends a request once more because its connection was closed. The exchange may have received both, so it counts again; if the
+        /// limits do not allow it, the source is skipped.
+        private mutating func requestAgain(_ place: Int, in group: inout TaskGroup<Event>) -> [PollPlan.Action] {
             let source = fetch.candidate(order[place]).fetch
-            guard repeated.insert(place).inserted else { return false }
             if source.needsRequest {
-                guard fetch.sources.take(order[place], requester) else { return false }
+                guard fetch.sources.take(order[place], requester) else {
+                    ended(place, .failure(.connectionClosed))
+                    skipped.append(Skipped(source: source.market.venue, reason: .limit))
+                    return plan.skipped(place, now: now)
+                }
                 source.begin()
             }
             load(place, source, in: &group)
-            return true
+            return []
         }
 
         private mutating func loaded(

@@ -214,7 +214,7 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
         var result: Result<PriceState, FetchFailure>
         repeat {
             requester = tracked.shared?.requester ?? .tick
-            result = await join(tracked, deadline: deadline, isTick: true)
+            result = await join(tracked, .tick, deadline: deadline)
             // Repeats if it joined a client's round in which the limits allowed no request: clients leave a part of them to the ticks.
         } while Self.requestedNone(requester, result)
         // A tick that a pause gave up does not count.
@@ -328,7 +328,7 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
             // Fails at once, without a round that a tick could join.
             if plan.order.isEmpty { throw FetchFailure(failures: [], skipped: plan.skipped) }
         }
-        return try await join(tracked, deadline: clock.now.advanced(by: budget), isTick: false).get()
+        return try await join(tracked, .client, deadline: clock.now.advanced(by: budget)).get()
     }
 
     // MARK: - Feeds
@@ -495,7 +495,7 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
     /// A round between the ticks: for a change that another market must confirm, or for a derived price.
     private func confirm(_ currency: Currency) async {
         guard let tracked = tracked(currency) else { return }
-        _ = await join(tracked, deadline: clock.now.advanced(by: budget), isTick: false)
+        _ = await join(tracked, .confirmation, deadline: clock.now.advanced(by: budget))
     }
 
     /// The currency that has a market among its sources.
@@ -580,15 +580,15 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
     /// Waits for the round in progress, or for a new one. A caller that is cancelled returns at once, and the round continues for the
     /// others.
     private func join(
-        _ tracked: TrackedCurrency, deadline: ContinuousClock.Instant, isTick: Bool
+        _ tracked: TrackedCurrency, _ requester: Requester, deadline: ContinuousClock.Instant
     ) async -> Result<PriceState, FetchFailure> {
         guard !Task.isCancelled, tracked.isKept else { return .failure(.cancelled) }
-        let id = tracked.shared?.id ?? start(tracked, isTick ? .tick : .client, deadline: deadline)
+        let id = tracked.shared?.id ?? start(tracked, requester, deadline: deadline)
         lastID += 1
         let waiter = lastID
         return await withTaskCancellationHandler {
             // A closure is on the actor only if it uses `self`.
-            await withCheckedContinuation { self.enter($0, waiter, tracked, isTick: isTick) }
+            await withCheckedContinuation { self.enter($0, waiter, tracked, isTick: requester == .tick) }
         } onCancel: {
             Task { await self.leave(id, waiter) }
         }
@@ -627,7 +627,7 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
         let fetch = tracked.fetch
         // A first price is compared with the first currency's, whose first round may be in progress.
         if tracked !== first, first.shared != nil, first.tracker.state.freshness != .fresh, !rates.tables.isEmpty {
-            _ = await join(first, deadline: deadline, isTick: false)
+            _ = await join(first, requester, deadline: deadline)
         }
         _ = recordStreams(fetch.streams)
         var round = round(of: tracked)
@@ -686,9 +686,9 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
         }
     }
 
-    /// Whether a client's round ended before any source was requested.
+    /// Whether a round of another requester than the ticks ended before any source was requested.
     private static func requestedNone<Value>(_ requester: Requester, _ result: Result<Value, FetchFailure>) -> Bool {
-        guard requester == .client, case .failure(let failure) = result else { return false }
+        guard requester != .tick, case .failure(let failure) = result else { return false }
         return failure.failures.isEmpty && !failure.isCancelled
     }
 

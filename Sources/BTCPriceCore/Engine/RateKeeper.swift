@@ -80,6 +80,13 @@ package actor RateKeeper: StateSubscriber {
             // A time in the future is one of a clock that was wrong.
             let received = kept.first { $0.source == loader.source && $0.received <= present }?.received
             let wait = received.map { Self.period - .milliseconds(present.milliseconds - $0.milliseconds) } ?? .zero
+            // A time that the source has named is kept. Another failure may be mended.
+            if let known = sources.first(where: { $0.loader.source == loader.source }),
+                known.breaker.cooldown?.reason.retryAfter != nil
+            {
+                return Source(
+                    loader: loader, due: known.due, backoff: known.backoff, breaker: known.breaker, hasFailed: true)
+            }
             return Source(loader: loader, due: clock.now.advanced(by: max(.zero, wait)))
         }
         await engine.keepRates(of: loaders.map(\.source))

@@ -25,7 +25,7 @@ package actor Backfill {
     static var timeout: Duration { .seconds(10) }
     /// The longest wait for a venue's limit; shorter if a client waits.
     static var longestWait: Duration { .seconds(60) }
-    static var shortestWait: Duration { .seconds(5) }
+    static var shortestWait: Duration { .seconds(10) }
     /// How many requests one call of a client may cause.
     static var requestsOfCall: Int { 2 }
     /// The calls of one user: eight at once, then one in three seconds.
@@ -101,6 +101,12 @@ package actor Backfill {
         plans = [:]
         problems = [:]
         version += 1
+        retry()
+    }
+
+    /// Has markets requested again that have refused candles.
+    package func retry() {
+        breakers = breakers.filter { $0.value.cooldown?.reason.category != .refused }
     }
 
     /// Runs until its task is cancelled.
@@ -148,7 +154,9 @@ package actor Backfill {
             guard await isGranted(loader.market, .client, within: Self.shortestWait) else { continue }
             requested.append(loader.market.venue)
             let request = BackfillPlan.Request(loader: index, step: .minute, range: range)
-            guard let candle = await load(loader, request)?.first(where: { $0.start == start }) else { continue }
+            guard let candle = await load(loader, request, .client)?.first(where: { $0.start == start }) else {
+                continue
+            }
             do throws(HistoryError) {
                 try await archive.insert(candle, of: currency)
                 return nil
@@ -164,7 +172,7 @@ package actor Backfill {
     /// - Returns: The time after which the user may call again, seconds; `nil` if the call is within the limit.
     private func take(_ user: UInt32) -> Int64? {
         let boottime = now().boottime
-        // A limiter that has been unused for as long as its period is like a new one.
+        // A limiter whose burst is unused is like a new one.
         if users.count > 1000 { users = users.filter { !$0.value.isUnused(at: boottime) } }
         var limiter = users[user] ?? RequestLimiter([Self.callsOfUser])
         let opens = limiter.opens(for: .tick, at: boottime)
@@ -180,6 +188,10 @@ package actor Backfill {
         let begun = version
         var isComplete = true
         for lane in lanes where !lane.loaders.isEmpty {
+            // What is still wrong is found again.
+            for loader in lane.loaders where breakers[loader.market]?.state(at: now().boottime) != .open {
+                problems[loader.market] = nil
+            }
             for (step, count) in BackfillPlan.wanted {
                 if try await !fill(lane, step, count) { isComplete = false }
                 if Task.isCancelled || version != begun { return false }
@@ -206,7 +218,7 @@ package actor Backfill {
             else { break }
             let loader = lane.loaders[request.loader]
             guard await isGranted(loader.market, .candles, within: Self.longestWait),
-                let candles = await load(loader, request)
+                let candles = await load(loader, request, .candles)
             else {
                 failed.insert(request.loader)
                 continue
@@ -238,18 +250,19 @@ package actor Backfill {
     /// Waits until the venue's limits allow a request.
     private func isGranted(_ market: Market, _ requester: Requester, within longest: Duration) async -> Bool {
         let deadline = clock.now.advanced(by: longest)
-        while !Task.isCancelled, breakers[market]?.state(at: now().boottime) != .open {
-            guard let wait = await engine.sources.grant(market, requester) else { return false }
+        while !Task.isCancelled, clock.now < deadline, breakers[market]?.state(at: now().boottime) != .open {
+            let left = clock.now.duration(to: deadline)
+            guard let wait = await engine.sources.grant(market, requester, within: left) else { return false }
             if wait == 0 { return true }
-            let next = clock.now.advanced(by: .milliseconds(wait))
-            guard next < deadline else { return false }
-            do { try await clock.sleep(until: next) } catch { return false }
+            do { try await clock.sleep(for: .milliseconds(wait)) } catch { return false }
         }
         return false
     }
 
     /// - Returns: `nil` if the loader has failed.
-    private func load(_ loader: any CandleLoader, _ request: BackfillPlan.Request) async -> [Candle]? {
+    private func load(
+        _ loader: any CandleLoader, _ request: BackfillPlan.Request, _ requester: Requester
+    ) async -> [Candle]? {
         let market = loader.market
         let result = await withTimeout(Self.timeout, on: clock) { () throws(PriceLoadingError) in
             try await loader.load(request.step, in: request.range)
@@ -263,11 +276,14 @@ package actor Backfill {
         // The next search requests it again, within the limits.
         case .failure(.cancelled), .failure(.connectionClosed): return nil
         case .failure(let error):
-            problems[market] = error.description
-            report(.failed(market, error))
+            // A client's request may fail because of the moment that it named.
+            if requester == .candles {
+                problems[market] = error.description
+                report(.failed(market, error))
+            }
             if error.category == .rateLimited {
                 await engine.sources.limited(market, error)
-            } else if error.category == .refused || error.retryAfter != nil {
+            } else if error.retryAfter != nil || error.category == .refused && requester == .candles {
                 _ = breakers[market, default: CircuitBreaker()].open(error, at: now(), jitter: .random(in: 0...1))
             }
             return nil

@@ -143,7 +143,8 @@ package struct MarketHealth: Sendable {
             return venue.breaker.open(error, at: now, jitter: jitter())
         }
         switch breaker.state(at: now.boottime, venue.breaker) {
-        case _ where error.retryAfter != nil:
+        case let state where error.retryAfter != nil:
+            if state != .open { venue.breaker.reset() }
             return breaker.open(error, at: now, jitter: jitter())
         // Requested during its cooldown as a last resort: only a rate limit or a refusal changes the cooldown.
         case .open: return nil

@@ -12,10 +12,12 @@ package struct RequestLimit: Sendable, Hashable {
     }
 }
 
-/// The classes of requesters. Each has a share of a limit that no other class can take.
+/// The classes of requesters, which share the limits of an exchange.
 package enum Requester: Sendable, Hashable {
     /// The ticks. They have priority.
     case tick
+    /// A price that must be confirmed before the next tick.
+    case confirmation
     /// The observer that runs alongside the ticks.
     case observer
     /// A client that wants a newer price than the last tick's, or a minute of the past.
@@ -30,8 +32,8 @@ package enum Requester: Sendable, Hashable {
 /// the limit in any span of its period, so it needs no history and no window that restarts.
 ///
 /// - The ticks have priority: the others leave them a third of a burst, or without a burst, the time before their next request.
-/// - The others are served in turn: the one that has waited longest is next.
-/// - If the ticks leave nothing, the one that has waited longest gets every tenth request.
+/// - The others are served in turn: if there is not enough for all, the one that has waited longest is next.
+/// - If the ticks leave nothing, the one that has waited longest gets every tenth request, but not that of two ticks in a row.
 struct RequestLimiter: Sendable {
     /// One limit. All times are microseconds of `CLOCK_BOOTTIME`.
     private struct Gate {
@@ -49,6 +51,9 @@ struct RequestLimiter: Sendable {
             spacing = limit.period.wholeMicroseconds / max(1, Int64(usable) - (usable > 1 ? burst : 0))
         }
 
+        /// How many requests of a burst are left to the ticks.
+        var ticksPart: Int64 { (burst + 2) / 3 }
+
         /// The earliest time of a request that conforms and leaves `room` requests to others.
         func opens(leaving room: Int64) -> Int64 {
             arrival - (burst - 1 - min(room, burst - 1)) * spacing
@@ -58,12 +63,20 @@ struct RequestLimiter: Sendable {
     /// A requester that was refused.
     private struct Waiting {
         let since: Int64
+        /// When it comes again, if it has said so, milliseconds.
+        var comes: Int64?
         /// Its turn is kept until then, milliseconds.
         var until: Int64
     }
 
+    /// When the ticks are expected to send the next request, and the time between two of them, milliseconds.
+    struct NextTick {
+        let due: Int64
+        let interval: Int64
+    }
+
     /// The number of requests of the ticks, after which one that waits is served before them.
-    static let ticksBeforeTurn = 9
+    private static let ticksBeforeTurn = 9
     /// A tick may come this much earlier or later than expected, and waits as long for a limit, milliseconds.
     static let tickJitter: Int64 = 50
 
@@ -71,20 +84,22 @@ struct RequestLimiter: Sendable {
     private var waiting: [Requester: Waiting] = [:]
     /// The requests of the ticks since another requester waits.
     private var ticksMeanwhile = 0
+    /// Whether the last tick was refused.
+    private var hasRefusedTick = false
 
     init(_ limits: [RequestLimit]) {
         gates = limits.map(Gate.init)
     }
 
     /// Takes over what an earlier limiter of the same venue has counted. The limits stay.
-    mutating func adopt(_ previous: RequestLimiter) {
-        let latest = previous.gates.map { $0.arrival - $0.spacing }.max()
-        // As if its last request had been the only one: the limits may be others, and their bursts, too.
+    /// - Parameter lastRequest: `CLOCK_BOOTTIME` in milliseconds; `nil` if there was none.
+    mutating func adopt(_ previous: RequestLimiter, lastRequest: Int64?) {
         for index in gates.indices {
             if index < previous.gates.count, previous.gates[index].spacing == gates[index].spacing {
                 gates[index].arrival = previous.gates[index].arrival
-            } else if let latest {
-                gates[index].arrival = latest + gates[index].spacing * gates[index].burst
+            } else if let lastRequest {
+                // As if the whole burst had been used: how much of a changed limit is used is not known.
+                gates[index].arrival = lastRequest * 1000 + gates[index].spacing * gates[index].burst
             }
         }
     }
@@ -97,41 +112,51 @@ struct RequestLimiter: Sendable {
     /// The earliest time at which a requester may send a request, or should ask again, `CLOCK_BOOTTIME` in milliseconds.
     /// - Parameters:
     ///   - boottime: The current time.
-    ///   - nextTick: When the ticks are expected to send the next request; `nil` if it is not known.
-    func opens(for requester: Requester, at boottime: Int64, nextTick: Int64? = nil) -> Int64 {
-        let next = longestWaiting(at: boottime)
-        let isOwed = next != nil && ticksMeanwhile >= Self.ticksBeforeTurn
+    ///   - nextTick: The next request of the ticks; `nil` if they do not use the venue at present.
+    func opens(for requester: Requester, at boottime: Int64, nextTick: NextTick? = nil) -> Int64 {
+        let owed = owed(at: boottime)
         if requester == .tick {
-            let opens = opens { isOwed && $0.burst > 1 ? 1 : 0 }
-            let isRefused = isOwed && gates.contains { $0.burst == 1 }
-            return max(opens, isRefused ? boottime + Self.tickJitter + 1 : boottime)
+            // Another one comes now.
+            let isTaken = owed.flatMap { waiting[$0]?.comes }.map { abs($0 - boottime) <= Self.tickJitter } == true
+            let opens = max(opens { isTaken && $0.burst > 1 ? 1 : 0 }, boottime)
+            return isTaken && gates.contains { $0.burst == 1 } ? max(opens, boottime + Self.tickJitter + 1) : opens
         }
-        // A third of the burst is reserved for the ticks.
-        let opens = max(opens { isOwed ? 0 : ($0.burst + 2) / 3 }, boottime)
-        if let next, next != requester { return max(opens, boottime + Self.tickJitter) }
-        let single = gates.filter { $0.burst == 1 }.map(\.spacing).max()
-        if !isOwed, let single, let nextTick, opens + (single + 999) / 1000 + Self.tickJitter > nextTick {
-            return max(boottime, nextTick) + 1
+        let isOwed = requester == owed
+        let next = longestWaiting(at: boottime)
+        let isNext = isOwed || next == nil || next == requester
+        if !isNext, gates.contains(where: { $0.ticksPart + 2 > $0.burst }) {
+            return max(opens { $0.ticksPart }, boottime + Self.tickJitter)
         }
-        return opens
-    }
-
-    /// Whether a requester may send a request.
-    func admits(_ requester: Requester, at boottime: Int64, nextTick: Int64? = nil) -> Bool {
-        opens(for: requester, at: boottime, nextTick: nextTick) <= boottime
+        let opens = max(opens { isOwed ? 0 : $0.ticksPart + (isNext ? 0 : 1) }, boottime)
+        guard let spacing = gates.filter({ $0.burst == 1 }).map({ ($0.spacing + 999) / 1000 }).max(), let nextTick,
+            opens + spacing + Self.tickJitter > nextTick.due
+        else { return opens }
+        // If the limit does not allow a request for each tick, it can't be kept from refusing two in a row.
+        let isSlow = spacing > nextTick.interval + Self.tickJitter
+        let leavesNextButOne = opens + spacing <= nextTick.due + nextTick.interval + Self.tickJitter
+        if isOwed, isSlow || leavesNextButOne && !hasRefusedTick { return opens }
+        return max(boottime + Self.tickJitter, nextTick.due + 1)
     }
 
     /// Whether it is as if no request had been sent.
     func isUnused(at boottime: Int64) -> Bool { gates.allSatisfy { $0.arrival <= boottime * 1000 } }
 
     /// Records that a requester was refused, and will ask again.
-    /// - Parameter until: Its turn is kept until then, `CLOCK_BOOTTIME` in milliseconds.
-    mutating func wait(_ requester: Requester, at boottime: Int64, until: Int64) {
+    /// - Parameters:
+    ///   - comes: When it asks again; `nil` if that is not known.
+    ///   - until: Its turn is kept until then, `CLOCK_BOOTTIME` in milliseconds.
+    mutating func wait(_ requester: Requester, at boottime: Int64, comes: Int64? = nil, until: Int64) {
+        guard requester != .tick else {
+            // If it was refused for one that comes now, that one may still be served.
+            hasRefusedTick = owed(at: boottime) == nil
+            return
+        }
         if let known = waiting[requester], known.until >= boottime {
+            waiting[requester]?.comes = comes
             waiting[requester]?.until = max(known.until, until)
         } else {
             if longestWaiting(at: boottime) == nil { ticksMeanwhile = 0 }
-            waiting[requester] = Waiting(since: boottime, until: until)
+            waiting[requester] = Waiting(since: boottime, comes: comes, until: until)
         }
     }
 
@@ -142,9 +167,10 @@ struct RequestLimiter: Sendable {
         }
         if requester == .tick {
             ticksMeanwhile += 1
+            hasRefusedTick = false
         } else {
+            if requester == owed(at: boottime) { ticksMeanwhile = 0 }
             waiting[requester] = nil
-            ticksMeanwhile = 0
         }
     }
 
@@ -152,10 +178,17 @@ struct RequestLimiter: Sendable {
         gates.reduce(.min) { max($0, ($1.opens(leaving: room($1)) + 999) / 1000) }
     }
 
+    /// The requester whose turn comes before that of a tick: the ticks have left it nothing, and it has said when it comes.
+    private func owed(at boottime: Int64) -> Requester? {
+        guard ticksMeanwhile >= Self.ticksBeforeTurn, !waiting.isEmpty else { return nil }
+        return longestWaiting(at: boottime) { $0.comes != nil }
+    }
+
     /// The requester that was refused first, of those that will ask again.
-    private func longestWaiting(at boottime: Int64) -> Requester? {
+    private func longestWaiting(at boottime: Int64, where isCounted: (Waiting) -> Bool = { _ in true }) -> Requester? {
         guard !waiting.isEmpty else { return nil }
-        return waiting.filter { $0.value.until >= boottime }.min { $0.value.since < $1.value.since }?.key
+        return waiting.filter { $0.value.until >= boottime && isCounted($0.value) }
+            .min { $0.value.since < $1.value.since }?.key
     }
 }
 

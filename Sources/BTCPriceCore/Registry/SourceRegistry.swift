@@ -157,8 +157,11 @@ package struct SourceRegistry: Sendable {
         }
         if requester == .observer {
             let choice = observerChoice(of: candidates, streamed: streamed, at: boottime)
-            plan.waiting = choice.prefix { !isWithinLimits($0, .observer, at: boottime) }
-            plan.order = choice.first { isWithinLimits($0, .observer, at: boottime) }.map { [$0] } ?? []
+            let mayRequest = { (index: Int) in
+                atHand.contains(index) || isWithinLimits(index, .observer, at: boottime)
+            }
+            plan.waiting = choice.prefix { !mayRequest($0) }
+            plan.order = choice.first(where: mayRequest).map { [$0] } ?? []
             return plan
         }
         let wanted = candidates.filter { !isOffPeg($0) }
@@ -224,7 +227,8 @@ package struct SourceRegistry: Sendable {
 
     /// When the limits of a source allow a request, `CLOCK_BOOTTIME` in milliseconds; now or later.
     private func opens(_ index: Int, for requester: Requester, at boottime: Int64) -> Int64 {
-        health(index).opens(for: requester, at: boottime, nextTick: nextTick(of: entries[index].venue, at: boottime))
+        let nextTick = requester == .tick ? nil : nextTick(of: entries[index].venue, at: boottime)
+        return health(index).opens(for: requester, at: boottime, nextTick: nextTick)
     }
 
     /// Whether the limits of a source allow a request now, for a tick after a short wait.
@@ -238,13 +242,16 @@ package struct SourceRegistry: Sendable {
         return wait <= RequestLimiter.tickJitter ? .milliseconds(wait) : .zero
     }
 
-    /// When the ticks are expected to send the next request to a venue; `nil` if they do not use it at present.
-    private func nextTick(of venue: Int, at boottime: Int64) -> Int64? {
-        var next: Int64?
+    /// The next request of the ticks to a venue; `nil` if they do not use it at present.
+    private func nextTick(of venue: Int, at boottime: Int64) -> RequestLimiter.NextTick? {
+        var next: RequestLimiter.NextTick?
         for entry in entries where entry.venue == venue {
             let interval = entry.interval.wholeMilliseconds
-            guard let last = entry.lastTick, boottime - last < 2 * interval else { continue }
-            next = min(next ?? .max, max(boottime, last + interval))
+            guard let last = entry.lastTick, case let due = last + interval,
+                boottime <= due + RequestLimiter.tickJitter,
+                due < next?.due ?? .max
+            else { continue }
+            next = .init(due: due, interval: interval)
         }
         return next
     }
@@ -253,11 +260,8 @@ package struct SourceRegistry: Sendable {
     /// served in its turn.
     mutating func wait(for indices: [Int], _ requester: Requester, at boottime: Int64) {
         for index in indices {
-            if requester == .tick {
-                entries[index].lastTick = boottime
-            } else {
-                venues[entries[index].venue].health.wait(requester, at: boottime, until: boottime + 5000)
-            }
+            if requester == .tick { entries[index].lastTick = boottime }
+            venues[entries[index].venue].health.wait(requester, at: boottime, until: boottime + 5000)
         }
     }
 
@@ -275,16 +279,20 @@ package struct SourceRegistry: Sendable {
     }
 
     /// Counts a request to a market's venue for something other than a price, which changes nothing but the limits.
-    /// - Returns: Zero if it is granted; otherwise the time after which to ask again, milliseconds. `nil` if there is a cooldown, or no
-    ///   such source.
-    mutating func grant(_ market: Market, _ requester: Requester, at boottime: Int64) -> Int64? {
+    /// - Parameter longest: How long the requester waits, milliseconds.
+    /// - Returns: Zero if it is granted; otherwise the time after which to ask again, milliseconds. `nil` if that is too long, if there is a
+    ///   cooldown, or no such source.
+    mutating func grant(
+        _ market: Market, _ requester: Requester, within longest: Int64, at boottime: Int64
+    ) -> Int64? {
         guard let index = entries.firstIndex(where: { $0.source.market == market }),
             !isCoolingDown(index, at: boottime)
         else { return nil }
         let opens = opens(index, for: requester, at: boottime)
         guard opens <= boottime else {
-            // It asks again when the time is over, and a little later if the machine is busy.
-            venues[entries[index].venue].health.wait(requester, at: boottime, until: opens + 1000)
+            guard opens - boottime < longest else { return nil }
+            // It asks again when the time is over, or a little later if the machine is busy.
+            venues[entries[index].venue].health.wait(requester, at: boottime, comes: opens, until: opens + 1000)
             return opens - boottime
         }
         venues[entries[index].venue].health.requested(by: requester, at: boottime)

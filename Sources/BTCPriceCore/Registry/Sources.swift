@@ -111,11 +111,14 @@ package final class Sources: Sendable {
     }
 
     /// Counts a request to a market's venue for something other than a price.
-    /// - Returns: Zero if it is granted; otherwise the time after which to ask again, milliseconds. `nil` if there is a cooldown, or no
-    ///   such source.
-    func grant(_ market: Market, _ requester: Requester) -> Int64? {
+    /// - Parameter longest: How long the requester waits.
+    /// - Returns: Zero if it is granted; otherwise the time after which to ask again, milliseconds. `nil` if that is too long, if there is a
+    ///   cooldown, or no such source.
+    func grant(_ market: Market, _ requester: Requester, within longest: Duration) -> Int64? {
         let boottime = now().boottime
-        return state.withLock { $0.registry.grant(market, requester, at: boottime) }
+        return state.withLock {
+            $0.registry.grant(market, requester, within: longest.wholeMilliseconds, at: boottime)
+        }
     }
 
     /// Records that a market's venue refused a request for something other than a price because of its rate limit.

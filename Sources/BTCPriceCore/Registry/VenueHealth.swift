@@ -32,13 +32,13 @@ package struct VenueHealth: Sendable {
     package var pace: Duration { limiter.pace }
 
     /// When its limits allow a request, `CLOCK_BOOTTIME` in milliseconds; now or later.
-    func opens(for requester: Requester, at boottime: Int64, nextTick: Int64?) -> Int64 {
+    func opens(for requester: Requester, at boottime: Int64, nextTick: RequestLimiter.NextTick?) -> Int64 {
         limiter.opens(for: requester, at: boottime, nextTick: nextTick)
     }
 
-    /// Records that a requester waits for its turn, and will ask again before `until`.
-    mutating func wait(_ requester: Requester, at boottime: Int64, until: Int64) {
-        limiter.wait(requester, at: boottime, until: until)
+    /// Records that a requester was refused, and will ask again at `comes`, or at some time before `until`.
+    mutating func wait(_ requester: Requester, at boottime: Int64, comes: Int64? = nil, until: Int64) {
+        limiter.wait(requester, at: boottime, comes: comes, until: until)
     }
 
     /// Counts a request.
@@ -51,7 +51,7 @@ package struct VenueHealth: Sendable {
 
     /// Takes over what is known of the same venue, but for its limits, which may have changed.
     mutating func adopt(_ previous: VenueHealth) {
-        limiter.adopt(previous.limiter)
+        limiter.adopt(previous.limiter, lastRequest: previous.lastRequest)
         if tallies.map(\.limit) == previous.tallies.map(\.limit) { tallies = previous.tallies }
         breaker = previous.breaker
         lastRequest = previous.lastRequest

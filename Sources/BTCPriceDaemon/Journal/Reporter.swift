@@ -46,7 +46,7 @@ package final class Reporter: Sendable {
         case .becameFresh(let quote, 0):
             say(
                 .fresh, "fresh \(quote.currency)", "The price is \(text(quote)).",
-                ["source": "\(quote.source)", "price": "\(quote.value)"])
+                ["source": "\(quote.source)", "price": "\(quote.value)"], of: "price \(quote.currency)")
         case .becameFresh(let quote, let failed):
             say(
                 .currentAgain, "current again \(quote.currency)",
@@ -79,11 +79,11 @@ package final class Reporter: Sendable {
             say(
                 .derivedInstead, "derived \(quote.currency)",
                 "The price in \(quote.currency) is derived from that in \(derivation.currency), at the rate of \(derivation.rateSource) of \(derivation.rateDate): \(failure)",
-                [:], of: "market \(quote.currency)")
+                [:], of: "price \(quote.currency)")
         case .marketAgain(let quote):
             say(
                 .marketAgain, "market \(quote.currency)", "A market has the price again: \(text(quote)).", [:],
-                of: "market \(quote.currency)")
+                of: "price \(quote.currency)")
         case .ratesFailed(let source, let error):
             say(
                 .ratesFailed, "rates of \(source) failed",

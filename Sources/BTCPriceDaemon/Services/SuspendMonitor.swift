@@ -65,6 +65,7 @@ final class SuspendMonitor: CurrencyTickTarget {
         for await isAboutToSleep in orders {
             // That of the last sleep must not end this one.
             unannounced?.cancel()
+            _ = await unannounced?.result
             guard isAboutToSleep else {
                 await wake()
                 continue
