@@ -118,7 +118,7 @@ func checkCandle(_ candle: Candle) {
     }
     hold(candle.low <= min(candle.open, candle.close) && candle.high >= max(candle.open, candle.close), "\(candle)")
     hold(candle.ticks >= candle.fresh && candle.fresh >= 0, "\(candle)")
-    let day = Candle.merged(Array(repeating: candle, count: 1440), to: .day)
+    let day = Candle.merged(Array(repeating: candle, count: 1440), of: .minute, to: .day, at: .max)
     hold(day.count == 1 && day[0].ticks == 1440 * candle.ticks, "\(day)")
     let again = accepted { () throws(JSONFieldError) in try Candle(json: JSONValue(.object(candle.json))) }
     hold(again == candle, "\(candle) was read again as \(String(describing: again))")

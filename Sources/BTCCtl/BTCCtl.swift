@@ -59,7 +59,7 @@ package enum BTCCtl {
         }
         var message = BTCCtlCommand.message(for: error)
         // The parser also suggests options that differ a lot from the given one. Remove such a suggestion.
-        if let guess = message.firstMatch(of: /'(--[^']*)'\. Did you mean '(--[^']*)'\?/),
+        if let guess = message.firstMatch(of: /'--([^']*)'\. Did you mean '--([^']*)'\?/),
             Suggestion.nearest(to: String(guess.1), among: [String(guess.2)]) == nil,
             let end = message.firstRange(of: " Did you mean")
         {
@@ -77,7 +77,7 @@ package enum BTCCtl {
     private static func tellOfMistake(_ message: String, verb: String?, _ arguments: [String], status: Int32) -> Int32 {
         let help = verb.map { "btcctl \($0) --help" } ?? "btcctl --help"
         let stop = message.hasSuffix(".") || message.hasSuffix("?") ? "" : "."
-        let complaint = Complaint(word: "usage", message: "\(message)\(stop) See '\(help)'.".printable, status: status)
+        let complaint = Complaint(word: "usage", message: "\(message)\(stop) See '\(help)'.", status: status)
         if let bar = bar(in: arguments) { return PriceOutput(form: .bar(bar)).tell(complaint) }
         Output.tell(complaint, json: arguments.contains("--json"))
         return status

@@ -158,11 +158,11 @@ extension Reply {
     }
 
     /// `io.btcpriced.History.UnknownCurrency`
-    package static func noSuchCurrency(_ currency: String) -> Reply {
+    /// - Parameter kept: The currencies that are kept.
+    package static func noSuchCurrency(_ currency: String, kept: [Currency]) -> Reply {
         Reply(
-            parameters: [
-                "currency": .string(currency), "known": .array(Currency.known.map { .string($0.rawValue) }),
-            ], error: HistoryInterface.unknownCurrency)
+            parameters: ["currency": .string(currency), "known": .array(kept.map { .string($0.rawValue) })],
+            error: HistoryInterface.unknownCurrency)
     }
 
     /// `io.btcpriced.History.Disabled`

@@ -3,10 +3,10 @@ package import Varlink
 
 /// A call to the daemon, read and checked: to `io.btcpriced.Price`, or to another of its interfaces.
 package enum PriceCall: Sendable, Hashable {
-    /// `GetPrice`: in this currency; `nil` for the first one.
-    case getPrice(CachePolicy, String? = nil)
-    /// `WatchPrice`: these currencies; `nil` for the first one.
-    case watchPrice([String]? = nil, WatchUpdates = .ticks)
+    /// `GetPrice`: in this currency; `nil` for the first one. A price older than `maxAge`, milliseconds, is an error.
+    case getPrice(CachePolicy, String? = nil, maxAge: Int64? = nil)
+    /// `WatchPrice`: these currencies; `nil` for the first one. A price older than `maxAge`, milliseconds, is an error.
+    case watchPrice([String]? = nil, WatchUpdates = .ticks, maxAge: Int64? = nil)
     /// `ListCurrencies`
     case listCurrencies
     /// `GetStatus`
@@ -51,12 +51,11 @@ package enum PriceCall: Sendable, Hashable {
     /// The first named currency that is not among the known ones. `nil` for the history, which may have other currencies.
     package func unknown(among known: @autoclosure () -> [String]) -> String? {
         switch self {
-        case .getPrice(_, nil), .listSources(nil), .watchPrice(nil, _), .listCurrencies, .getStatus, .getMetrics,
-            .pause,
-            .resume, .retry, .history:
+        case .getPrice(_, nil, _), .listSources(nil), .watchPrice(nil, _, _), .listCurrencies, .getStatus, .getMetrics,
+            .pause, .resume, .retry, .history:
             nil
-        case .getPrice(_, let currency?), .listSources(let currency?): known().contains(currency) ? nil : currency
-        case .watchPrice(let currencies?, _): currencies.first { !known().contains($0) }
+        case .getPrice(_, let currency?, _), .listSources(let currency?): known().contains(currency) ? nil : currency
+        case .watchPrice(let currencies?, _, _): currencies.first { !known().contains($0) }
         }
     }
 
@@ -70,8 +69,12 @@ package enum PriceCall: Sendable, Hashable {
     private static func readMethod(_ call: Call) -> Result<PriceCall, Refusal>? {
         switch call.method {
         case PriceInterface.getPrice:
-            var (policy, currency) = (CachePolicy.localFirst, String?.none)
+            var (policy, currency, maxAge) = (CachePolicy.localFirst, String?.none, Int64?.none)
             for (name, value) in call.parameters.members {
+                if name.isString("maxAgeMs"), value.isNull || value.maxAgeValue != nil {
+                    maxAge = value.maxAgeValue
+                    continue
+                }
                 guard value.isNull || value.rawString != nil, name.isString("cachePolicy") || name.isString("currency")
                 else { return .failure(Refusal(.invalidParameter(name))) }
                 guard let text = value.stringValue else { continue }
@@ -83,15 +86,20 @@ package enum PriceCall: Sendable, Hashable {
                     return .failure(Refusal(.invalidParameter(name)))
                 }
             }
-            return .success(.getPrice(policy, currency))
+            return .success(.getPrice(policy, currency, maxAge: maxAge))
         case PriceInterface.watchPrice:
             guard call.more else { return .failure(Refusal(.expectedMore)) }
-            var (currencies, updates) = ([String]?.none, WatchUpdates.ticks)
+            var (currencies, updates, maxAge) = ([String]?.none, WatchUpdates.ticks, Int64?.none)
             for (name, value) in call.parameters.members {
-                guard name.isString("currencies") || name.isString("updates") else {
+                guard name.isString("currencies") || name.isString("updates") || name.isString("maxAgeMs") else {
                     return .failure(Refusal(.invalidParameter(name)))
                 }
                 if value.isNull { continue }
+                if name.isString("maxAgeMs") {
+                    guard let named = value.maxAgeValue else { return .failure(Refusal(.invalidParameter(name))) }
+                    maxAge = named
+                    continue
+                }
                 if name.isString("updates") {
                     guard let named = value.stringValue.flatMap(WatchUpdates.init) else {
                         return .failure(Refusal(.invalidParameter(name)))
@@ -103,7 +111,7 @@ package enum PriceCall: Sendable, Hashable {
                 guard !names.isEmpty, !names.contains(nil) else { return .failure(Refusal(.invalidParameter(name))) }
                 currencies = names.compactMap(\.self).reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
             }
-            return .success(.watchPrice(currencies, updates))
+            return .success(.watchPrice(currencies, updates, maxAge: maxAge))
         case PriceInterface.listCurrencies: return bare(.listCurrencies, call)
         case PriceInterface.getStatus: return bare(.getStatus, call)
         case PriceInterface.listSources: return text("currency", call) { .listSources($0) }
@@ -138,16 +146,16 @@ package enum PriceCall: Sendable, Hashable {
     /// The call as a message.
     package var call: Call {
         switch self {
-        case .getPrice(let policy, let currency):
+        case .getPrice(let policy, let currency, let maxAge):
             Call(
                 method: PriceInterface.getPrice,
-                parameters: Self.parameters([
-                    ("cachePolicy", policy == .localFirst ? nil : policy.rawValue), ("currency", currency),
-                ]))
-        case .watchPrice(let currencies, let updates):
+                parameters: Self.parameters(
+                    [("cachePolicy", policy == .localFirst ? nil : policy.rawValue), ("currency", currency)],
+                    maxAge: maxAge))
+        case .watchPrice(let currencies, let updates, let maxAge):
             Call(
                 method: PriceInterface.watchPrice,
-                parameters: Self.watchParameters(currencies, updates), more: true)
+                parameters: Self.watchParameters(currencies, updates, maxAge: maxAge), more: true)
         case .listCurrencies: Call(method: PriceInterface.listCurrencies)
         case .getStatus: Call(method: PriceInterface.getStatus)
         case .listSources(let currency):
@@ -161,16 +169,19 @@ package enum PriceCall: Sendable, Hashable {
         }
     }
 
-    private static func watchParameters(_ currencies: [String]?, _ updates: WatchUpdates) -> JSONObject {
-        var parameters = parameters([("updates", updates == .ticks ? nil : updates.rawValue)])
+    private static func watchParameters(
+        _ currencies: [String]?, _ updates: WatchUpdates, maxAge: Int64?
+    ) -> JSONObject {
+        var parameters = parameters([("updates", updates == .ticks ? nil : updates.rawValue)], maxAge: maxAge)
         parameters["currencies"] = currencies.map { .array($0.map { .string($0) }) }
         return parameters
     }
 
     /// Those parameters that have a value.
-    private static func parameters(_ values: [(name: String, value: String?)]) -> JSONObject {
+    private static func parameters(_ values: [(name: String, value: String?)], maxAge: Int64? = nil) -> JSONObject {
         var parameters = JSONObject()
         for (name, value) in values { parameters[name] = value.map { .string($0) } }
+        parameters["maxAgeMs"] = maxAge.map { .integer($0) }
         return parameters
     }
 
@@ -184,10 +195,27 @@ package enum PriceCall: Sendable, Hashable {
     }
 }
 
+extension JSONValue {
+    /// The value as `maxAgeMs`; `nil` if it is out of range.
+    fileprivate var maxAgeValue: Int64? { millisecondsValue.flatMap { $0 >= 0 ? $0 : nil } }
+}
+
 extension Reply {
     /// The reply to `GetPrice` and `WatchPrice`.
     package static func state(_ message: StateMessage, continues: Bool = false) -> Reply {
         Reply(parameters: ["state": .object(message.json)], continues: continues)
+    }
+
+    /// `io.btcpriced.Price.TooOld`
+    /// - Parameters:
+    ///   - state: The state with the price that is too old.
+    ///   - boottime: `CLOCK_BOOTTIME` of the reply, milliseconds.
+    package static func tooOld(_ state: PriceState, at boottime: Int64) -> Reply {
+        Reply(
+            parameters: [
+                "ageMs": .optional(state.observedBoottime.map { max(0, boottime - $0) }),
+                "reason": .optional(state.failure),
+            ], error: PriceInterface.tooOld)
     }
 
     /// The reply to `GetStatus`.

@@ -7,8 +7,8 @@ package enum Product {
     /// The daemon's name.
     package static let name = "btc-priced"
     package static let vendor = "The btc-priced project"
-    /// Semantic version of daemon and client.
-    package static let version = "0.1.0"
+    /// The version of daemon and client, which is that of the Debian packages.
+    package static let version = "0.2.0~dev"
     /// Where to find the documentation.
     package static let url = "man:btc-priced(8)"
     /// The socket's file name, in the runtime directory.

@@ -31,46 +31,53 @@ struct CallHandler: Sendable {
         }
         guard case .history(let call) = call else { return CallAnswer(await reply(to: call, of: uid, clients)) }
         guard let history else { return CallAnswer(.historyDisabled) }
-        return await history.answer(to: call, of: uid, first: running.value.settings.first.currency)
+        return await history.answer(to: call, of: uid, kept: running.value.settings.currencies.map(\.currency))
     }
 
     private func reply(to call: PriceCall, of uid: UInt32, _ clients: ClientCounts) async -> Reply {
         switch call {
-        case .getPrice(let policy, let currency): return await price(policy, currency)
+        case .getPrice(let policy, let currency, let maxAge): return await price(policy, currency, maxAge: maxAge)
         case .getStatus: return .status(await status(clients))
         case .listSources(let currency): return .sources(await reports(currency))
         case .listCurrencies: return .currencies(await currencies())
         case .pause:
-            logger.tell(
-                .paused, "Paused by user \(uid): the ticks are stopped until 'btcctl resume'.", ["uid": "\(uid)"])
-            await control.pause()
+            if await control.pause() {
+                logger.tell(
+                    .paused, "Paused by \(Self.name(uid)): the ticks are stopped until 'btcctl resume'.",
+                    ["uid": "\(uid)"])
+            }
             return Reply()
         case .resume:
-            logger.tell(.resumed, "Resumed by user \(uid).", ["uid": "\(uid)"])
-            await control.resume()
+            if await control.resume() { logger.tell(.resumed, "Resumed by \(Self.name(uid)).", ["uid": "\(uid)"]) }
             return Reply()
         case .retry(let source):
             guard let (retried, kept) = await engine.retry(source) else {
                 return .unknownSource(source ?? "", known: await names())
             }
             await backfill?.retry()
-            logger.tell(
-                .retried,
-                "User \(uid) cleared cooldowns: \(retried.isEmpty ? "none" : retried.joined(separator: ", ")).",
-                ["uid": "\(uid)"])
+            if !retried.isEmpty {
+                logger.tell(
+                    .retried, "Cooldowns cleared by \(Self.name(uid)): \(retried.joined(separator: ", ")).",
+                    ["uid": "\(uid)"])
+            }
             return .retried(retried, kept: kept, now: now())
         // The socket's loop handles `watchPrice`, and ``answer(to:of:_:)`` handles the others.
         case .watchPrice, .getMetrics, .history: return .expectedMore
         }
     }
 
-    private func price(_ policy: CachePolicy, _ currency: String?) async -> Reply {
+    /// A user in a log line.
+    private static func name(_ uid: UInt32) -> String { uid == 0 ? "root" : "user \(uid)" }
+
+    private func price(_ policy: CachePolicy, _ currency: String?, maxAge: Int64?) async -> Reply {
         // The client needs a current price, and the price is current only while the ticks run.
         await control.clientCame()
         do throws(FetchFailure) {
             let state = try await GetPrice(engine: engine, now: now).execute(
-                policy, in: currency.flatMap(Currency.init(rawValue:)))
-            return .state(StateMessage(instance: instance, state: state))
+                policy, in: currency.flatMap(Currency.init(rawValue:)), maxAge: maxAge)
+            let boottime = now().boottime
+            if let maxAge, !state.isWithin(maxAge, at: boottime) { return .tooOld(state, at: boottime) }
+            return .state(StateMessage(instance: instance, state: state, boottime: boottime))
         } catch {
             return .fetchFailed(error)
         }
@@ -123,10 +130,11 @@ struct CallHandler: Sendable {
         var messages: [CurrencyMessage] = []
         for settings in running.value.settings.currencies {
             guard let state = await engine.state(of: settings.currency) else { continue }
+            let boottime = now().boottime
             messages.append(
                 CurrencyMessage(
                     currency: settings.currency.rawValue,
-                    price: StateMessage(instance: instance, state: state.aged(at: now().boottime)),
+                    price: StateMessage(instance: instance, state: state.aged(at: boottime), boottime: boottime),
                     interval: settings.interval.wholeMilliseconds, sources: settings.sources.map(\.name)))
         }
         return messages
@@ -155,7 +163,8 @@ struct CallHandler: Sendable {
         let present = now()
         return StatusMessage(
             version: Product.version, pid: Int64(getpid()), uptime: present.boottime - startedAt.boottime,
-            price: StateMessage(instance: instance, state: record.state), since: record.since, ticking: ticking,
+            price: StateMessage(instance: instance, state: record.state, boottime: present.boottime),
+            since: record.since, ticking: ticking,
             ticks: StatusMessage.Ticks(
                 interval: running.value.settings.first.interval.wholeMilliseconds, done: record.state.tick,
                 failed: record.failed,

@@ -10,21 +10,25 @@ enum ExchangeTrials {
     private static let longestBody = 4 << 20
 
     /// Tries an exchange, or a source of reference rates, and prints the report.
-    /// - Parameter path: A saved body of an exchange; `nil` to send requests.
+    /// - Parameter path: A saved body; `nil` to send requests.
     /// - Returns: Whether it has a price, or a rate.
     /// - Throws: ``SettingsError`` if there is no such exchange, or a file can't be read.
     static func run(
         _ name: String, body path: String?, _ settings: Settings, environment: [String: String]
     ) async throws(SettingsError) -> Bool {
         let trial: ExchangeTrial
+        var body: [UInt8]?
+        if let path {
+            guard let saved = FileManager.default.contents(atPath: path), saved.count <= longestBody else {
+                throw SettingsError("cannot read \(path), or it is longer than 4 MiB")
+            }
+            body = Array(saved)
+        }
         if let source = settings.exchanges.first(where: { $0.name == name }),
             case .exchange(let exchange, let url, let secondURL) = source.kind
         {
-            if let path {
-                guard let body = FileManager.default.contents(atPath: path), body.count <= longestBody else {
-                    throw SettingsError("cannot read \(path), or it is longer than 4 MiB")
-                }
-                trial = ExchangeTrial(exchange, body: Array(body))
+            if let body {
+                trial = ExchangeTrial(exchange, body: body)
             } else {
                 let key: String?
                 do {
@@ -38,11 +42,15 @@ enum ExchangeTrials {
                         on: clock)
                 }
             }
-        } else if let rates = settings.allRateSources.first(where: { $0.name == name }), path == nil {
-            trial = try await trying(settings) { client, clock in await ExchangeTrial(rates, client, on: clock) }
+        } else if let rates = settings.allRateSources.first(where: { $0.name == name }) {
+            if let body {
+                trial = ExchangeTrial(rates, body: body)
+            } else {
+                trial = try await trying(settings) { client, clock in await ExchangeTrial(rates, client, on: clock) }
+            }
         } else {
-            let names = settings.exchanges.map(\.name).joined(separator: ", ")
-            throw SettingsError("there is no exchange '\(name)'; there are \(names)")
+            let names = settings.exchanges.map(\.name) + settings.allRateSources.map(\.name)
+            throw SettingsError("there is no exchange '\(name)'; there are \(names.joined(separator: ", "))")
         }
         print(trial.lines.joined(separator: "\n"))
         return trial.isGood

@@ -14,10 +14,10 @@ struct HistoryCalls: Sendable {
 
     /// - Parameters:
     ///   - user: The caller's user ID.
-    ///   - first: The currency of a call that names none.
-    func answer(to call: HistoryCall, of user: UInt32, first: Currency) async -> CallAnswer {
-        if let named = call.currency, Currency(rawValue: named) == nil { return CallAnswer(.noSuchCurrency(named)) }
-        let currency = call.currency.flatMap(Currency.init(rawValue:)) ?? first
+    ///   - kept: The currencies that are kept, at least one. The first one is that of a call that names none.
+    func answer(to call: HistoryCall, of user: UInt32, kept: [Currency]) async -> CallAnswer {
+        let named = call.currency.map(Currency.init(rawValue:)) ?? kept[0]
+        guard let currency = named else { return CallAnswer(.noSuchCurrency(call.currency ?? "", kept: kept)) }
         do throws(HistoryError) {
             switch call {
             case .getHistory(let query): return try await candles(query, of: currency, for: user)

@@ -58,7 +58,7 @@ package struct Chart: Sendable {
     private let isASCII: Bool
 
     /// - Parameters:
-    ///   - candles: From the oldest to the newest.
+    ///   - candles: From the oldest to the newest. Those in doubt are left out, unless all are.
     ///   - currency: ISO 4217
     ///   - size: Columns and rows, the axes included; at least ``least``.
     ///   - isASCII: Whether only ASCII characters are used.
@@ -66,7 +66,7 @@ package struct Chart: Sendable {
         _ candles: [Candle], axis: Axis, currency: String, size: (width: Int, height: Int), form: Form = .line,
         isASCII: Bool = false
     ) {
-        self.candles = candles.filter { axis.range.contains($0.start) }
+        self.candles = candles.filter { axis.range.contains($0.start) }.withoutDoubt
         self.axis = axis
         self.currency = currency
         self.size = (max(size.width, Self.least.width), max(size.height, Self.least.height))
@@ -295,6 +295,14 @@ private struct Scale {
         let number = Price(Int64((value * (places == 0 ? 1 : 100)).rounded()), scale: places)
         let text = MoneyFormatter().number(number, currency: currency)
         return places == 0 ? String(text.prefix { $0 != "." }) : text
+    }
+}
+
+extension [Candle] {
+    /// Those that are not in doubt; all if all are.
+    var withoutDoubt: [Candle] {
+        let certain = filter { !$0.isInDoubt }
+        return certain.isEmpty ? self : certain
     }
 }
 

@@ -48,7 +48,7 @@ package enum ChartSpan: String, Sendable, Hashable, CaseIterable {
 }
 
 /// Round times of the reader's time zone.
-struct ReaderCalendar {
+extension ReaderCalendar {
     /// The distance from one label to the next.
     private enum Pace {
         case minutes(Int32)
@@ -60,9 +60,6 @@ struct ReaderCalendar {
         [5, 10, 15, 30, 60, 120, 180, 240, 360, 720].map { (Int64($0) * 60, .minutes($0)) }
         + [1, 2, 5, 10].map { (Int64($0) * 86_400, .days($0)) }
         + [1, 2, 3, 6, 12, 24, 60].map { (Int64($0) * 2_630_000, .months($0)) }
-    private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-
-    let isUTC: Bool
 
     /// Round times with their labels.
     /// - Parameters:
@@ -70,47 +67,54 @@ struct ReaderCalendar {
     ///   - least: The minimum distance between two labels, seconds.
     func labels(in range: Range<Int64>, atLeast least: Int64) -> [Chart.Axis.Label] {
         let pace = (Self.paces.first { $0.seconds >= least } ?? Self.paces[Self.paces.count - 1]).pace
-        var parts = parts(of: range.lowerBound)
-        parts.tm_sec = 0
+        var meant = parts(of: range.lowerBound) ?? tm()
+        meant.tm_sec = 0
         switch pace {
         case .minutes(let minutes):
-            parts.tm_min = minutes >= 60 ? 0 : parts.tm_min / minutes * minutes
-            if minutes >= 60 { parts.tm_hour = parts.tm_hour / (minutes / 60) * (minutes / 60) }
+            meant.tm_min = minutes >= 60 ? 0 : meant.tm_min / minutes * minutes
+            if minutes >= 60 { meant.tm_hour = meant.tm_hour / (minutes / 60) * (minutes / 60) }
         case .days(let days):
-            (parts.tm_min, parts.tm_hour) = (0, 0)
-            if days > 1 { parts.tm_mday = 1 }
+            (meant.tm_min, meant.tm_hour) = (0, 0)
+            if days > 1 { meant.tm_mday = 1 }
         case .months(let months):
-            (parts.tm_min, parts.tm_hour, parts.tm_mday) = (0, 0, 1)
-            parts.tm_mon = months >= 12 ? 0 : parts.tm_mon / months * months
+            (meant.tm_min, meant.tm_hour, meant.tm_mday) = (0, 0, 1)
+            meant.tm_mon = months >= 12 ? 0 : meant.tm_mon / months * months
         }
         var labels: [Chart.Axis.Label] = []
         while labels.count < 1000 {
-            let second = second(of: parts)
+            // Also makes the date valid: the next day of Aug 31 is Sep 1.
+            let wall = Int64(timegm(&meant))
+            let second = moments(at: wall).first(where: range.contains) ?? first(at: wall)
             guard second < range.upperBound else { break }
-            let shown = self.parts(of: second)
-            if range.contains(second), isRound(shown, parts) { labels.append(.init(second, text(shown, pace))) }
+            if range.contains(second), isShown(second, for: wall, pace) {
+                labels.append(.init(second, text(meant, pace)))
+            }
             switch pace {
-            case .minutes(let minutes): parts.tm_min += minutes
+            case .minutes(let minutes): meant.tm_min += minutes
             case .days(let days):
-                parts.tm_mday += days
+                let month = meant.tm_mon
+                meant.tm_mday += days
+                timegm(&meant)
                 // Start again at the first of each month.
-                let next = self.parts(of: self.second(of: parts))
-                if days > 1, next.tm_mon != shown.tm_mon || next.tm_mday > 28 {
-                    (parts.tm_year, parts.tm_mon, parts.tm_mday) = (shown.tm_year, shown.tm_mon + 1, 1)
+                if days > 1, meant.tm_mon != month || meant.tm_mday > 28 {
+                    if meant.tm_mon == month { meant.tm_mon += 1 }
+                    meant.tm_mday = 1
                 }
-            case .months(let months): parts.tm_mon += months
+            case .months(let months): meant.tm_mon += months
             }
         }
         return labels
     }
 
-    /// Whether a time is the intended one. It is not if it falls in the hour that is skipped when daylight saving time begins.
-    private func isRound(_ shown: tm, _ meant: tm) -> Bool {
-        shown.tm_min % 5 == 0 && (meant.tm_hour + meant.tm_min / 60) % 24 == shown.tm_hour
+    /// Whether a moment has the wanted time. It does not if the clock is set forward over it; then a day begins later than at midnight.
+    private func isShown(_ second: Int64, for wall: Int64, _ pace: Pace) -> Bool {
+        if case .minutes = pace { return self.wall(at: second) == wall }
+        return Candle.Step.day.start(of: self.wall(at: second)) == wall
     }
 
     private func text(_ parts: tm, _ pace: Pace) -> String {
-        let month = Self.months[Int(parts.tm_mon)]
+        let month = ReaderTimestampFormatter.months[Int(parts.tm_mon)]
+        let two = ReaderTimestampFormatter.two
         switch pace {
         case .minutes where parts.tm_hour == 0 && parts.tm_min == 0: return "\(month) \(parts.tm_mday)"
         case .minutes: return "\(two(parts.tm_hour)):\(two(parts.tm_min))"
@@ -118,19 +122,5 @@ struct ReaderCalendar {
         case .months where parts.tm_mon == 0: return "\(Int(parts.tm_year) + 1900)"
         case .months: return month
         }
-    }
-
-    private func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
-
-    private func parts(of second: Int64) -> tm {
-        var (time, parts) = (time_t(second), tm())
-        _ = isUTC ? gmtime_r(&time, &parts) : localtime_r(&time, &parts)
-        return parts
-    }
-
-    private func second(of parts: tm) -> Int64 {
-        var parts = parts
-        parts.tm_isdst = -1
-        return Int64(isUTC ? timegm(&parts) : mktime(&parts))
     }
 }

@@ -24,14 +24,15 @@ package struct ChartTitle: Sendable {
         return PriceTexts.since(minutes: (now - start) / 60)
     }
 
-    /// `BTC/USD $68,901.23  24h +1.25 %  low $67,800.00  high $69,120.50`, as much of it as fits.
-    /// - Parameter state: The present state. A price that is not current is followed by its message.
+    /// `BTC/USD $68,901.23  24h +1.25 %  low $67,800.00  high $69,120.50`, as much of it as fits. A price that is not current, and candles in
+    /// doubt, are mentioned first.
     package func parts(_ state: PriceState, width: Int) -> [Chart.Part] {
         let money = MoneyFormatter()
         let price = state.quote.map { money.string(from: $0.value, currency: currency) } ?? PriceTexts.placeholder
         var parts = [Chart.Part(text: "BTC/\(currency) \(price)", tone: .plain)]
-        guard let first = candles.first, let last = candles.last, let low = candles.map(\.low).min(),
-            let high = candles.map(\.high).max()
+        let shown = candles.withoutDoubt
+        guard let first = shown.first, let last = shown.last, let low = shown.map(\.low).min(),
+            let high = shown.map(\.high).max()
         else { return parts }
         let day = PriceDay(
             since: Timestamp(milliseconds: first.start * 1000), open: first.open, high: high, low: low,
@@ -42,6 +43,12 @@ package struct ChartTitle: Sendable {
             Chart.Part(text: "  low \(money.string(from: low, currency: currency))", tone: .plain),
             Chart.Part(text: "  high \(money.string(from: high, currency: currency))", tone: .plain),
         ]
+        let unconfirmed = candles.count(where: \.isInDoubt)
+        // The first and the last one may begin before the span, or end after it.
+        let partial = candles.dropFirst().dropLast().count { $0.coveredMinutes != nil }
+        for (count, what) in [(unconfirmed, "unconfirmed"), (partial, "known in part")] where count > 0 {
+            more.insert(Chart.Part(text: "  \(count) of \(candles.count) \(what)", tone: .down), at: 0)
+        }
         if state.freshness != .fresh { more.insert(Chart.Part(text: "  not current", tone: .down), at: 0) }
         var left = width - parts[0].text.count
         for part in more where part.text.count <= left {

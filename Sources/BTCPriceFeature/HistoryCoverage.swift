@@ -2,14 +2,24 @@ package import BTCPriceCore
 
 /// How much of a span is known in candles of a step.
 package struct HistoryCoverage: Sendable {
+    private let from: Int64
     private let seconds: Int64
 
     package init(from: Timestamp, to: Timestamp) {
+        self.from = from.milliseconds / 1000
         seconds = max(0, to.milliseconds - from.milliseconds) / 1000
     }
 
     /// How many candles the span has.
     package func count(_ step: Candle.Step) -> Int64 { max(1, seconds / step.seconds) }
+
+    /// How many seconds of the span the candles cover. What a part of a candle covers counts as spread over its span.
+    package func seconds(in candles: [Candle], _ step: Candle.Step) -> Int64 {
+        candles.reduce(0) { sum, candle in
+            let shared = max(0, min(from + seconds, candle.start + step.seconds) - max(from, candle.start))
+            return sum + (candle.coveredMinutes.map { shared * $0 / step.minutes } ?? shared)
+        }
+    }
 
     /// Whether at least two candles and at least a tenth of all are missing.
     package func isPoor(_ known: Int64, _ step: Candle.Step) -> Bool {
@@ -17,8 +27,6 @@ package struct HistoryCoverage: Sendable {
         return missing >= 2 && missing * 10 >= count(step)
     }
 
-    /// Whether candles of a longer step cover more of the span than those of a shorter one. The difference must exceed a tenth of the span.
-    package func knowsMore(_ known: Int64, _ step: Candle.Step, than less: Int64, _ shorter: Candle.Step) -> Bool {
-        known * step.seconds - less * shorter.seconds > seconds / 10
-    }
+    /// Whether candles that cover so many seconds know more of the span than others. The difference must exceed a tenth of the span.
+    package func knowsMore(_ known: Int64, than less: Int64) -> Bool { known - less > seconds / 10 }
 }

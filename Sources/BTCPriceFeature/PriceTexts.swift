@@ -8,9 +8,16 @@ package enum PriceTexts {
     package static let failed = "Failed to update value."
     /// Shown before the last value while the updates are paused.
     package static let paused = "Paused."
-    /// How to end a pause.
-    package static let resume =
-        "'btcctl resume' starts the updates again. An idle pause ends with this request."
+    /// Who has paused the updates, and what ends that.
+    /// - Parameter ticking: Whether the ticks run; `nil` if a daemon does not say it.
+    package static func pause(_ ticking: Ticking?) -> String {
+        switch ticking {
+        case .paused: "Paused by an administrator: 'btcctl resume' starts the updates again."
+        case .idle: "Paused while no program read the price: the next one is on its way."
+        case .running: "Paused because the machine is about to sleep."
+        case nil: "'btcctl resume' starts the updates again. An idle pause ends with this request."
+        }
+    }
     /// Shown with a price that no second source has confirmed.
     package static let unconfirmed = "Unconfirmed: no second source has confirmed this price."
 
@@ -60,6 +67,16 @@ package enum PriceTexts {
         return "\(span(of: day, at: now)): \(percent(day.changePercent)), "
             + "low \(money.string(from: day.low, currency: currency)), "
             + "high \(money.string(from: day.high, currency: currency))"
+    }
+
+    /// What is to be known of a candle: `38 of 60 minutes`, and `in doubt: 3 of 60 ticks` or, if nothing else is known, `unconfirmed`.
+    /// - Parameter minutes: The length of its span.
+    package static func notes(on candle: Candle, minutes: Int64) -> [String] {
+        let doubtful = candle.doubtful ?? 0
+        return [
+            candle.coveredMinutes.map { "\($0) of \(minutes) minutes" },
+            candle.isInDoubt ? "unconfirmed" : doubtful > 0 ? "in doubt: \(doubtful) of \(candle.fresh) ticks" : nil,
+        ].compactMap(\.self)
     }
 
     /// The text shown with the last valid price while it is not current.

@@ -86,7 +86,8 @@ package final class PriceViewModel {
             return
         }
         let isPaused = state.failure == PriceState.pausedFailure
-        updatesFailed(isPaused ? PriceTexts.resume : state.failure.map { "Reason: \($0)" }, isPaused: isPaused)
+        updatesFailed(
+            isPaused ? PriceTexts.pause(state.ticking) : state.failure.map { "Reason: \($0)" }, isPaused: isPaused)
     }
 
     /// Marks the price as not current, because no newer state is available.

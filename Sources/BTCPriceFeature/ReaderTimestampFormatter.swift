@@ -2,11 +2,12 @@ package import BTCPriceCore
 import Glibc
 
 /// Formats a point in time as `Aug 25, 14:30` (`MMM d, HH:mm`, the C locale's month names; `Aug 25 2024, 14:30` in another year) or as
-/// `2026-08-25T14:30:05+02:00` (ISO 8601, RFC 3339), in the reader's time zone (TZ, otherwise /etc/localtime) or in UTC.
+/// `2026-08-25T14:30:05+02:00` (ISO 8601, RFC 3339), in the reader's time zone (TZ, otherwise /etc/localtime) or in UTC. A time that the
+/// clocks show twice has its zone: `Nov 1, 01:30 EST`.
 ///
 /// Uses the C library's `localtime_r`, because Foundation without ICU knows no time zone except GMT.
 package struct ReaderTimestampFormatter: TimestampFormatter, Hashable {
-    private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+    static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
     /// UTC instead of the reader's time zone.
     package var isUTC: Bool
@@ -14,6 +15,8 @@ package struct ReaderTimestampFormatter: TimestampFormatter, Hashable {
     package var isISO: Bool
     /// Times in the same year as this one are formatted without a year; `nil` for the current time.
     package var present: Timestamp?
+    /// `Aug 25, 14:30:05` instead of `Aug 25, 14:30`.
+    package var hasSeconds = false
 
     package init(isUTC: Bool = false, isISO: Bool = false, present: Timestamp? = nil) {
         self.isUTC = isUTC
@@ -21,39 +24,59 @@ package struct ReaderTimestampFormatter: TimestampFormatter, Hashable {
         self.present = present
     }
 
+    private var calendar: ReaderCalendar { ReaderCalendar(isUTC: isUTC) }
+
     /// - Parameter timestamp: Wall-clock time.
     package func string(from timestamp: Timestamp) -> String {
-        // Rounded down, for times before 1970 too.
-        let seconds = time_t((timestamp.milliseconds - (timestamp.milliseconds < 0 ? 999 : 0)) / 1000)
-        guard let parts = parts(of: seconds), Self.months.indices.contains(Int(parts.tm_mon)) else { return "-" }
-        return isISO ? iso(parts) : short(parts)
+        let second = timestamp.wholeSeconds
+        guard var parts = parts(of: second) else { return "-" }
+        if isISO { return iso(parts) }
+        var clock = "\(Self.two(parts.tm_hour)):\(Self.two(parts.tm_min))"
+        if hasSeconds { clock += ":\(Self.two(parts.tm_sec))" }
+        let isTwice = calendar.moments(at: Int64(timegm(&parts))).count > 1
+        return "\(short(parts)), \(clock)\(isTwice ? " \(zone(of: second))" : "")"
     }
 
-    private func parts(of seconds: time_t) -> tm? {
-        var seconds = seconds
-        var parts = tm()
-        let isKnown = isUTC ? gmtime_r(&seconds, &parts) != nil : localtime_r(&seconds, &parts) != nil
-        return isKnown ? parts : nil
+    /// The date alone: `Aug 25`, `Aug 25 2024` in another year, or `2026-08-25`.
+    package func date(of timestamp: Timestamp) -> String {
+        guard let parts = parts(of: timestamp.wholeSeconds) else { return "-" }
+        return isISO ? isoDate(parts) : short(parts)
+    }
+
+    private func parts(of second: Int64) -> tm? {
+        calendar.parts(of: second).flatMap { Self.months.indices.contains(Int($0.tm_mon)) ? $0 : nil }
+    }
+
+    private func zone(of second: Int64) -> String {
+        calendar.parts(of: second)?.tm_zone.map { String(cString: $0) } ?? ""
     }
 
     private func short(_ parts: tm) -> String {
-        let thisYear = self.parts(of: present.map { time_t($0.milliseconds / 1000) } ?? time(nil))?.tm_year
+        let thisYear = calendar.parts(of: present?.wholeSeconds ?? Int64(time(nil)))?.tm_year
         let year = parts.tm_year == thisYear ? "" : " \(Int(parts.tm_year) + 1900)"
-        let clock = "\(Self.two(parts.tm_hour)):\(Self.two(parts.tm_min))"
-        return "\(Self.months[Int(parts.tm_mon)]) \(parts.tm_mday)\(year), \(clock)"
+        return "\(Self.months[Int(parts.tm_mon)]) \(parts.tm_mday)\(year)"
+    }
+
+    private func isoDate(_ parts: tm) -> String {
+        let year = String(Int(parts.tm_year) + 1900)
+        return
+            "\(String(repeating: "0", count: max(0, 4 - year.count)))\(year)-\(Self.two(parts.tm_mon + 1))-\(Self.two(parts.tm_mday))"
     }
 
     private func iso(_ parts: tm) -> String {
-        let year = String(Int(parts.tm_year) + 1900)
-        let date =
-            "\(String(repeating: "0", count: max(0, 4 - year.count)))\(year)-\(Self.two(parts.tm_mon + 1))-\(Self.two(parts.tm_mday))"
         let time = "\(Self.two(parts.tm_hour)):\(Self.two(parts.tm_min)):\(Self.two(parts.tm_sec))"
-        guard !isUTC else { return "\(date)T\(time)Z" }
+        guard !isUTC else { return "\(isoDate(parts))T\(time)Z" }
         let minutes = Int32(abs(parts.tm_gmtoff) / 60)
-        return "\(date)T\(time)\(parts.tm_gmtoff < 0 ? "-" : "+")\(Self.two(minutes / 60)):\(Self.two(minutes % 60))"
+        return
+            "\(isoDate(parts))T\(time)\(parts.tm_gmtoff < 0 ? "-" : "+")\(Self.two(minutes / 60)):\(Self.two(minutes % 60))"
     }
 
-    private static func two(_ number: Int32) -> String {
+    static func two(_ number: Int32) -> String {
         number < 10 ? "0\(number)" : "\(number)"
     }
+}
+
+extension Timestamp {
+    /// Unix seconds, rounded down, for times before 1970 too.
+    var wholeSeconds: Int64 { (milliseconds - (milliseconds < 0 ? 999 : 0)) / 1000 }
 }

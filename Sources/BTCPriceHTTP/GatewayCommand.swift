@@ -37,21 +37,16 @@ struct GatewayCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Names to answer to, separated by commas, beside localhost and the addresses that it listens at.",
+            "Names to answer to, separated by commas, beside localhost and the addresses that it listens at; '*' for any.",
             valueName: "names"),
-        transform: { $0.lowercased().split(separator: ",").map(String.init) })
+        transform: { try entries(of: $0, AllowList.host) })
     var hosts: [String] = []
 
     @Option(
         help: ArgumentHelp(
-            "Origins whose pages may read the price, separated by commas: https://shop.example.", valueName: "origins"),
-        transform: { text in
-            let origins = text.lowercased().split(separator: ",").map(String.init)
-            for origin in origins where origin.wholeMatch(of: /https?:\/\/[^\/?#@]+/) == nil {
-                throw ValidationError("'\(origin)' is not a valid origin: https://shop.example, without a path")
-            }
-            return origins
-        })
+            "Origins whose pages may read the price, separated by commas: https://shop.example, chrome-extension://<id>.",
+            valueName: "origins"),
+        transform: { try entries(of: $0, AllowList.origin) })
     var origins: [String] = []
 
     @Option(
@@ -74,6 +69,16 @@ struct GatewayCommand: ParsableCommand {
     /// Parses the command line, or exits. In an error, what it quotes of the arguments is printable.
     static func parseOrExit() -> GatewayCommand {
         (try? parse()) ?? parseOrExit(CommandLine.arguments.dropFirst().map(\.printable))
+    }
+
+    private static func entries(
+        of text: String, _ read: (Substring) throws(AllowList.Mistake) -> String
+    ) throws -> [String] {
+        do throws(AllowList.Mistake) {
+            return try text.split(separator: ",").map { (entry) throws(AllowList.Mistake) in try read(entry) }
+        } catch {
+            throw ValidationError(error.description)
+        }
     }
 
     func validate() throws {

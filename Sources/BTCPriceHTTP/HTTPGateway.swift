@@ -44,9 +44,9 @@ package struct HTTPGateway {
         let socket = SocketSearch.finder(named: command.socket, environment: { environment[$0] }, uid: getuid())
         let limits = self.limits
         let policy = AccessPolicy(hosts: Set(command.hosts), origins: Set(command.origins))
-        let daemon = DaemonClient(socket: socket)
-        let streams = EventStreams(
-            atMost: limits.streams, socket: socket, responds: { await daemon.responds() }, on: eventLoop)
+        let daemon = DaemonClient(maxAge: command.maxAge, socket: socket)
+        let kept = { @Sendable in try? await daemon.kept() }
+        let streams = EventStreams(atMost: limits.streams, socket: socket, kept: kept, on: eventLoop)
         let parts = NIOLoopBound(
             Parts(table: GatewayConnections(limits: limits), streams: streams), eventLoop: eventLoop)
         let routes = GatewayRoutes(
@@ -113,10 +113,13 @@ package struct HTTPGateway {
                     decoding.maxHeaderFieldSize = limits.headerBytes
                     decoding.maxHeaderListSize = limits.headerBytes
                     decoding.maxHeaderFieldCount = limits.headerCount
+                    // The connection frames the responses, because the encoder does not know which ones are to HEAD.
+                    var encoding = HTTPResponseEncoder.Configuration()
+                    encoding.automaticallySetFramingHeaders = false
                     let pipeline = channel.pipeline.syncOperations
                     try pipeline.addHandler(ArrivalHandler(connection))
                     try pipeline.configureHTTPServerPipeline(
-                        withOutboundHeaderValidation: false, withEncoderConfiguration: .init(),
+                        withOutboundHeaderValidation: false, withEncoderConfiguration: encoding,
                         withDecoderLimitConfiguration: decoding)
                     try pipeline.addHandler(connection)
                 }

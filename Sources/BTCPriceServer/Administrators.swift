@@ -49,8 +49,13 @@ package struct Administrators: Sendable, Hashable {
 
     private static func groupID(_ name: String) -> UInt32? {
         var (entry, found) = (group(), UnsafeMutablePointer<group>?.none)
-        var buffer = [CChar](repeating: 0, count: 64 * 1024)
-        guard getgrnam_r(name, &entry, &buffer, buffer.count, &found) == 0, found != nil else { return nil }
-        return entry.gr_gid
+        var (size, result) = (64 * 1024, ERANGE)
+        // The members of a large group need more.
+        while result == ERANGE, size <= 1 << 24 {
+            var buffer = [CChar](repeating: 0, count: size)
+            result = getgrnam_r(name, &entry, &buffer, size, &found)
+            size *= 4
+        }
+        return result == 0 && found != nil ? entry.gr_gid : nil
     }
 }

@@ -11,8 +11,8 @@ struct Connection {
     enum Request: Equatable {
         /// Handle the call outside the loop; ``Connection/answered(_:replies:at:)`` takes the reply.
         case ask(PriceCall)
-        /// Add it to the watchers of these currencies and updates; ``Connection/watch(_:version:at:)`` takes the current states.
-        case watch([String], WatchUpdates = .ticks)
+        /// Add it to the watchers of these currencies and updates; ``Connection/watch(_:maxAge:version:at:)`` takes the current states.
+        case watch([String], WatchUpdates = .ticks, maxAge: Int64? = nil)
     }
 
     /// What the server waits for the client to do.
@@ -31,8 +31,8 @@ struct Connection {
         case asking(PriceMethod, replyWanted: Bool)
         /// A reply was queued, and more follow: this call produces them once the client has taken the first.
         case replying(PriceCall)
-        /// A watch of these currencies never ends by itself, so later calls are never processed.
-        case watching([String])
+        /// A watch of these currencies, with the age in milliseconds that ends it. Later calls are never processed.
+        case watching([String], maxAge: Int64?)
     }
 
     private var input: MessageBuffer
@@ -63,6 +63,11 @@ struct Connection {
 
     var isWatching: Bool {
         if case .watching = mode { true } else { false }
+    }
+
+    /// The currencies that it watches.
+    var watched: [String] {
+        if case .watching(let currencies, _) = mode { currencies } else { [] }
     }
 
     /// Whether to read more input. False while too many replies are queued or a call is pending: the client has to wait.
@@ -208,20 +213,42 @@ struct Connection {
     }
 
     /// Makes the connection a watcher and queues the current state of each currency.
-    mutating func watch(_ states: [(bytes: [UInt8], currency: String)], version: UInt64, at boottime: Int64) {
-        mode = .watching(states.map(\.currency))
+    /// - Parameters:
+    ///   - states: The states; `nil` for one that is left out.
+    ///   - maxAge: The age of a price that ends the watch, milliseconds; `nil` for none.
+    mutating func watch(
+        _ states: [(bytes: [UInt8]?, currency: String)], maxAge: Int64? = nil, version: UInt64, at boottime: Int64
+    ) {
+        mode = .watching(states.map(\.currency), maxAge: maxAge)
         since = boottime
         // Nothing more is read, so drop the received input.
         input = MessageBuffer(limit: 0)
         seen = version
-        for (bytes, currency) in states { send(bytes, currency) }
+        for case (let bytes?, let currency) in states { send(bytes, currency) }
+    }
+
+    /// Ends the watch with an error. When it is sent, the connection can be closed.
+    mutating func endWatch(_ error: Reply, at boottime: Int64) {
+        guard isWatching else { return }
+        if queue.isEmpty { since = boottime }
+        mode = .calls
+        isBroken = true
+        send(error.encoded())
     }
 
     /// Queues a new state for a watcher of its currency. It replaces a queued one that is not partly sent: the client gets the newest,
     /// not a backlog.
-    mutating func publish(_ bytes: [UInt8], _ currency: String, version: UInt64, at boottime: Int64) {
-        guard case .watching(let currencies) = mode, currencies.contains(currency), version > seen else { return }
+    /// - Parameter bytes: The state as a reply.
+    mutating func publish(_ bytes: [UInt8], _ state: PriceState, version: UInt64, at boottime: Int64) {
+        let currency = state.currency
+        guard case .watching(let currencies, let maxAge) = mode, currencies.contains(currency), version > seen
+        else { return }
         seen = version
+        switch TooOld(state, maxAge, at: boottime) {
+        case nil: break
+        case .waits: return
+        case .refuses(let error): return endWatch(error, at: boottime)
+        }
         // If output is queued, the write timeout already runs.
         if queue.isEmpty { since = boottime }
         if let index = queue.lastIndex(where: { $0.currency == currency }), index > 0 || headOffset == 0 {
@@ -255,18 +282,31 @@ struct Connection {
             let known = replies.currencies
             answer(
                 call, .unknownCurrency(read.unknown(among: known) ?? "", known: known), as: read.method, &replies)
-        case .success(.watchPrice(let currencies, let updates)):
-            return .watch(currencies ?? Array(replies.currencies.prefix(1)), updates)
-        case .success(.getPrice(.localFirst, let currency)) where replies.holdsPrice(currency):
+        case .success(.watchPrice(let named, let updates, let maxAge)):
+            let currencies = named ?? Array(replies.currencies.prefix(1))
+            for case .refuses(let error) in currencies.map({ replies.tooOld($0, maxAge, at: boottime) }) {
+                answer(call, error, as: .watchPrice, &replies)
+                return nil
+            }
+            return .watch(currencies, updates, maxAge: maxAge)
+        case .success(.getPrice(.localFirst, let currency, let maxAge)) where replies.holdsPrice(currency):
+            switch replies.tooOld(currency, maxAge, at: boottime) {
+            case nil:
+                replies.counts.replied.add(.getPrice, isError: false)
+                if !call.oneway { send(replies.reply(currency, continues: false, at: boottime)) }
+            case .refuses(let error): answer(call, error, as: .getPrice, &replies)
+            case .waits: return ask(.getPrice(.localFirst, currency, maxAge: maxAge), of: call, &replies)
+            }
             replies.counts.priceCalls += 1
-            replies.counts.replied.add(.getPrice, isError: false)
-            if !call.oneway { send(replies.reply(currency, continues: false, at: boottime)) }
-        case .success(let read):
-            if case .getPrice = read { replies.counts.priceCalls += 1 }
-            mode = .asking(read.method, replyWanted: !call.oneway)
-            return .ask(read)
+        case .success(let read): return ask(read, of: call, &replies)
         }
         return nil
+    }
+
+    private mutating func ask(_ read: PriceCall, of call: Call, _ replies: inout ReplyCache) -> Request {
+        if case .getPrice = read { replies.counts.priceCalls += 1 }
+        mode = .asking(read.method, replyWanted: !call.oneway)
+        return .ask(read)
     }
 
     private mutating func answer(

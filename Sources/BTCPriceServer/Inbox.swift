@@ -15,6 +15,7 @@ final class Inbox: Sendable {
         var answers: [(connection: UInt64, uid: UInt32?, answer: CallAnswer)] = []
         var beat: UInt64 = 0
         var limits: ServerLimits?
+        var currenciesChanged = false
         var stop = false
     }
 
@@ -47,13 +48,14 @@ final class Inbox: Sendable {
         close(wakeDescriptor)
     }
 
-    /// Sets the currencies and their order. The state of another currency adds that at the end.
+    /// Sets the currencies and their order, and ends the watches of others. The state of another currency adds that at the end.
     func change(_ currencies: [String]) {
         deliver { contents in
             contents.states = currencies.compactMap { code in contents.states.first { $0.state.currency == code } }
             contents.version += 1
             version.store(contents.version, ordering: .releasing)
-            return false
+            contents.delivery.currenciesChanged = true
+            return true
         }
     }
 

@@ -79,7 +79,7 @@ package final class PriceServer: StateSubscriber {
         inbox.publish(state, isTick: isTick)
     }
 
-    /// Sets the currencies and their order. The first one is the default if a client names none.
+    /// Sets the currencies and their order. The first one is the default if a client names none. Watches of others end with an error.
     package func change(_ currencies: [Currency]) {
         inbox.change(currencies.map(\.rawValue))
     }

@@ -16,14 +16,34 @@ struct CallCounts: Equatable {
     var heldBack: Int64 = 0
 }
 
-/// What all connections share: the limits, the counts and the published states. Each form of a reply is encoded at most once.
+/// What to do about a price that is older than a client accepts.
+enum TooOld: Equatable {
+    /// Wait: the first tick after a start or a pause is still to come.
+    case waits
+    /// Reply with this error.
+    case refuses(Reply)
+
+    /// - Parameter maxAge: What the client accepts, milliseconds; `nil` for any age.
+    /// - Returns: `nil` if the price is not too old.
+    init?(_ state: PriceState, _ maxAge: Int64?, at boottime: Int64) {
+        guard let maxAge, !state.isWithin(maxAge, at: boottime) else { return nil }
+        let waits = state.awaitsTick && state.ticking != .paused
+        self = waits ? .waits : .refuses(.tooOld(state.aged(at: boottime), at: boottime))
+    }
+}
+
+/// What all connections share: the limits, the counts and the published states. Replies of the same form share an encoding for a short
+/// time.
 struct ReplyCache {
+    /// How long replies share an encoding, milliseconds. The time that it contains is no older.
+    private static let sharedFor: Int64 = 100
+
     /// The published state of a currency.
     private struct Shown {
         let state: PriceState
         let version: UInt64
         /// How long the encoded replies are valid, `CLOCK_BOOTTIME` in milliseconds.
-        var trueUntil: Int64
+        var trueUntil = Int64.min
         var single: [UInt8]?
         var continued: [UInt8]?
     }
@@ -56,6 +76,12 @@ struct ReplyCache {
         place(of: currency).map { shown[$0].state.freshness != .none } ?? false
     }
 
+    /// Whether the published state of a currency has a price that is too old, and what to do; `nil` if it has not.
+    /// - Parameter currency: `nil` for the first one.
+    func tooOld(_ currency: String?, _ maxAge: Int64?, at boottime: Int64) -> TooOld? {
+        place(of: currency).flatMap { TooOld(shown[$0].state, maxAge, at: boottime) }
+    }
+
     private func place(of currency: String?) -> Int? {
         guard let currency else { return shown.indices.first }
         return currencies.firstIndex(of: currency)
@@ -70,7 +96,7 @@ struct ReplyCache {
         }
         shown = states.map { state, version in
             shown.first { $0.version == version }
-                ?? Shown(state: state, version: version, trueUntil: state.freshUntil ?? .max)
+                ?? Shown(state: state, version: version)
         }
         currencies = shown.map { $0.state.currency }
     }
@@ -83,16 +109,20 @@ struct ReplyCache {
     mutating func reply(_ currency: String?, continues: Bool, at boottime: Int64) -> [UInt8] {
         guard let place = place(of: currency) else { return [] }
         if boottime > shown[place].trueUntil {
-            (shown[place].trueUntil, shown[place].single, shown[place].continued) = (.max, nil, nil)
+            let freshUntil = shown[place].state.freshUntil.flatMap { $0 < boottime ? nil : $0 } ?? .max
+            shown[place].trueUntil = min(freshUntil, boottime + Self.sharedFor)
+            (shown[place].single, shown[place].continued) = (nil, nil)
         }
         if let bytes = continues ? shown[place].continued : shown[place].single { return bytes }
-        let bytes = Self.reply(shown[place].state.aged(at: boottime), instance: instance, continues: continues)
+        let bytes = Self.reply(shown[place].state, instance: instance, continues: continues, at: boottime)
         if continues { shown[place].continued = bytes } else { shown[place].single = bytes }
         return bytes
     }
 
     /// Encodes a state as a reply, NUL included.
-    static func reply(_ state: PriceState, instance: String, continues: Bool) -> [UInt8] {
-        Reply.state(StateMessage(instance: instance, state: state), continues: continues).encoded()
+    /// - Parameter boottime: The time of the reply, `CLOCK_BOOTTIME` in milliseconds.
+    static func reply(_ state: PriceState, instance: String, continues: Bool, at boottime: Int64) -> [UInt8] {
+        let message = StateMessage(instance: instance, state: state.aged(at: boottime), boottime: boottime)
+        return Reply.state(message, continues: continues).encoded()
     }
 }

@@ -61,15 +61,18 @@ extension SocketLoop {
 
     private mutating func fulfil(_ request: Connection.Request, _ descriptor: Int32) {
         switch request {
-        case .watch(let currencies, let updates):
+        case .watch(let currencies, let updates, let maxAge):
             replies.counts.replied.add(.watchPrice, isError: false)
             environment.inbox.enterWatcher(of: updates, &replies)
             watchers.enter(descriptor, of: updates)
             environment.activity.watcherCame(changes: updates == .changes)
             priceIsWanted()
             if updates == .changes { Task { [environment] in await environment.changesAreWatched() } }
-            let states = currencies.map { (replies.reply($0, continues: true, at: boottime), $0) }
-            table[descriptor]?.connection.watch(states, version: replies.version, at: boottime)
+            let states = currencies.map { currency in
+                let isTooOld = replies.tooOld(currency, maxAge, at: boottime) != nil
+                return (isTooOld ? nil : replies.reply(currency, continues: true, at: boottime), currency)
+            }
+            table[descriptor]?.connection.watch(states, maxAge: maxAge, version: replies.version, at: boottime)
         case .ask(let call): ask(call, descriptor)
         }
     }

@@ -34,7 +34,7 @@ struct SocketLoop: ~Copyable {
     var table = ConnectionTable()
     var watchers = Watchers()
     /// The state being sent to the watchers.
-    var fanOut: (bytes: [UInt8], currency: String, version: UInt64)?
+    var fanOut: (bytes: [UInt8], state: PriceState, version: UInt64)?
     /// When accepting resumes, `CLOCK_BOOTTIME` in milliseconds.
     var acceptAgainAt: Int64?
     var mustStop = false
@@ -124,24 +124,37 @@ struct SocketLoop: ~Copyable {
             flush(descriptor)
         }
         environment.inbox.refresh(&replies)
+        if delivery.currenciesChanged { endWatchesOfOthers() }
         for (state, version, isTick) in delivery.fanOut {
             // Finish the previous fan-out first: no watcher may miss a tick because of the slices.
             continueFanOut(atMost: .max)
-            let bytes = ReplyCache.reply(state.aged(at: boottime), instance: replies.instance, continues: true)
-            fanOut = (bytes, state.currency, version)
+            let bytes = ReplyCache.reply(state, instance: replies.instance, continues: true, at: boottime)
+            fanOut = (bytes, state, version)
             watchers.beginFanOut(isTick: isTick)
         }
     }
 
+    /// Ends the watches of currencies that are no longer kept.
+    private mutating func endWatchesOfOthers() {
+        for descriptor in table.descriptors {
+            let known = replies.currencies
+            guard let gone = table[descriptor]?.connection.watched.first(where: { !known.contains($0) }) else {
+                continue
+            }
+            table[descriptor]?.connection.endWatch(.unknownCurrency(gone, known: known), at: boottime)
+            flush(descriptor)
+        }
+    }
+
     mutating func continueFanOut(atMost limit: Int) {
-        guard let (bytes, currency, version) = fanOut else { return }
+        guard let (bytes, state, version) = fanOut else { return }
         var left = limit
         while left > 0 {
             guard let descriptor = watchers.nextToServe() else {
                 fanOut = nil
                 return
             }
-            table[descriptor]?.connection.publish(bytes, currency, version: version, at: boottime)
+            table[descriptor]?.connection.publish(bytes, state, version: version, at: boottime)
             flush(descriptor)
             left -= 1
         }

@@ -115,6 +115,9 @@ final class ConnectionHandler: ChannelInboundHandler, RemovableChannelHandler {
                 name: "Content-Type",
                 value: answer.body.first == UInt8(ascii: "<") ? "text/html" : "application/json")
         }
+        for (name, value) in VenueShape.headers(of: venue) where !headers.contains(name: name) {
+            headers.add(name: name, value: value)
+        }
         let head = HTTPResponseHead(
             version: .http1_1, status: HTTPResponseStatus(statusCode: answer.status), headers: headers)
         context.write(wrapOutboundOut(.head(head)), promise: nil)

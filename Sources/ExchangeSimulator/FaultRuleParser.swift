@@ -70,9 +70,11 @@ struct FaultRuleParser {
     }
 
     private static func milliseconds(_ text: String) -> Int64? {
-        if text.hasSuffix("ms") { return Int64(text.dropLast(2)) }
-        if text.hasSuffix("s") { return Int64(text.dropLast(1)).map { $0 * 1000 } }
-        return nil
+        guard text.hasSuffix("s") else { return nil }
+        let unit: Int64 = text.hasSuffix("ms") ? 1 : 1000
+        let number = Int64(text.dropLast(unit == 1 ? 2 : 1))
+        // What is computed with it does not overflow.
+        return number.flatMap { (-1 << 32...1 << 32).contains($0) ? $0 * unit : nil }
     }
 
     private mutating func fault(_ kind: String) throws(Failure) -> FaultScript.Fault {

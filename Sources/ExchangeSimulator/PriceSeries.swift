@@ -48,14 +48,19 @@ package struct PriceSeries: Sendable {
 
     /// The price multiplied by `factor`, rounded to the cent.
     static func price(_ price: String, times factor: Double) -> String {
-        let cents = Int64(((Double(price) ?? 0) * factor * 100).rounded())
+        let cents = cents((Double(price) ?? 0) * factor)
         let rest = abs(cents % 100)
         return "\(cents / 100).\(rest < 10 ? "0" : "")\(rest)"
     }
 
     /// The price plus a number of cents.
     static func price(_ price: String, plus cents: Int64) -> String {
-        text(max(1, Int64(((Double(price) ?? 0) * 100).rounded()) + cents))
+        text(max(1, self.cents(Double(price) ?? 0) + self.cents(Double(cents) / 100)))
+    }
+
+    /// Dollars in cents, at most 10^15.
+    private static func cents(_ dollars: Double) -> Int64 {
+        Int64(max(-1e15, min(1e15, (dollars * 100).rounded())))
     }
 
     /// The text of a number of cents.

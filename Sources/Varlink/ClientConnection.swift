@@ -35,6 +35,7 @@ package struct ClientConnection: ~Copyable {
     }
 
     /// Sends an encoded call, NUL included.
+    /// - Throws: ``ClientError/timedOut(path:)`` if the service does not read, or ``ClientError/closed(path:)``.
     package func send(_ bytes: [UInt8]) throws(ClientError) {
         var sent = 0
         while sent < bytes.count {
@@ -42,7 +43,7 @@ package struct ClientConnection: ~Copyable {
                 Glibc.send(descriptor, buffer.baseAddress?.advanced(by: sent), buffer.count - sent, Int32(MSG_NOSIGNAL))
             }
             if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw .closed(path: path) }
+            guard count >= 0 else { throw errno == EAGAIN ? .timedOut(path: path) : .closed(path: path) }
             sent += count
         }
     }

@@ -19,6 +19,7 @@ import Testing
         ("--socket /x --raw current --utc", "current --socket /x --raw --utc"), ("--help", "--help"), ("", ""),
         ("--generate-completion-script bash", "--generate-completion-script bash"), ("at -1h", "at 1h"),
         ("history --since -7d --json", "history --since 7d --json"), ("help at", "help at"),
+        ("at -3mo 0.5btc", "at 3mo 0.5btc"), ("at --utc -c EUR -1y", "at --utc -c EUR 1y"),
     ])
     func `options may stand before the command`(given: String, expected: String) {
         let repaired = CommandLineRepair(given.split(separator: " ").map(String.init))
@@ -29,6 +30,9 @@ import Testing
     @Test(arguments: [
         ("help foo", "no command 'foo'."), ("help wtach", "no command 'wtach'. Did you mean 'watch'?"),
         ("convert -5btc", "'-5btc' is not an amount: it is below zero."),
+        ("at 1d -5m", "'-5m' is not an amount: it is below zero."),
+        ("current --max-age -5m", "--max-age: '-5m' is below zero."),
+        ("wait --above -1", "--above: '-1' is below zero."),
     ])
     func `options that can't be combined are reported`(given: String, complaint: String) {
         #expect(CommandLineRepair(given.split(separator: " ").map(String.init)).complaint == complaint)

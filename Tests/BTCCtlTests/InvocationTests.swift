@@ -88,7 +88,7 @@ import Testing
             whole(["current", "--socket", "/x", "--max-age", "1.5", "--refresh"])
                 == .current(
                     CurrentOptions(
-                        asking: AskingOptions(socket: "/x", policy: .remoteFirst), maxAge: .milliseconds(1500))))
+                        asking: AskingOptions(socket: "/x", policy: .remoteFirst, maxAge: .milliseconds(1500)))))
         #expect(whole(["watch", "--socket=/x"]) == .watch(WatchOptions(socket: "/x")))
         #expect(
             whole(["watch", "--exec", "echo", "--change", "2.5%", "--above", "70000", "--color", "never"])
@@ -102,20 +102,41 @@ import Testing
                     WaitOptions(
                         timeout: .seconds(3),
                         condition: PriceCondition(below: Price("60000.5") ?? 0, change: .dollars(500)))))
-        #expect(whole(["convert"]) == .convert(ConvertOptions(amounts: [Amount(1, .money(.usd))])))
+        // Without a unit, an amount is in the currency of the daemon.
+        #expect(whole(["convert"]) == .convert(ConvertOptions(amounts: [GivenAmount(value: 1)])))
+        #expect(
+            whole(["convert", "70k", "eur"])
+                == .convert(ConvertOptions(amounts: [GivenAmount(value: 70_000, unit: .money(.eur))])))
+        #expect(GivenAmount(value: 2).amount(in: .eur) == Amount(2, .money(.eur)))
         #expect(
             whole(["convert", "eur", "usd"])
-                == .convert(ConvertOptions(asking: AskingOptions(currency: "USD"), amounts: [Amount(1, .money(.eur))])))
+                == .convert(
+                    ConvertOptions(
+                        asking: AskingOptions(currency: "USD"), amounts: [GivenAmount(value: 1, unit: .money(.eur))])))
         #expect(
             whole(["convert", "7sat", "$3", "--raw"])
-                == .convert(ConvertOptions(amounts: [Amount(7, .sat), Amount(3, .money(.usd))], form: .raw)))
+                == .convert(
+                    ConvertOptions(
+                        amounts: [GivenAmount(value: 7, unit: .sat), GivenAmount(value: 3, unit: .money(.usd))],
+                        form: .raw)))
+        #expect(
+            whole(["current", "-c", "€"]) == .current(CurrentOptions(asking: AskingOptions(currency: "EUR"))))
         #expect(
             whole(["status", "--utc"])
                 == .report(ReportOptions(question: .status, timestamps: ReaderTimestampFormatter(isUTC: true))))
     }
 
     @Test(arguments: [
-        "current --max-age -1", "current --max-age abc", "current --max-age 1e99", "current --max-age nan",
+        ("30", 30_000), ("0.2", 200), (".5h", 1_800_000), ("5min", 300_000), ("1h30m", 5_400_000),
+        ("1d2h3s", 93_603_000),
+    ])
+    func `a duration is read as people write it`(text: String, milliseconds: Int64) throws {
+        #expect(try seconds(text, option: "--timeout") == .milliseconds(milliseconds))
+    }
+
+    @Test(arguments: [
+        "current --max-age -1", "current --max-age abc", "current --max-age 1mo", "current --max-age 1h30",
+        "current -c USD,EUR", "chart --day-zone mars", "current --max-age 1e99", "current --max-age nan",
         "current --refresh --no-cache", "current --json --raw", "current --bar waybar --json", "current --bar bar",
         "current --format {nothing}", "current --exec x", "watch --above 3", "watch --exec x --json",
         "watch --color blue",

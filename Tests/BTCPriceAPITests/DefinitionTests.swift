@@ -118,7 +118,7 @@ import Varlink
         }
         #expect(try PriceAt(json: Reply.priceAt(known, in: "USD").parameters) == known)
         for (error, reply) in [
-            ("UnknownCurrency", Reply.noSuchCurrency("SEK")), ("Disabled", .historyDisabled),
+            ("UnknownCurrency", Reply.noSuchCurrency("SEK", kept: [.usd])), ("Disabled", .historyDisabled),
             ("Unavailable", .historyUnavailable("full")),
         ] {
             guard case .error(let fields)? = history.member(error)?.kind else { throw Missing(name: error) }
@@ -152,7 +152,7 @@ import Varlink
             var wrong = object
             wrong[field.name] = .number("1.5")
             // An invalid value next to the price does not remove the price.
-            if type == "State", ["consensus", "uncertainty", "day"].contains(field.name) {
+            if type == "State", ["consensus", "uncertainty", "day", "ticking", "boottime"].contains(field.name) {
                 #expect(throws: Never.self, "\(type).\(field.name)") { try read(wrong.value) }
             } else {
                 #expect(throws: JSONFieldError.self, "\(type).\(field.name)") { try read(wrong.value) }
@@ -183,6 +183,11 @@ import Varlink
         }
         try interface.check(failed.parameters, fields)
         #expect(failed.error == "\(interface.name).FetchFailed")
+        let old = Reply.tooOld(Self.state.state, at: 5_002_000)
+        guard case .error(let parameters)? = interface.member("TooOld")?.kind else { throw Missing(name: "TooOld") }
+        try interface.check(old.parameters, parameters)
+        #expect(old.error == "\(interface.name).TooOld")
+        #expect(old.parameters.text.elementsEqual(#"{"ageMs":2000,"reason":"paused"}"#.utf8))
     }
 
     @Test func `every method has a call, and every call has a method`() throws {
@@ -192,7 +197,8 @@ import Varlink
             #expect(throws: Never.self, "\(method)") { try PriceCall.read(call)?.get() }
         }
         let calls: [PriceCall] = [
-            .getPrice(.noCache, "EUR"), .watchPrice(["USD", "EUR"]), .listCurrencies, .getStatus, .listSources("EUR"),
+            .getPrice(.noCache, "EUR", maxAge: 5000), .watchPrice(["USD", "EUR"], maxAge: 5000), .listCurrencies,
+            .getStatus, .listSources("EUR"),
             .getMetrics, .pause, .resume, .retry("kraken"),
         ]
         for call in calls {
@@ -211,6 +217,7 @@ import Varlink
         #expect(try cases("State", "freshness") == Freshness.allCases.map(\.rawValue))
         #expect(try cases("State", "confirmation") == Confirmation.allCases.map(\.rawValue))
         #expect(try cases("Status", "ticking") == Ticking.allCases.map(\.rawValue))
+        #expect(try cases("State", "ticking") == Ticking.allCases.map(\.rawValue))
         #expect(try cases("Source", "use") == SourceReport.Use.allCases.map(\.rawValue))
         guard case .method(let parameters, _)? = interface.member("GetPrice")?.kind else {
             throw Missing(name: "GetPrice")

@@ -58,6 +58,17 @@ import Varlink
         let candle = Candle(
             start: 1_724_596_200, open: 3, high: 5, low: 2, close: 4, ticks: 60, fresh: 58, origin: "kraken")
         #expect(try Candle(json: JSONValue(.object(candle.json))) == candle)
+        var part = candle
+        (part.coveredMinutes, part.doubtful) = (38, 2)
+        #expect(try Candle(json: JSONValue(.object(part.json))) == part)
+        #expect(JSON.object(part.json).text.hasSuffix(#","origin":"kraken","coveredMinutes":38,"doubtful":2}"#))
+        for (name, wrong) in [
+            ("coveredMinutes", Int64(0)), ("coveredMinutes", 1441), ("doubtful", 59), ("doubtful", -1),
+        ] {
+            var json = part.json
+            json[name] = .integer(wrong)
+            #expect(throws: JSONFieldError.self, "\(name) \(wrong)") { try Candle(json: JSONValue(.object(json))) }
+        }
         let day = PriceDay(
             since: Timestamp(milliseconds: 1000), open: 100, high: 130, low: 90, close: 99, isBackfilled: true)
         #expect(try PriceDay(json: JSONValue(.object(day.json))) == day)

@@ -32,6 +32,8 @@ import Varlink
         var stale = full
         stale.state.freshness = .stale
         stale.state.failure = "paused"
+        stale.state.ticking = .idle
+        stale.boottime = 5_001_000
         stale.state.observedBoottime = nil
         #expect(try StateMessage(json: stale.json.value) == stale)
     }
@@ -39,6 +41,7 @@ import Varlink
     @Test func `a newer daemon's fields are ignored, a missing or wrong one is refused`() throws {
         var newer = full.json
         newer["basis"] = .number("0.14")
+        newer["ticking"] = .string("asleep")
         #expect(try StateMessage(json: newer.value) == full)
         for field in ["instance", "tick", "freshness"] {
             var broken = full.json
@@ -93,17 +96,28 @@ import Varlink
                 return "\(refusal.reply.error ?? "") \(parameter)"
             }
         }
-        #expect(read("GetPrice") == "getPrice(BTCPriceCore.CachePolicy.localFirst, nil)")
-        #expect(read("GetPrice", ["cachePolicy": .null]) == "getPrice(BTCPriceCore.CachePolicy.localFirst, nil)")
-        #expect(
-            read("GetPrice", ["cachePolicy": .string("noCache")]) == "getPrice(BTCPriceCore.CachePolicy.noCache, nil)")
+        func getPrice(_ policy: String, maxAge: String = "nil") -> String {
+            "getPrice(BTCPriceCore.CachePolicy.\(policy), nil, maxAge: \(maxAge))"
+        }
+        #expect(read("GetPrice") == getPrice("localFirst"))
+        #expect(read("GetPrice", ["cachePolicy": .null]) == getPrice("localFirst"))
+        #expect(read("GetPrice", ["cachePolicy": .string("noCache")]) == getPrice("noCache"))
+        #expect(read("GetPrice", ["maxAgeMs": .integer(0)]) == getPrice("localFirst", maxAge: "Optional(0)"))
+        #expect(read("GetPrice", ["maxAgeMs": .null]) == getPrice("localFirst"))
+        for wrong in [JSON.integer(-1), .integer(1 << 49), .string("1"), .number("1.5")] {
+            for name in ["GetPrice", "WatchPrice"] {
+                #expect(
+                    read(name, ["maxAgeMs": wrong], more: name == "WatchPrice")
+                        == "org.varlink.service.InvalidParameter maxAgeMs")
+            }
+        }
         #expect(read("GetPrice", ["cachePolicy": .string("x")]) == "org.varlink.service.InvalidParameter cachePolicy")
         #expect(read("GetPrice", ["cachePolicy": .integer(1)]) == "org.varlink.service.InvalidParameter cachePolicy")
         #expect(read("GetPrice", ["other": .null]) == "org.varlink.service.InvalidParameter other")
-        #expect(read("WatchPrice", more: true) == "watchPrice(nil, BTCPriceAPI.WatchUpdates.ticks)")
+        #expect(read("WatchPrice", more: true) == "watchPrice(nil, BTCPriceAPI.WatchUpdates.ticks, maxAge: nil)")
         #expect(
             read("WatchPrice", ["updates": .string("changes")], more: true)
-                == "watchPrice(nil, BTCPriceAPI.WatchUpdates.changes)")
+                == "watchPrice(nil, BTCPriceAPI.WatchUpdates.changes, maxAge: nil)")
         #expect(
             read("WatchPrice", ["updates": .string("x")], more: true)
                 == "org.varlink.service.InvalidParameter updates")
@@ -116,7 +130,10 @@ import Varlink
     }
 
     @Test(arguments: CachePolicy.allCases) func `a call is read back unchanged`(policy: CachePolicy) throws {
-        for made in [PriceCall.getPrice(policy), .watchPrice(), .watchPrice(["EUR"], .changes)] {
+        for made in [
+            PriceCall.getPrice(policy), .getPrice(policy, "EUR", maxAge: 5000), .watchPrice(),
+            .watchPrice(["EUR"], .changes, maxAge: 5000),
+        ] {
             let call = try Call(decoding: made.call.encoded().dropLast())
             #expect(try PriceCall.read(call)?.get() == made)
         }

@@ -33,7 +33,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("1,5btc", "write 1.5, not 1,5"), ("1.5mbtc", "only for money"), ("1msat", "only for money"),
+        ("1,5btc", "write 1.5, not 1,5"), ("1.000,50usd", "write 1000.50, not 1.000,50"), ("1.5mbtc", "only for money"),
+        ("1msat", "only for money"),
         ("5eth", "'eth' is not a unit (btc, sat, or the code of a currency"), ("-5btc", "below zero"),
         ("10%", "'%' is not a unit"),
         ("0", "no unit"), ("hello", "a number and a unit"), ("1234567890123456789btc", "more than 18 digits"),

@@ -97,6 +97,14 @@ final class EuroWorld: Sendable {
         #expect(world.store.prices.last?.derivation == state.derivation)
     }
 
+    @Test func `its first tick waits for the euro's, even if that comes later`() async {
+        let world = await EuroWorld(.always)
+        await world.engine.tick(Tick(due: world.clock.now, lateness: .zero, skipped: 0), of: EuroWorld.czk)
+        let state = await world.state
+        #expect(state.freshness == .fresh && state.quote?.value == price("2345026.47"), "\(state)")
+        #expect(await world.engine.record(of: EuroWorld.czk)?.failed == 0)
+    }
+
     @Test func `without the euro's price, or a rate, it is stale, and the reason is given`() async {
         let world = await EuroWorld(.always, rate: nil)
         #expect(await world.tick().failure == "no source has a reference rate of CZK")
@@ -302,7 +310,8 @@ final class EuroWorld: Sendable {
         let wakeUps = waits.indices.map { waits[...$0].reduce(0, +) }
         let result = await run(world, Kept(), wakeUps: wakeUps, error: .unreachable("no route to host"))
         #expect(result.asks == [10, 10])
-        #expect(result.events.count == 2)
+        let failure = PriceLoadingError.unreachable("no route to host")
+        #expect(result.events == ["ecb", "frankfurter"].map { .ratesFailed($0, failure, held: false) })
     }
 
     @Test(

@@ -6,7 +6,8 @@ import Testing
     private static let refused = PriceLoadingError.unreachable("Connection refused")
 
     private func failure(
-        _ errors: [PriceLoadingError], resting: [PriceLoadingError] = [], limited: Int = 1
+        _ errors: [PriceLoadingError], resting: [PriceLoadingError] = [], limited: Int = 1,
+        lastFailure: PriceLoadingError? = nil
     ) -> String {
         let present = ObservationTime(wall: Timestamp(milliseconds: 0), boottime: 0)
         return FetchFailure(
@@ -14,7 +15,7 @@ import Testing
             skipped: resting.map { error in
                 let cooldown = SourceCooldown(reason: error, since: present, until: present, consecutiveFailures: 3)
                 return Skipped(source: "b", reason: .cooldown(cooldown))
-            } + Array(repeating: Skipped(source: "c", reason: .limit), count: limited)
+            } + Array(repeating: Skipped(source: "c", reason: .limit, lastFailure: lastFailure), count: limited)
         ).description
     }
 
@@ -25,6 +26,10 @@ import Testing
         #expect(failure([], resting: [Self.refused, Self.refused], limited: 0) == diagnosis)
         // Nothing is known about the third source.
         #expect(failure([], resting: [Self.refused, Self.refused]) != diagnosis)
+        #expect(failure([], resting: [Self.refused, Self.refused], lastFailure: .unavailable("HTTP 502")) != diagnosis)
+        // It failed in the same way, and waits only for its limit.
+        #expect(failure([], resting: [Self.refused, Self.refused], lastFailure: Self.refused) == diagnosis)
+        #expect(failure([], resting: [Self.refused], lastFailure: Self.refused) == diagnosis)
         #expect(failure([.unresolved("x"), .unresolved("y")]).contains("names cannot be resolved"))
     }
 

@@ -453,6 +453,9 @@ private func end(
         let client = registry.plan(.client, at: now + 999)
         #expect(client.order.isEmpty)
         #expect(client.skipped.map(\.description) == ["a: requested as often as its limit allows"])
+        #expect(client.skipped.map(\.lastFailure) == [nil])
+        end(&registry, 0, .unreachable("no route"))
+        #expect(registry.plan(.client, at: now + 999).skipped.map(\.lastFailure) == [.unreachable("no route")])
         // The next tick has priority, as long as there are ticks.
         #expect(registry.plan(.client, at: now + 1000).order.isEmpty)
         #expect(names(registry.plan(.client, at: now + 2000), registry) == ["a", "b"])

@@ -39,8 +39,9 @@ final class MemoryArchive: CandleArchive {
 
     private let archive = MemoryArchive()
 
-    private func state(_ value: String?, of currency: Currency = .usd) -> PriceState {
+    private func state(_ value: String?, of currency: Currency = .usd, isInDoubt: Bool = false) -> PriceState {
         var state = PriceState.empty(of: currency)
+        state.isInDoubt = isInDoubt
         guard let value else { return state }
         state.freshness = .fresh
         state.quote = PriceQuote(
@@ -69,7 +70,7 @@ final class MemoryArchive: CandleArchive {
         #expect(history.presentMinute(of: .usd)?.high == price("125"))
         _ = history.add(state("110"), isTick: true, at: at(60))
         var expected = candle(0, "100", "125")
-        (expected.low, expected.ticks, expected.fresh) = (price("90"), 6, 4)
+        (expected.low, expected.ticks, expected.fresh, expected.doubtful) = (price("90"), 6, 4, 0)
         #expect(archive.kept == [KeptCandle(.usd, expected, .continues)])
         #expect(
             history.seconds(of: .usd, in: Self.midnight..<Self.midnight + 60).map(\.close)
@@ -192,14 +193,68 @@ final class MemoryArchive: CandleArchive {
         #expect(history.seconds(of: .usd, in: Self.midnight + 5990..<Int64.max).last?.close == 7)
     }
 
+    private func hours(_ minutes: [Candle], at now: Int64 = 86_400) -> [Candle] {
+        Candle.merged(minutes, of: .minute, to: .hour, at: Self.midnight + now)
+    }
+
     @Test func `candles of minutes make those of hours and days`() {
-        let minutes = [candle(58, "10", "12"), candle(59, "12", "9", origin: "kraken"), candle(60, "9", "20")]
-        let hours = Candle.merged(minutes, to: .hour)
+        let minutes = (0..<59).map { candle($0, "10", "12") } + [candle(59, "12", "9", origin: "kraken")]
+        let hours = hours(minutes + [candle(60, "9", "20")])
         #expect(hours.map(\.start) == [Self.midnight, Self.midnight + 3600])
         #expect((hours[0].open, hours[0].high, hours[0].low, hours[0].close) == (10, 12, 9, 9))
-        #expect((hours[0].ticks, hours[0].origin, hours[1].origin) == (120, Candle.mixed, Candle.own))
-        #expect(Candle.merged(minutes, to: .day).count == 1)
+        #expect((hours[0].ticks, hours[0].origin, hours[1].origin) == (3600, Candle.mixed, Candle.own))
+        #expect(hours.map(\.coveredMinutes) == [nil, 1])
+        let day = Candle.merged(hours, of: .hour, to: .day, at: Self.midnight + 3660)
+        #expect(day.map(\.coveredMinutes) == [61])
         #expect(Candle.Step.minute.start(of: -1) == -60)
+    }
+
+    @Test func `an exchange's minutes make an hour if there are enough, the daemon's own make their part of it`() {
+        let exchange = (0..<60).map { candle($0, "10", "12", origin: "kraken") }
+        #expect(hours(exchange).map(\.coveredMinutes) == [nil])
+        #expect(hours(Array(exchange[5..<55])).map(\.coveredMinutes) == [50])
+        #expect(hours(Array(exchange[5..<54])).isEmpty)
+        // Nothing is missing of the running hour.
+        #expect(hours(Array(exchange[0..<10]), at: 590).map(\.coveredMinutes) == [10])
+        let part = hours([exchange[0], candle(40, "9", "20"), candle(41, "20", "21")])
+        #expect(part.map(\.origin) == [Candle.own] && part.map(\.coveredMinutes) == [2])
+        #expect(part.map(\.open) == [9] && part.map(\.low) == [9])
+        // A day is made of its minutes, too.
+        var parts = (0..<20).map { candle($0 * 60, "10", "12", origin: "kraken") }
+        let day = { (parts: [Candle]) in Candle.merged(parts, of: .hour, to: .day, at: .max).map(\.coveredMinutes) }
+        #expect(day(parts) == [1200])
+        parts[3].coveredMinutes = 59
+        #expect(day(parts).isEmpty)
+    }
+
+    @Test func `a price in doubt is left out of the minute and the day, unless there is no other`() throws {
+        let history = PriceHistory(store: archive)
+        for (second, value) in [(0, "100"), (10, "90")] {
+            _ = history.add(state(value, isInDoubt: true), isTick: true, at: at(Int64(second)))
+        }
+        #expect(history.day(of: .usd, at: at(10))?.high == 100)
+        for (second, value, isInDoubt) in [(60, "200", true), (70, "101", false), (70, "300", true), (80, "99", false)]
+        {
+            _ = history.add(state(value, isInDoubt: isInDoubt), isTick: true, at: at(Int64(second)))
+        }
+        // A client's fetch has no count, so its doubt could not be told.
+        let day = try #require(history.add(state("400", isInDoubt: true), isTick: false, at: at(85)))
+        #expect((day.open, day.high, day.low, day.close) == (101, 101, 99, 99))
+        #expect(day.since.milliseconds / 1000 == Self.midnight + 60)
+        history.close()
+        var (first, second) = (candle(0, "100", "90"), candle(1, "101", "99"))
+        (first.ticks, first.fresh, first.doubtful) = (2, 2, 2)
+        (second.ticks, second.fresh, second.doubtful) = (4, 4, 2)
+        #expect(archive.kept.map(\.candle) == [first, second])
+        #expect(first.isInDoubt && !second.isInDoubt)
+        let seconds = history.seconds(of: .usd, in: Self.midnight + 60..<Self.midnight + 80)
+        #expect(seconds.map(\.close) == [200, 101] && seconds.map(\.isInDoubt) == [true, false])
+        // A longer candle counts them, and has the prices of the parts without doubt.
+        let hour = try #require(hours([first, second]).first)
+        #expect((hour.open, hour.high, hour.low, hour.doubtful) == (101, 101, 99, 4))
+        #expect(hours([first]).map(\.isInDoubt) == [true])
+        // A candle from before doubt was counted says nothing about it.
+        #expect(hours([candle(0, "10", "12")]).map(\.doubtful) == [nil])
     }
 }
 

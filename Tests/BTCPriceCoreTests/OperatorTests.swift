@@ -134,13 +134,15 @@ import Testing
     @Test func `after an operator's pause, only a resume restarts the ticks`() async {
         let setup = Setup(idleAfter: .seconds(5))
         await setup.firstTick()
-        await setup.control.pause()
-        await setup.control.pause()
-        #expect(await setup.world.nextTick().failure == "paused")
+        #expect(await setup.control.pause())
+        #expect(await !setup.control.pause())
+        let paused = await setup.world.nextTick()
+        #expect(paused.failure == "paused" && paused.ticking == .paused)
         #expect(!setup.activity.called(at: 0), "no client is waited for")
         await setup.control.clientCame()
         #expect(await setup.control.ticking == .paused)
-        await setup.control.resume()
+        #expect(await setup.control.resume())
+        #expect(await !setup.control.resume())
         await setup.nextTick("68950")
         #expect(setup.changes == [.paused, .running])
         await setup.world.tickers.stop()
@@ -157,7 +159,7 @@ import Testing
         #expect(setup.control.mayPause)
         await setup.control.pauseIfIdle()
         let still = await setup.world.nextTick()
-        #expect(still.freshness == .stale && still.failure == "paused")
+        #expect(still.freshness == .stale && still.failure == "paused" && still.ticking == .idle)
         #expect(await setup.control.ticking == .idle)
         #expect(setup.activity.called(at: setup.world.now().boottime), "a client is waited for")
         await setup.control.clientCame()
@@ -165,6 +167,41 @@ import Testing
         #expect(!setup.activity.called(at: setup.world.now().boottime))
         #expect(setup.changes == [.idle, .running])
         await setup.world.tickers.stop()
+    }
+
+    @Test func `a user's pause of ticks that are idle is shown`() async {
+        let setup = Setup(idleAfter: .seconds(5))
+        await setup.firstTick()
+        _ = setup.activity.called(at: setup.world.now().boottime - 5000)
+        await setup.control.pauseIfIdle()
+        #expect(await setup.world.nextTick().ticking == .idle)
+        await setup.control.pause()
+        #expect(await setup.world.nextTick().ticking == .paused)
+        await setup.control.resume()
+        #expect(await setup.world.nextState().ticking == .running)
+        await setup.world.tickers.stop()
+    }
+
+    @Test func `a call with a greatest age waits for the first tick after an idle time only`() async throws {
+        let setup = Setup(idleAfter: .seconds(5))
+        await setup.firstTick()
+        _ = setup.activity.called(at: setup.world.now().boottime - 5000)
+        await setup.control.pauseIfIdle()
+        _ = await setup.world.nextTick()
+        setup.world.clock.advance(to: .seconds(30))
+        let getPrice = setup.world.getPrice
+        #expect(try await getPrice.execute(maxAge: 60_000).quote?.value == price("68901.23"), "young enough")
+        // Another client comes first: both wait until the ticks run.
+        async let other: Void = setup.control.clientCame()
+        await setup.control.clientCame()
+        await other
+        async let asked = getPrice.execute(maxAge: 10_000)
+        await setup.nextTick("68950")
+        #expect(try await asked.quote?.value == price("68950"))
+        await setup.world.tickers.stop()
+        setup.world.clock.advance(to: .seconds(45))
+        let old = try await getPrice.execute(maxAge: 10_000)
+        #expect(old.quote?.value == price("68950"), "a tick has ended, so nothing is requested")
     }
 
     @Test func `a watcher keeps the ticks running, and the idle time begins when it leaves`() {
@@ -187,8 +224,8 @@ import Testing
         let setup = Setup()
         await setup.firstTick()
         for _ in 0..<20 {
-            async let pause: Void = setup.control.pause()
-            async let resume: Void = setup.control.resume()
+            async let pause = setup.control.pause()
+            async let resume = setup.control.resume()
             _ = await (pause, resume)
             let ticking = await setup.control.ticking
             #expect(await setup.world.tickers.isPaused == (ticking == .paused))

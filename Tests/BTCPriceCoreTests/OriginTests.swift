@@ -85,6 +85,7 @@ import Testing
             guard second > 13 else { continue }
             #expect(decision.confirmation == .unconfirmed, "second \(second): \(decision.text), \(rounds.requested)")
             #expect(rounds.tracker.state.warning?.contains(" contradict") == true)
+            #expect(rounds.tracker.state.isInDoubt)
             let reach = try #require(decision.uncertainty).plusMinus
             #expect(reach >= price("2000"))
             sides.append(honest.contains { $0.venue == decision.quote?.source })
@@ -101,6 +102,7 @@ import Testing
         let last = try #require(rounds.tick(at: 41))
         #expect(last.confirmation == .confirmed && last.dispute == nil)
         #expect(rounds.tracker.state.warning == nil)
+        #expect(!rounds.tracker.state.isInDoubt)
     }
 
     @Test func `of three prices apart in a crash, the one that stands still does not return at every second tick`()

@@ -600,12 +600,14 @@ extension Rounds {
         warning.prices = [.binance: "68950"]
         _ = warning.tick(at: 602)
         #expect(warning.tracker.state.warning?.contains("a price in USDT") == true)
+        #expect(warning.tracker.state.isInDoubt)
         let converting = Rounds(rules: SelectionRules(peg: .convert))
         converting.leavePeg()
         converting.prices = [.binance: "68950"]
         let decision = try #require(converting.tick(at: 602))
         let conversion = try #require(decision.conversion)
         #expect(conversion.value == 68_950)
+        #expect(converting.tracker.state.isInDoubt == (decision.confirmation == .unconfirmed))
         #expect(conversion.sources.first == "kraken")
         #expect(decision.quote?.value == conversion.value * conversion.rate)
         let refusing = Rounds(rules: SelectionRules(peg: .refuse))

@@ -132,6 +132,32 @@ import Testing
         #expect(fresh?.age(at: ObservationTime(wall: past.wall, boottime: now.boottime))?.age == .milliseconds(1500))
         #expect(fresh?.isOfUnknownAge == false)
         #expect(PriceState.empty().age(at: now) == nil)
+        // Another boot's clock, or another machine's.
+        let behind = ObservationTime(wall: now.wall, boottime: World.start.boottime - 1000)
+        #expect(fresh?.age(at: behind)?.age == .zero)
+        #expect(fresh?.age(at: ObservationTime(wall: now.wall, boottime: behind.boottime - 1)) == nil)
+    }
+
+    @Test func `a price of unknown age is within no age`() throws {
+        var tracker = self.tracker()
+        let fresh = try #require(try tick(&tracker, "68901.23").publish)
+        let boottime = World.start.boottime
+        #expect(fresh.isWithin(1500, at: boottime + 1500) && !fresh.isWithin(1499, at: boottime + 1500))
+        let restored = try #require(tracker.restored(cached("68000", age: .seconds(10)), at: World.start).publish)
+        #expect(!restored.isWithin(.max, at: boottime))
+        #expect(PriceState.empty().isWithin(0, at: boottime), "there is no price that could be too old")
+    }
+
+    @Test func `a state says whether the first tick after a start or a pause is still to come`() throws {
+        var tracker = self.tracker()
+        #expect(tracker.state.awaitsTick && tracker.state.ticking == .running)
+        #expect(try tick(&tracker, "68901.23").publish?.awaitsTick == false)
+        for ticking in [Ticking.idle, .paused] {
+            let state = tracker.paused(ticking).publish
+            #expect(state?.awaitsTick == true && state?.ticking == ticking && state?.failure == "paused")
+        }
+        let resumed = tracker.resumed().publish
+        #expect(resumed?.awaitsTick == true && resumed?.ticking == .running)
     }
 }
 

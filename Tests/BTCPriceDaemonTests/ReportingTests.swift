@@ -49,11 +49,11 @@ struct LineLogHandler: LogHandler {
     @Test func `transitions are logged in the fixed words`() {
         let reporter = reporter(at: TimeBox())
         reporter.report(.becameStale(failure: "binance: no response within 800 ms", quote: nil))
-        reporter.report(.becameFresh(quote, failedTicks: 3))
+        reporter.report(.becameFresh(quote, failedTicks: 1))
         #expect(
             log.all == [
                 "warning: Failed to update value. No value is held yet: binance: no response within 800 ms",
-                "notice: The price is current again after 3 failed ticks: 68901.23 USD, from binance (BTC/USDT).",
+                "notice: The price is current again after 1 failed tick: 68901.23 USD, from binance (BTC/USDT).",
             ])
         let second = LineLog()
         Reporter(logger: Logger(label: "t") { _ in LineLogHandler(log: second) }) { .now() }.report(
@@ -135,6 +135,62 @@ struct LineLogHandler: LogHandler {
             ])
     }
 
+    @Test func `a source that goes on failing is logged after ten minutes, whatever was left out before`() {
+        let time = TimeBox()
+        let reporter = reporter(at: time)
+        let failure = SourceFailure(source: "binance", error: .unavailable("a"))
+        // Each minute a failure and a recovery, until both are logged once a day.
+        for minute in 0..<600 {
+            time.advance(.seconds(60))
+            reporter.report(.ticked(1, lateness: .zero, skipped: 0))
+            if minute % 2 == 0 {
+                reporter.report(.sourceFailed(failure))
+            } else {
+                reporter.report(.sourceRecovered("binance"))
+            }
+        }
+        let before = log.all.count
+        for _ in 0..<3600 {
+            time.advance(.seconds(1))
+            reporter.report(.sourceFailed(failure))
+            reporter.report(.ticked(1, lateness: .zero, skipped: 0))
+        }
+        #expect(
+            log.all.dropFirst(before) == ["warning: binance gave no price: not available: a (for 10 min)"],
+            "once, although it fails each second")
+    }
+
+    @Test func `prices that are not believed are logged beside failures to get one, and each is a kind`() {
+        let reporter = reporter(at: TimeBox())
+        for error in [
+            PriceLoadingError.unreachable("a"), .timedOut(after: nil), .unavailable("b"), .implausible("c"),
+            .implausible("d"), .staleData("e"), .invalidData("f"), .refused("g"),
+        ] {
+            reporter.report(.sourceFailed(SourceFailure(source: "binance", error: error)))
+        }
+        #expect(
+            log.all
+                == ["not reached: a", "implausible: c", "stale response: e", "invalid response: f", "refused: g"].map {
+                    "warning: binance gave no price: \($0)"
+                })
+    }
+
+    @Test func `each currency without a price is logged, and whether rates were ever received`() {
+        let reporter = reporter(at: TimeBox())
+        for currency in [Currency.usd, .eur] {
+            reporter.report(.becameStale(failure: "x", quote: nil, currency: currency))
+        }
+        #expect(log.all.count == 2)
+        for isHeld in [true, false] {
+            reporter.report(.ratesFailed(isHeld ? "ecb" : "cnb", .unavailable("b"), held: isHeld))
+        }
+        #expect(
+            log.all.suffix(2) == [
+                "warning: ecb gave no reference rates: not available: b. Rates received before are used until they are 8 days old.",
+                "warning: cnb gave no reference rates: not available: b. None were received before.",
+            ])
+    }
+
     @Test func `a kind of line without an event for long is logged at once`() {
         let time = TimeBox()
         let reporter = reporter(at: time)
@@ -180,6 +236,15 @@ struct LineLogHandler: LogHandler {
                 == "Stale, last value 68901.23 USD from binance at 2024-08-25 14:30:00 UTC: binance: no response within 800 ms"
         )
         #expect(StatusLine.text(.empty()) == "No price yet: the first tick is running")
+        state.failure = PriceState.pausedFailure
+        let last = "Stale, last value 68901.23 USD from binance at 2024-08-25 14:30:00 UTC"
+        for (ticking, text) in [
+            (Ticking.paused, "paused by a user until 'btcctl resume'"), (.idle, "idle until a program reads the price"),
+            (.running, "paused"),
+        ] {
+            state.ticking = ticking
+            #expect(StatusLine.text(state) == "\(last): \(text)")
+        }
     }
 
     @Test(arguments: [true, false], [true, false])

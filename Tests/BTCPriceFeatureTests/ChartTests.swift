@@ -120,6 +120,15 @@ import Testing
         #expect(few.parts(state, width: 60).map(\.text).joined().contains("  since 40 min "))
         state.freshness = .stale
         #expect(text(80).hasPrefix("BTC/USD $68,900.00  not current  24h"))
+        // A spike in doubt is not the highest price.
+        var candles = Self.candles(.minute, 1440)
+        candles[700] = Candle(start: candles[700].start, 77_000, isInDoubt: true)
+        candles[800].coveredMinutes = 1
+        let doubted = ChartTitle(candles, currency: "USD", span: .day, now: Self.now)
+        let parts = doubted.parts(state, width: 200).map(\.text).joined()
+        #expect(parts.contains("  not current  1 of 1440 known in part  1 of 1440 unconfirmed  24h"), "\(parts)")
+        #expect(!parts.contains("77,0"))
+        #expect(!self.text(candles, .day, width: 80, height: 20).joined().contains("77,0"))
     }
 }
 
@@ -128,14 +137,15 @@ import Testing
     private let now = Timestamp(milliseconds: 1_787_659_200_000)
 
     private static let times: [(String, Int64)] = [
-        ("now", 0), ("24h", -86_400), ("7d", -604_800), ("30m", -1800), ("90s", -90), ("1y", -31_622_400),
+        ("now", 0), ("24h", -86_400), ("7d", -604_800), ("30m", -1800), ("90s", -90), ("1y", -31_536_000),
+        ("2y", -63_072_000), ("3mo", -7_948_800),
         ("2w", -1_209_600),
         ("2026-08-25", -43_200), ("2026-08-25T11:30", -1800), ("2026-08-25 11:30:05", -1795),
         ("2026-08-25T11:30:05.999Z", -1795),
         ("2026-08-25T11:30Z", -1800),
         ("2026-08-25T14:30+02:00", 1800), ("2026-08-25T14:30:10+0200", 1810), ("2026-08-25T07:00-05:00", 0),
         ("2024-02-29", -78_494_400), ("-1h", -3600), ("today", -43_200), ("yesterday", -129_600), ("14:30", 9000),
-        ("7:05", -17_700), ("11:59:58", -2), ("@1787659100", -100), ("@0", -1_787_659_200),
+        ("7:05", -17_700), ("11:59:58", -2), ("@1787659100", -100), ("@1787659100000", -100), ("@0", -1_787_659_200),
     ]
 
     @Test(arguments: times)
@@ -148,7 +158,8 @@ import Testing
         "", "24", "h", "-h", "--3h", "@", "@-1", "@253402300800", "25:00", "1:2", "2026-11", "23.11.2026", "2026-13-01",
         "2026-02-30", "2025-02-29", "2026-08-25T25:00", "2026-08-25T",
         "2026-08-25T1:00",
-        "2026-08-25T11:30+25:00", "26-08-25", "999999999999999999h", "9999999y", "99999999h", "3200000001s",
+        "2026-08-25T11:30+25:00", "26-08-25", "999999999999999999h", "9999999y", "9999999mo", "1yy", "@99999999999999",
+        "99999999h", "3200000001s",
         "2026-08-25T11:30:60",
     ])
     func `an invalid time is refused`(text: String) {

@@ -13,9 +13,14 @@ import Testing
         #expect(!day.isPoor(0, .day))
     }
 
-    @Test func `longer candles count by their time`() {
-        #expect(day.knowsMore(24, .hour, than: 60, .minute))
-        #expect(!day.knowsMore(1, .hour, than: 60, .minute))
-        #expect(!day.knowsMore(3, .hour, than: 60, .minute))
+    @Test func `candles count with what they cover of the span`() {
+        let hour = { (start: Int64, covered: Int64?) in
+            var candle = Candle(start: start, 1)
+            candle.coveredMinutes = covered
+            return candle
+        }
+        #expect(day.seconds(in: [hour(0, nil), hour(3600, 38), hour(84_600, nil), hour(90_000, nil)], .hour) == 7680)
+        // A whole day of which an hour is known does not know more than that hour.
+        #expect(!day.knowsMore(day.seconds(in: [hour(0, 60)], .day), than: 3600))
     }
 }

@@ -28,7 +28,8 @@ import Testing
         ("UTC", 1_767_225_600_000, "Jan 1, 00:00"), ("UTC", 1_709_164_800_000, "Feb 29, 00:00"),
         ("UTC", 0, "Jan 1, 00:00"),
         // The two sides of the end of summer time.
-        ("Europe/Berlin", 1_729_990_799_000, "Oct 27, 02:59"), ("Europe/Berlin", 1_729_990_800_000, "Oct 27, 02:00"),
+        ("Europe/Berlin", 1_729_990_799_000, "Oct 27, 02:59 CEST"),
+        ("Europe/Berlin", 1_729_990_800_000, "Oct 27, 02:00 CET"),
     ])
     func `times are in the reader's time zone`(zone: String, milliseconds: Int64, expected: String) {
         let time = Timestamp(milliseconds: milliseconds)
@@ -140,7 +141,14 @@ import Testing
         paused.failure = PriceState.pausedFailure
         inZone("UTC") { model.show(paused, at: now) }
         #expect(model.banner == "Paused. Displaying last updated value from Aug 25, 14:30")
-        #expect(model.reason?.contains("'btcctl resume'") == true)
+        for (ticking, expected) in [
+            (nil, "An idle pause ends with this request."), (.paused, "Paused by an administrator: 'btcctl resume'"),
+            (.idle, "Paused while no program read the price"),
+        ] as [(Ticking?, String)] {
+            paused.ticking = ticking
+            model.show(paused, at: now)
+            #expect(model.reason?.contains(expected) == true, "\(model.reason ?? "")")
+        }
         var unconfirmed = state(.fresh)
         unconfirmed.confirmation = .unconfirmed
         model.show(unconfirmed, at: now)
@@ -149,6 +157,20 @@ import Testing
         failed.failure = "binance: no response within 800 ms"
         model.show(failed, at: now)
         #expect(model.reason == "Reason: binance: no response within 800 ms")
+    }
+
+    @Test(
+        arguments: [
+            (nil, 60, nil, []), (38, 60, 0, ["38 of 60 minutes"]), (nil, 60, 3, ["in doubt: 3 of 60 ticks"]),
+            (38, 60, 60, ["38 of 60 minutes", "unconfirmed"]),
+        ] as [(Int64?, Int64, Int64?, [String])])
+    func `a candle says what it covers and what is in doubt`(
+        covered: Int64?, fresh: Int64, doubtful: Int64?, expected: [String]
+    ) {
+        let candle = Candle(
+            start: 0, open: 1, high: 1, low: 1, close: 1, ticks: fresh, fresh: fresh, coveredMinutes: covered,
+            doubtful: doubtful)
+        #expect(PriceTexts.notes(on: candle, minutes: 60) == expected)
     }
 
     @Test func `price and time are rendered together`() {

@@ -29,10 +29,18 @@ import Testing
         #expect(refusal(host: host) == 421)
     }
 
-    @Test func `a missing host is misdirected, and the host on a Unix socket does not matter`() {
-        #expect(refusal(host: nil) == 421)
+    @Test func `a missing host, which no browser sends, and the host on a Unix socket do not matter`() {
+        #expect(refusal(host: nil) == nil)
+        #expect(refusal(host: nil, origin: "https://evil.example") == 403)
+        #expect(refusal(host: nil, site: "cross-site") == 403)
         #expect(refusal(host: "evil.example", at: .init(localAddress: nil)) == nil)
         #expect(refusal(host: "[::1]:8340", at: .init(localAddress: "::1")) == nil)
+    }
+
+    @Test func `any host is served if the list has an asterisk`() {
+        let policy = AccessPolicy(hosts: [AllowList.anyHost], origins: [])
+        let request = AccessPolicy.Credentials(method: "GET", host: "evil.example")
+        #expect(policy.refusal(of: request, tcp) == nil)
     }
 
     @Test(arguments: ["POST", "PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT", "get"])
@@ -55,6 +63,49 @@ import Testing
         #expect(refusal(origin: "https://shop.example", site: "cross-site") == nil)
         #expect(policy.allowedOrigin("https://shop.example") == "https://shop.example")
         #expect(policy.allowedOrigin("https://evil.example") == nil)
+    }
+}
+
+@Suite struct AllowListTests {
+    @Test(arguments: [
+        ("price.internal", "price.internal"), ("Price.Internal:8340", "price.internal"),
+        ("price.internal.", "price.internal"),
+        ("my_host", "my_host"), (" 192.168.1.7", "192.168.1.7"), ("192.168.1.7:8340", "192.168.1.7"), ("::1", "::1"),
+        ("[::1]:8340", "::1"), ("2001:DB8:0:0::1", "2001:db8::1"), ("*", "*"),
+    ])
+    func `a host is a name or an address, as clients write it, without its port`(text: String, host: String) {
+        #expect((try? AllowList.host(text)) == host)
+    }
+
+    @Test(arguments: [
+        ("*.internal", "'*' for any host"), ("192.168.1.0/24", "'*' for any host"),
+        ("http://price.internal:80/x", "write price.internal"), ("price.internal/", "'*' for any host"),
+        ("münchen.example", "in ASCII"), ("", "price.internal"), ("a:b", "price.internal"), ("[x]", "price.internal"),
+        ("http://", "'*' for any host"), ("..", "price.internal"),
+    ])
+    func `a host that no request can match is refused with what to write`(text: String, instead: String) throws {
+        let mistake = #expect(throws: AllowList.Mistake.self) { try AllowList.host(text) }
+        #expect(try #require(mistake).description.contains(instead))
+    }
+
+    @Test(arguments: [
+        "https://shop.example", "http://localhost:3000", "http://[::1]:8080", "null", "capacitor://localhost",
+        "tauri://localhost", "chrome-extension://aapbdbdomjkkjkaonfhkkikfgjllcleb",
+        "moz-extension://5a8dc33c-e7b0-4a4e-8a41-2f2b6e6a0c11", "Https://Shop.example", " https://a.example",
+    ])
+    func `the origins of pages, extensions and apps are allowed`(text: String) {
+        #expect((try? AllowList.origin(text)) == text.lowercased().filter { $0 != " " })
+    }
+
+    @Test(arguments: [
+        ("https://*.shop.example", "patterns"), ("*", "patterns"), ("https://shop.example/", "without a path"),
+        ("shop.example", "without a path"), ("https://shop.example:443", "write https://shop.example"),
+        ("http://shop.example:80", "write http://shop.example"), ("file://", "null"), ("", "without a path"),
+        ("https://user@shop.example", "without a path"),
+    ])
+    func `an origin that no browser sends is refused with what to write`(text: String, instead: String) throws {
+        let mistake = #expect(throws: AllowList.Mistake.self) { try AllowList.origin(text) }
+        #expect(try #require(mistake).description.contains(instead))
     }
 }
 

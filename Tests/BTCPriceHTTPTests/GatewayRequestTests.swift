@@ -50,6 +50,26 @@ import Testing
         #expect(request("/", forwarded: "198.51.100.1", at: distant)?.client == "192.0.2.7")
     }
 
+    private static let prometheus = """
+        application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,text/plain;version=0.0.4;q=0.3,*/*;q=0.2
+        """
+
+    @Test(arguments: [
+        (prometheus, "application/openmetrics-text"), ("text/plain;version=0.0.4;q=0.3,*/*;q=0.2", "text/plain"),
+        ("application/openmetrics-text;q=0,text/plain", "text/plain"),
+        ("application/openmetrics-text;q=0, */*", "text/plain"),
+        ("text/plain;q=1,application/openmetrics-text;version=1.0.0;q=0.1", "text/plain"),
+        ("application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4", "application/openmetrics-text"),
+        ("Application/OpenMetrics-Text ; Q=0.9, text/*;q=0.8", "application/openmetrics-text"),
+        ("text/plain;q=0,*/*", "application/openmetrics-text"), ("*/*", "text/plain"), ("", "text/plain"),
+        ("application/json", "text/plain"), ("*/*;q=0", "text/plain"), (";,;q=x,text/plain;q=nan", "text/plain"),
+    ])
+    func `the media type with the highest weight is preferred`(accept: String, type: String) {
+        let head = HTTPRequestHead(version: .http1_1, method: .GET, uri: "/metrics", headers: ["Accept": accept])
+        let request = GatewayRequest(head, .init())
+        #expect(request?.preferred(["text/plain", "application/openmetrics-text"]) == type)
+    }
+
     @Test(arguments: ["*", "v1/price", "http:", "http://", "http://localhost:x/", "mailto:x"])
     func `a target that is neither a path nor an absolute URL is refused`(target: String) {
         #expect(request(target) == nil)

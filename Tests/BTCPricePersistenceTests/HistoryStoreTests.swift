@@ -190,6 +190,96 @@ import Testing
         #expect(try await read(store, .hour) == hours)
     }
 
+    @Test func `an exchange's minutes make an hour only if they are nearly complete, and its hours a day`() async throws
+    {
+        let store = store()
+        clock.set(Self.start + 86_400)
+        func backfill(_ minutes: Range<Int64>) async throws {
+            try await store.backfill(minutes.map { candle($0, 100, origin: "kraken") }, of: .usd, .minute)
+        }
+        try await backfill(0..<50)
+        try await backfill(60..<109)
+        #expect(try await read(store, .hour).map(\.start) == [Self.start])
+        #expect(try await read(store, .hour).map(\.coveredMinutes) == [50])
+        #expect(try await store.candle(of: .usd, at: Self.start + 3600 + 3000) == nil)
+        #expect(try await read(store, .day).isEmpty)
+        // A minute that a client has requested makes neither, also after the next start.
+        try await store.insert(candle(-600, 71_000, origin: "kraken"), of: .usd)
+        store.close()
+        let later = self.store()
+        #expect(try await read(later, .hour).count == 1)
+        #expect(try await later.candle(of: .usd, at: Self.start - 36_000)?.1 == .minute)
+        #expect(try await later.candle(of: .usd, at: Self.start - 36_000 + 60) == nil)
+        // What the daemon itself has seen is shown as a part.
+        try await later.backfill([candle(130, 100, origin: "kraken")], of: .usd, .minute)
+        keep(later, 140..<160)
+        clock.set(Self.start + 4 * 3600)
+        keep(later, 240..<241)
+        let own = try #require(try await read(later, .hour).first { $0.start == Self.start + 7200 })
+        #expect((own.coveredMinutes, own.origin, own.open) == (20, Candle.own, Price(69_039)))
+    }
+
+    @Test func `prices in doubt are left out of an hour, and counted`() async throws {
+        let store = store()
+        clock.set(Self.start + 3600)
+        var minutes = (0..<60).map { candle($0, 100) }
+        for minute in 0..<60 { minutes[minute].doubtful = 0 }
+        minutes[7] = candle(7, 200)
+        minutes[7].doubtful = 59
+        store.keep(minutes.map { KeptCandle(.usd, $0, .keepsOwn) })
+        store.waitForDisk()
+        #expect(try await read(store, .minute) == minutes)
+        let hour = try #require(try await read(store, .hour).first)
+        #expect((hour.high, hour.doubtful, hour.coveredMinutes) == (102, 59, nil))
+        // The daemon is started again within the last minute, in doubt.
+        var later = candle(59, 300)
+        later.doubtful = 59
+        store.keep([KeptCandle(.usd, later, .continues)])
+        clock.set(Self.start + 3700)
+        store.keep([])
+        store.waitForDisk()
+        let last = try #require(try await read(store, .minute).last)
+        #expect((last.high, last.fresh, last.doubtful) == (102, 118, 59))
+    }
+
+    @Test func `a file of the first version is kept, and its rows say nothing of doubt`() async throws {
+        let database = try SQLiteDatabase(path: path)
+        for step in ["minute", "hour", "day"] {
+            try database.execute(
+                """
+                CREATE TABLE \(step) (
+                  start INTEGER NOT NULL, currency TEXT NOT NULL,
+                  open INTEGER NOT NULL, high INTEGER NOT NULL, low INTEGER NOT NULL, close INTEGER NOT NULL,
+                  ticks INTEGER NOT NULL, fresh INTEGER NOT NULL, origin TEXT NOT NULL,
+                  PRIMARY KEY (start, currency)
+                ) STRICT, WITHOUT ROWID
+                """)
+        }
+        try database.execute(
+            """
+            CREATE TABLE currency (code TEXT PRIMARY KEY NOT NULL) STRICT, WITHOUT ROWID;
+            INSERT INTO currency VALUES ('USD');
+            INSERT INTO minute VALUES (\(Self.start), 'USD', 6889900000000, 6890200000000, 6889800000000, 6890000000000, 60, 59, 'own');
+            PRAGMA user_version = 1
+            """)
+        for _ in 0..<2 {
+            let store = store()
+            #expect(try await read(store, .minute) == [candle(0, 68_900)])
+            store.close()
+        }
+        var (version, plan) = (SQLiteStatement.Value.null, "")
+        try database.prepare("PRAGMA user_version").run { version = $0[0] }
+        #expect(version == .integer(2))
+        // A currency without rows costs no scan.
+        let query =
+            "SELECT start FROM minute WHERE start >= 0 AND start < 9 AND currency = 'EUR' ORDER BY start LIMIT 1"
+        // A plan is made with the tables as the connection knows them.
+        let anew = try SQLiteDatabase(path: path)
+        try anew.prepare("EXPLAIN QUERY PLAN \(query)").run { if case .text(let text)? = $0.last { plan += text } }
+        #expect(plan.contains("minute_of_currency"))
+        #expect(events.all.isEmpty)
+    }
+
     @Test func `old minutes are deleted, hours and days never`() async throws {
         let store = store(keep: .seconds(86_400))
         keep(store, 0..<2 * 1440 + 60)
@@ -385,7 +475,7 @@ import Testing
         await first.close(within: .seconds(60))
         let database = try SQLiteDatabase(path: path)
         for step in ["minute", "hour"] {
-            try database.execute("INSERT INTO \(step) VALUES (\(start),'USD',1,1,1,1,1,1,'own')")
+            try database.execute("INSERT INTO \(step) VALUES (\(start),'USD',1,1,1,1,1,1,'own',NULL,NULL)")
         }
         let second = store()
         keep(second, 61..<122)
@@ -402,7 +492,7 @@ import Testing
         #expect(try await read(store, .hour).count == 2)
         let minutes = try await read(store, .minute)
         #expect(minutes.allSatisfy { $0.ticks <= Candle.mostTicks })
-        #expect(minutes.count == 59)
+        #expect(minutes.count == 60)
     }
 
     @Test func `a replaced file is detected`() async throws {
@@ -439,7 +529,7 @@ import Testing
     @Test func `a newer file is not touched`() throws {
         _ = try HistoryDatabase(path: path, now: Self.start)
         let database = try SQLiteDatabase(path: path)
-        try database.execute("PRAGMA user_version = 2")
+        try database.execute("PRAGMA user_version = 3")
         #expect(throws: SQLiteError.self) { try HistoryDatabase(path: path, now: Self.start) }
         let store = store()
         keep(store, 0..<1)

@@ -251,7 +251,7 @@ import Varlink
         #expect(!client.connection.wantsInput)
         var seen = ticks(client.reads())
         for tick in 2...5 as ClosedRange<Int64> {
-            client.connection.publish(state(tick), "USD", version: UInt64(tick), at: 0)
+            client.connection.publish(state(tick), Self.sample(tick), version: UInt64(tick), at: 0)
             seen += ticks(client.reads(step: 11))
         }
         #expect(seen == [1, 2, 3, 4, 5])
@@ -265,7 +265,7 @@ import Varlink
         // The watcher has read a part of the first state, which must be completed.
         client.takes(10)
         for tick in 2...1000 as ClosedRange<Int64> {
-            client.connection.publish(state(tick), "USD", version: UInt64(tick), at: 0)
+            client.connection.publish(state(tick), Self.sample(tick), version: UInt64(tick), at: 0)
         }
         #expect(ticks(client.reads()) == [1, 1000])
     }
@@ -274,8 +274,8 @@ import Varlink
         var client = Client()
         _ = client.sends(Self.watchPrice)
         client.connection.watch([(state(5), "USD")], version: 5, at: 0)
-        client.connection.publish(state(4), "USD", version: 4, at: 0)
-        client.connection.publish(state(5), "USD", version: 5, at: 0)
+        client.connection.publish(state(4), Self.sample(4), version: 4, at: 0)
+        client.connection.publish(state(5), Self.sample(5), version: 5, at: 0)
         #expect(ticks(client.reads()) == [5])
     }
 
@@ -287,9 +287,10 @@ import Varlink
         client.connection.watch([(state(2), "EUR"), (state(1), "USD")], version: 2, at: 0)
         client.takes(10)
         for tick in 3...1000 as ClosedRange<Int64> {
-            client.connection.publish(state(tick), tick % 10 == 0 ? "EUR" : "USD", version: UInt64(tick), at: 0)
+            let sample = Self.sample(tick, tick % 10 == 0 ? "EUR" : "USD")
+            client.connection.publish(state(tick), sample, version: UInt64(tick), at: 0)
         }
-        client.connection.publish(state(2000), "CHF", version: 2000, at: 0)
+        client.connection.publish(state(2000), Self.sample(2000, "CHF"), version: 2000, at: 0)
         // The first state must be completed.
         #expect(ticks(client.reads()) == [2, 999, 1000])
     }
@@ -369,8 +370,8 @@ import Varlink
             client.connection.overdue(client.replies.limits, at: now)
         }
         #expect(overdue(at: 1_000_000) == nil)
-        client.connection.publish(state(2), "USD", version: 2, at: 1_000_000)
-        client.connection.publish(state(3), "USD", version: 3, at: 1_005_000)
+        client.connection.publish(state(2), Self.sample(2), version: 2, at: 1_000_000)
+        client.connection.publish(state(3), Self.sample(3), version: 3, at: 1_005_000)
         #expect(overdue(at: 1_005_999) == nil)
         #expect(overdue(at: 1_006_000) == .write, "a newer one in its place is no sign of life")
         var asking = Client(holding: nil)
@@ -402,6 +403,81 @@ import Varlink
     }
 
     private func state(_ tick: Int64) -> [UInt8] {
-        ReplyCache.reply(Self.sample(tick), instance: "i", continues: true)
+        ReplyCache.reply(Self.sample(tick), instance: "i", continues: true, at: 0)
+    }
+
+    // MARK: The greatest age
+
+    static func getPrice(within maxAge: Int64) -> String {
+        #"{"method":"io.btcpriced.Price.GetPrice","parameters":{"maxAgeMs":\#(maxAge)}}"# + "\0"
+    }
+
+    @Test func `a price that is too old is refused with its age, and never sent`() throws {
+        var client = Client()
+        client.now = 1500
+        #expect(client.sends(Self.getPrice(within: 1500) + Self.getPrice(within: 1499)) == nil)
+        let replies = client.reads()
+        #expect(ticks(replies) == [1])
+        #expect(
+            replies.last
+                == #"{"error":"io.btcpriced.Price.TooOld","parameters":{"ageMs":1500,"reason":null}}"#)
+        #expect(client.replies.counts.replied.failed(.getPrice) == 1)
+        var unknown = Self.sample(1)
+        (unknown.observedBoottime, unknown.failure) = (nil, "no tick")
+        client = Client(holding: unknown)
+        #expect(client.sends(Self.getPrice(within: 1 << 40)) == nil)
+        #expect(
+            client.reads() == [
+                #"{"error":"io.btcpriced.Price.TooOld","parameters":{"ageMs":null,"reason":"no tick"}}"#
+            ])
+    }
+
+    @Test func `before the first tick after a pause, a price that is too old is requested, unless a user has paused`() {
+        var idle = Self.sample(1)
+        (idle.awaitsTick, idle.ticking) = (true, .idle)
+        var client = Client(holding: idle)
+        client.now = 5000
+        #expect(client.sends(Self.getPrice(within: 1000)) == .ask(.getPrice(.localFirst, maxAge: 1000)))
+        #expect(client.replies.counts.priceCalls == 1)
+        idle.ticking = .paused
+        client = Client(holding: idle)
+        client.now = 5000
+        #expect(client.sends(Self.getPrice(within: 1000)) == nil)
+        #expect(error(client.reads()) == "io.btcpriced.Price.TooOld")
+    }
+
+    @Test func `a watch with a greatest age ends with the first price that is older`() {
+        var client = Client()
+        let watch = #"{"method":"io.btcpriced.Price.WatchPrice","more":true,"parameters":{"maxAgeMs":1000}}"# + "\0"
+        client.now = 2000
+        #expect(client.sends(watch) == nil, "it does not begin")
+        #expect(error(client.reads()) == "io.btcpriced.Price.TooOld")
+        client.now = 500
+        #expect(client.sends(watch) == .watch(["USD"], maxAge: 1000))
+        client.connection.watch([(state(1), "USD")], maxAge: 1000, version: 1, at: 500)
+        client.connection.publish(state(2), Self.sample(2), version: 2, at: 1000)
+        var idle = Self.sample(3)
+        (idle.awaitsTick, idle.ticking) = (true, .running)
+        client.connection.publish(state(3), idle, version: 3, at: 1500)
+        #expect(ticks(client.reads()) == [2], "the first tick is still to come")
+        #expect(client.connection.isWatching)
+        client.connection.publish(state(4), Self.sample(4), version: 4, at: 1500)
+        client.connection.publish(state(5), Self.sample(5), version: 5, at: 1000)
+        #expect(!client.connection.isFinished)
+        let replies = client.reads()
+        #expect(replies.count == 1 && error(replies) == "io.btcpriced.Price.TooOld")
+        #expect(client.connection.isFinished, "the connection is closed")
+    }
+
+    @Test func `replies share an encoding, with the time at which it was made, for a tenth of a second`() throws {
+        var replies = Self.replies()
+        replies.show([(Self.sample(1), 1)], of: replies.instance, version: 1)
+        func boottime(at time: Int64) throws -> Int64? {
+            let reply = try Reply(decoding: replies.reply(nil, continues: false, at: time).dropLast())
+            return reply.parameters["state"]?["boottime"]?.integerValue
+        }
+        #expect(try boottime(at: 1000) == 1000)
+        #expect(try boottime(at: 1100) == 1000)
+        #expect(try boottime(at: 1101) == 1101)
     }
 }

@@ -20,4 +20,15 @@ import Testing
         inbox.publish(ConnectionTests.sample(8), isTick: false)
         #expect(inbox.take().fanOut.map(\.state.tick) == [8])
     }
+
+    @Test func `a change of the currencies is delivered, so that watches of others can end`() throws {
+        let inbox = try Inbox(instance: "i")
+        for code in ["USD", "EUR"] { inbox.publish(ConnectionTests.sample(1, code), isTick: true) }
+        #expect(!inbox.take().currenciesChanged)
+        inbox.change(["EUR"])
+        #expect(inbox.take().currenciesChanged)
+        var replies = ConnectionTests.replies()
+        inbox.refresh(&replies)
+        #expect(replies.currencies == ["EUR"])
+    }
 }

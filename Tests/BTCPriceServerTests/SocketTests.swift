@@ -42,7 +42,7 @@ private let patience = Duration.seconds(60)
                     await before()
                     let reply: Reply =
                         switch call {
-                        case .getPrice(.noCache, _):
+                        case .getPrice(.noCache, _, _):
                             .fetchFailed(
                                 FetchFailure(failures: [SourceFailure(source: "binance", error: .refused("HTTP 451"))]))
                         case .getPrice: .state(StateMessage(instance: "i", state: ConnectionTests.sample(99)))
@@ -147,6 +147,41 @@ private let patience = Duration.seconds(60)
         }
 
         func next() throws -> Int64 { try connection.nextState(timeout: patience).state.tick }
+    }
+
+    @Test func `a watch of a currency that is no longer kept ends with the reason`() throws {
+        let service = try Service()
+        service.publish(1)
+        let watcher = try Watcher(path: service.path)
+        #expect(try watcher.next() == 1)
+        service.server.change([.eur])
+        #expect(throws: ClientError.refused(error: PriceInterface.unknownCurrency, reason: "USD")) {
+            try watcher.next()
+        }
+        #expect(throws: ClientError.closed(path: service.path)) { try watcher.next() }
+    }
+
+    @Test func `a price that is too old is told with its age`() throws {
+        let service = try Service()
+        service.publish(1)
+        var connection = try PriceConnection(path: service.path, timeout: patience)
+        #expect(try connection.getPrice(maxAge: .zero).get().state.tick == 1)
+        var old = ConnectionTests.sample(2)
+        (old.observedBoottime, old.failure) = (-90_000, "x")
+        service.server.receive(old, isTick: true, isFirst: true, kept: nil)
+        let refusal = #expect(throws: PriceTooOld.self) { try connection.getPrice(maxAge: .seconds(89)).get() }
+        #expect(refusal?.age == .seconds(90) && refusal?.reason == "x")
+    }
+
+    @Test func `a call to a service that does not read ends with the time-out`() throws {
+        let directory = TemporaryDirectory()
+        let path = "\(directory.path)/s"
+        let listener = try ListeningSocket(path: path)
+        let connection = try ClientConnection(path: path, timeout: .milliseconds(50))
+        #expect(throws: ClientError.timedOut(path: path)) {
+            try connection.send([UInt8](repeating: 0, count: 16 << 20))
+        }
+        listener.shutDown()
     }
 
     @Test func `a watcher that stopped reading gets few old states before the newest`() throws {

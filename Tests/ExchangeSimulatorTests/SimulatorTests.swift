@@ -50,9 +50,26 @@ import Testing
         ("* always certificate old", "line 1: unknown certificate 'old'"),
         ("* always huge-body 0", "line 1: no length"),
         ("* always drip -5ms", "line 1: '-5ms' is no time"),
+        ("* always delay 9223372036854775807s", "line 1: '9223372036854775807s' is no time"),
     ])
     func `an invalid line is reported`(text: String, expected: String) {
         #expect(throws: FaultScript.Failure(description: expected)) { try FaultScript(text) }
+    }
+}
+
+@Suite struct ResponseHeaderTests {
+    @Test(arguments: VenueName.allCases) func `responses have headers as long as an exchange's`(venue: VenueName) {
+        let headers = VenueShape.headers(of: venue)
+        let bytes = headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + ": \r\n".utf8.count }
+        #expect(headers.count > 15 && (700...1000).contains(bytes), "\(headers.count) headers, \(bytes) bytes")
+    }
+
+    @Test func `absurd factors and differences give a price`() {
+        #expect(PriceSeries.price("68900", times: 1e300) == "10000000000000.00")
+        #expect(PriceSeries.price("68900", plus: .max) == "10000000068900.00")
+        #expect(PriceSeries.price("68900", plus: .min) == "0.01")
+        #expect(PriceSeries.price("68900", times: 1.1) == "75790.00")
+        #expect(PriceSeries.price("68900", plus: -5) == "68899.95")
     }
 }
 

@@ -8,7 +8,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib
 from btcpriced import *  # noqa: E402, F403
 
 BARS = ("waybar", "i3blocks", "polybar")
-UP, DOWN, STALE, ERROR = "#46954a", "#e5534b", "#c69026", "#e5534b"
+UP, DOWN, STALE, ERROR = "#46954a", "#e5534b", "#c69026", "#b083f0"
 
 
 def markup(text):
@@ -39,7 +39,7 @@ def checked(bar, out):
     found = re.fullmatch(r"%\{F(#[0-9a-f]{6})\}([^%]+)%\{F-\}|([^%]+)", line)
     assert found, line
     text = found[2] or found[3]
-    classes = {None: ["ok"], UP: ["ok", "up"], STALE: ["stale"], DOWN: ["error"] if text == "-" else ["ok", "down"]}[found[1]]
+    classes = {None: ["ok"], UP: ["ok", "up"], DOWN: ["ok", "down"], STALE: ["stale"], ERROR: ["error"]}[found[1]]
     return text, classes
 
 

@@ -94,6 +94,35 @@ def _():
     assert home in complaint and "/run/btc-priced" not in complaint, complaint
 
 
+@scenario("a watch that the daemon ends says why")
+def _():
+    place = Place()
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(place.socket)
+    listener.listen()
+    quote = {"value": "60000", "currency": "EUR", "timestamp": int(time.time() * 1000), "source": "kraken", "market": "BTC/EUR"}
+    state = {"instance": "i", "tick": 3, "freshness": "fresh", "quote": quote, "observedBoottime": None, "confirmation": "single",
+             "failure": None, "currency": "EUR"}
+    ended = {"parameters": {"currency": "EUR", "known": ["USD"]}, "error": "io.btcpriced.Price.UnknownCurrency"}
+
+    def serve():
+        replies = [{"parameters": {"state": state}, "continues": True}, ended]
+        while True:
+            connection, _ = listener.accept()
+            connection.recv(4096)
+            connection.sendall(b"".join(json.dumps(reply).encode() + b"\0" for reply in replies))
+            connection.close()
+            # The next watch is refused at once.
+            replies = [ended]
+    threading.Thread(target=serve, daemon=True).start()
+    watch = Watch(place, "--json", "-c", "EUR")
+    wait_until(lambda: len(watch.lines) >= 2, what="the reason")
+    time.sleep(1)
+    equal([line.get("error") for line in watch.objects], [None, "usage"], "once")
+    assert watch.objects[1]["message"].startswith("The price is not kept in EUR, only in USD."), watch.objects
+    watch.stop()
+
+
 @scenario("watch ends quietly after the end of its reader")
 def _():
     place, simulator, daemon = running()

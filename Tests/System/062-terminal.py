@@ -83,6 +83,16 @@ def _():
     stage.daemon.stop()
 
 
+@scenario("the key q ends a watch, and leaves the terminal as it was")
+def _():
+    stage, terminal = watching()
+    terminal.type("x", "q")
+    terminal.shows("\n$\n")
+    terminal.run("echo status $? && stty -a | tr ' ' '\\n' | grep icanon")
+    terminal.shows("\nstatus 0\nicanon\n")
+    stage.daemon.stop()
+
+
 @scenario("the banner is shown while the price is stale")
 def _():
     stage, terminal = watching()

@@ -37,7 +37,7 @@ class Answering:
     """A daemon that sends given messages, like an old or a hostile one."""
 
     def __init__(self, place, parameters, error=None):
-        self.parameters, self.error = parameters, error
+        self.parameters, self.error, self.extra = parameters, error, {}
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(place.socket)
         self.listener.listen()
@@ -56,7 +56,7 @@ class Answering:
                 call, rest = rest.split(b"\0", 1)
                 more = json.loads(call).get("more", False)
                 reply = {"parameters": self.parameters, **({"error": self.error} if self.error else {}),
-                         **({"continues": True} if more else {})}
+                         **({"continues": True} if more else {}), **self.extra}
                 connection.sendall(json.dumps(reply).encode() + b"\0")
 
 
@@ -132,8 +132,22 @@ def _():
     fresh(place)
     wait_until(lambda: daemon.said("the ticks stop until one does"), what="the pause")
     time.sleep(2.5)
-    result = btcctl(place, "current")
-    assert result.err.startswith("Paused. Displaying last updated value from "), result
+    # The first program that wants the price after the pause ends it.
+    assert "stale since" in (text := btcctl(place, "status").out) and ": paused while no program reads the price" in text, text
+    text = on_terminal(place, "current")
+    assert "Paused. Displaying last updated value from " in text and "the next one is on its way" in text, text
+    daemon.stop()
+
+
+@scenario("wait says that the ticks are paused, and not that the daemon does not answer", beside=True)
+def _():
+    place, simulator = Place(), replaying("68901.23")
+    daemon = Daemon(place, simulator.urls)
+    fresh(place)
+    btcctl(place, "pause")
+    # A watch without a message for 15 s is begun again.
+    result = btcctl(place, "wait", "--timeout", "17", timeout=60)
+    equal((result.status, result.err), (75, "btcctl: No fresh price within 17 s: paused\n"))
     daemon.stop()
 
 
@@ -259,6 +273,7 @@ def _():
         equal(error(typo), f"btcctl: no command '{typo}'. Did you mean '{meant}'? See 'btcctl --help'.")
     text = error("current", "--watch")
     assert "--utc" not in text and "'btcctl watch'" in text and text.endswith("See 'btcctl current --help'."), text
+    equal(error("current", "--foo"), "btcctl: Unknown option '--foo'. See 'btcctl current --help'.")
     for typo, meant in (("--jsno", "--json"), ("--rwa", "--raw")):
         equal(error("current", typo), f"btcctl: Unknown option '{typo}'. Did you mean '{meant}'? See 'btcctl current --help'.")
     screen("A mistake", "btcctl curent", btcctl(None, "curent").err)
@@ -282,8 +297,18 @@ def _():
                                 (["$70,000"], "$70,000.00 = 1 BTC = 100,000,000 sat"),
                                 (["70k"], "$70,000.00 = 1 BTC = 100,000,000 sat")):
         equal(btcctl(place, "convert", *arguments).out.strip(), expected, arguments)
-    for duration in ("30s", "5m", "1h", "1d", "30"):
+    for duration in ("30s", "5m", "5min", "1h30m", "1d", "30"):
         equal(btcctl(place, "current", "--max-age", duration).status, 0, duration)
+    result = btcctl(place, "current", "--max-age", "-5m")
+    equal((result.status, result.err), (64, "btcctl: --max-age: '-5m' is below zero. See 'btcctl current --help'.\n"))
+    # Without a unit, an amount is in the daemon's first currency.
+    euros = Place()
+    other = Daemon(euros, replaying("60000").urls, "--currencies", "EUR", sources=("coinbase", "kraken"))
+    price = fresh(euros)["quote"]["value"]
+    equal(btcctl(euros, "convert", "1btc", "--raw").out.strip(), price)
+    for arguments, expected in (([], "€1.00 = 0.0000"), (["60k"], "€60,000.00 = 1.")):
+        assert btcctl(euros, "convert", *arguments).out.startswith(expected), arguments
+    other.stop()
     equal(btcctl(place, "wait", "--above", "$69,000", "--timeout", "5s", "--unconfirmed").status, 0)
     daemon.stop()
 
@@ -300,6 +325,12 @@ def _():
         for scalar in ("\x1b", "\x07", "\u202e", "\u0085", "\u009b"):
             assert scalar not in text, (arguments, text)
     assert "\\u{1b}]0;owned" in btcctl(place, "current", "--format", "{source}").out
+    # An unknown key is named in the error.
+    place = Place()
+    listener = Answering(place, {})
+    listener.extra = {bad: 1}
+    result = btcctl(place, "current")
+    assert "\x1b" not in result.err and "\u202e" not in result.err and "\\u{1b}" in result.err, result
     for value in ("0", "-1", "0.00"):
         place = Place()
         Answering(place, state(value))

@@ -25,7 +25,7 @@ def _():
     version = subprocess.run([python, "-m", "pip", "show", "varlink"], capture_output=True, text=True).stdout
     assert "Version: 31.0.0" in version, version
     info = cli("info", f"unix:{place.socket}")
-    for text in ("Vendor: ", "Product: btc-priced", "Version: 0.1.0", "org.varlink.service", PRICE):
+    for text in ("Vendor: ", "Product: btc-priced", f"Version: {VERSION}", "org.varlink.service", PRICE):
         assert text in info, info
     described = cli("help", f"unix:{place.socket}/{PRICE}")
     for text in (f"interface {PRICE}", "method GetPrice(", "error FetchFailed"):
@@ -104,6 +104,30 @@ def _():
     reply = connection.call(f"{PRICE}.GetPrice", cachePolicy="noCache")
     equal(reply["error"], f"{PRICE}.FetchFailed")
     assert "HTTP 500" in reply["parameters"]["reason"], reply
+    daemon.stop()
+
+
+@scenario("a price that is too old is an error with its age, and ends a watch")
+def _():
+    place, simulator, daemon = running()
+    connection, watch = Varlink(place.socket), Varlink(place.socket)
+    equal(connection.call(f"{PRICE}.GetPrice", maxAgeMs=30_000)["parameters"]["state"]["freshness"], "fresh")
+    equal(connection.call(f"{PRICE}.GetPrice", maxAgeMs=-1)["error"], "org.varlink.service.InvalidParameter")
+    watch.send({"method": f"{PRICE}.WatchPrice", "parameters": {"maxAgeMs": 3000}, "more": True})
+    equal(watch.receive()["parameters"]["state"]["freshness"], "fresh")
+    simulator.faults("* always refuse")
+    reply = watch.receive()
+    while "error" not in reply:
+        reply = watch.receive()
+    equal(reply["error"], f"{PRICE}.TooOld")
+    assert reply["parameters"]["ageMs"] > 3000 and reply["parameters"]["reason"], reply
+    try:
+        raise AssertionError(watch.receive())
+    except EOFError:
+        pass
+    reply = connection.call(f"{PRICE}.GetPrice", maxAgeMs=3000)
+    equal(reply["error"], f"{PRICE}.TooOld")
+    assert reply["parameters"]["ageMs"] > 3000 and reply["parameters"]["reason"], reply
     daemon.stop()
 
 

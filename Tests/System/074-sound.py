@@ -160,7 +160,7 @@ def _():
     place = Place()
     daemon = Daemon(place, simulator.urls, "--currency-usdt", "convert", sources=("binance", "kraken"))
     fresh(place)
-    assert not daemon.said("no configured source tells"), daemon.lines
+    assert not daemon.said("no configured source has the rate of USDT"), daemon.lines
     daemon.stop()
 
 

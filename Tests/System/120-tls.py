@@ -18,7 +18,7 @@ def _():
     equal(exchange.connections, 1, "connections")
     equal({request[0] for request in exchange.requests}, {"HTTP/1.1"})
     equal({request[1] for request in exchange.requests}, {"/api/v3/ticker/price?symbol=BTCUSDT"})
-    assert all(request[2].startswith("btc-priced/0.1.0") for request in exchange.requests), exchange.requests[0]
+    assert all(request[2].startswith(f"btc-priced/{VERSION}") for request in exchange.requests), exchange.requests[0]
     daemon.stop()
 
 

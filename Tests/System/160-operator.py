@@ -193,10 +193,14 @@ def _():
     equal(simulator.requests()["binance"], before, "no request while nobody asks, and to be asked how it is wakes nobody")
     equal(ticking(), "idle")
     found = btcctl(place, "current", "--json").json
-    equal((found["freshness"], found["failure"]), ("stale", "paused"))
+    equal((found["freshness"], found["failure"], found["ticking"]), ("stale", "paused", "idle"))
     wait_until(lambda: btcctl(place, "current", "--json").json["freshness"] == "fresh", seconds=1, what="a tick")
     wait_until(lambda: ticking() == "idle", what="the standstill")
     equal(btcctl(place, "current", "--refresh", "--json").json["freshness"], "fresh", "a refresh gets a current one")
+    wait_until(lambda: ticking() == "idle", what="the standstill")
+    time.sleep(1.2)
+    state = Varlink(place.socket).call("io.btcpriced.Price.GetPrice", maxAgeMs=1000)["parameters"]["state"]
+    equal((state["freshness"], state["ticking"]), ("fresh", "running"), "a limit for the age gets the tick that it has started")
     daemon.says("No client needs a price: the ticks stop")
     daemon.stop()
 
@@ -208,7 +212,8 @@ def for_everybody():
     public = tempfile.mkdtemp(prefix="btc-priced-public-", dir="/tmp")
     atexit.register(shutil.rmtree, public, ignore_errors=True)
     os.chmod(public, 0o755)
-    shutil.copy(BINARIES / "btcctl", public)
+    # By another process: one that this one forks meanwhile would keep the file open for writing.
+    subprocess.run(["cp", BINARIES / "btcctl", public], check=True)
     return public
 
 
@@ -228,7 +233,9 @@ def _():
     groups = Path("/etc/group").read_text()
     gid = 64_321
     with tempfile.NamedTemporaryFile("w", delete=False) as file:
-        file.write(re.sub(rf"(?m)^{GROUP}:.*\n", "", groups) + f"{GROUP}:x:{gid}:\n")
+        # More members than the first buffer for them holds.
+        members = ",".join(f"member{number}" for number in range(10_000))
+        file.write(re.sub(rf"(?m)^{GROUP}:.*\n", "", groups) + f"{GROUP}:x:{gid}:{members}\n")
     atexit.register(os.unlink, file.name)
     os.chmod(file.name, 0o644)
     simulator, place = replaying(PRICE), Place()

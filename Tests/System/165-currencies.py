@@ -197,10 +197,15 @@ def reload():
     gateway = Gateway(place.socket)
     events = Events(gateway.port)
     wait_until(lambda: {state["currency"] for state in events.states} == {"USD", "EUR"}, what="events in both")
+    dropped = Varlink(place.socket)
+    dropped.send({"method": "io.btcpriced.Price.WatchPrice", "parameters": {"currencies": ["EUR", "USD"]}, "more": True})
     configure("EUR", "JPY")
     daemon.send_signal(signal.SIGHUP)
     wait_until(lambda: current(place).get("currency") == "EUR", what="the other first currency")
     fresh_in(place, "JPY")
+    while "error" not in (reply := dropped.receive()):
+        pass
+    equal((reply["error"], reply["parameters"]), ("io.btcpriced.Price.UnknownCurrency", {"currency": "USD", "known": ["EUR", "JPY"]}))
     assert current(place)["tick"] >= before["tick"], "the count goes on"
     equal(btcctl(place, "current", "-c", "USD").status, 64)
     wait_until(lambda: watch.states[-1]["tick"] > before["tick"] + 3, what="more ticks for the watch")

@@ -100,6 +100,10 @@ def _():
     gateway.stop()
     # No market, so no candles.
     equal(btcctl(place, "history", "-c", "HUF", "--json").out.count('"close"'), 0)
+    for words in (["history"], ["at", "1h"], ["chart"]):
+        none = btcctl(place, *words, "-c", "HUF")
+        equal((none.status, none.err), (1, "btcctl: No price is recorded: the price in HUF is derived, and has no history.\n"), words)
+    equal(out("sources").out, "No source of its own: the price is derived from another currency's.\n")
     # The price of the euro is uncertain, too.
     share = Decimal(shown["uncertainty"]["plusMinus"]) / value
     assert Decimal("0.0071") <= share < Decimal("0.02"), share

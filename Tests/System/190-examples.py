@@ -262,7 +262,7 @@ def history_of(room):
     price = [6_890_123_000_000] * 4
     for table, step, start in (("hour", 3600, now - 7 * 86_400), ("day", 86_400, 1_767_225_600), ("minute", 60, 1_787_668_200)):
         for second in range(start // step * step, start + 60 if table == "minute" else now, step):
-            database.execute(f"INSERT OR IGNORE INTO {table} VALUES (?,'USD',?,?,?,?,1,1,'own')", [second, *price])
+            database.execute(f"INSERT OR IGNORE INTO {table} (start, currency, open, high, low, close, ticks, fresh, origin) VALUES (?,'USD',?,?,?,?,1,1,'own')", [second, *price])
     database.commit()
     database.close()
     return path
@@ -276,7 +276,7 @@ def readme_history(room, text):
     equal(at, (0, f"{worth}\n", ""))
     equal(history, (0, "", ""))
     lines = (room.home / "quarter.csv").read_text().splitlines()
-    equal((lines[0], len(lines)), ("time,start,open,high,low,close,ticks,fresh,origin", 91))
+    equal((lines[0], len(lines)), ("time,start,open,high,low,close,ticks,fresh,origin,covered_minutes,doubtful", 91))
 
 
 def with_sqlite3(room, text):

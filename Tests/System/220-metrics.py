@@ -39,7 +39,7 @@ def _():
     equal(found['btcpriced_price{base="BTC",quote="USD"}'], "68901.23")
     equal(found['btcpriced_price_state{base="BTC",quote="USD",btcpriced_price_state="fresh"}'], "1")
     equal(found['btcpriced_price_state{base="BTC",quote="EUR",btcpriced_price_state="stale"}'], "0")
-    equal(found['btcpriced_build_info{version="0.1.0"}'], "1")
+    equal(found[f'btcpriced_build_info{{version="{VERSION}"}}'], "1")
     status = btcctl(place, "status", "--json").json["status"]
     ticks = sum(int(v) for k, v in found.items() if k.startswith('btcpriced_ticks_total{base="BTC",quote="USD"') and "skipped" not in k)
     assert 0 <= status["ticks"]["done"] - ticks <= 3, (status, ticks)
@@ -93,6 +93,10 @@ def _():
     btcctl(place, "metrics", "--write", str(file))
     assert file.stat().st_ino != first, "a new file"
     equal([entry.name for entry in folder.iterdir()], ["btc-priced.prom"])
+    for before, after in ((None, "0o644"), (0o640, "0o640")):
+        file.unlink() if before is None else file.chmod(before)
+        subprocess.run(["sh", "-c", 'umask 077; exec "$@"', "sh", BINARIES / "btcctl", "metrics", "--write", file, "--socket", place.socket], check=True)
+        equal(oct(file.stat().st_mode & 0o777), after, "whatever the umask is")
     missing = btcctl(place, "metrics", "--write", str(folder / "no" / "x.prom"))
     equal(missing.status, 74)
     assert "can't be written: No such file or directory" in missing.err, missing

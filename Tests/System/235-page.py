@@ -59,19 +59,24 @@ def _():
         assert candles["drawn"]["path"] == 0 and candles["drawn"]["rect"] > (8 if span == "1 h" else 50), candles
         for seen in (line, candles):
             assert "low $" in seen["resting"] and "high $" in seen["resting"] and "low $" in seen["label"], seen
-            assert seen["pointed"] != seen["resting"] and "· $" in seen["pointed"] and "· $" in seen["byKey"], seen
+            assert seen["pointed"] != seen["resting"] and "· $" in seen["pointed"], seen
+            # One candle a press, from the last one.
+            (last, text), (before, _), (first, _), (end, _), (none, _) = seen["byKey"]
+            assert first < before < last and end > before and none is None and "· $" in text, seen
     assert line["day"].startswith("24 h ") and " · low $" in line["day"], line
     browser.tell("chart 24 h line")
     pictures = browser.tell("pictures", 4)
     equal([p for p in pictures if p["isTooWide"] or p["violations"]], [])
     keys = browser.tell("keys")
     equal((keys["code"], keys["price"], keys["pressed"]), ("EUR", "€59,255.06", "true"))
+    # A link to this view.
+    assert keys["url"].endswith("?satoshis=0&span=24h&chart=line&currency=EUR"), keys
     equal(browser.tell("state current")["banner"], "")
     simulator.faults("* always refuse\n")
     stale = browser.tell("state old")
     assert stale["banner"].startswith("Failed to update value. Displaying last updated value from "), stale
     equal(stale["price"], "€59,255.06")
-    assert stale["banner"].endswith(" Reason: the last update failed"), stale
+    assert stale["banner"].endswith((" Reason: no exchange responded", " Reason: no update has ended in time")), stale
     # A tab in the background shows that the price is old too.
     old_title = browser.tell("title ⚠ €59,255.06 (")
     assert re.match(r"⚠ €59,255\.06 \(\d+ s old\)", old_title["title"]) and old_title["icon"] != fresh_title["icon"], old_title
@@ -87,10 +92,18 @@ def _():
     browser.tell("state not reachable")
     # Opened while the daemon is down.
     equal(browser.tell("reload")["banner"], "The daemon can't be reached. Start it with 'systemctl start btc-priced'.")
-    daemon = Daemon(place, simulator.urls, *arguments, sources=sources)
-    browser.tell("state current")
+    # With a single source, the first price is unconfirmed for ten minutes.
+    for folder in (place.runtime, place.state):
+        for file in Path(folder).glob("last-quote*"):
+            file.unlink()
+    daemon = Daemon(place, simulator.urls, "--currencies", "USD,EUR", "--currency-EUR-interval-ms", "1000", sources=("coinbase",))
+    doubtful = browser.tell("title ⚠ €59,255.06 (unconfirmed)")
+    assert doubtful["title"].startswith("⚠ €59,255.06 (unconfirmed)"), doubtful
+    assert doubtful["icon"] not in (fresh_title["icon"], old_title["icon"]), "the icon of another state"
+    browser.tell("state unconfirmed")
     gateway.stop()
-    browser.tell("state not reachable")
+    gone = browser.tell("state not reachable")
+    assert gone["banner"].startswith("The server of this page can't be reached."), gone
     log = browser.tell("log")
     equal(log["foreign"], [])
     # The browser itself reports the end of a connection.

@@ -17,6 +17,7 @@ from terminal import Terminal  # noqa: E402
 from wallclock import WallClock  # noqa: E402
 
 UTC = datetime.timezone.utc
+COLUMNS = "start, currency, open, high, low, close, ticks, fresh, origin"
 
 
 def unix(*parts):
@@ -28,7 +29,7 @@ def table(place, name="minute", currency="USD"):
     database = sqlite3.connect(f"file:{place.state}/history.sqlite3?mode=ro", uri=True, timeout=10)
     try:
         rows = database.execute(
-            f"SELECT start, open, high, low, close, ticks, fresh, origin FROM {name} WHERE currency = ? ORDER BY start", [currency])
+            f"SELECT start, open, high, low, close, ticks, fresh, origin, doubtful FROM {name} WHERE currency = ? ORDER BY start", [currency])
         return {row[0]: [Decimal(price) / 10**8 for price in row[1:5]] + list(row[5:]) for row in rows}
     finally:
         database.close()
@@ -54,7 +55,7 @@ class Stage:
 
     def start(self):
         self.daemon = Daemon(
-            self.place, self.simulator.urls, *self.arguments, sources=("binance",), environment=self.clock.environment)
+            self.place, self.simulator.urls, *self.arguments, sources=("binance", "coinbase"), environment=self.clock.environment)
         fresh(self.place)
 
     def minute(self, *prices):
@@ -179,6 +180,16 @@ def _():
         assert low <= Decimal(minute["price"]) <= high, f"{moment}: {minute['price']} is outside of what was said, {low} to {high}"
         # The fetched minute is stored.
         equal(btcctl(place, "at", moment, "--json").json["at"]["candle"], minute["candle"], moment)
+        # It makes no hour: what is said of the minute beside it is what was said before.
+        beside = moment[:14] + f"{int(moment[14:16]) ^ 1:02}" + moment[16:]
+        equal(btcctl(place, "at", beside, "--json").json["at"]["candle"]["start"] == known["candle"]["start"], known["step"] != "minute", beside)
+    # Nor a day, of which nothing else is known. The user has used the calls of the first seconds.
+    old = wait_until(lambda: btcctl(place, "at", "2023-05-05T12:00Z", "--fetch", "--json").json.get("at"), what="the minute of 2023")
+    equal(old["step"], "minute")
+    equal(btcctl(place, "at", "2023-05-05T18:00Z").status, 1)
+    for step in ("1h", "1d"):
+        nothing = btcctl(place, "history", "--since", "2023-05-05T00:00Z", "--until", "2023-05-06T00:00Z", "--step", step, "--json")
+        equal((nothing.status, nothing.json["error"]), (1, "noPrice"), step)
     note = btcctl(place, "history", "--since", "90d", "--step", "1m", "--csv").err
     assert re.fullmatch(r"Only \d+ of 129600 minutes of this time are known; --step 1h knows more\.\n", note), note
     daemon.stop()
@@ -232,6 +243,36 @@ def _():
     daemon.stop()
     simulator.stop()
     return str(dict(reasons))
+
+
+@scenario("prices in doubt are kept as such, and left out where there are others", beside=True)
+def _():
+    simulator, place = Simulator(), Place()
+    # A first price that no second source confirms, and that is wrong.
+    simulator.faults("binance always price x1.10\ncoinbase always status 500")
+    daemon = Daemon(place, simulator.urls, sources=("binance", "coinbase"))
+    client = Varlink(place.socket)
+
+    def candles(step):
+        return client.call("io.btcpriced.History.GetHistory", step=step)["parameters"]["candles"]
+
+    def shown():
+        quote = btcctl(place, "current", "--json").json
+        return quote["confirmation"], Decimal(quote["quote"]["value"]) > 72_000
+    wait_until(lambda: shown() == ("unconfirmed", True), what=shown)
+    wait_until(lambda: any(candle["doubtful"] == 1 and Decimal(candle["high"]) > 72_000 for candle in candles("second")), what="such a second")
+    simulator.faults("")
+    wait_until(lambda: shown() in (("confirmed", False), ("single", False)), seconds=90, what=shown)
+    day = wait_until(lambda: (day := client.call("io.btcpriced.History.GetDay")["parameters"]["day"]) and Decimal(day["high"]) < 72_000 and day, what=lambda: f"the day; {client.call('io.btcpriced.History.GetDay')}, {candles('minute')}")
+    assert Decimal(day["open"]) < 72_000, day
+    for step in ("minute", "hour", "day"):
+        found = candles(step)
+        # A minute that ended before has nothing else.
+        assert all(Decimal(candle["high"]) < 72_000 or candle["doubtful"] == candle["fresh"] > 0 for candle in found), found
+        assert sum(candle["doubtful"] for candle in found) > 0 and Decimal(found[-1]["high"]) < 72_000, found
+    client.close()
+    daemon.stop()
+    assert sum(row[7] for row in table(place).values()) > 0
 
 
 @scenario("kills at random moments: the file is whole, and at most one minute is lost", beside=True)
@@ -514,7 +555,7 @@ def _():
     assert is_whole(stage.place)
 
 
-@scenario("the nights of clock changes in two time zones, and a leap day", beside=True)
+@scenario("the nights of clock changes, days of the reader's time zone, and a leap day", beside=True)
 def _():
     place, simulator = Place(), replaying("68900")
     daemon = Daemon(place, simulator.urls)
@@ -526,9 +567,11 @@ def _():
     for night in nights:
         for hour in range(0, 72):
             start, price = night + hour * 3600, (60_000 + hour) * 10**8
-            database.execute("INSERT INTO hour VALUES (?,'USD',?,?,?,?,3600,3600,'own')", [start, price, price, price, price])
+            database.execute(f"INSERT INTO hour ({COLUMNS}) VALUES (?,'USD',?,?,?,?,3600,3600,'own')", [start, price, price, price, price])
             if start % 86_400 == 0:
-                database.execute("INSERT INTO day VALUES (?,'USD',?,?,?,?,86400,86400,'own')", [start, price, price, price, price])
+                database.execute(f"INSERT INTO day ({COLUMNS}) VALUES (?,'USD',?,?,?,?,86400,86400,'own')", [start, price, price, price, price])
+    for day in range(10):
+        database.execute(f"INSERT INTO day ({COLUMNS}) VALUES (?,'USD',?,?,?,?,86400,86400,'own')", [unix(2025, 6, 1 + day), *[10**13] * 4])
     database.commit()
     database.close()
     daemon = Daemon(place, simulator.urls)
@@ -547,9 +590,30 @@ def _():
     for zone, text, expected in (
         ("Europe/Berlin", "2025-10-26T02:00", unix(2025, 10, 26, 0)), ("Europe/Berlin", "2025-10-26T02:00+01:00", unix(2025, 10, 26, 1)),
         ("America/New_York", "2025-11-02T01:00", unix(2025, 11, 2, 5)),
+        # The winter time has the flag of daylight saving time. The day has no midnight.
+        ("Europe/Dublin", "2025-10-26T01:00", unix(2025, 10, 26, 0)), ("Asia/Beirut", "2026-03-29", unix(2026, 3, 28, 22)),
     ):
         at = btcctl(place, "at", text, "--json", environment={"TZ": zone}).json["at"]
         equal((at["time"] // 1000, at["candle"]["start"] // 1000), (expected, expected), text)
+    twice = btcctl(place, "at", "2025-10-26T02:00", environment={"TZ": "Europe/Berlin"})
+    assert twice.out.startswith("Oct 26 2025, 02:00 CEST - ") or twice.out.startswith("Oct 26, 02:00 CEST - "), twice
+    equal(twice.err, "2025-10-26T02:00 occurs twice: this is the first one, 2025-10-26T02:00:00+02:00. "
+                     "The second one is 2025-10-26T02:00:00+01:00.\n")
+
+    def days(zone):
+        out = btcctl(place, "history", "--since", "2025-10-25", "--until", "2025-10-28", "--step", "1d", "--day-zone", "local", "--csv",
+                     environment={"TZ": zone}).out
+        return [(row["time"], row["covered_minutes"], row["open"]) for row in csv.DictReader(out.splitlines())]
+    equal(days("Europe/Berlin"), [("2025-10-25T00:00:00+02:00", "600", "60000"), ("2025-10-26T00:00:00+02:00", "", "60010"),
+                                  ("2025-10-27T00:00:00+01:00", "", "60035")])
+    # The hours in which a day begins are left out without their minutes.
+    equal(days("Asia/Kathmandu")[1], ("2025-10-26T00:00:00+05:45", "1380", "60007"))
+    # Of the time of the days nothing shorter is known.
+    span = ["history", "--since", "2025-06-02T00:00Z", "--until", "2025-06-06T00:00Z"]
+    found = btcctl(place, *span, "--json")
+    equal(([json.loads(line)["step"] for line in found.out.splitlines()], found.err), (["day"] * 4, ""))
+    found = btcctl(place, *span, "--step", "1h")
+    equal((found.status, found.out, found.err), (1, "", "btcctl: No hours of this time are known; --step 1d knows more.\n"))
     missing = btcctl(place, "at", "2026-03-29T02:30", environment={"TZ": "Europe/Berlin"})
     equal(missing.status, 64)
     assert "the clock is set forward" in missing.err, missing
@@ -565,36 +629,38 @@ def _():
     seed = seeded().randrange(1 << 32)
     file = tempfile.NamedTemporaryFile(prefix="btc-priced-days-")
     figures = rehearse("history", seed, 3, file.name)
-    window, high, low = collections.deque(), collections.deque(), collections.deque()
-    compared = gaps = 0
-    last = None
+    # The prices without doubt, and those in doubt, which count only if there are no others.
+    windows = [[collections.deque() for _ in range(3)] for _ in range(2)]
+    compared = gaps = doubted = 0
     for line in open(file.name):
         second, price, *day = line.split()
         second = int(second)
         first = second // 60 * 60 - 1439 * 60
         if price != "-":
-            value = Decimal(price)
-            window.append((second, value))
+            value, is_in_doubt = Decimal(price.removesuffix("?")), price.endswith("?")
+            prices, high, low = windows[is_in_doubt]
+            prices.append((second, value))
             while high and high[-1][1] <= value:
                 high.pop()
             high.append((second, value))
             while low and low[-1][1] >= value:
                 low.pop()
             low.append((second, value))
-            last = value
+            doubted += is_in_doubt
         else:
             gaps += 1
-        for queue in (window, high, low):
+        for queue in windows[0] + windows[1]:
             while queue and queue[0][0] < first:
                 queue.popleft()
-        if window:
-            expected = [window[0][1], high[0][1], low[0][1], last - window[0][1]]
+        prices, high, low = windows[0] if windows[0][0] else windows[1]
+        if prices:
+            expected = [prices[0][1], high[0][1], low[0][1], prices[-1][1] - prices[0][1]]
             equal([Decimal(text) for text in day], expected, line)
             compared += 1
         else:
             equal(day, ["-"], line)
     assert compared > 200_000 and gaps > 100, (compared, gaps)
-    return f"{compared} ticks compared, {gaps} without a price; {figures.splitlines()[-1]}"
+    return f"{compared} ticks compared, {gaps} without a price, {doubted} in doubt; {figures.splitlines()[-1]}"
 
 
 @scenario("the chart in a terminal: it fits, marks the highest and the lowest price, and is redrawn")
@@ -640,7 +706,7 @@ def _():
     database = sqlite3.connect(f"{place.state}/history.sqlite3")
     start = int(time.time()) // 60 * 60 - 100_000 * 60
     database.executemany(
-        "INSERT OR IGNORE INTO minute VALUES (?,'USD',?,?,?,?,60,60,'own')",
+        f"INSERT OR IGNORE INTO minute ({COLUMNS}) VALUES (?,'USD',?,?,?,?,60,60,'own')",
         ((start + index * 60, *[(60_000 + index) * 10**8] * 4) for index in range(100_000)))
     database.commit()
     database.close()
@@ -671,6 +737,9 @@ def _():
     resident = int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{daemon.process.pid}/status").read_text())[1])
     assert resident < 60_000, f"{resident} KiB"
     equal(btcctl(place, "status", "--json").json["status"]["ticks"]["skipped"], 0)
+    # A note does not cost a request for all minutes.
+    note = btcctl(place, "history", "--since", "366d", "--step", "1s").err
+    assert note.endswith("; --step 1h knows more.\n"), note
     # Without `more`: a part, and the start of the next one.
     client = Varlink(place.socket)
     part = client.call("io.btcpriced.History.GetHistory", **{"from": 0})["parameters"]

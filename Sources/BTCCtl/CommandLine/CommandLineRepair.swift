@@ -17,7 +17,11 @@ struct CommandLineRepair {
     private static let valued: Set<String> = [
         "--socket", "--format", "--bar", "--max-age", "--color", "--exec", "--above", "--below", "--change",
         "--timeout", "--currency", "-c", "--since", "--until", "--step", "--span", "--max-step", "--write",
+        "--day-zone",
     ]
+
+    /// Options with a number that is not below zero.
+    private static let positive: Set<String> = ["--max-age", "--timeout", "--above", "--below", "--change"]
 
     /// The arguments with the command first.
     let arguments: [String]
@@ -38,10 +42,21 @@ struct CommandLineRepair {
             return
         }
         let word = given[index]
-        var words = given[..<index] + given[(index + 1)...]
-        // `-1h` means an hour ago, but the parser would read it as options.
-        if ["at", "history"].contains(word) {
-            words = ArraySlice(words.map { $0.wholeMatch(of: /-\d+[smhdwy]/) == nil ? $0 : String($0.dropFirst()) })
+        var words = Array(given[..<index] + given[(index + 1)...])
+        var awaitsTime = word == "at"
+        for (place, text) in words.enumerated() {
+            let option = place > 0 && Self.valued.contains(words[place - 1]) ? words[place - 1] : nil
+            if text.wholeMatch(of: /-[.\d].*/) != nil {
+                // The parser would read it as options. `-1h` means an hour ago; nothing else is below zero.
+                if option.map({ ["--since", "--until"].contains($0) }) ?? awaitsTime {
+                    words[place] = String(text.dropFirst())
+                } else if let option, Self.positive.contains(option) {
+                    complaint = "\(option): '\(text)' is below zero."
+                } else if option == nil, ["at", "convert"].contains(word) {
+                    complaint = "'\(text)' is not an amount: it is below zero."
+                }
+            }
+            if option == nil, !words[place].hasPrefix("-") { awaitsTime = false }
         }
         arguments = [word] + words
         guard Self.verbs.contains(word) else {
@@ -51,10 +66,6 @@ struct CommandLineRepair {
         verb = word
         if word == "help", let named = words.first(where: { !$0.hasPrefix("-") }), !Self.verbs.contains(named) {
             complain(of: named)
-        }
-        if ["at", "convert"].contains(word), let negative = words.first(where: { $0.wholeMatch(of: /-[.\d].*/) != nil })
-        {
-            complaint = "'\(negative)' is not an amount: it is below zero."
         }
     }
 

@@ -62,8 +62,8 @@ struct CurrentCommand: InvocationCommand {
         .current(
             CurrentOptions(
                 asking: AskingOptions(
-                    socket: socketOption.socket, policy: policies.policy, currency: currencyOption.currency),
-                maxAge: policies.maxAge, output: try form.output(bar: barOption.bar)))
+                    socket: socketOption.socket, policy: policies.policy, maxAge: policies.maxAge,
+                    currency: currencyOption.currency), output: try form.output(bar: barOption.bar)))
     }
 }
 
@@ -186,7 +186,7 @@ struct ConvertCommand: InvocationCommand {
               btcctl convert 0.05btc eur      0.05 BTC in satoshis and euros
               btcctl convert 250eur usd       what 250 euros buy, and their value in dollars
 
-            An amount is 0.05btc, .5 btc, 100000sat, 250usd, '$70,000' or 70k; without an amount, one dollar is \
+            An amount is 0.05btc, .5 btc, 100000sat, 250usd, '$70,000' or 70k; without an amount, one unit of the currency is \
             converted. The code of a currency alone says what the others are converted to. Money is converted to whole satoshis, and to eight places of another currency. All other conversions are exact to 18 digits; --raw and --json print them all.
 
             Exit status: 0 with a price (a stale one says so on standard error), 1 with none, 64 for a wrong command line, 69 if the \
@@ -207,16 +207,16 @@ struct ConvertCommand: InvocationCommand {
     func invocation() throws -> Invocation {
         guard !(raw && output.json) else { throw ValidationError("only one of --json and --raw can be printed") }
         let (amounts, currency) = try Self.read(amounts, in: currencyOption.currency)
-        let unit = Connecting.currency(currency).flatMap(Currency.init(rawValue:)) ?? .usd
         return .convert(
             ConvertOptions(
-                asking: AskingOptions(socket: socketOption.socket, policy: policies.policy, currency: currency),
-                amounts: amounts.isEmpty ? [Amount(1, .money(unit))] : amounts, maxAge: policies.maxAge,
+                asking: AskingOptions(
+                    socket: socketOption.socket, policy: policies.policy, maxAge: policies.maxAge, currency: currency),
+                amounts: amounts.isEmpty ? [GivenAmount(value: 1)] : amounts,
                 form: raw ? .raw : output.json ? .json : .text))
     }
 
     /// Reads amounts and the currency to convert them to, which may be named by a code alone as the last word.
-    static func read(_ words: [String], in named: String?) throws -> ([Amount], String?) {
+    static func read(_ words: [String], in named: String?) throws -> ([GivenAmount], String?) {
         var (texts, currency) = (joined(words), named)
         if let last = texts.last, texts.count > 1, let code = Currency(rawValue: last.uppercased()) {
             guard named ?? code.rawValue == code.rawValue else {
@@ -225,8 +225,7 @@ struct ConvertCommand: InvocationCommand {
             currency = code.rawValue
             texts.removeLast()
         }
-        let unit = Connecting.currency(currency).flatMap(Currency.init(rawValue:)) ?? .usd
-        return (try texts.map { try amount($0, unit) }, currency)
+        return (try texts.map(amount), currency)
     }
 
     /// Joins a number and its unit if they are two words: `0.05 btc`.
@@ -246,12 +245,13 @@ struct ConvertCommand: InvocationCommand {
         return texts
     }
 
-    /// Reads an amount. A unit alone means one of it: `btc` is 1 BTC.
-    /// - Parameter currency: The currency of a number with k or M but without a unit.
-    private static func amount(_ text: String, _ currency: Currency) throws -> Amount {
-        if let unit = Amount.Unit(name: text.lowercased()) { return Amount(1, unit) }
-        let unit = text.last.map { "kKmM".contains($0) } == true ? Amount.Unit.money(currency) : nil
-        if let amount = Amount(text, unit: unit) { return amount }
+    /// Reads an amount. A unit alone means one of it: `btc` is 1 BTC. A number with k or M may have no unit.
+    private static func amount(_ text: String) throws -> GivenAmount {
+        if let unit = Amount.Unit(name: text.lowercased()) { return GivenAmount(value: 1, unit: unit) }
+        if let amount = Amount(text) { return GivenAmount(value: amount.value, unit: amount.unit) }
+        if text.last.map({ "kKmM".contains($0) }) == true, let amount = Amount(text, unit: .money(.usd)) {
+            return GivenAmount(value: amount.value)
+        }
         throw ValidationError("'\(text)' is not an amount: \(Amount.mistake(in: text))")
     }
 }

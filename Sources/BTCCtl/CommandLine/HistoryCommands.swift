@@ -10,11 +10,13 @@ struct HistoryCommand: InvocationCommand {
               btcctl history                                 the last 24 hours, hour by hour
               btcctl history --since 7d --step 1d
               btcctl history --since 2026-08-25 --until 2026-08-26T12:00 --csv > august.csv
+              btcctl history --since 2026-08-01 --step 1d --day-zone local
               btcctl history --since 10m --step 1s --json
 
             A candle has the first, the highest, the lowest and the last price of its span. On a terminal this prints a table, else a row \
             a line: the time, these four prices, and the origin. The origin is own, or an exchange for a candle that was requested from \
-            it and not checked. Seconds are kept for the last hour. Days are in UTC. The last candle may not be complete yet.
+            it and not checked. Seconds are kept for the last hour. Days are in UTC, without --day-zone. A candle that covers only a part \
+            of its span, or has prices in doubt, says so.
 
             Exit status: 0 with at least one candle, 1 with none, 64 for a wrong command line, 69 if the daemon can't be reached, 74 if \
             standard output can't be written.
@@ -34,6 +36,8 @@ struct HistoryCommand: InvocationCommand {
         completion: choices(StepChoice.self), transform: { try choice($0) })
     var step = StepChoice.auto
 
+    @OptionGroup var days: DayOption
+
     @Flag(help: "Print comma-separated values with a header.")
     var csv = false
 
@@ -45,8 +49,8 @@ struct HistoryCommand: InvocationCommand {
     func invocation() throws -> Invocation {
         guard !(csv && json) else { throw ValidationError("only one of --csv and --json can be printed") }
         let now = ObservationTime.now().wall
-        let from = try moment(since, "--since", times, now: now)
-        let to = try moment(until, "--until", times, now: now)
+        let (from, early) = try moment(since, "--since", times, now: now)
+        let (to, late) = try moment(until, "--until", times, now: now)
         guard from < to else {
             throw ValidationError(
                 until == "now" ? "--since: '\(since)' is in the future" : "--since: '\(since)' is not before '\(until)'"
@@ -55,18 +59,8 @@ struct HistoryCommand: InvocationCommand {
         return .history(
             HistoryOptions(
                 socket: socketOption.socket, currency: currencyOption.currency, from: from, to: to,
-                step: step.step ?? Self.step(for: to.milliseconds - from.milliseconds),
+                notes: [early, late].compactMap(\.self), step: step.step, days: days.dayZone,
                 form: csv ? .csv : json ? .json : .text, timestamps: times.timestamps))
-    }
-
-    /// The step that gives a table of readable length.
-    /// - Parameter span: Milliseconds.
-    private static func step(for span: Int64) -> Candle.Step {
-        switch span / 1000 {
-        case ...(3 * 3600): .minute
-        case ...(7 * 86_400): .hour
-        default: .day
-        }
     }
 }
 
@@ -150,7 +144,7 @@ struct AtCommand: InvocationCommand {
     func invocation() throws -> Invocation {
         guard !(raw && output.json) else { throw ValidationError("only one of --json and --raw can be printed") }
         var (amounts, currency) = try ConvertCommand.read(amount, in: currencyOption.currency)
-        for case .money(let unit) in amounts.map(\.unit) {
+        for case .money(let unit) in amounts.compactMap(\.unit) {
             guard currency ?? unit.rawValue == unit.rawValue else {
                 throw ValidationError(
                     "the price is wanted in \(currency ?? "") and in \(unit.rawValue): name one currency")
@@ -158,11 +152,11 @@ struct AtCommand: InvocationCommand {
             currency = unit.rawValue
         }
         let now = ObservationTime.now().wall
-        let time = try moment(self.time, "the moment", times, now: now)
+        let (time, note) = try moment(self.time, "the moment", times, now: now)
         guard time <= now else { throw ValidationError("the moment '\(self.time)' is in the future") }
         return .at(
             AtOptions(
-                socket: socketOption.socket, currency: currency, time: time, amounts: amounts,
+                socket: socketOption.socket, currency: currency, time: time, note: note, amounts: amounts,
                 maxStep: maxStep?.step, fetch: fetch,
                 form: raw ? .raw : output.json ? .json : .text, timestamps: times.timestamps))
     }
@@ -192,6 +186,8 @@ struct ChartCommand: InvocationCommand {
         completion: choices(ChartSpan.self), transform: { try choice($0) })
     var span = ChartSpan.day
 
+    @OptionGroup var days: DayOption
+
     @Flag(help: "Draw candles: the first, highest, lowest and last price of each column.")
     var candles = false
 
@@ -212,15 +208,32 @@ struct ChartCommand: InvocationCommand {
     func invocation() -> Invocation {
         .chart(
             ChartOptions(
-                socket: socketOption.socket, currency: currencyOption.currency, span: span, isCandles: candles,
-                watch: watch, isASCII: ascii, color: color, timestamps: ReaderTimestampFormatter(isUTC: utc)))
+                socket: socketOption.socket, currency: currencyOption.currency, span: span, days: days.dayZone,
+                isCandles: candles, watch: watch, isASCII: ascii, color: color,
+                timestamps: ReaderTimestampFormatter(isUTC: utc)))
     }
 }
 
+struct DayOption: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Where a day begins: at midnight in utc (the default) or in the local time zone, made of the hours that are known.",
+            valueName: "zone"), completion: choices(DayZone.self), transform: { try choice($0) })
+    var dayZone = DayZone.utc
+}
+
 /// Reads a point in time.
-private func moment(_ text: String, _ option: String, _ times: TimeOptions, now: Timestamp) throws -> Timestamp {
+/// - Returns: The time, and a note if it occurs twice.
+private func moment(
+    _ text: String, _ option: String, _ times: TimeOptions, now: Timestamp
+) throws -> (Timestamp, String?) {
     do {
-        return try ReaderTime.read(text, isUTC: times.utc, now: now)
+        let read = try ReaderTime.reading(text, isUTC: times.utc, now: now)
+        let exact = ReaderTimestampFormatter(isUTC: times.utc, isISO: true)
+        let note = read.second.map { second in
+            "\(text) occurs twice: this is the first one, \(exact.string(from: read.time)). The second one is \(exact.string(from: second))."
+        }
+        return (read.time, note)
     } catch {
         throw ValidationError("\(option): \(error.message)")
     }

@@ -20,6 +20,8 @@ enum Invocation: Equatable {
 struct AskingOptions: Equatable {
     var socket: String?
     var policy = CachePolicy.localFirst
+    /// The maximum age of the price.
+    var maxAge: Duration?
     /// ISO 4217; `nil` for the currency in `BTCCTL_CURRENCY`, otherwise the daemon's first.
     var currency: String?
 }
@@ -27,8 +29,6 @@ struct AskingOptions: Equatable {
 /// `btcctl current`
 struct CurrentOptions: Equatable {
     var asking = AskingOptions()
-    /// The maximum age of the price.
-    var maxAge: Duration?
     var output = PriceOutput()
 }
 
@@ -67,9 +67,25 @@ struct ConvertOptions: Equatable {
     }
 
     var asking = AskingOptions()
-    var amounts: [Amount] = []
-    var maxAge: Duration?
+    var amounts: [GivenAmount] = []
     var form = Form.text
+}
+
+/// An amount of the command line.
+struct GivenAmount: Equatable {
+    let value: Price
+    /// `nil` for the currency of the price.
+    var unit: Amount.Unit?
+
+    /// - Parameter currency: The currency of the price.
+    func amount(in currency: Currency) -> Amount { Amount(value, unit ?? .money(currency)) }
+}
+
+/// Whose midnight begins a day.
+enum DayZone: String, CaseIterable {
+    case utc
+    /// That of the reader's time zone.
+    case local
 }
 
 /// `btcctl history`
@@ -86,7 +102,11 @@ struct HistoryOptions: Equatable {
     var currency: String?
     var from: Timestamp
     var to: Timestamp
-    var step: Candle.Step
+    /// What is to be known of the two times.
+    var notes: [String] = []
+    /// `nil` for the shortest one that covers the span and gives a table of readable length.
+    var step: Candle.Step?
+    var days = DayZone.utc
     var form = Form.text
     var timestamps = ReaderTimestampFormatter()
 }
@@ -96,8 +116,10 @@ struct AtOptions: Equatable {
     var socket: String?
     var currency: String?
     var time: Timestamp
+    /// What is to be known of the time.
+    var note: String?
     /// The amounts to convert.
-    var amounts: [Amount] = []
+    var amounts: [GivenAmount] = []
     /// The longest candle that is precise enough; `nil` for any.
     var maxStep: Candle.Step?
     /// Whether the minute is requested from an exchange if it is not known.
@@ -111,6 +133,7 @@ struct ChartOptions: Equatable {
     var socket: String?
     var currency: String?
     var span = ChartSpan.day
+    var days = DayZone.utc
     var isCandles = false
     var watch = false
     var isASCII = false

@@ -21,10 +21,13 @@ struct CurrencyOption: ParsableArguments {
     var currency: String?
 }
 
-/// Reads a currency code of three letters. Accepts unknown codes, because a newer daemon may know them.
+/// Reads a currency: a code of three letters, or a sign such as `€`. Accepts unknown codes, because a newer daemon may know them.
 func currencyCode(_ text: String) throws -> String {
+    if let sign = Currency.known.first(where: { $0.symbol == text }) { return sign.rawValue }
     guard text.wholeMatch(of: /[A-Za-z]{3}/) != nil else {
-        throw ValidationError("--currency is a code of three letters, such as EUR")
+        throw ValidationError(
+            "--currency is a code of three letters, such as EUR"
+                + (text.contains(",") ? "; only 'btcctl watch' takes several, and 'btcctl currencies' shows all" : ""))
     }
     return text.uppercased()
 }
@@ -67,7 +70,7 @@ struct FormOptions: ParsableArguments {
     @Flag(help: "Print one JSON object per line, also for errors.")
     var json = false
 
-    @Flag(help: "Print the exact value alone.")
+    @Flag(help: "Print the exact value alone; with --sats it is rounded.")
     var raw = false
 
     @Option(
@@ -175,13 +178,17 @@ private func positive(_ text: some StringProtocol, option: String) throws -> Pri
     return amount.value
 }
 
-/// Parses a duration: seconds, or a number with the unit s, m, h or d.
+/// Parses a duration: a number of seconds, or numbers with the units s, m, min, h and d.
 func seconds(_ text: String, option: String) throws -> Duration {
-    let units: [Character: Double] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
-    let unit = text.last.flatMap { units[$0] }
-    guard let number = Double(unit == nil ? text[...] : text.dropLast()), (0...1e9).contains(number * (unit ?? 1))
-    else {
-        throw ValidationError("\(option) is a duration, such as 30, 30s, 5m, 2h or 1d")
+    let units: [Substring: Double] = ["s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400]
+    let parts = text.matches(of: /(\d+\.?\d*|\.\d+)([a-z]*)/)
+    let values = parts.map { part in
+        Double(part.1).flatMap { number in (part.2.isEmpty && parts.count == 1 ? 1 : units[part.2]).map { number * $0 }
+        }
     }
-    return .seconds(number * (unit ?? 1))
+    let sum = values.reduce(0) { $0 + ($1 ?? .infinity) }
+    guard !text.isEmpty, parts.map(\.0).joined() == text, sum <= 1e9 else {
+        throw ValidationError("\(option) is a duration, such as 30, 30s, 5m, 1h30m or 1d")
+    }
+    return .seconds(sum)
 }

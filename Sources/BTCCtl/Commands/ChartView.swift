@@ -37,12 +37,13 @@ struct ChartView {
     private mutating func run() -> Int32 {
         let signals = options.watch ? Signals.catchThem() : -1
         let isRedrawn = options.watch && Screen.isPossible(environment: Connecting.environment)
+        if isRedrawn { Signals.catchKeys() }
         var isFirst = true
         while true {
             do throws(Complaint) {
                 let state = try update()
                 let size = self.size(isRedrawn: isRedrawn)
-                guard let lines = lines(state, size) else { throw .nothingKnown }
+                guard let lines = lines(state, size) else { throw .nothingKnown(in: state) }
                 last = (lines, nil)
                 if isRedrawn {
                     Output.write(screen.draw(lines, in: Screen.size, isColored: isColored), to: STDOUT_FILENO)
@@ -57,7 +58,7 @@ struct ChartView {
                 if isRedrawn {
                     let since = last.lost ?? .now
                     last.lost = since
-                    let lines = Report.lost(last.lines, for: since.duration(to: .now))
+                    let lines = Report.lost(last.lines, error, for: since.duration(to: .now))
                     Output.write(screen.draw(lines, in: Screen.size, isColored: isColored), to: STDOUT_FILENO)
                 }
             }
@@ -65,7 +66,10 @@ struct ChartView {
             isFirst = false
             Signals.wait(Self.period, on: signals)
             Signals.endIfAsked { if isRedrawn { Output.line("") } }
-            if Signals.takeContinued() { screen = Screen() }
+            if Signals.takeContinued() {
+                screen = Screen()
+                if isRedrawn { Signals.catchKeys() }
+            }
         }
     }
 
@@ -77,19 +81,18 @@ struct ChartView {
         var (requested, currency) = ([Candle](), self.currency)
         let state = try Connecting.withDaemon(socket: options.socket) { connection throws(ClientError) in
             if isNew {
-                var query = HistoryQuery(
-                    currency: Connecting.currency(options.currency),
+                let asked = HistoryOptions(
+                    currency: options.currency,
                     from: Timestamp(milliseconds: (options.span.seconds.map { now - $0 } ?? 0) * 1000),
-                    step: options.span.step, more: true)
+                    to: Timestamp(milliseconds: (now + 1) * 1000), days: options.days)
                 requested = []
-                try connection.history(query) { candles, named, _ in
+                try History.request(asked, options.span.step, &connection) { candles, named in
                     requested += candles
                     currency = named
                 }
                 if options.span == .hour {
-                    query.step = .second
                     var seconds: [Candle] = []
-                    try connection.history(query) { candles, _, _ in seconds += candles }
+                    try History.request(asked, .second, &connection) { candles, _ in seconds += candles }
                     // The candles of seconds may begin later than the span. Before them, use the candles of minutes.
                     let first = seconds.first.map { Candle.Step.minute.start(of: $0.start + 59) } ?? .max
                     requested = requested.filter { $0.start < first } + seconds.filter { $0.start >= first }
@@ -100,7 +103,8 @@ struct ChartView {
         if isNew { (candles, self.currency, minute) = (requested, currency, present) }
         // Between two requests for candles, append the current price.
         if !isNew, state.freshness == .fresh, let price = state.quote?.value {
-            candles.append(Candle(start: now, price))
+            let isInDoubt = state.confirmation == .unconfirmed || state.warning != nil
+            candles.append(Candle(start: now, price, isInDoubt: isInDoubt))
         }
         return state
     }

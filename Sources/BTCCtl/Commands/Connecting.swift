@@ -2,7 +2,7 @@ import BTCPriceAPI
 import Glibc
 import Varlink
 
-/// Finds a daemon that responds.
+/// Connects to a daemon.
 enum Connecting {
     /// Returns the value of an environment variable, or `nil` if it is not set.
     static func environment(_ name: String) -> String? {
@@ -14,43 +14,39 @@ enum Connecting {
         named ?? environment("BTCCTL_CURRENCY").flatMap { $0.isEmpty ? nil : $0.uppercased() }
     }
 
-    /// Tries the sockets in order and runs `body` with the first one that responds.
+    /// Connects to the first socket that a daemon listens at, and runs `body` with it. A later error does not lead to another daemon, whose
+    /// price may be another one.
     /// - Parameter patience: The timeout of the connection and of each call.
-    /// - Throws: ``Complaint``. If no socket responds, it names every path and its error.
+    /// - Throws: ``Complaint``. If no daemon listens, it names every path and its error.
     static func withDaemon<Result>(
         socket: String?, patience: Duration = .seconds(5), _ body: (inout PriceConnection) throws(ClientError) -> Result
     ) throws(Complaint) -> Result {
-        let paths = SocketSearch.paths(
-            named: socket, environment: environment, uid: getuid())
+        try withDaemon(
+            SocketSearch.paths(named: socket, environment: environment, uid: getuid()), patience: patience, body)
+    }
+
+    /// - Parameter paths: The sockets, in order.
+    static func withDaemon<Result>(
+        _ paths: [String], patience: Duration, _ body: (inout PriceConnection) throws(ClientError) -> Result
+    ) throws(Complaint) -> Result {
         var tried: [ClientError] = []
-        var next = paths.startIndex
-        while next < paths.endIndex {
-            do throws(ClientError) {
-                var connection = try PriceConnection(path: paths[next], timeout: patience)
-                return try body(&connection)
-            } catch {
-                switch error {
-                // A signal. If it does not end the process, retry.
-                case .interrupted:
-                    Signals.endIfAsked()
-                    continue
-                case .unreachable, .timedOut, .closed: tried.append(error)
-                case .refused(PriceInterface.fetchFailed, let reason?): throw .noPrice(reason)
-                case .refused("\(ServiceInterface.name).PermissionDenied", _): throw .permissionDenied
-                case .refused(PriceInterface.busy, _): throw .busy(paths[next])
-                case .refused("\(ServiceInterface.name).MethodNotFound", _): throw .tooOldDaemon
-                case .refused(PriceInterface.unknownSource, _): throw .unknownSource
-                case .refused(PriceInterface.unknownCurrency, let reason),
-                    .refused(HistoryInterface.unknownCurrency, let reason):
-                    throw .unknownCurrency(reason)
-                case .refused(HistoryInterface.disabled, _): throw .noHistory
-                case .refused(HistoryInterface.unavailable, let reason): throw .historyUnavailable(reason)
-                case .refused("\(ServiceInterface.name).InterfaceNotFound", _): throw .tooOldDaemon
-                // btc-priced 0.1.0 keeps only dollars and has no `currency` parameter.
-                case .refused("\(ServiceInterface.name).InvalidParameter", _): throw .tooOldDaemon
-                case .refused, .unintelligible: throw .unexpected("\(error)")
+        for path in paths {
+            var isConnected = false
+            while true {
+                do throws(ClientError) {
+                    var connection = try PriceConnection(path: path, timeout: patience)
+                    isConnected = true
+                    return try body(&connection)
+                } catch {
+                    // A signal. If it does not end the process, retry.
+                    if error == .interrupted {
+                        Signals.endIfAsked()
+                        continue
+                    }
+                    guard !isConnected else { throw Complaint(error) }
+                    tried.append(error)
+                    break
                 }
-                next += 1
             }
         }
         throw .unreachable(tried)

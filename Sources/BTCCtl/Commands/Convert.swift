@@ -8,10 +8,11 @@ enum Convert {
     static func run(_ options: ConvertOptions) -> Int32 {
         do throws(Complaint) {
             let now = ObservationTime.now()
-            var prices = CurrentPrices(asking: options.asking, maxAge: options.maxAge, now: now)
-            for amount in options.amounts {
-                let own = currency(of: amount)
-                let price = try prices.price(in: own)
+            var prices = CurrentPrices(asking: options.asking)
+            for given in options.amounts {
+                let price = try prices.price(in: currency(of: given.unit))
+                let amount = given.amount(in: price.currency)
+                let own = currency(of: amount.unit)
                 let converted = amount.converted(at: price.value)
                 var other: (price: CurrentPrices.Known, money: Price)?
                 if let own, let wanted = options.asking.currency, wanted != own {
@@ -50,8 +51,8 @@ enum Convert {
         }
     }
 
-    private static func currency(of amount: Amount) -> String? {
-        if case .money(let currency) = amount.unit { currency.rawValue } else { nil }
+    private static func currency(of unit: Amount.Unit?) -> String? {
+        if case .money(let currency) = unit { currency.rawValue } else { nil }
     }
 
     /// `0.05 BTC = 5,000,000 sat = $3,445.06`: the given amount, then the other units. By a derived price, `≈` instead of `=`.
@@ -85,22 +86,17 @@ private struct CurrentPrices {
     }
 
     let asking: AskingOptions
-    let maxAge: Duration?
-    let now: ObservationTime
     private(set) var fetched: [StateMessage] = []
     /// The state in the default currency.
     private var standard: StateMessage?
 
-    init(asking: AskingOptions, maxAge: Duration?, now: ObservationTime) {
+    init(asking: AskingOptions) {
         self.asking = asking
-        self.maxAge = maxAge
-        self.now = now
     }
 
     /// - Parameter currency: `nil` for the default currency.
     mutating func price(in currency: String?) throws(Complaint) -> Known {
         let message = try state(in: currency)
-        try Current.check(message.state, maxAge: maxAge, at: now)
         guard let quote = message.state.quote, let known = Currency(rawValue: quote.currency) else {
             throw .noPrice(message.state.failure)
         }

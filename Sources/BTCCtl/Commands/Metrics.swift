@@ -24,12 +24,15 @@ enum Metrics {
         return ExitStatus.success
     }
 
-    /// Replaces a file atomically. Its readers, such as node_exporter, run as another user, so everybody may read it.
+    /// Replaces a file atomically. It keeps its mode. If it is new, everybody may read it, whatever the umask is: its readers, such as
+    /// node_exporter, run as another user.
     private static func replace(_ path: String, with text: String) throws(Complaint) {
         let temporary = "\(path).\(getpid())"
-        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+        var present = stat()
+        let mode = stat(path, &present) == 0 ? present.st_mode & 0o777 : 0o644
+        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw .unwritable(path, errno) }
-        var error: Int32 = 0
+        var error = fchmod(descriptor, mode) == 0 ? 0 : errno
         var bytes = Array(text.utf8)[...]
         while error == 0, !bytes.isEmpty {
             let count = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }

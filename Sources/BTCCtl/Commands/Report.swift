@@ -32,6 +32,7 @@ struct Report {
 
     private mutating func run() -> Int32 {
         let signals = options.watch ? Signals.catchThem() : -1
+        if isTerminal { Signals.catchKeys() }
         var isFirst = true
         var lost: Complaint?
         while true {
@@ -48,7 +49,7 @@ struct Report {
                 if isTerminal {
                     let since = last.lost ?? .now
                     last.lost = since
-                    show(Self.lost(last.lines.map { StyledLine($0) }, for: since.duration(to: .now)))
+                    show(Self.lost(last.lines.map { StyledLine($0) }, error, for: since.duration(to: .now)))
                 } else if error != lost {
                     Output.tell(error, json: options.json)
                 }
@@ -58,14 +59,19 @@ struct Report {
             isFirst = false
             Signals.wait(Self.period, on: signals)
             Signals.endIfAsked { if isTerminal { Output.line("") } }
-            if Signals.takeContinued() { screen = Screen() }
+            if Signals.takeContinued() {
+                screen = Screen()
+                if isTerminal { Signals.catchKeys() }
+            }
         }
     }
 
-    /// The lines shown last, dimmed, below a note that the daemon has not responded for this time.
-    static func lost(_ lines: [StyledLine], for time: Duration) -> [StyledLine] {
-        let note = "btc-priced has not responded for \(Table.text(time)); waiting for it."
-        return [StyledLine([.init(text: note, style: .alarm)])]
+    /// The lines shown last, dimmed, below a note that the daemon has not responded for this time, or on what it has responded.
+    static func lost(_ lines: [StyledLine], _ complaint: Complaint, for time: Duration) -> [StyledLine] {
+        let note =
+            complaint.word == "unreachable"
+            ? "btc-priced has not responded for \(Table.text(time)); waiting for it." : complaint.message
+        return Table.wrapped("", note, width: Screen.size.width).map { StyledLine([.init(text: $0, style: .alarm)]) }
             + lines.map { line in StyledLine(line.parts.map { .init(text: $0.text, style: .faint) }) }
     }
 

@@ -97,9 +97,8 @@ struct Wait {
                     Signals.endIfAsked()
                     switch error {
                     case .interrupted: continue
-                    // The time is over, and `reason` is from the last state.
-                    case .timedOut where isHeard && isOver: return nil
-                    // No message, or too little time left: a new watch shows whether the daemon still runs.
+                    // The ticks are paused or slow, and `reason` is from the last state. A new watch shows whether the daemon still runs.
+                    case .timedOut where isHeard: return nil
                     case .timedOut:
                         reason = "\(error)"
                         tellOfDaemon()

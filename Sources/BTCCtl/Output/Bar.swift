@@ -76,7 +76,8 @@ enum Bar: String, CaseIterable {
         /// The colour for bars without style sheets, `#RRGGBB`, readable on dark and light; `nil` for the bar's own.
         var color: String? {
             switch (condition, direction) {
-            case (.error, _), (.ok, .down): "#e5534b"
+            case (.error, _): "#b083f0"
+            case (.ok, .down): "#e5534b"
             case (.stale, _), (.unconfirmed, _): "#c69026"
             case (.ok, .up): "#46954a"
             case (.ok, .flat): nil

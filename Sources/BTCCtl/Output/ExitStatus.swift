@@ -1,5 +1,6 @@
-import BTCPriceFeature
 import BTCPriceAPI
+import BTCPriceCore
+import BTCPriceFeature
 import Glibc
 import Varlink
 
@@ -32,8 +33,38 @@ enum ExitStatus {
 struct Complaint: Error, Equatable {
     /// `unreachable`, `noPrice`, `tooOld`, `tooCoarse`, `timedOut`, `busy`, `permissionDenied`, `usage`, `internal`
     let word: String
+    /// Without control characters, which may be the daemon's or the command line's.
     let message: String
     let status: Int32
+
+    init(word: String, message: String, status: Int32) {
+        self.word = word
+        self.message = message.printable
+        self.status = status
+    }
+
+    /// An error of a call.
+    init(_ error: ClientError) {
+        self =
+            switch error {
+            case .unreachable, .timedOut, .closed, .interrupted: .unreachable([error])
+            case .refused(PriceInterface.fetchFailed, let reason?): .noPrice(reason)
+            case .refused("\(ServiceInterface.name).PermissionDenied", _): .permissionDenied
+            case .refused(PriceInterface.busy, _): .busy
+            case .refused(PriceInterface.unknownSource, _): .unknownSource
+            case .refused(PriceInterface.unknownCurrency, let reason),
+                .refused(HistoryInterface.unknownCurrency, let reason):
+                .unknownCurrency(reason)
+            case .refused(HistoryInterface.disabled, _): .noHistory
+            case .refused(HistoryInterface.unavailable, let reason): .historyUnavailable(reason)
+            // A parameter, a method or an interface that an older daemon does not know.
+            case .refused("\(ServiceInterface.name).InvalidParameter", _),
+                .refused("\(ServiceInterface.name).MethodNotFound", _),
+                .refused("\(ServiceInterface.name).InterfaceNotFound", _):
+                .tooOldDaemon
+            case .refused, .unintelligible: .unexpected("\(error)")
+            }
+    }
 
     static func unreachable(_ tried: [ClientError]) -> Complaint {
         let reasons = tried.map(\.description).joined(separator: "; ")
@@ -65,10 +96,33 @@ struct Complaint: Error, Equatable {
             status: ExitStatus.noPrice)
     }
 
-    static let nothingKnown = nothingKnown("No price is recorded for that time.")
+    /// - Parameter old: What the daemon has said.
+    static func tooOld(_ old: PriceTooOld) -> Complaint {
+        var message =
+            "The age of the price is not known: it may be from before the last boot, and no tick has succeeded since."
+        if let age = old.age {
+            let milliseconds = age.wholeMilliseconds
+            // Below ten seconds, the whole ones alone could seem to contradict it.
+            let seconds = milliseconds < 10_000 ? "\(Price(milliseconds, scale: 3))" : "\(milliseconds / 1000)"
+            message = "The price is \(seconds) s old, older than --max-age allows."
+        }
+        if let reason = old.reason {
+            message += " " + (reason == PriceState.pausedFailure ? PriceTexts.pause(.paused) : "Reason: \(reason)")
+        }
+        return Complaint(word: "tooOld", message: message, status: ExitStatus.tooOld)
+    }
 
-    static func nothingKnown(_ message: String) -> Complaint {
-        Complaint(word: "noPrice", message: message, status: ExitStatus.noPrice)
+    /// - Parameters:
+    ///   - state: The present state of the currency; `nil` if it is not known.
+    ///   - note: How much of the time is known; `nil` for nothing.
+    static func nothingKnown(in state: PriceState?, note: String? = nil) -> Complaint {
+        let isDerived = state?.derivation != nil
+        return Complaint(
+            word: "noPrice",
+            message: isDerived
+                ? "No price is recorded: the price in \(state?.currency ?? "") is derived, and has no history."
+                : note ?? "No price is recorded for that time.",
+            status: ExitStatus.noPrice)
     }
 
     /// - Parameter range: The prices that are known, such as `day: $71,561.40 to $72,666.78`.
@@ -116,16 +170,14 @@ struct Complaint: Error, Equatable {
             status: ExitStatus.usage)
     }
 
-    static func busy(_ path: String) -> Complaint {
-        Complaint(
-            word: "busy",
-            message: "The daemon at \(path) has too many pending calls (clients.pending-calls). Try again later.",
-            status: ExitStatus.tooOld)
-    }
+    static let busy = Complaint(
+        word: "busy",
+        message: "The daemon has too many pending calls (clients.pending-calls). Try again later.",
+        status: ExitStatus.tooOld)
 
     static let tooOldDaemon = Complaint(
         word: "internal",
-        message: "The daemon is older than this btcctl and does not know this method. Restart the daemon.",
+        message: "The daemon is older than this btcctl and does not know this call. Restart the daemon.",
         status: ExitStatus.unreachable)
 
     static func unwritable(_ path: String, _ error: Int32) -> Complaint {

@@ -5,30 +5,50 @@ import Varlink
 
 /// Candles as text.
 struct HistoryText {
-    static let header = ["Time", "Open", "High", "Low", "Close", "Origin"]
-    static let csvHeader = "time,start,open,high,low,close,ticks,fresh,origin"
+    static let csvHeader = "time,start,open,high,low,close,ticks,fresh,origin,covered_minutes,doubtful"
 
     /// ISO 4217
     let currency: String
     let step: Candle.Step
     let timestamps: ReaderTimestampFormatter
+    /// Whose midnight begins a day.
+    let days: DayZone
+
+    init(currency: String, step: Candle.Step, timestamps: ReaderTimestampFormatter, days: DayZone = .utc) {
+        self.currency = currency
+        self.step = step
+        var timestamps = timestamps
+        timestamps.hasSeconds = step == .second
+        self.timestamps = timestamps
+        self.days = days
+    }
+
+    /// The first row of the table.
+    var header: [String] {
+        [step == .day ? "Day (\(days == .utc ? "UTC" : "local"))" : "Time", "Open", "High", "Low", "Close", "Origin"]
+    }
 
     /// A row of the table.
     func row(_ candle: Candle) -> [String] {
         let money = MoneyFormatter()
-        return [timestamps.string(from: start(of: candle))]
+        return [step == .day ? day(candle) : timestamps.string(from: start(of: candle))]
             + [candle.open, candle.high, candle.low, candle.close].map { money.string(from: $0, currency: currency) }
-            + [candle.origin]
+            + [([candle.origin] + notes(candle)).joined(separator: ", ")]
     }
 
-    /// A line for other programs: `2026-08-25T14:30:00+02:00 68901.23 68950 68890.1 68900 own`.
+    /// A line for other programs: `2026-08-25T14:30:00+02:00 68901.23 68950 68890.1 68900 own`, and in parentheses what is to be known of the
+    /// candle.
     func line(_ candle: Candle) -> String {
-        ([iso(candle)] + prices(candle) + [candle.origin]).joined(separator: " ")
+        let notes = notes(candle)
+        return
+            ([iso(candle)] + prices(candle) + [candle.origin]
+            + (notes.isEmpty ? [] : ["(\(notes.joined(separator: ", ")))"])).joined(separator: " ")
     }
 
     /// A line with the columns of ``csvHeader``.
     func csv(_ candle: Candle) -> String {
-        ([iso(candle), "\(candle.start)"] + prices(candle) + ["\(candle.ticks)", "\(candle.fresh)", candle.origin])
+        ([iso(candle), "\(candle.start)"] + prices(candle) + ["\(candle.ticks)", "\(candle.fresh)", candle.origin]
+            + [candle.coveredMinutes, candle.doubtful].map { $0.map(String.init) ?? "" })
             .joined(separator: ",")
     }
 
@@ -48,15 +68,17 @@ struct HistoryText {
             timestamps.string(from: time), known.isCoarse ? "about \(price) (\(range(of: known.candle)))" : price)
     }
 
-    /// `day: $71,561.40 to $72,666.78`
+    /// `day: $71,561.40 to $72,666.78`, or `38 of 60 minutes of the hour: …`
     func range(of candle: Candle) -> String {
         let money = MoneyFormatter()
         let (low, high) = (candle.low, candle.high)
+        let part = candle.coveredMinutes.map { "\($0) of \(minutes(of: candle)) minutes of the " } ?? ""
         return
-            "\(step): \(money.string(from: low, currency: currency)) to \(money.string(from: high, currency: currency))"
+            "\(part)\(step): \(money.string(from: low, currency: currency)) to \(money.string(from: high, currency: currency))"
     }
 
-    /// `Minute from Aug 25, 14:30: open $68,901.23, high $68,950.00, low $68,890.10, close $68,900.00; own prices, 59 of 60 ticks`
+    /// `Minute from Aug 25, 14:30: open $68,901.23, high $68,950.00, low $68,890.10, close $68,900.00; own prices, 59 of 60 ticks`,
+    /// `Day of Aug 25 (UTC): …`
     func description(of candle: Candle) -> String {
         let money = MoneyFormatter()
         let parts = [("open", candle.open), ("high", candle.high), ("low", candle.low), ("close", candle.close)]
@@ -68,8 +90,23 @@ struct HistoryText {
             default: "from \(candle.origin), not checked"
             }
         let name = step.rawValue.prefix(1).uppercased() + step.rawValue.dropFirst()
-        let time = timestamps.string(from: start(of: candle))
-        return "\(name) from \(time): \(parts.joined(separator: ", ")); \(origin)"
+        let time = step == .day ? "of \(day(candle)) (UTC)" : "from \(timestamps.string(from: start(of: candle)))"
+        return
+            "\(name) \(time): \(parts.joined(separator: ", ")); \(([origin] + notes(candle)).joined(separator: ", "))"
+    }
+
+    /// The date of a day.
+    private func day(_ candle: Candle) -> String {
+        var timestamps = timestamps
+        timestamps.isUTC = days == .utc
+        return timestamps.date(of: start(of: candle))
+    }
+
+    private func notes(_ candle: Candle) -> [String] { PriceTexts.notes(on: candle, minutes: minutes(of: candle)) }
+
+    private func minutes(of candle: Candle) -> Int64 {
+        guard step == .day, days == .local else { return step.minutes }
+        return (ReaderCalendar(isUTC: false).startOfDay(after: candle.start) - candle.start) / 60
     }
 
     private func start(of candle: Candle) -> Timestamp { Timestamp(milliseconds: candle.start * 1000) }

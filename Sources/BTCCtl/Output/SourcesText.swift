@@ -32,15 +32,24 @@ struct SourcesText {
     func lines(_ reports: [SourceReport], isVerbose: Bool, at now: ObservationTime, width: Int = 80) -> [String] {
         let head = ["", "Source", "Market", "Price", "Way", "Age", "p50", "p99", "Size", "Limit"]
         let rows = Table.lines([head] + reports.map { row($0, at: now) })
-        var lines = (isVerbose ? Self.explanation : []) + [rows[0]]
+        var lines = isVerbose ? Self.explanation.flatMap { explained($0, width) } : []
+        lines +=
+            reports.isEmpty
+            ? Table.wrapped("", "No source of its own: the price is derived from another currency's.", width: width)
+            : [rows[0]]
         for (report, row) in zip(reports, rows.dropFirst()) {
             lines.append(row)
             for note in [reason(report, at: now), elsewhere(report)] where !note.isEmpty {
-                let words = note.split(separator: " ").map(String.init)
-                lines += WatchView.wrapped(words, width: max(20, width - 4)).map { "    \($0)" }
+                lines += Table.wrapped("    ", note, width: width)
             }
         }
         return lines
+    }
+
+    /// A line of the explanation. The text of a letter begins in the sixth column.
+    private func explained(_ line: String, _ width: Int) -> [String] {
+        let head = line.prefix(line.hasPrefix("  ") ? 5 : 0)
+        return Table.wrapped(String(head), String(line.dropFirst(head.count)), width: width)
     }
 
     private func row(_ report: SourceReport, at now: ObservationTime) -> [String] {

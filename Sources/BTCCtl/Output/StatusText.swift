@@ -15,7 +15,7 @@ struct StatusText {
 
     /// - Parameter width: The maximum number of columns of a line. Longer lines are wrapped.
     func lines(_ status: StatusMessage, at now: ObservationTime, width: Int = .max) -> [String] {
-        [Self.elsewhere(status.elsewhere)].compactMap(\.self)
+        (Self.elsewhere(status.elsewhere).map { Table.wrapped("", $0, width: width) } ?? [])
             + [
                 ("Price", price(status.price.state)),
                 ("State", state(status)),
@@ -28,11 +28,7 @@ struct StatusText {
                 ("Limits hit", limits(status.clients.limits)),
                 ("Daemon", daemon(status)),
             ].flatMap { name, text in
-                let head = "\(Table.padded(name, 11)): "
-                guard width < head.count + text.count else { return [head + text] }
-                let words = text.split(separator: " ").map(String.init)
-                let lines = WatchView.wrapped(words, width: max(20, width - head.count))
-                return lines.enumerated().map { ($0 == 0 ? head : Table.padded("", head.count)) + $1 }
+                Table.wrapped("\(Table.padded(name, 11)): ", text, width: width)
             }
     }
 
@@ -52,9 +48,20 @@ struct StatusText {
         if state.freshness == .fresh, let confirmation = state.confirmation {
             text += "; \(state.derivation == nil ? words(for: confirmation) : "derived, and no market's price")"
         }
-        if let failure = state.failure { text += ": \(failure)" }
+        if let failure = state.failure {
+            text += ": \(failure)\(failure == PriceState.pausedFailure ? cause(of: status.ticking) : "")"
+        }
         if let warning = state.warning { text += "; \(warning)" }
         return text
+    }
+
+    /// Why the ticks are paused.
+    private func cause(of ticking: Ticking) -> String {
+        switch ticking {
+        case .paused: " by an administrator"
+        case .idle: " while no program reads the price"
+        case .running: " because the machine is about to sleep"
+        }
     }
 
     private func words(for confirmation: Confirmation) -> String {

@@ -16,6 +16,14 @@ enum Table {
         }
     }
 
+    /// A text behind a head, in lines shorter than `width` columns. All but the first one are indented by the head's width.
+    static func wrapped(_ head: String, _ text: String, width: Int) -> [String] {
+        guard head.count + text.count >= width else { return [head + text] }
+        let words = text.split(separator: " ").map(String.init)
+        let lines = WatchView.wrapped(words, width: max(20, width - head.count))
+        return lines.enumerated().map { ($0 == 0 ? head : padded("", head.count)) + $1 }
+    }
+
     /// `0.4 s`, `12 s`, `3 min`, `2 h 5 min`, `3 d 4 h`
     static func text(_ duration: Duration) -> String {
         let tenthsInAll = max(0, duration.wholeMilliseconds + 50) / 100

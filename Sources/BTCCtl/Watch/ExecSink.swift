@@ -123,7 +123,7 @@ struct ExecSink: WatchSink {
         // A command that displays the price must not keep showing it as current.
         guard conditions == nil, var message = last, message.state.freshness == .fresh else { return }
         message.state.freshness = .stale
-        message.state.failure = "btc-priced can't be reached"
+        message.state.failure = complaint.word == "unreachable" ? "btc-priced can't be reached" : complaint.message
         show(message)
     }
 

@@ -8,8 +8,11 @@ enum Signals {
     private static let continued = Atomic<Bool>(false)
     private static let ending = Atomic<Int32>(0)
     private static let pipeEnd = Atomic<Int32>(-1)
+    private static let isReadingKeys = Atomic<Bool>(false)
+    /// The value of ``ending`` after the key `q`.
+    private static let quit: Int32 = -1
 
-    /// Installs handlers for SIGCONT, SIGWINCH, SIGINT, SIGTERM and SIGHUP. A signal that was ignored at the start, as by nohup(1),
+    /// Installs handlers for SIGCONT, SIGWINCH, SIGINT, SIGTERM, SIGHUP and SIGQUIT. A signal that was ignored at the start, as by nohup(1),
     /// stays ignored.
     /// - Returns: A descriptor that is readable after a signal; -1 if the pipe can't be created.
     static func catchThem() -> Int32 {
@@ -30,7 +33,7 @@ enum Signals {
         }
         // The terminal's size has changed: wake up to redraw.
         handle(SIGWINCH) { _ in Signals.wake() }
-        for number in [SIGINT, SIGTERM, SIGHUP] {
+        for number in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
             handle(number) {
                 Signals.ending.store($0, ordering: .relaxed)
                 Signals.wake()
@@ -50,12 +53,50 @@ enum Signals {
         sigprocmask(SIG_UNBLOCK, &children, nil)
     }
 
+    /// Makes the key `q` end the process, with status 0, while it is in the foreground of a terminal. To be called again after it was
+    /// stopped and continued.
+    static func catchKeys() {
+        var mode = termios()
+        guard tcgetpgrp(STDIN_FILENO) == getpgrp(), tcgetattr(STDIN_FILENO, &mode) == 0,
+            mode.c_lflag & tcflag_t(ICANON) != 0
+        else { return }
+        // Keys are read at once, not with the end of the line. Control keys still send signals.
+        mode.c_lflag &= ~tcflag_t(ICANON)
+        tcsetattr(STDIN_FILENO, TCSANOW, &mode)
+        guard !isReadingKeys.exchange(true, ordering: .relaxed) else { return }
+        atexit { Signals.releaseKeys() }
+        var thread = pthread_t()
+        pthread_create(&thread, nil, { _ in Signals.readKeys() }, nil)
+    }
+
+    private static func readKeys() -> UnsafeMutableRawPointer? {
+        // The other thread handles the signals. With SIGTTIN blocked, a read in the background fails instead of stopping the process.
+        var all = sigset_t()
+        sigfillset(&all)
+        pthread_sigmask(SIG_BLOCK, &all, nil)
+        var key: UInt8 = 0
+        while read(STDIN_FILENO, &key, 1) == 1 {
+            guard key == UInt8(ascii: "q") else { continue }
+            ending.store(quit, ordering: .relaxed)
+            wake()
+        }
+        isReadingKeys.store(false, ordering: .relaxed)
+        return nil
+    }
+
+    private static func releaseKeys() {
+        var mode = termios()
+        guard tcgetpgrp(STDIN_FILENO) == getpgrp(), tcgetattr(STDIN_FILENO, &mode) == 0 else { return }
+        mode.c_lflag |= tcflag_t(ICANON)
+        tcsetattr(STDIN_FILENO, TCSANOW, &mode)
+    }
+
     /// Whether the process was stopped and continued since the last call.
     static func takeContinued() -> Bool {
         continued.exchange(false, ordering: .relaxed)
     }
 
-    /// The signal that requests the end of the process, if one came.
+    /// The signal, or the key, that requests the end of the process, if one came.
     private static var toEnd: Int32? {
         let number = ending.load(ordering: .relaxed)
         return number == 0 ? nil : number
@@ -82,8 +123,10 @@ enum Signals {
         while read(descriptor, &bytes, bytes.count) > 0 {}
     }
 
-    /// Ends the process by this signal, so that the shell sees the cause.
+    /// Ends the process by this signal, so that the shell sees the cause; with status 0 after the key `q`.
     static func end(by number: Int32) -> Never {
+        if number == quit { exit(ExitStatus.success) }
+        if isReadingKeys.load(ordering: .relaxed) { releaseKeys() }
         signal(number, SIG_DFL)
         raise(number)
         exit(128 + number)

@@ -25,7 +25,8 @@ struct Watch {
     private var lastShown: [String: StateMessage] = [:]
     /// The socket that responded. Watch reconnects only to this one, because another daemon's prices may differ.
     private var reached: String?
-    private var isLost = false
+    /// Why no state comes; `nil` while states come.
+    private var lost: Complaint?
     private var backoff = Backoff(from: Self.shortestPause, to: .seconds(1))
     /// A descriptor that is readable after a signal.
     private var signals: Int32 = -1
@@ -65,14 +66,15 @@ struct Watch {
     /// Runs until it is stopped, or until no daemon can be reached at the start.
     private mutating func run() -> Int32 {
         signals = Signals.catchThem()
+        if sink.isOnScreen { Signals.catchKeys() }
         while true {
             do throws(Complaint) {
                 try follow()
             } catch {
                 endIfAsked()
                 guard reached != nil || sink.waitsForDaemon else { return output.tell(error) }
-                if !isLost { sink.lost(error) }
-                isLost = true
+                if error.word != lost?.word { sink.lost(error) }
+                lost = error
             }
             Signals.wait(backoff.next(), on: signals)
             endIfAsked()
@@ -122,7 +124,7 @@ struct Watch {
                     switch error {
                     case .interrupted: sink.refresh()
                     case .timedOut where left > .milliseconds(1): sink.refresh()
-                    // Another path is tried only before the first response. After that, watch connects to this one again.
+                    // After the first response, watch connects to this path again.
                     case .timedOut where heard != nil, .closed where heard != nil: return
                     default: throw error
                     }
@@ -180,6 +182,7 @@ struct Watch {
     /// Whether the process was stopped and continued. If so, the next state is shown even if it is the same.
     private mutating func wasContinued() -> Bool {
         guard Signals.takeContinued() else { return false }
+        if sink.isOnScreen { Signals.catchKeys() }
         lastShown = [:]
         return true
     }
@@ -187,9 +190,11 @@ struct Watch {
     private mutating func show(_ message: StateMessage) {
         // A new watch begins with the current state, which may already be shown.
         backoff.reset()
-        guard isLost || message != lastShown[message.state.currency] else { return }
-        lastShown[message.state.currency] = message
-        isLost = false
+        var shown = message
+        shown.boottime = nil
+        guard lost != nil || shown != lastShown[message.state.currency] else { return }
+        lastShown[message.state.currency] = shown
+        lost = nil
         sink.show(message)
     }
 

@@ -17,6 +17,8 @@ protocol WatchSink {
     var prints: Bool { get }
     /// Whether to note that sources are not requested at the exchanges' own addresses.
     var tellsOfSimulator: Bool { get }
+    /// Whether it redraws a screen.
+    var isOnScreen: Bool { get }
     /// Whether it shows the prices of the last minutes.
     var wantsPast: Bool { get }
     /// Takes in the prices of the last minutes, before the first state.
@@ -25,7 +27,7 @@ protocol WatchSink {
     mutating func tell(_ note: String)
     /// Shows a state.
     mutating func show(_ message: StateMessage)
-    /// The daemon is gone. Called once, until it is back.
+    /// The daemon is gone, or the watch has ended for another reason. Called once for each kind of reason, until a state comes.
     mutating func lost(_ complaint: Complaint)
     /// Called after ``refreshPeriod`` without a state, or after a signal.
     mutating func refresh()
@@ -42,11 +44,15 @@ extension WatchSink {
     var patience: Duration { .seconds(5) }
     var prints: Bool { true }
     var tellsOfSimulator: Bool { false }
+    var isOnScreen: Bool { false }
     var wantsPast: Bool { false }
     mutating func begin(with candles: [Candle]) {}
     mutating func tell(_ note: String) { Output.complain(note) }
-    /// The note shown while the daemon is gone.
-    static var lostDaemon: String { "Reason: btc-priced can't be reached; waiting for it." }
+    /// Why no newer price comes.
+    static func reason(_ complaint: Complaint) -> String {
+        complaint.word == "unreachable"
+            ? "Reason: btc-priced can't be reached; waiting for it." : "Reason: \(complaint.message)"
+    }
     mutating func refresh() {}
     mutating func continued() {}
     func finish() {}
@@ -130,7 +136,7 @@ struct BarSink: WatchSink {
 
     mutating func lost(_ complaint: Complaint) {
         guard let last, last.state.quote != nil else { return put(bar.line(.failed(complaint.message))) }
-        printer.model.updatesFailed(Self.lostDaemon)
+        printer.model.updatesFailed(Self.reason(complaint))
         put(bar.line(Bar.Content(last.state, printer.model)))
     }
 
@@ -153,12 +159,14 @@ struct TerminalSink: WatchSink {
     private var last: StateMessage?
     /// The last state of each currency, if there are several.
     private var states: [String: StateMessage] = [:]
-    private var isLost = false
+    /// Why no newer price comes; `nil` while the daemon responds.
+    private var lost: String?
     private var notes: [String] = []
 
     /// The age is updated even without a new state.
     var refreshPeriod: Duration? { .seconds(1) }
     var tellsOfSimulator: Bool { true }
+    var isOnScreen: Bool { true }
 
     init(_ output: PriceOutput, isColored: Bool, currencies: [String] = []) {
         model = output.model()
@@ -173,7 +181,7 @@ struct TerminalSink: WatchSink {
         if message != last { view.see(message.state) }
         last = message
         states[message.state.currency] = message
-        isLost = false
+        lost = nil
         refresh()
     }
 
@@ -188,7 +196,7 @@ struct TerminalSink: WatchSink {
     mutating func begin(with candles: [Candle]) { view.see(candles) }
 
     mutating func lost(_ complaint: Complaint) {
-        isLost = true
+        lost = Self.reason(complaint)
         refresh()
     }
 
@@ -196,7 +204,7 @@ struct TerminalSink: WatchSink {
         guard let last else { return }
         let now = ObservationTime.now()
         model.show(last.state, at: now)
-        if isLost { model.updatesFailed(Self.lostDaemon) }
+        if let lost { model.updatesFailed(lost) }
         let size = Screen.size
         var lines =
             currencies.count > 1 ? table(at: now) : view.lines(last.state, model, at: now, width: size.width)
@@ -213,7 +221,7 @@ struct TerminalSink: WatchSink {
             guard let state = states[currency]?.state else { return nil }
             let model = output.model()
             model.show(state, at: now)
-            if isLost { model.updatesFailed(Self.lostDaemon) }
+            if let lost { model.updatesFailed(lost) }
             notes += (model.notes + [model.reason].compactMap(\.self)).map { "\(currency): \($0)" }
             let age = state.age(at: now).map { "\(Table.text($0.age)) old" } ?? PriceTexts.placeholder
             return [currency, model.price, model.timestamp, state.quote?.sourceText ?? "", age]

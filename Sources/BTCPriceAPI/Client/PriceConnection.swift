@@ -4,6 +4,7 @@ package import Varlink
 /// A blocking connection to the daemon's socket.
 package struct PriceConnection: ~Copyable {
     private var connection: ClientConnection
+    private var clock = DaemonClock()
 
     /// The longest reply to `GetMetrics`, bytes. It has about 5 kB for each currency and 6 kB for each source of a currency: 4 MB for all
     /// 155 currencies with four sources each.
@@ -37,14 +38,33 @@ package struct PriceConnection: ~Copyable {
         try state(in: try call(PriceCall.getPrice(policy, currency).call))
     }
 
+    /// Requests the price, and refuses one that is too old.
+    /// - Parameter maxAge: The greatest age; `nil` for any. The daemon judges it. btc-priced 0.1.0 refuses the parameter.
+    /// - Throws: As ``getPrice(_:in:)``.
+    package mutating func getPrice(
+        _ policy: CachePolicy = .localFirst, in currency: String? = nil, maxAge: Duration?
+    ) throws(ClientError) -> Result<StateMessage, PriceTooOld> {
+        let call = PriceCall.getPrice(policy, currency, maxAge: maxAge?.wholeMilliseconds).call
+        let reply = try reply(to: call)
+        if reply.error == PriceInterface.tooOld {
+            return .failure(
+                PriceTooOld(
+                    age: reply.parameters["ageMs"]?.millisecondsValue.map { .milliseconds($0) },
+                    reason: reply.parameters["reason"]?.stringValue?.printable))
+        }
+        return .success(try state(in: try reply.printableResult()))
+    }
+
     /// Requests the current and all later states; ``nextState(timeout:newestOnly:interruption:outlet:)`` returns them.
     /// - Parameters:
     ///   - currencies: ISO 4217; `nil` for the daemon's first currency alone.
     ///   - updates: When the daemon sends a state. btc-priced 0.1.0 refuses ``WatchUpdates/changes``.
+    ///   - maxAge: The age of a price that ends the watch with ``PriceInterface/tooOld``; `nil` for none. btc-priced 0.1.0 refuses it.
     package mutating func watch(
-        _ currencies: [String]? = nil, updates: WatchUpdates = .ticks
+        _ currencies: [String]? = nil, updates: WatchUpdates = .ticks, maxAge: Duration? = nil
     ) throws(ClientError) {
-        try connection.send(PriceCall.watchPrice(currencies, updates).call)
+        clock.sent(at: ObservationTime.now().boottime)
+        try connection.send(PriceCall.watchPrice(currencies, updates, maxAge: maxAge?.wholeMilliseconds).call)
     }
 
     /// The next state of a watch.
@@ -67,23 +87,28 @@ package struct PriceConnection: ~Copyable {
             message = newer
             try check(message.count)
         }
-        return try state(in: try connection.decoded(message).printableResult())
+        return try state(in: try connection.printableReply(message).printableResult())
     }
 
     /// Requests the daemon's status.
     package mutating func getStatus() throws(ClientError) -> StatusMessage {
         let reply = try call(PriceCall.getStatus.call)
-        return try read { () throws(JSONFieldError) in
+        var status = try read { () throws(JSONFieldError) in
             try StatusMessage(json: try reply.required("status", \.objectValue))
         }
+        status.price = dated(status.price)
+        status.pegRate = status.pegRate.map(clock.converted)
+        return status
     }
 
     /// Requests the currencies that are kept.
     package mutating func listCurrencies() throws(ClientError) -> [CurrencyMessage] {
         let reply = try call(PriceCall.listCurrencies.call)
-        return try read { () throws(JSONFieldError) in
+        var currencies = try read { () throws(JSONFieldError) in
             try reply.list("currencies") { (currency) throws(JSONFieldError) in try CurrencyMessage(json: currency) }
         }
+        for index in currencies.indices { currencies[index].price = dated(currencies[index].price) }
+        return currencies
     }
 
     /// Requests the sources' reports, in the configured order.
@@ -112,7 +137,7 @@ package struct PriceConnection: ~Copyable {
         try connection.send(HistoryCall.getHistory(query).call)
         var continues = true
         while continues {
-            let reply = try connection.reply(timeout: connection.timeout)
+            let reply = try connection.printableReply(try connection.message(timeout: connection.timeout))
             continues = reply.continues
             let parameters = try reply.printableResult()
             let (candles, currency, next) = try read { () throws(JSONFieldError) in
@@ -204,14 +229,26 @@ package struct PriceConnection: ~Copyable {
     }
 
     private mutating func call(_ call: Call) throws(ClientError) -> JSONValue {
-        try connection.send(call)
-        return try connection.reply(timeout: connection.timeout).printableResult()
+        try reply(to: call).printableResult()
     }
 
-    private func state(in parameters: JSONValue) throws(ClientError) -> StateMessage {
-        try read { () throws(JSONFieldError) in
-            try StateMessage(json: try parameters.required("state", \.objectValue))
-        }
+    private mutating func reply(to call: Call) throws(ClientError) -> Reply {
+        clock.sent(at: ObservationTime.now().boottime)
+        try connection.send(call)
+        return try connection.printableReply(try connection.message(timeout: connection.timeout))
+    }
+
+    private mutating func state(in parameters: JSONValue) throws(ClientError) -> StateMessage {
+        dated(
+            try read { () throws(JSONFieldError) in
+                try StateMessage(json: try parameters.required("state", \.objectValue))
+            })
+    }
+
+    /// A message that has just arrived, with its times on this machine's clock.
+    private mutating func dated(_ message: StateMessage) -> StateMessage {
+        clock.received(message, at: ObservationTime.now().boottime)
+        return clock.converted(message)
     }
 
     private func read<Message>(_ message: () throws(JSONFieldError) -> Message) throws(ClientError) -> Message {
@@ -220,5 +257,18 @@ package struct PriceConnection: ~Copyable {
         } catch {
             throw .unintelligible(path: path, reason: error.description)
         }
+    }
+}
+
+/// A price that is older than the caller accepts.
+package struct PriceTooOld: Error, Sendable, Hashable {
+    /// How old it is; `nil` if that is not known.
+    package let age: Duration?
+    /// Why there is no newer one, in one line; `nil` if the last tick had a price.
+    package let reason: String?
+
+    package init(age: Duration?, reason: String?) {
+        self.age = age
+        self.reason = reason
     }
 }

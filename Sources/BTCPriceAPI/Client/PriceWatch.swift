@@ -105,6 +105,10 @@ package final class PriceWatch: Sendable {
                 case .interrupted: continue
                 // The ticks are paused, or the daemon hangs. If it hangs, it does not respond on the next connection either.
                 case .timedOut where isWatching: continue
+                // A reload has dropped a currency: those that are kept are listed again.
+                case .refused(PriceInterface.unknownCurrency, _) where isWatching && currency == nil:
+                    signal.wait(pause)
+                    continue
                 case .unintelligible:
                     if begun.duration(to: .now) >= Bounds.healthy { backoff.reset() }
                     pause = backoff.next()

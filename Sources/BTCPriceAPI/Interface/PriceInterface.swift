@@ -24,6 +24,8 @@ package enum PriceInterface {
     package static let unknownCurrency = "\(name).UnknownCurrency"
     /// No source has this name.
     package static let unknownSource = "\(name).UnknownSource"
+    /// `io.btcpriced.Price.TooOld`
+    package static let tooOld = "\(name).TooOld"
     /// Too many calls are pending.
     package static let busy = "\(name).Busy"
     /// `io.btcpriced.Price.FetchFailed`

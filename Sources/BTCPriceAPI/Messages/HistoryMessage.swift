@@ -8,6 +8,7 @@ extension Candle {
             "start": .integer(start * 1000), "open": .string(open.description), "high": .string(high.description),
             "low": .string(low.description), "close": .string(close.description), "ticks": .integer(ticks),
             "fresh": .integer(fresh), "origin": .string(origin),
+            "coveredMinutes": .optional(coveredMinutes), "doubtful": .optional(doubtful),
         ]
     }
 
@@ -18,7 +19,9 @@ extension Candle {
             checkedStart: try json.required("start", \.millisecondsValue) / 1000, open: try json.decimal("open"),
             high: try json.decimal("high"), low: try json.decimal("low"), close: try json.decimal("close"),
             ticks: try json.required("ticks", \.integerValue), fresh: try json.required("fresh", \.integerValue),
-            origin: try json.required("origin", \.stringValue), in: nil)
+            origin: try json.required("origin", \.stringValue),
+            coveredMinutes: try json.optional("coveredMinutes", \.integerValue),
+            doubtful: try json.optional("doubtful", \.integerValue), in: nil)
         guard let candle else { throw JSONFieldError(field: "candle") }
         self = candle
     }

@@ -6,13 +6,17 @@ package struct StateMessage: Sendable, Hashable {
     /// Changes at every start of the daemon.
     package var instance: String
     package var state: PriceState
+    /// The daemon's `CLOCK_BOOTTIME` when it made the reply, milliseconds; `nil` if it does not say it.
+    package var boottime: Int64?
 
     /// - Parameters:
     ///   - instance: Changes at every start of the daemon.
     ///   - state: The state.
-    package init(instance: String, state: PriceState) {
+    ///   - boottime: `CLOCK_BOOTTIME`, milliseconds.
+    package init(instance: String, state: PriceState, boottime: Int64? = nil) {
         self.instance = instance
         self.state = state
+        self.boottime = boottime
     }
 
     /// The message as JSON, every field of the definition in its order, absent values as null.
@@ -32,6 +36,8 @@ package struct StateMessage: Sendable, Hashable {
             "currency": .string(state.currency),
             "day": state.day.map { .object($0.json) } ?? .null,
             "derived": state.derivation.map { .object($0.json) } ?? .null,
+            "ticking": .optional(state.ticking?.rawValue),
+            "boottime": .optional(boottime),
         ]
     }
 
@@ -51,7 +57,7 @@ package struct StateMessage: Sendable, Hashable {
     package init(json: JSONValue) throws(JSONFieldError) {
         let quote: PriceQuote? =
             if let object = try json.optional("quote", \.objectValue) { try PriceQuote(json: object) } else { nil }
-        // The price is more important than consensus, uncertainty and day: if one of them can't be read, it is treated as absent.
+        // The price is more important than what is beside it: if one of the others can't be read, it is treated as absent.
         let consensus = json["consensus"].flatMap { try? Consensus(json: $0) }
         let conversion: Conversion? =
             if let object = try json.optional("conversion", \.objectValue) { try Conversion(json: object) } else { nil }
@@ -59,20 +65,22 @@ package struct StateMessage: Sendable, Hashable {
             if let object = try json.optional("derived", \.objectValue) { try Derivation(json: object) } else { nil }
         let uncertainty = json["uncertainty"].flatMap { try? Uncertainty(json: $0) }
         let day = json["day"].flatMap { try? PriceDay(json: $0) }
+        var state = PriceState(
+            tick: try json.required("tick", \.integerValue),
+            freshness: try json.choice("freshness", required: Freshness.self),
+            quote: quote,
+            observedBoottime: try json.optional("observedBoottime", \.millisecondsValue),
+            confirmation: try json.choice("confirmation", optional: Confirmation.self),
+            failure: try json.optional("failure", \.stringValue),
+            warning: try json.optional("warning", \.stringValue), consensus: consensus, conversion: conversion,
+            uncertainty: uncertainty,
+            // Absent in messages of btc-priced 0.1.0, which keeps only dollars.
+            currency: try json.optional("currency", \.stringValue) ?? Currency.usd.rawValue,
+            day: day, derivation: derivation)
+        state.ticking = json["ticking"]?.stringValue.flatMap(Ticking.init(rawValue:))
         self.init(
-            instance: try json.required("instance", \.stringValue),
-            state: PriceState(
-                tick: try json.required("tick", \.integerValue),
-                freshness: try json.choice("freshness", required: Freshness.self),
-                quote: quote,
-                observedBoottime: try json.optional("observedBoottime", \.millisecondsValue),
-                confirmation: try json.choice("confirmation", optional: Confirmation.self),
-                failure: try json.optional("failure", \.stringValue),
-                warning: try json.optional("warning", \.stringValue), consensus: consensus, conversion: conversion,
-                uncertainty: uncertainty,
-                // Absent in messages of btc-priced 0.1.0, which keeps only dollars.
-                currency: try json.optional("currency", \.stringValue) ?? Currency.usd.rawValue,
-                day: day, derivation: derivation))
+            instance: try json.required("instance", \.stringValue), state: state,
+            boottime: json["boottime"]?.millisecondsValue)
     }
 }
 

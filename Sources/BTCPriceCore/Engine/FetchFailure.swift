@@ -45,13 +45,13 @@ package struct FetchFailure: Error, Sendable, Hashable, CustomStringConvertible 
         return reasons.isEmpty ? "no source can be requested" : reasons.joined(separator: "; ")
     }
 
-    /// Why none of several sources could be reached, now or when its cooldown began; `nil` if they have failed in other ways, or for
-    /// different reasons.
+    /// Why none of several sources could be reached: now, when its cooldown began, or the last time if it waits only for its limits.
+    /// `nil` if they have failed in other ways, or for different reasons.
     private var commonCause: String? {
-        // A source that is skipped only because of its limits may be reachable.
-        if failures.isEmpty, skipped.contains(where: { $0.reason == .limit }) { return nil }
+        // One that did not fail the last time may be reachable.
+        if failures.isEmpty, skipped.contains(where: { $0.reason == .limit && $0.lastFailure == nil }) { return nil }
         let resting = skipped.compactMap { skipped -> PriceLoadingError? in
-            if case .cooldown(let cooldown) = skipped.reason { cooldown.reason } else { nil }
+            if case .cooldown(let cooldown) = skipped.reason { cooldown.reason } else { skipped.lastFailure }
         }
         let causes = (failures.map(\.error) + resting).map { error -> String? in
             switch error {

@@ -14,12 +14,16 @@ package struct GetPrice: Sendable {
     /// - Parameters:
     ///   - policy: Where the price may come from.
     ///   - currency: The currency; `nil` for the first one.
+    ///   - maxAge: The age above which the caller does not want a held price, milliseconds. Before the first tick since the ticks were
+    ///     started or resumed, a price is then requested. The result may still be older.
     /// - Throws: With `noCache`, why no source gave a price. With any policy, if the task was cancelled.
-    package func execute(_ policy: CachePolicy = .localFirst, in currency: Currency? = nil) async throws(FetchFailure)
-        -> PriceState
-    {
+    package func execute(
+        _ policy: CachePolicy = .localFirst, in currency: Currency? = nil, maxAge: Int64? = nil
+    ) async throws(FetchFailure) -> PriceState {
         let held = await state(in: currency)
-        if policy == .localFirst, held.quote != nil { return held.aged(at: now().boottime) }
+        let boottime = now().boottime
+        let isWanted = maxAge.map { held.isWithin($0, at: boottime) || !held.awaitsTick } ?? true
+        if policy == .localFirst, held.quote != nil, isWanted { return held.aged(at: boottime) }
         do {
             return try await engine.refresh(currency).aged(at: now().boottime)
         } catch {

@@ -20,7 +20,9 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
     private var streaming = Streaming.never
     /// Whether anyone watches changes between the ticks. Read by the streams' threads.
     private let wantsChanges = WantedChanges()
-    private var isPaused = false
+    /// Who has stopped the ticks; `nil` while they run.
+    private var pause: Ticking?
+    private var isPaused: Bool { pause != nil }
     /// The index of the currency that the observer requested last, among those after the first.
     private var observed = 0
     /// When the observer last requested the sources that have a stream.
@@ -86,7 +88,7 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
         }
         for old in before where tracked(old.currency) == nil { old.giveUp() }
         for new in tracked where !before.contains(where: { $0 === new }) {
-            if isPaused { _ = new.tracker.paused() }
+            if let pause { _ = new.tracker.paused(pause) }
             // Before its first tick: clients may ask for it now.
             for subscriber in subscribers {
                 subscriber.receive(new.tracker.state, isTick: false, isFirst: new === first, kept: nil)
@@ -300,15 +302,17 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
     }
 
     /// Called when the ticks stop.
-    package func paused() {
-        isPaused = true
+    package func paused() { paused(.paused) }
+
+    package func paused(_ ticking: Ticking) {
+        pause = ticking
         stopFeeds()
-        for each in tracked { perform(each.tracker.paused(), each) }
+        for each in tracked { perform(each.tracker.paused(ticking), each) }
     }
 
     /// Called when the ticks are about to start, or to start again.
     package func resumed() {
-        isPaused = false
+        pause = nil
         startFeeds()
         for each in tracked { perform(each.tracker.resumed(), each) }
     }
@@ -625,9 +629,14 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
         guard let tracked = tracked(currency), tracked.shared?.id == id else { return }
         // A round ends with the sources that it began with.
         let fetch = tracked.fetch
-        // A first price is compared with the first currency's, whose first round may be in progress.
-        if tracked !== first, first.shared != nil, first.tracker.state.freshness != .fresh, !rates.tables.isEmpty {
-            _ = await join(first, requester, deadline: deadline)
+        // A first price is compared with the first currency's, whose first round may be in progress. A derived price is made of the
+        // other currency's, whose first round may also come later.
+        let isDerived = tracked.derivation == .always
+        if let other = isDerived ? base(of: tracked) : first, other !== tracked,
+            isDerived || other.derivation != .always, other.tracker.state.freshness != .fresh, !rates.tables.isEmpty,
+            other.shared != nil || (isDerived && other.tracker.state.awaitsTick && !isPaused)
+        {
+            _ = await join(other, requester, deadline: deadline)
         }
         _ = recordStreams(fetch.streams)
         var round = round(of: tracked)

@@ -6,13 +6,13 @@ package enum PriceEvent: Sendable, Hashable {
     /// There is a current price again, or the first one. `failedTicks` failed before it.
     case becameFresh(PriceQuote, failedTicks: Int64)
     /// No source gave a price. `quote` is the one shown meanwhile.
-    case becameStale(failure: String, quote: PriceQuote?)
+    case becameStale(failure: String, quote: PriceQuote?, currency: Currency = .usd)
     /// No source has a price, and one is derived instead.
     case derivedInstead(failure: String, PriceQuote, Derivation)
     /// A source has a price again, and none is derived any more.
     case marketAgain(PriceQuote)
-    /// A source of reference rates gave none.
-    case ratesFailed(String, PriceLoadingError)
+    /// A source of reference rates gave none. `held` is whether rates that were received before are used.
+    case ratesFailed(String, PriceLoadingError, held: Bool = true)
     /// A source of reference rates that had failed gave them.
     case ratesRecovered(String)
     /// Rates of a source are not used, because they have moved too far and no second source agrees.
@@ -38,7 +38,8 @@ package enum PriceEvent: Sendable, Hashable {
                 SourceFailure(
                     source: "\(failure.source) \(currency.pair)", error: failure.error, cooldown: failure.cooldown))
         case .sourceRecovered(let source): .sourceRecovered("\(source) \(currency.pair)")
-        case .becameStale(let failure, let quote): .becameStale(failure: "\(currency): \(failure)", quote: quote)
+        case .becameStale(let failure, let quote, _):
+            .becameStale(failure: "\(currency): \(failure)", quote: quote, currency: currency)
         case .derivedInstead(let failure, let quote, let derivation):
             .derivedInstead(failure: "\(currency): \(failure)", quote, derivation)
         default: self

@@ -49,6 +49,7 @@ package struct PriceTracker: ~Copyable, Sendable {
         self.rules = rules
         self.book = book
         state = .empty(of: book.currency)
+        (state.ticking, state.awaitsTick) = (.running, true)
         self.book.gap = max(JumpRule.gap, 2 * freshFor)
     }
 
@@ -110,6 +111,7 @@ package struct PriceTracker: ~Copyable, Sendable {
             tick: 0, freshness: .stale, quote: cached.quote, observedBoottime: cached.observedBoottime,
             confirmation: cached.confirmation, failure: "no tick since the start", conversion: cached.conversion,
             currency: book.currency.rawValue, derivation: cached.derivation)
+        (state.ticking, state.awaitsTick) = (.running, true)
         return Actions(publish: state)
     }
 
@@ -215,8 +217,10 @@ package struct PriceTracker: ~Copyable, Sendable {
     }
 
     /// Records that the ticks stop.
-    package mutating func paused() -> Actions {
+    /// - Parameter ticking: Who has stopped them.
+    package mutating func paused(_ ticking: Ticking = .paused) -> Actions {
         isPaused = true
+        (state.ticking, state.awaitsTick) = (ticking, true)
         if state.quote != nil { state.freshness = .stale }
         state.freshUntil = nil
         state.failure = PriceState.pausedFailure
@@ -227,6 +231,7 @@ package struct PriceTracker: ~Copyable, Sendable {
     package mutating func resumed() -> Actions {
         guard isPaused else { return Actions() }
         isPaused = false
+        state.ticking = .running
         let reason = "no tick since the ticks were resumed"
         if state.freshness == .fresh { state.agedFailure = reason } else { state.failure = reason }
         return Actions(publish: state)
@@ -239,6 +244,7 @@ package struct PriceTracker: ~Copyable, Sendable {
         state.tick += 1
         actions.isTick = true
         isPaused = false
+        (state.ticking, state.awaitsTick) = (.running, false)
     }
 
     /// Whether the price stays current although no source was requested: the limits of its source did not allow it yet.
@@ -260,6 +266,9 @@ package struct PriceTracker: ~Copyable, Sendable {
         let dispute = book.dispute(at: boottime)?.text
         let warnings = [dispute, PegRule.warning(for: state.quote, book, rules, at: boottime)].compactMap(\.self)
         if state.derivation == nil { state.warning = warnings.isEmpty ? nil : warnings.joined(separator: "; ") }
+        state.isInDoubt =
+            state.confirmation == .unconfirmed || dispute != nil
+            || PegRule.isOffPeg(state.quote, state.conversion, book, at: boottime)
         guard let rate = pegRate else { return }
         if rate.isOffPeg != wasOffPeg { actions.events.append(.pegChanged(rate)) }
         wasOffPeg = rate.isOffPeg
@@ -325,7 +334,8 @@ package struct PriceTracker: ~Copyable, Sendable {
         // A client's failed fetch does not affect the last tick's price.
         guard isTick else { return }
         if failedTicks == 0 {
-            actions.events.append(.becameStale(failure: failure.description, quote: state.quote))
+            actions.events.append(
+                .becameStale(failure: failure.description, quote: state.quote, currency: book.currency))
         }
         failedTicks += 1
         failedInAll += 1

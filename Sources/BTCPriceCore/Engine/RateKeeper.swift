@@ -135,6 +135,7 @@ package actor RateKeeper: StateSubscriber {
                 try await loader.load()
             }
             if Task.isCancelled { return }
+            let isHeld = await engine.rateTables.contains { $0.source == loader.source }
             // The sources may have changed meanwhile.
             guard let index = sources.firstIndex(where: { $0.loader.source == loader.source }) else { continue }
             switch result {
@@ -151,7 +152,7 @@ package actor RateKeeper: StateSubscriber {
                 let cooldown = sources[index].breaker.open(error, at: present, jitter: jitter())
                 let least = Duration.milliseconds(cooldown.until.boottime - present.boottime)
                 sources[index].due = clock.now.advanced(by: max(sources[index].backoff.next(), least))
-                if !sources[index].hasFailed { report(.ratesFailed(loader.source, error)) }
+                if !sources[index].hasFailed { report(.ratesFailed(loader.source, error, held: isHeld)) }
                 sources[index].hasFailed = true
             }
         }

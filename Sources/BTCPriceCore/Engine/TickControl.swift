@@ -59,20 +59,27 @@ package actor TickControl: StateSubscriber {
     }
 
     /// Stops the ticks until ``resume()``.
-    package func pause() async {
-        guard ticking != .paused else { return }
+    /// - Returns: Whether they were not paused.
+    @discardableResult
+    package func pause() async -> Bool {
+        guard ticking != .paused else { return false }
         await change(to: .paused)
+        return true
     }
 
     /// Starts the ticks again, at once.
-    package func resume() async {
-        guard ticking != .running else { return }
+    /// - Returns: Whether they were stopped.
+    @discardableResult
+    package func resume() async -> Bool {
+        guard ticking != .running else { return false }
         await change(to: .running)
+        return true
     }
 
-    /// Resumes the ticks if they are ``Ticking/idle``, because a client wants a price.
+    /// Resumes the ticks if they are ``Ticking/idle``, because a client wants a price. Returns when they run, even if another client
+    /// came first.
     package func clientCame() async {
-        if ticking == .idle { await resume() }
+        if ticking == .idle { await resume() } else { await underWay?.value }
     }
 
     /// Whether ``pauseIfIdle()`` would do something. Cheap: read at every tick.
@@ -104,10 +111,10 @@ package actor TickControl: StateSubscriber {
     }
 
     private func change(isRunning: Bool) async {
-        let task = Task { [previous = underWay, tickers] in
+        let task = Task { [previous = underWay, tickers, ticking] in
             await previous?.value
             // A change that changes nothing has no effect.
-            if isRunning { await tickers.resume() } else { await tickers.pause() }
+            if isRunning { await tickers.resume() } else { await tickers.pause(ticking) }
         }
         underWay = task
         await task.value

@@ -2,8 +2,9 @@
 package protocol CurrencyTickTarget: Sendable {
     /// Runs one tick of a currency.
     func tick(_ tick: Tick, of currency: Currency) async
-    /// Called when all tickers have stopped.
-    func paused() async
+    /// Called when all tickers have stopped, and when somebody else stops them.
+    /// - Parameter ticking: Who has stopped them; ``Ticking/running`` while the machine sleeps.
+    func paused(_ ticking: Ticking) async
     /// Called when the tickers are about to start again.
     func resumed() async
 }
@@ -65,13 +66,15 @@ package actor Tickers {
         for (_, ticker) in tickers { await ticker.stop() }
     }
 
-    /// Stops the ticks at once. Has no effect if they are stopped.
-    package func pause() async {
-        guard isRunning, !isPaused, !isStopped else { return }
-        isPaused = true
-        for (_, ticker) in tickers { await ticker.pause() }
+    /// Stops the ticks at once. If they are stopped, only the target is told who stops them now.
+    package func pause(_ ticking: Ticking = .paused) async {
+        guard isRunning, !isStopped else { return }
+        if !isPaused {
+            isPaused = true
+            for (_, ticker) in tickers { await ticker.pause() }
+        }
         // A resume or a stop may have come in while the last tick ended.
-        if isPaused, !isStopped { await target.paused() }
+        if isPaused, !isStopped { await target.paused(ticking) }
     }
 
     /// Starts the ticks again, at once. Has no effect unless paused.

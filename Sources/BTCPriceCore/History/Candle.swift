@@ -17,6 +17,9 @@ package struct Candle: Sendable, Hashable {
             }
         }
 
+        /// Its length in whole minutes.
+        package var minutes: Int64 { seconds / 60 }
+
         package static func < (left: Step, right: Step) -> Bool { left.seconds < right.seconds }
 
         /// The start of the candle that contains a moment, in Unix seconds.
@@ -48,10 +51,15 @@ package struct Candle: Sendable, Hashable {
     package var fresh: Int64
     /// ``own``, ``mixed``, or the exchange whose candle it is.
     package var origin: String
+    /// How many minutes of its span it covers; `nil` if all of them, or if that is not known.
+    package var coveredMinutes: Int64?
+    /// The number of the valid ticks whose price was in doubt; `nil` if that is not known. Such prices are left out, unless there are
+    /// no others.
+    package var doubtful: Int64?
 
     package init(
         start: Int64, open: Price, high: Price, low: Price, close: Price, ticks: Int64 = 0, fresh: Int64 = 0,
-        origin: String = Candle.own
+        origin: String = Candle.own, coveredMinutes: Int64? = nil, doubtful: Int64? = nil
     ) {
         self.start = start
         self.open = open
@@ -61,59 +69,86 @@ package struct Candle: Sendable, Hashable {
         self.ticks = ticks
         self.fresh = fresh
         self.origin = origin
+        self.coveredMinutes = coveredMinutes
+        self.doubtful = doubtful
     }
 
     /// Makes a candle from external data: from an exchange, a database or a message.
     /// - Parameter currency: The currency of its prices; `nil` if it is not known, to accept the prices of any currency.
     /// - Returns: `nil` if it is not a valid candle: a price is outside of ``Currency/prices``, the four are out of order, a count is
-    ///   negative or above ``mostTicks``, there are more valid ticks than ticks, or the start is outside of
-    ///   ``Timestamp/possibleMilliseconds``.
+    ///   negative or above ``mostTicks``, there are more valid ticks than ticks or more in doubt than valid ones, it covers no minute or more
+    ///   than a day, or the start is outside of ``Timestamp/possibleMilliseconds``.
     package init?(
         checkedStart start: Int64, open: Price, high: Price, low: Price, close: Price, ticks: Int64 = 0,
-        fresh: Int64 = 0, origin: String, in currency: Currency?
+        fresh: Int64 = 0, origin: String, coveredMinutes: Int64? = nil, doubtful: Int64? = nil, in currency: Currency?
     ) {
         let prices = currency?.prices ?? Currency.pricesOfAny
         guard prices.contains(low), prices.contains(high), low <= min(open, close), high >= max(open, close),
             fresh >= 0, ticks >= fresh, ticks <= Self.mostTicks, start >= 0,
-            start <= Timestamp.possibleMilliseconds.upperBound / 1000
+            start <= Timestamp.possibleMilliseconds.upperBound / 1000,
+            (1...Step.day.minutes).contains(coveredMinutes ?? 1), (0...fresh).contains(doubtful ?? 0)
         else { return nil }
         self.init(
-            start: start, open: open, high: high, low: low, close: close, ticks: ticks, fresh: fresh, origin: origin)
+            start: start, open: open, high: high, low: low, close: close, ticks: ticks, fresh: fresh, origin: origin,
+            coveredMinutes: coveredMinutes, doubtful: doubtful)
     }
 
     /// A candle of one price.
-    package init(start: Int64, _ price: Price) {
-        self.init(start: start, open: price, high: price, low: price, close: price, ticks: 1, fresh: 1)
+    package init(start: Int64, _ price: Price, isInDoubt: Bool = false) {
+        self.init(
+            start: start, open: price, high: price, low: price, close: price, ticks: 1, fresh: 1,
+            doubtful: isInDoubt ? 1 : 0)
     }
 
-    /// Adds a later price.
-    mutating func add(_ price: Price) {
-        high = max(high, price)
-        low = min(low, price)
-        close = price
-    }
+    /// Whether all ticks that it was made of were in doubt.
+    package var isInDoubt: Bool { origin == Self.own && fresh > 0 && (doubtful ?? 0) >= fresh }
 
-    /// Adds a later candle.
+    /// Whether the daemon itself has seen a part of it.
+    package var isPartlyOwn: Bool { origin == Self.own || origin == Self.mixed }
+
+    /// Adds a later candle. If one of the two is in doubt, the prices are those of the other one.
     package mutating func add(_ later: Candle) {
-        high = max(high, later.high)
-        low = min(low, later.low)
-        close = later.close
+        if isInDoubt == later.isInDoubt {
+            high = max(high, later.high)
+            low = min(low, later.low)
+            close = later.close
+        } else if isInDoubt {
+            (start, open, high, low, close) = (later.start, later.open, later.high, later.low, later.close)
+        }
         ticks += later.ticks
         fresh += later.fresh
+        if let more = later.doubtful { doubtful = (doubtful ?? 0) + more }
         if origin != later.origin { origin = Self.mixed }
     }
 
-    /// Merges candles into candles of a longer step.
-    /// - Parameter candles: From the oldest to the newest.
-    package static func merged(_ candles: some Sequence<Candle>, to step: Step) -> [Candle] {
-        candles.reduce(into: []) { merged, candle in
-            var candle = candle
-            candle.start = step.start(of: candle.start)
-            if merged.last?.start == candle.start {
-                merged[merged.count - 1].add(candle)
-            } else {
-                merged.append(candle)
-            }
+    /// Whether so many of the minutes of a span are enough to make its candle from: five sixths.
+    package static func isEnough(_ known: Int64, of minutes: Int64) -> Bool { known * 6 >= minutes * 5 }
+
+    /// Makes the candle of a span from shorter ones.
+    ///
+    /// If not enough of its minutes are known, it is made only of those that the daemon itself has seen.
+    /// - Parameters:
+    ///   - parts: All that are known, from the oldest to the newest.
+    ///   - step: The step of the parts: a minute or longer.
+    ///   - span: Unix seconds.
+    ///   - now: Unix seconds. Later minutes can't be known yet.
+    /// - Returns: `nil` if nothing can be said about the span.
+    package init?(_ parts: [Candle], of step: Step, in span: Range<Int64>, at now: Int64) {
+        let covered = { (parts: [Candle]) in parts.reduce(0) { $0 + ($1.coveredMinutes ?? step.minutes) } }
+        let elapsed = (min(now, span.upperBound) - span.lowerBound + 59) / 60
+        let used = Self.isEnough(covered(parts), of: elapsed) ? parts : parts.filter(\.isPartlyOwn)
+        guard var whole = used.first else { return nil }
+        for part in used.dropFirst() { whole.add(part) }
+        whole.start = span.lowerBound
+        let minutes = covered(used)
+        whole.coveredMinutes = minutes < (span.upperBound - span.lowerBound) / 60 ? minutes : nil
+        self = whole
+    }
+
+    /// Makes candles of a longer step; see ``init(_:of:in:at:)``.
+    package static func merged(_ parts: [Candle], of step: Step, to longer: Step, at now: Int64) -> [Candle] {
+        Dictionary(grouping: parts) { longer.start(of: $0.start) }.sorted { $0.key < $1.key }.compactMap {
+            Candle($0.value, of: step, in: $0.key..<$0.key + longer.seconds, at: now)
         }
     }
 }

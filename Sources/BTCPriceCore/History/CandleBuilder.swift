@@ -10,21 +10,25 @@ struct CandleBuilder: Sendable {
     /// Adds a state. An earlier minute must have been ended with ``close()``.
     /// - Parameters:
     ///   - price: The price; `nil` if it is not fresh.
-    ///   - isTick: Whether a tick has made the state. Any other state extends the candle and is not counted.
+    ///   - isInDoubt: Whether the price is in doubt.
+    ///   - isTick: Whether a tick has made the state. Any other state extends the candle and is not counted. It is ignored if it
+    ///     is in doubt, or if the candle is.
     ///   - second: The time of the state, in Unix seconds.
-    mutating func add(_ price: Price?, isTick: Bool, at second: Int64) {
+    mutating func add(_ price: Price?, isInDoubt: Bool, isTick: Bool, at second: Int64) {
         let start = Candle.Step.minute.start(of: second)
         minute = start
-        if let price {
-            if current == nil {
-                current = Candle(start: start, open: price, high: price, low: price, close: price, ticks: failedTicks)
-                failedTicks = 0
-            }
-            current?.add(price)
-            if isTick { current?.fresh += 1 }
+        // A price between two ticks is not counted, so it can't say that those before it were in doubt.
+        guard let price, isTick || !isInDoubt && current?.isInDoubt != true else {
+            if isTick { if current == nil { failedTicks += 1 } else { current?.ticks += 1 } }
+            return
         }
-        if isTick {
-            if current == nil { failedTicks += 1 } else { current?.ticks += 1 }
+        var candle = Candle(start: start, price, isInDoubt: isInDoubt)
+        if !isTick { (candle.ticks, candle.fresh) = (0, 0) }
+        if current == nil {
+            candle.ticks += failedTicks
+            (current, failedTicks) = (candle, 0)
+        } else {
+            current?.add(candle)
         }
     }
 

@@ -3,39 +3,22 @@ struct DayWindow: Sendable {
     /// The minutes of a day, including the current one.
     static let minutes: Int64 = 1440
 
-    private struct Minute {
-        let start: Int64
-        let open: Price
-        var high: Price
-        var low: Price
-        var close: Price
-        let isOwn: Bool
-
-        init(_ candle: Candle) {
-            start = candle.start
-            (open, high, low, close) = (candle.open, candle.high, candle.low, candle.close)
-            isOwn = candle.origin == Candle.own
-        }
-    }
-
     /// The known minutes, from the oldest to the newest.
-    private var known: [Minute] = []
-    /// The highest and the lowest price of all minutes before the newest one.
-    private var before: (high: Price, low: Price)?
-    private var isBackfilled = false
+    private var known: [Candle] = []
+    /// All minutes before the newest one.
+    private var before: Candle?
 
     /// Adds a price.
     /// - Parameter second: The time of the price, in Unix seconds.
-    mutating func add(_ price: Price, at second: Int64) {
+    mutating func add(_ price: Price, isInDoubt: Bool, at second: Int64) {
         let start = Candle.Step.minute.start(of: second)
+        let new = Candle(start: start, price, isInDoubt: isInDoubt)
         if let last = known.indices.last, known[last].start == start {
-            known[last].high = max(known[last].high, price)
-            known[last].low = min(known[last].low, price)
-            known[last].close = price
+            known[last].add(new)
         } else {
             // There are later minutes if the clock was set back.
             known.removeAll { $0.start >= start }
-            known.append(Minute(Candle(start: start, price)))
+            known.append(new)
             measure()
         }
     }
@@ -45,13 +28,12 @@ struct DayWindow: Sendable {
         var minutes = Dictionary(uniqueKeysWithValues: known.map { ($0.start, $0) })
         for candle in candles {
             if let later = minutes[candle.start] {
-                guard candle.origin == Candle.own, later.isOwn else { continue }
+                guard candle.origin == Candle.own, later.origin == Candle.own else { continue }
                 var whole = candle
-                whole.add(
-                    Candle(start: candle.start, open: later.open, high: later.high, low: later.low, close: later.close))
-                minutes[candle.start] = Minute(whole)
+                whole.add(later)
+                minutes[candle.start] = whole
             } else {
-                minutes[candle.start] = Minute(candle)
+                minutes[candle.start] = candle
             }
         }
         known = minutes.values.sorted { $0.start < $1.start }
@@ -67,16 +49,18 @@ struct DayWindow: Sendable {
             known.removeFirst(outdated)
             measure()
         }
-        guard let first = known.first, let last = known.last else { return nil }
+        guard let last = known.last else { return nil }
+        var day = before ?? last
+        if before != nil { day.add(last) }
         return PriceDay(
-            since: Timestamp(milliseconds: first.start * 1000), open: first.open,
-            high: max(before?.high ?? last.high, last.high), low: min(before?.low ?? last.low, last.low),
-            close: last.close, isBackfilled: isBackfilled)
+            since: Timestamp(milliseconds: day.start * 1000), open: day.open, high: day.high, low: day.low,
+            close: day.close, isBackfilled: day.origin != Candle.own)
     }
 
     private mutating func measure() {
-        let closed = known.dropLast()
-        before = closed.map(\.high).max().flatMap { high in closed.map(\.low).min().map { (high, $0) } }
-        isBackfilled = known.contains { !$0.isOwn }
+        before = nil
+        for minute in known.dropLast() {
+            if before == nil { before = minute } else { before?.add(minute) }
+        }
     }
 }

@@ -70,7 +70,8 @@ package final class PriceHistory: Sendable {
             let second = state.second(at: wall)
             let closed = state.close(but: Candle.Step.minute.start(of: second), rewritten: rewritten)
             if !closed.isEmpty { store.keep(closed) }
-            return state.currencies[currency, default: CurrencyHistory()].add(price, isTick: isTick, at: second)
+            return state.currencies[currency, default: CurrencyHistory()].add(
+                price, isInDoubt: published.isInDoubt, isTick: isTick, at: second)
         }
     }
 
@@ -106,11 +107,11 @@ package final class PriceHistory: Sendable {
 
 extension PriceHistory.CurrencyHistory {
     /// Adds a price; `nil` if there is no valid one.
-    fileprivate mutating func add(_ price: Price?, isTick: Bool, at second: Int64) -> PriceDay? {
-        builder.add(price, isTick: isTick, at: second)
+    fileprivate mutating func add(_ price: Price?, isInDoubt: Bool, isTick: Bool, at second: Int64) -> PriceDay? {
+        builder.add(price, isInDoubt: isInDoubt, isTick: isTick, at: second)
         if let price {
-            day.add(price, at: second)
-            recent.add(price, at: second)
+            day.add(price, isInDoubt: isInDoubt, at: second)
+            recent.add(price, isInDoubt: isInDoubt, at: second)
         }
         return day.day(at: second)
     }

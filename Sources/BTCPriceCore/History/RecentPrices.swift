@@ -5,7 +5,8 @@ struct RecentPrices: Sendable {
 
     private struct Entry {
         let second: Int64
-        var price: Price
+        let price: Price
+        let isInDoubt: Bool
     }
 
     /// From the oldest to the newest; some of them may be outdated.
@@ -13,10 +14,14 @@ struct RecentPrices: Sendable {
 
     /// Adds a price.
     /// - Parameter second: The time of the price, in Unix seconds.
-    mutating func add(_ price: Price, at second: Int64) {
+    mutating func add(_ price: Price, isInDoubt: Bool, at second: Int64) {
         // There are later entries if the clock was set back.
-        while let last = entries.last, last.second >= second { entries.removeLast() }
-        entries.append(Entry(second: second, price: price))
+        while let last = entries.last, last.second > second { entries.removeLast() }
+        if let last = entries.last, last.second == second {
+            if isInDoubt, !last.isInDoubt { return }
+            entries.removeLast()
+        }
+        entries.append(Entry(second: second, price: price, isInDoubt: isInDoubt))
         // Done rarely, because it moves all other entries.
         let outdated = entries.prefix { $0.second <= second - Self.span }.count
         if outdated >= 600 { entries.removeFirst(outdated) }
@@ -30,6 +35,6 @@ struct RecentPrices: Sendable {
         guard let newest = entries.last?.second else { return [] }
         let first = max(range.lowerBound, newest - Self.span + 1)
         return entries.drop { $0.second < first }.prefix { $0.second < range.upperBound }.prefix(limit)
-            .map { Candle(start: $0.second, $0.price) }
+            .map { Candle(start: $0.second, $0.price, isInDoubt: $0.isInDoubt) }
     }
 }

@@ -104,7 +104,12 @@ package struct Amount: Sendable, Hashable {
         let units = "btc, sat, or the code of a currency such as usd"
         guard number.contains(where: \.isNumber) else { return "write a number and a unit, such as 0.05btc or 250usd" }
         guard withoutCommas(number) != nil else {
-            return "write \(number.replacing(",", with: ".")), not \(number): commas only group digits by three"
+            var instead = number.replacing(",", with: "")
+            // `1.000,50`
+            if let point = number.firstIndex(of: ","), point == number.lastIndex(of: ",") {
+                instead = number[..<point].filter(\.isNumber) + "." + number[number.index(after: point)...]
+            }
+            return "write \(instead), not \(number): commas only group digits by three"
         }
         if number.count(where: \.isNumber) > mostDigits { return "it has more than \(mostDigits) digits" }
         if name.isEmpty { return "it has no unit (\(units))" }
@@ -119,6 +124,7 @@ package struct Amount: Sendable, Hashable {
         let parts = number.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
         let groups = parts[0].split(separator: ",", omittingEmptySubsequences: false)
         guard
+            parts.count == 1 || parts[1].allSatisfy(\.isNumber),
             groups.count == 1 || ((1...3).contains(groups[0].count) && groups.dropFirst().allSatisfy { $0.count == 3 })
         else { return nil }
         return groups.joined() + (parts.count > 1 ? "." + parts[1] : "")

@@ -44,13 +44,19 @@ package struct PriceState: Sendable, Hashable {
     package var day: PriceDay?
     /// What ``quote`` is made of, if it is derived from the price in another currency: no market's price.
     package var derivation: Derivation?
+    /// Whether the ticks run; `nil` if a daemon does not say it.
+    package var ticking: Ticking?
     /// Until when the state is fresh, `CLOCK_BOOTTIME` in milliseconds; `nil` if it is not fresh.
     package var freshUntil: Int64?
+    /// Whether no tick has ended since the ticks were started or resumed. Known only in the daemon.
+    package var awaitsTick = false
 
     /// The ISO 4217 code of the state's currency.
     package var currency: String
     /// Why the price is stale after ``freshUntil``, for example `paused`; `nil` if only the next tick did not end in time.
     package var agedFailure: String?
+    /// Whether ``quote`` is in doubt: unconfirmed, contradicted, or in USDT off its peg.
+    package var isInDoubt = false
 
     package init(
         tick: Int64, freshness: Freshness, quote: PriceQuote?, observedBoottime: Int64?,
@@ -84,14 +90,25 @@ package struct PriceState: Sendable, Hashable {
     /// The value of ``PriceState/failure`` while the ticks are paused.
     package static let pausedFailure = "paused"
 
+    /// How far in the future an observation may be, because the clock was read before the state arrived.
+    private static let ahead = Duration.seconds(1).wholeMilliseconds
+
     /// The age of the quote.
     /// - Parameter now: The reader's clocks, on the same machine.
     /// - Returns: The age, never below zero, and whether it is an estimate by the wall clock; `nil` without a quote, and if the age is
-    ///   not known: a price from an earlier boot is not dated with a clock that may be behind.
+    ///   not known: a price from an earlier boot is not dated with a clock that may be behind, and one from the future with another
+    ///   clock.
     package func age(at now: ObservationTime) -> (age: Duration, isEstimate: Bool)? {
         guard quote != nil, !isOfUnknownAge else { return nil }
         guard let observedBoottime else { return ageByWallClock(at: now).map { ($0, true) } }
+        guard observedBoottime - now.boottime <= Self.ahead else { return nil }
         return (.milliseconds(max(0, now.boottime - observedBoottime)), false)
+    }
+
+    /// Whether the quote is known to be no older than `longest`, milliseconds; `true` without a quote.
+    /// - Parameter boottime: `CLOCK_BOOTTIME` in milliseconds, of the clock that ``observedBoottime`` is of.
+    package func isWithin(_ longest: Int64, at boottime: Int64) -> Bool {
+        quote == nil || observedBoottime.map { boottime - $0 <= longest } ?? false
     }
 
     /// Whether ``quote`` was observed before this boot, and no tick has had a price since.

@@ -29,6 +29,8 @@ package struct MarketHealth: Sendable {
     package private(set) var lastSuccess: ObservationTime?
     /// When it last gave no valid price, and why.
     package private(set) var lastFailure: (at: ObservationTime, error: PriceLoadingError)?
+    /// Why its last request failed; `nil` if it did not.
+    var presentFailure: PriceLoadingError? { failuresRunning > 0 ? lastFailure?.error : nil }
     /// The latencies of its last responses.
     private(set) var latencies = LatencyWindow()
     /// The size of the body of its last response with a price, bytes; `nil` without any.

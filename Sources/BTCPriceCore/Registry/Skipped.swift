@@ -13,10 +13,13 @@ package struct Skipped: Sendable, Hashable, CustomStringConvertible {
     /// The source's name.
     package let source: String
     package let reason: Reason
+    /// Why its last request failed; `nil` if it did not, or if that is not known.
+    let lastFailure: PriceLoadingError?
 
-    package init(source: String, reason: Reason) {
+    package init(source: String, reason: Reason, lastFailure: PriceLoadingError? = nil) {
         self.source = source
         self.reason = reason
+        self.lastFailure = lastFailure
     }
 
     /// `binance: cooldown until 2026-11-21 14:32:10 UTC, rate limited: HTTP 418`

@@ -204,7 +204,10 @@ package struct SourceRegistry: Sendable {
             if atHand.contains(index) || isWithinLimits(index, requester, at: boottime) {
                 plan.order.append(index)
             } else {
-                plan.skipped.append(Skipped(source: entries[index].source.name, reason: .limit))
+                plan.skipped.append(
+                    Skipped(
+                        source: entries[index].source.name, reason: .limit,
+                        lastFailure: entries[index].health.presentFailure))
                 if plan.order.isEmpty { plan.waiting.append(index) }
                 if requester == .client, plan.order.isEmpty { return }
             }

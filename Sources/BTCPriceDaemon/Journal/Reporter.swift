@@ -6,21 +6,26 @@ import BTCPriceServer
 package import Logging
 import Synchronization
 
-/// Turns events into few log lines: only transitions, with each kind at growing intervals and with counts. A transition that was left
-/// out is logged after ten minutes if its condition still lasts.
+/// Turns events into few log lines: only transitions, with each kind at growing intervals and with counts. A condition whose line was left
+/// out is logged after ten minutes if it still lasts.
 package final class Reporter: Sendable {
-    /// A transition that was left out.
-    private struct Unsaid {
+    /// The last kind of line about a condition.
+    private struct Standing {
+        let kind: String
         let since: Int64
         let message: JournalMessage
         let line: String
         let metadata: Logger.Metadata
+        /// Whether a line of this kind was logged since the condition is like this.
+        var isSaid: Bool
     }
 
     private struct Lines {
         var throttle = LineThrottle()
-        /// By condition, the last transition if it was left out.
-        var unsaid: [String: Unsaid] = [:]
+        /// By condition.
+        var standing: [String: Standing] = [:]
+        /// Whether a line of one of them was left out.
+        var hasUnsaid = false
     }
 
     private static let lasting = Duration.seconds(600)
@@ -50,18 +55,22 @@ package final class Reporter: Sendable {
         case .becameFresh(let quote, let failed):
             say(
                 .currentAgain, "current again \(quote.currency)",
-                "The price is current again after \(failed) failed ticks: \(text(quote)).",
+                "The price is current again after \(failed) failed tick\(failed == 1 ? "" : "s"): \(text(quote)).",
                 ["source": "\(quote.source)", "price": "\(quote.value)"], of: "price \(quote.currency)")
-        case .becameStale(let failure, let quote?):
+        case .becameStale(let failure, let quote?, _):
             say(
                 .stale, "stale \(quote.currency)",
                 "\(PriceTexts.stale(from: quote.timestamp.utcText)): \(failure)",
                 ["error": "\(failure)"], of: "price \(quote.currency)")
-        case .becameStale(let failure, nil):
-            say(.stale, "stale", "\(PriceTexts.failed) No value is held yet: \(failure)", ["error": "\(failure)"])
+        case .becameStale(let failure, nil, let currency):
+            say(
+                .stale, "stale \(currency)", "\(PriceTexts.failed) No value is held yet: \(failure)",
+                ["error": "\(failure)"], of: "price \(currency)")
         case .sourceFailed(let failure): report(failure)
         case .sourceRecovered(let source):
-            say(.sourceRecovered, "\(source) recovered", "\(source) has prices again.", ["source": "\(source)"])
+            say(
+                .sourceRecovered, "\(source) recovered", "\(source) has prices again.", ["source": "\(source)"],
+                of: "source \(source)")
         case .outliers(let sources, let value):
             let names = sources.joined(separator: ", ")
             say(
@@ -84,10 +93,13 @@ package final class Reporter: Sendable {
             say(
                 .marketAgain, "market \(quote.currency)", "A market has the price again: \(text(quote)).", [:],
                 of: "price \(quote.currency)")
-        case .ratesFailed(let source, let error):
+        case .ratesFailed(let source, let error, let isHeld):
+            let rest =
+                isHeld
+                ? "Rates received before are used until they are \(ReferenceRates.oldest) days old."
+                : "None were received before."
             say(
-                .ratesFailed, "rates of \(source) failed",
-                "\(source) gave no reference rates: \(error). Rates received before are used until they are \(ReferenceRates.oldest) days old.",
+                .ratesFailed, "rates of \(source) failed", "\(source) gave no reference rates: \(error). \(rest)",
                 ["source": "\(source)", "error": "\(error.kind)"], of: "rates of \(source)")
         case .ratesRecovered(let source):
             say(
@@ -108,10 +120,11 @@ package final class Reporter: Sendable {
         }
     }
 
-    /// Rate limits and refusals are kinds of their own. All other failures are one kind, since they often follow each other.
+    /// What is wrong with its responses, rate limits and refusals are kinds of their own. Failures to get a response are one kind, since
+    /// they often follow each other.
     private func report(_ failure: SourceFailure) {
         let category = failure.error.category
-        let kind = category.isBinding ? failure.error.kind : "failed"
+        let kind = category == .transient ? "failed" : failure.error.kind
         let cooldown = failure.cooldown.map { "; it is not requested until \($0.until.wall.utcText)" } ?? ""
         let message: JournalMessage =
             switch category {
@@ -123,7 +136,7 @@ package final class Reporter: Sendable {
             message, "\(failure.source) \(kind)",
             "\(failure.source) gave no price: \(failure.error)\(category.isBinding || failure.error.retryAfter != nil ? cooldown : "")",
             ["source": "\(failure.source)", "error": "\(failure.error.kind)"], detail: failure.error.kind,
-            daily: category == .refused)
+            daily: category == .refused, of: "source \(failure.source)")
     }
 
     /// Logs a stream event. The end of a stream is not a failure of its source, which is requested instead, so only a refusal is logged
@@ -213,7 +226,7 @@ package final class Reporter: Sendable {
         }
     }
 
-    /// - Parameter condition: What the line is the last word on until its next transition.
+    /// - Parameter condition: What the line tells the state of. It is logged once more if it was left out and the condition lasts.
     private func say(
         _ message: JournalMessage, _ kind: String, _ line: String, _ metadata: Logger.Metadata, detail: String = "",
         daily: Bool = false, of condition: String? = nil
@@ -222,8 +235,12 @@ package final class Reporter: Sendable {
         let summary = lines.withLock { lines in
             let summary = lines.throttle.admit(kind, detail: detail, daily: daily, at: boottime)
             if let condition {
-                lines.unsaid[condition] =
-                    summary == nil ? Unsaid(since: boottime, message: message, line: line, metadata: metadata) : nil
+                let before = lines.standing[condition].flatMap { $0.kind == kind ? $0 : nil }
+                let isSaid = summary != nil || before?.isSaid == true
+                lines.standing[condition] = Standing(
+                    kind: kind, since: before?.since ?? boottime, message: message, line: line, metadata: metadata,
+                    isSaid: isSaid)
+                if !isSaid { lines.hasUnsaid = true }
             }
             return summary
         }
@@ -231,13 +248,15 @@ package final class Reporter: Sendable {
         logger.tell(message, "\(line)\(summary)", metadata)
     }
 
-    /// Logs the transitions that were left out ten minutes ago, and are still the last ones.
+    /// Logs the conditions that have lasted for ten minutes and whose line was left out.
     private func sayWhatLasts() {
         let boottime = now().boottime
         let due = lines.withLock { lines in
-            guard !lines.unsaid.isEmpty else { return [Unsaid]() }
-            let due = lines.unsaid.filter { boottime - $0.value.since >= Self.lasting.wholeMilliseconds }
-            for condition in due.keys { lines.unsaid[condition] = nil }
+            guard lines.hasUnsaid else { return [Standing]() }
+            let unsaid = lines.standing.filter { !$0.value.isSaid }
+            let due = unsaid.filter { boottime - $0.value.since >= Self.lasting.wholeMilliseconds }
+            for condition in due.keys { lines.standing[condition]?.isSaid = true }
+            lines.hasUnsaid = unsaid.count > due.count
             return due.values.sorted { $0.since < $1.since }
         }
         for each in due {

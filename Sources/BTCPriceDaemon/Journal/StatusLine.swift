@@ -4,9 +4,10 @@ import Systemd
 
 /// Updates `systemctl status` at every change of freshness or source, else every 10 s. It has no timer of its own.
 final class StatusLine: StateSubscriber {
-    private struct Last {
+    private struct Last: Equatable {
         var freshness: Freshness?
         var source: String?
+        var ticking: Ticking?
         var saidAt: Int64 = 0
     }
 
@@ -25,9 +26,12 @@ final class StatusLine: StateSubscriber {
         guard isFirst else { return }
         let boottime = now().boottime
         let isDue = last.withLock { last in
-            let isChange = last.freshness != state.freshness || last.source != state.quote?.sourceText
-            guard isChange || boottime - last.saidAt >= Self.period else { return false }
-            last = Last(freshness: state.freshness, source: state.quote?.sourceText, saidAt: boottime)
+            var next = Last(
+                freshness: state.freshness, source: state.quote?.sourceText, ticking: state.ticking, saidAt: last.saidAt
+            )
+            guard next != last || boottime - last.saidAt >= Self.period else { return false }
+            next.saidAt = boottime
+            last = next
             return true
         }
         if isDue { manager.status(Self.text(state)) }
@@ -35,11 +39,17 @@ final class StatusLine: StateSubscriber {
 
     /// One line with the time of the observation, since an age would become wrong.
     static func text(_ state: PriceState) -> String {
-        guard let quote = state.quote else { return "No price yet: \(state.failure ?? "the first tick is running")" }
+        let reason: String? =
+            switch state.ticking {
+            case .paused: "paused by a user until 'btcctl resume'"
+            case .idle: "idle until a program reads the price"
+            case .running, nil: state.failure
+            }
+        guard let quote = state.quote else { return "No price yet: \(reason ?? "the first tick is running")" }
         let price = "\(quote.value) \(quote.currency) from \(quote.sourceText) at \(quote.timestamp.utcText)"
         switch state.freshness {
         case .fresh: return price
-        case .stale, .none: return "Stale, last value \(price): \(state.failure ?? "no tick yet")"
+        case .stale, .none: return "Stale, last value \(price): \(reason ?? "no tick yet")"
         }
     }
 }

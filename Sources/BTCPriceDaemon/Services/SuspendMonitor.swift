@@ -94,7 +94,7 @@ final class SuspendMonitor: CurrencyTickTarget {
         await engine.tick(tick, of: currency)
     }
 
-    func paused() async { await engine.paused() }
+    func paused(_ ticking: Ticking) async { await engine.paused(ticking) }
 
     func resumed() async { await engine.resumed() }
 

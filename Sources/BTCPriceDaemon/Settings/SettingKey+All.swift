@@ -159,7 +159,7 @@ extension SettingKey {
             name: "tick.pause-when-idle", kind: .integer(0...86_400), standard: .integer(0),
             text: """
                 The ticks pause after this many seconds without a client that wants a price. The next such client gets the last price \
-                as stale, and the ticks start again at once. 0 means never.
+                as stale, or with --max-age waits for the next one, and the ticks start again at once. 0 means never.
                 """),
     ]
 
@@ -236,7 +236,7 @@ extension SettingKey {
             name: "history.keep-minutes", kind: .text(.span), standard: .text("1y"),
             text: """
                 How long the candles of minutes are kept: "1d" to "100y", or "forever". Hours and days are kept for ever. A shorter \
-                time deletes a day of them each hour. A year of minutes takes about 30 MB for each currency.
+                time deletes a day of them each hour. A year of minutes takes about 40 MB for each currency.
                 """),
         SettingKey(
             name: "history.write-every-s", kind: .integer(1...3600), standard: .integer(60),

@@ -70,16 +70,17 @@ final class PublisherSocket: Sendable {
         let now = ObservationTime.now()
         let known = known.withLock(\.self)
         func message(_ state: PriceState) -> StateMessage {
-            StateMessage(instance: known.instance, state: state.aged(at: now.boottime))
+            StateMessage(instance: known.instance, state: state.aged(at: now.boottime), boottime: now.boottime)
         }
         switch call {
-        case .getPrice(let policy, let currency):
+        case .getPrice(let policy, let currency, let maxAge):
             let held = known.states.first { currency == nil || $0.state.currency == currency }?.state
             // A follower can't request a newer price.
             guard let held, policy != .noCache, held.quote != nil else {
                 let reason = held?.failure ?? "a follower requests nothing"
                 return .fetchFailed(FetchFailure(failures: [SourceFailure(source: name, error: .unavailable(reason))]))
             }
+            if let maxAge, !held.isWithin(maxAge, at: now.boottime) { return .tooOld(held, at: now.boottime) }
             return .state(message(held))
         case .listCurrencies:
             return .currencies(

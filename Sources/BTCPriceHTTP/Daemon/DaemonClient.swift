@@ -20,8 +20,18 @@ final class DaemonClient: Sendable {
         let currency: String?
     }
 
-    private let pricesThatWake: KeptReplies<Bool, PriceList>
-    private let prices: KeptReplies<Bool, PriceList>
+    /// A request for current prices.
+    private struct Current: Sendable, Hashable {
+        /// One that is kept; `nil` for all.
+        let currency: String?
+        /// The age above which a price counts as missing, seconds.
+        let maxAge: Int64
+    }
+
+    private let maxAge: Int64
+    private let currencies: KeptReplies<Bool, PriceList>
+    private let prices: KeptReplies<Current, PriceList>
+    private let pricesOfOtherAges: KeptReplies<Current, PriceList>
     private let status: KeptReplies<Bool, StatusMessage>
     private let sources: KeptReplies<String?, [SourceReport]>
     private let metrics: KeptReplies<Bool, [MetricFamily]>
@@ -29,23 +39,25 @@ final class DaemonClient: Sendable {
     private let days: KeptReplies<String?, PriceDay?>
     private let moments: KeptReplies<Moment, (known: PriceAt?, currency: String)>
 
-    /// - Parameter socket: Returns the path of the daemon's socket.
-    init(socket: @escaping @Sendable () -> String) {
+    /// - Parameters:
+    ///   - maxAge: The age above which a price counts as missing unless a client says another, seconds.
+    ///   - socket: Returns the path of the daemon's socket.
+    init(maxAge: Int64, socket: @escaping @Sendable () -> String) {
+        self.maxAge = maxAge
         let link = DaemonLink(timeout: .seconds(2), socket: socket)
-        pricesThatWake = KeptReplies { _ in
-            await link.call { connection throws(ClientError) in
-                let currencies = try connection.listCurrencies()
-                // `GetPrice` resumes ticks that wait for a client; its result is already known. Without a price, it would make the daemon
-                // request one.
-                if currencies.first?.price.state.quote != nil { _ = try connection.getPrice() }
-                return PriceList(currencies, at: .now())
-            }
-        }
-        prices = KeptReplies { _ in
+        currencies = KeptReplies { _ in
             await link.call { connection throws(ClientError) in
                 PriceList(try connection.listCurrencies(), at: .now())
             }
         }
+        // Use another connection, because the daemon replies only after a tick if it was idle.
+        let waiting = DaemonLink(timeout: .seconds(10), socket: socket)
+        let current = { @Sendable (wanted: Current) in
+            await waiting.call { connection throws(ClientError) in try Self.prices(wanted, connection: &connection) }
+        }
+        prices = KeptReplies(limit: 256, call: current)
+        // Clients can vary the age without limit.
+        pricesOfOtherAges = KeptReplies(limit: 64, rate: CallRate(burst: 100, perSecond: 20), call: current)
         status = KeptReplies { _ in
             await link.call { connection throws(ClientError) in try connection.getStatus() }
         }
@@ -81,14 +93,40 @@ final class DaemonClient: Sendable {
         }
     }
 
-    /// The currencies that are kept, with their prices.
-    /// - Parameter wakes: Whether to resume ticks that wait for a client. Monitoring must not resume them.
-    func prices(wakes: Bool) async throws(Problem) -> PriceList {
-        try await (wakes ? pricesThatWake : prices).reply(to: wakes)
+    /// The currencies that are kept, with their states. Does not resume ticks that wait for a client: monitoring must not.
+    func kept() async throws(Problem) -> PriceList { try await currencies.reply(to: true) }
+
+    /// The current prices. Resumes ticks that wait for a client, and waits for the first one.
+    /// - Parameters:
+    ///   - currency: ISO 4217, one that is kept; `nil` for all.
+    ///   - maxAge: The age above which a price counts as missing, seconds.
+    ///   - client: Who asks. Clients share the calls for other ages than the usual one.
+    func prices(
+        in currency: String? = nil, maxAge: Int64, for client: String
+    ) async throws(Problem) -> PriceList {
+        let replies = maxAge == self.maxAge ? prices : pricesOfOtherAges
+        return try await replies.reply(to: Current(currency: currency, maxAge: maxAge), for: client)
     }
 
-    /// Whether the daemon responds in time.
-    func responds() async -> Bool { (try? await prices.reply(to: false)) != nil }
+    private static func prices(
+        _ wanted: Current, connection: inout PriceConnection
+    ) throws(ClientError) -> PriceList {
+        var (currencies, tooOld) = ([CurrencyMessage](), [String: PriceTooOld]())
+        for var message in try connection.listCurrencies() where [nil, message.currency].contains(wanted.currency) {
+            let state = message.price.state
+            // Without a price, the daemon would request one from an exchange at each call. If it is idle, it must be woken.
+            if state.quote != nil || state.ticking == .idle {
+                switch try connection.getPrice(in: message.currency, maxAge: .seconds(wanted.maxAge)) {
+                case .success(let price): message.price = price
+                case .failure(let old):
+                    message.price.state.failure = old.reason ?? state.failure
+                    tooOld[message.currency] = old
+                }
+            }
+            currencies.append(message)
+        }
+        return PriceList(currencies, tooOld: tooOld, at: .now())
+    }
 
     func status() async throws(Problem) -> StatusMessage { try await status.reply(to: true) }
 

@@ -50,7 +50,8 @@ final class DaemonLink: @unchecked Sendable {
                 case .timedOut:
                     hungAt = .now
                     return .failure(Self.unreachable)
-                case .unreachable, .closed, .interrupted, .unintelligible:
+                case .unintelligible: return .failure(.unavailable("The daemon's reply is not understood."))
+                case .unreachable, .closed, .interrupted:
                     if isLast { return .failure(Self.unreachable) }
                 }
             }
@@ -72,7 +73,8 @@ final class DaemonLink: @unchecked Sendable {
         case HistoryInterface.disabled: Problem(.notFound, "The daemon keeps no history.")
         case HistoryInterface.unavailable: .unavailable("The history can't be read at present.", retryAfter: 60)
         case PriceInterface.busy: .unavailable("The daemon has too many pending calls.")
-        case "\(ServiceInterface.name).MethodNotFound", "\(ServiceInterface.name).InterfaceNotFound":
+        case "\(ServiceInterface.name).MethodNotFound", "\(ServiceInterface.name).InterfaceNotFound",
+            "\(ServiceInterface.name).InvalidParameter":
             .unavailable("The daemon is older than this gateway. Restart it.", retryAfter: 60)
         default: .unavailable("The daemon refused the call.")
         }

@@ -46,7 +46,7 @@ final class KeptReplies<Question: Sendable & Hashable, Reply: Sendable>: Sendabl
                 return (.failure(.unavailable("Too many requests wait for the daemon.", retryAfter: 10)), nil)
             }
             guard let wait = rate.map({ $0.take(for: client, at: present) }) ?? 0 else {
-                return (.failure(.unavailable("Too many different requests for the past.", retryAfter: 2)), nil)
+                return (.failure(.unavailable("Too many different requests.", retryAfter: 2)), nil)
             }
             let task = Task {
                 if wait > 0 { try? await Task.sleep(for: .milliseconds(wait)) }

@@ -40,21 +40,21 @@ struct GatewayRoutes: Sendable {
         switch request.path.joined(separator: "/") {
         case "": return page.response(to: request)
         case "openapi.json": return openAPI.response(to: request)
-        case "v1/price": return try await prices(request, price)
-        case "v1/currencies": return try await prices(request, currencies)
+        case "v1/price": return try await price(request)
+        case "v1/currencies": return try await currencies(request)
         case "v1/status": return try await status(request)
         case "v1/sources": return try await sources(request)
-        case "v1/watch": return try watch(request)
+        case "v1/watch": return try await watch(request)
         case "v1/history": return try await history.history(request)
         case "v1/at": return try await history.price(request)
         case "v1/day": return try await history.day(request)
         // Shapes that other programs read. These two are mempool's.
-        case "api/v1/prices": return try await prices(request, mempoolPrices)
+        case "api/v1/prices": return try await states(request) { .object(PriceShapes.mempoolPrices($0)) }
         case "api/v1/historical-price": return try await history.historicalPrices(request)
-        case "exrates/BTC": return try await prices(request, rates)
+        case "exrates/BTC": return try await states(request) { .object(PriceShapes.rates($0)) }
         // These two are BTCPay Server's. The second one wraps the list.
-        case "api/rates": return try await prices(request, rateList)
-        case "rates": return try await prices(request, wrappedRateList)
+        case "api/rates": return try await pairs(request) { PriceShapes.rateList($0) }
+        case "rates": return try await pairs(request) { .object(["data": PriceShapes.rateList($0)]) }
         // LNbits requests this from a price aggregator and reads `rates.median`.
         case _ where request.path.count == 2 && request.path[0] == "rate":
             return try await aggregate(request, request.path[1].uppercased())
@@ -66,21 +66,26 @@ struct GatewayRoutes: Sendable {
 
     // MARK: - Ours
 
-    private func price(_ list: PriceList, _ request: GatewayRequest) throws(Problem) -> Representation {
+    private func price(_ request: GatewayRequest) async throws(Problem) -> GatewayResponse {
         try Problem.check(request, has: "currency", "max-age")
-        let message = try Self.currency(request, in: list)
-        let state = message.price.state
-        guard try isCurrent(state, request, at: list.time) else { throw try tooOld(message, request, at: list.time) }
-        return Representation(.object(PriceShapes.price(state, at: list.time)), oldest: state)
+        let code = try Self.code(request)
+        let (state, list) = try await current(request, code)
+        return list.bodies.body(of: "price") {
+            Representation(.object(PriceShapes.price(state, at: list.time)), oldest: state)
+        }.response(to: request)
     }
 
-    private func currencies(_ list: PriceList, _ request: GatewayRequest) throws(Problem) -> Representation {
+    private func currencies(_ request: GatewayRequest) async throws(Problem) -> GatewayResponse {
         try Problem.check(request, has: "currency", "max-age")
-        let currencies = try list.currencies.map { (message) throws(Problem) in
-            let isCurrent = try isCurrent(message.price.state, request, at: list.time)
-            return JSON.object(PriceShapes.currency(message, isCurrent: isCurrent, at: list.time))
-        }
-        return Representation(.object(["currencies": .array(currencies)]))
+        _ = try Self.code(request)
+        let list = try await prices(request)
+        return list.bodies.body(of: "currencies") {
+            let currencies = list.currencies.map { message in
+                JSON.object(
+                    PriceShapes.currency(message, isCurrent: list.tooOld[message.currency] == nil, at: list.time))
+            }
+            return Representation(.object(["currencies": .array(currencies)]))
+        }.response(to: request)
     }
 
     private func status(_ request: GatewayRequest) async throws(Problem) -> GatewayResponse {
@@ -92,17 +97,21 @@ struct GatewayRoutes: Sendable {
         try Problem.check(request, has: "currency")
         let code = try Self.code(request)
         // Only for a currency that is kept, because each currency needs a separate call.
-        _ = try Self.currency(request, in: try await daemon.prices(wakes: false))
+        _ = try await daemon.kept().currency(code)
         let sources = try await daemon.sources(of: code).map { JSON.object(PriceShapes.source($0)) }
         return Representation(.object(["sources": .array(sources)])).response(to: request)
     }
 
-    private func watch(_ request: GatewayRequest) throws(Problem) -> GatewayResponse {
+    private func watch(_ request: GatewayRequest) async throws(Problem) -> GatewayResponse {
         try Problem.check(request, has: "currency", "updates")
         guard hasRoomForStream() else { throw EventStreams.full }
         let codes = try request["currency"].map { (text) throws(Problem) in try Self.codes(text, "currency") }
         guard let updates = WatchUpdates(rawValue: request["updates"] ?? WatchUpdates.ticks.rawValue) else {
             throw Problem(.badRequest, "updates is ticks or changes.")
+        }
+        // The stream itself reports that the daemon can't be reached.
+        if let codes, let kept = try? await daemon.kept() {
+            for code in codes { _ = try kept.currency(code) }
         }
         return GatewayResponse(
             headers: ["content-type": "text/event-stream", "cache-control": "no-store"],
@@ -112,50 +121,55 @@ struct GatewayRoutes: Sendable {
 
     // MARK: - Shapes that other programs read
 
-    private func mempoolPrices(_ list: PriceList, _ request: GatewayRequest) throws(Problem) -> Representation {
-        let states = try currentStates(list, request)
-        return Representation(.object(PriceShapes.mempoolPrices(states)), oldest: Self.oldest(states))
-    }
-
-    private func rates(_ list: PriceList, _ request: GatewayRequest) throws(Problem) -> Representation {
-        let states = try currentStates(list, request)
-        return Representation(.object(PriceShapes.rates(states)), oldest: Self.oldest(states))
-    }
-
-    private func rateList(_ list: PriceList, _ request: GatewayRequest) throws(Problem) -> Representation {
-        let states = try namedStates(list, request)
-        return Representation(PriceShapes.rateList(states), oldest: Self.oldest(states))
-    }
-
-    private func wrappedRateList(_ list: PriceList, _ request: GatewayRequest) throws(Problem) -> Representation {
-        let states = try namedStates(list, request)
-        return Representation(.object(["data": PriceShapes.rateList(states)]), oldest: Self.oldest(states))
-    }
-
     private func aggregate(_ request: GatewayRequest, _ code: String) async throws(Problem) -> GatewayResponse {
-        _ = try longestAge(request)
-        let list = try await daemon.prices(wakes: true)
-        guard let message = list.currencies.first(where: { $0.currency == code }) else {
-            throw Self.notKept(code, in: list)
-        }
-        let state = message.price.state
-        guard try isCurrent(state, request, at: list.time) else { throw try tooOld(message, request, at: list.time) }
-        return Representation(.object(PriceShapes.aggregate(state)), oldest: state).response(to: request)
+        let isConfirmed = try Self.mustBeConfirmed(request)
+        let (state, list) = try await current(request, code)
+        guard !isConfirmed || state.confirmation != .unconfirmed else { throw Self.unconfirmed }
+        return list.bodies.body(of: "rate") { Representation(.object(PriceShapes.aggregate(state)), oldest: state) }
+            .response(to: request)
     }
 
-    /// The states of the pairs that a request names, such as `BTC_USD,BTC_EUR`; all states if it names none.
-    private func namedStates(_ list: PriceList, _ request: GatewayRequest) throws(Problem) -> [PriceState] {
-        let states = try currentStates(list, request)
-        guard let pairs = request["currencyPairs"], !pairs.isEmpty else { return states }
-        return pairs.uppercased().split(separator: ",").compactMap { pair in
-            states.first { "BTC_\($0.currency)" == pair }
-        }
+    /// A response with the states of the pairs that a request names, such as `BTC_USD,BTC_EUR`; all states if it names none.
+    private func pairs(
+        _ request: GatewayRequest, _ body: ([PriceState]) -> JSON
+    ) async throws(Problem) -> GatewayResponse {
+        let named = request["currencyPairs"].flatMap { $0.isEmpty ? nil : $0.uppercased().split(separator: ",") }
+        return try await states(request, named?.filter { $0.hasPrefix("BTC_") }.map { String($0.dropFirst(4)) }, body)
+    }
+
+    /// A response with the states whose price is not too old, and confirmed if the request wants that.
+    /// - Parameter named: The currencies in it, as far as they are kept; `nil` for all.
+    private func states(
+        _ request: GatewayRequest, _ named: [String]? = nil, _ body: ([PriceState]) -> JSON
+    ) async throws(Problem) -> GatewayResponse {
+        let isConfirmed = try Self.mustBeConfirmed(request)
+        let list = try await prices(request)
+        let young = list.currencies.map(\.price.state).filter { $0.quote != nil && list.tooOld[$0.currency] == nil }
+        guard !young.isEmpty else { throw Problem.unavailable("No price is new enough.", retryAfter: 5) }
+        let wanted = named.map { $0.compactMap { code in young.first { $0.currency == code } } } ?? young
+        let states = wanted.filter { !isConfirmed || $0.confirmation != .unconfirmed }
+        guard !states.isEmpty || wanted.isEmpty else { throw Self.unconfirmed }
+        let form = "\(request.path.joined(separator: "/")) \(states.map(\.currency).joined(separator: ","))"
+        return list.bodies.body(of: form) {
+            let oldest = states.min {
+                ($0.quote?.timestamp.milliseconds ?? 0) < ($1.quote?.timestamp.milliseconds ?? 0)
+            }
+            return Representation(body(states), oldest: oldest)
+        }.response(to: request)
+    }
+
+    private static let unconfirmed = Problem.unavailable("The price is unconfirmed.", retryAfter: 5)
+
+    private static func mustBeConfirmed(_ request: GatewayRequest) throws(Problem) -> Bool {
+        guard let text = request["confirmed"] else { return false }
+        guard ["0", "1"].contains(text) else { throw Problem(.badRequest, "confirmed is 0 or 1.") }
+        return text == "1"
     }
 
     // MARK: - Monitoring
 
     private func metrics(_ request: GatewayRequest) async throws(Problem) -> GatewayResponse {
-        let isOpenMetrics = request.header("accept")?.contains("application/openmetrics-text") == true
+        let isOpenMetrics = request.preferred(["text/plain", "application/openmetrics-text"]) != "text/plain"
         let format: MetricsText.Format = isOpenMetrics ? .openMetrics : .prometheus
         let text = MetricsText.text(try await daemon.metrics(), as: format)
         return Representation(text, contentType: format.contentType, cacheControl: "no-store").response(
@@ -163,89 +177,55 @@ struct GatewayRoutes: Sendable {
     }
 
     private func health(_ request: GatewayRequest) async throws(Problem) -> GatewayResponse {
-        let message = try Self.currency(request, in: try await daemon.prices(wakes: false))
-        let freshness = message.price.state.freshness
-        guard freshness == .fresh else {
-            throw Problem.unavailable("The price in \(message.currency) is \(freshness.rawValue).")
+        let message = try await daemon.kept().currency(try Self.code(request))
+        if let reason = PriceShapes.reason(of: message.price.state) {
+            let freshness = message.price.state.freshness
+            throw Problem.unavailable("The price in \(message.currency) is \(freshness.rawValue): \(reason).")
         }
         return Representation(.object(["state": .string("fresh")]), cacheControl: "no-store").response(to: request)
     }
 
     // MARK: - Prices
 
-    /// A response whose body is made from the prices. All requests with the same target share the body until there are newer prices.
-    private func prices(
-        _ request: GatewayRequest, _ body: (PriceList, GatewayRequest) throws(Problem) -> Representation
-    ) async throws(Problem) -> GatewayResponse {
+    /// All prices. The daemon has judged their age.
+    private func prices(_ request: GatewayRequest) async throws(Problem) -> PriceList {
         // An invalid request must not resume the ticks.
-        _ = try (Self.code(request), longestAge(request))
-        let list = try await daemon.prices(wakes: true)
-        return try list.bodies.body(of: request.target) { () throws(Problem) in try body(list, request) }.response(
-            to: request)
+        let maxAge = try maxAge(request)
+        // Here, a daemon that hangs is found out sooner.
+        _ = try await daemon.kept()
+        return try await daemon.prices(maxAge: maxAge, for: request.client)
     }
 
-    /// The currency that a request names, otherwise the first one.
-    static func currency(_ request: GatewayRequest, in list: PriceList) throws(Problem) -> CurrencyMessage {
-        let code = try code(request)
-        guard let message = list.currencies.first(where: { code == nil || $0.currency == code }) else {
-            throw notKept(code ?? "", in: list)
-        }
-        return message
-    }
-
-    private static func notKept(_ code: String, in list: PriceList) -> Problem {
-        let known = list.currencies.map(\.currency).joined(separator: ", ")
-        return Problem(.notFound, "The price is not kept in \(code.prefix(8)), only in \(known).")
-    }
-
-    /// The states whose price is not too old.
-    private func currentStates(_ list: PriceList, _ request: GatewayRequest) throws(Problem) -> [PriceState] {
-        let longest = try longestAge(request)
-        let states = list.currencies.map(\.price.state).filter { Self.isCurrent($0, longest, at: list.time) }
-        guard !states.isEmpty else { throw Problem.unavailable("No price is new enough.", retryAfter: 5) }
-        return states
-    }
-
-    private func isCurrent(_ state: PriceState, _ request: GatewayRequest, at now: ObservationTime) throws(Problem)
-        -> Bool
-    {
-        Self.isCurrent(state, try longestAge(request), at: now)
-    }
-
-    private static func isCurrent(_ state: PriceState, _ longest: Duration, at now: ObservationTime) -> Bool {
-        state.age(at: now).map { $0.age <= longest } ?? false
-    }
-
-    private func longestAge(_ request: GatewayRequest) throws(Problem) -> Duration {
-        guard let text = request["max-age"] else { return .seconds(maxAge) }
-        guard let seconds = Int64(text), (1...31_536_000).contains(seconds) else {
-            throw Problem(.badRequest, "max-age is a number of seconds from 1 to 31536000.")
-        }
-        return .seconds(seconds)
-    }
-
-    private static func oldest(_ states: [PriceState]) -> PriceState? {
-        states.min { ($0.quote?.timestamp.milliseconds ?? 0) < ($1.quote?.timestamp.milliseconds ?? 0) }
-    }
-
-    private func tooOld(_ message: CurrencyMessage, _ request: GatewayRequest, at now: ObservationTime) throws(Problem)
-        -> Problem
-    {
-        let state = message.price.state
-        guard state.quote != nil else {
-            return .unavailable("There is no price in \(message.currency) yet.", retryAfter: 5)
-        }
+    /// The price in a currency, which is not too old, and the list that it is from.
+    /// - Parameter code: ISO 4217; `nil` for the first currency.
+    private func current(
+        _ request: GatewayRequest, _ code: String?
+    ) async throws(Problem) -> (state: PriceState, list: PriceList) {
+        let maxAge = try maxAge(request)
+        let currency = try await daemon.kept().currency(code).currency
+        let list = try await daemon.prices(in: currency, maxAge: maxAge, for: request.client)
+        let state = try list.currency(currency).price.state
         let reason = PriceShapes.reason(of: state).map { ": \($0)" } ?? ""
-        guard let age = state.age(at: now)?.age.components.seconds else {
-            return .unavailable("The age of the price in \(message.currency) is not known\(reason).", retryAfter: 5)
+        guard state.quote != nil else {
+            throw .unavailable("There is no price in \(currency) yet\(reason).", retryAfter: 5)
         }
-        let longest = try longestAge(request).components.seconds
-        return .unavailable(
-            "The price in \(message.currency) is \(age) s old, more than max-age allows (\(longest) s)\(reason).",
-            retryAfter: 5)
+        guard let old = list.tooOld[currency] else { return (state, list) }
+        guard let age = old.age?.components.seconds else {
+            throw .unavailable("The age of the price in \(currency) is not known\(reason).", retryAfter: 5)
+        }
+        throw .unavailable(
+            "The price in \(currency) is \(age) s old, more than max-age allows (\(maxAge) s)\(reason).", retryAfter: 5)
     }
 
     // MARK: - Parameters
+
+    private func maxAge(_ request: GatewayRequest) throws(Problem) -> Int64 {
+        guard let text = request["max-age"] else { return maxAge }
+        guard let seconds = Int64(text), (1...31_536_000).contains(seconds) else {
+            throw Problem(.badRequest, "max-age is a number of seconds from 1 to 31536000.")
+        }
+        return seconds
+    }
 
     static func code(_ request: GatewayRequest) throws(Problem) -> String? {
         guard let text = request["currency"] else { return nil }

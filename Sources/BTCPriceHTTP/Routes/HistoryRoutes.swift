@@ -15,11 +15,12 @@ struct HistoryRoutes: Sendable {
         try Problem.check(request, has: "currency", "since", "until", "step", "format")
         let query = try Self.query(request)
         let known = try await daemon.history(query, for: request.client)
-        let format = request["format"] ?? (Self.wantsCSV(request) ? "csv" : "json")
+        let accepted = request.preferred(["application/json", "text/csv"])
+        let format = request["format"] ?? (accepted == "text/csv" ? "csv" : "json")
         guard ["json", "csv"].contains(format) else { throw Problem(.badRequest, "format is json or csv.") }
         // If the search for a coarser step fails, the candles are still sent.
         let coarser = format == "csv" ? nil : try? await coarser(query, than: known, for: request.client)
-        return known.bodies.body(of: "\(format) \(request.target)") {
+        return known.bodies.body(of: "\(format) \(coarser?.rawValue ?? "")") {
             if format == "csv" {
                 return Representation(
                     PriceShapes.csv(known.candles), contentType: "text/csv; charset=utf-8; header=present")
@@ -56,8 +57,7 @@ struct HistoryRoutes: Sendable {
 
     func day(_ request: GatewayRequest) async throws(Problem) -> GatewayResponse {
         try Problem.check(request, has: "currency")
-        let list = try await daemon.prices(wakes: false)
-        let currency = try GatewayRoutes.currency(request, in: list).currency
+        let currency = try await daemon.kept().currency(try GatewayRoutes.code(request)).currency
         guard let day = try await daemon.day(of: currency) else {
             throw Problem(.notFound, "Nothing is known of the last 24 hours.")
         }
@@ -68,10 +68,9 @@ struct HistoryRoutes: Sendable {
 
     /// mempool's `/api/v1/historical-price`: the prices at a time, or one for each day.
     func historicalPrices(_ request: GatewayRequest) async throws(Problem) -> GatewayResponse {
-        let list = try await daemon.prices(wakes: false)
-        let codes =
-            try GatewayRoutes.code(request) == nil
-            ? list.currencies.map(\.currency) : [try GatewayRoutes.currency(request, in: list).currency]
+        let list = try await daemon.kept()
+        let code = try GatewayRoutes.code(request)
+        let codes = code == nil ? list.currencies.map(\.currency) : [try list.currency(code).currency]
         var prices: [Int64: JSONObject] = [:]
         var longest = Candle.Step.second
         var tooCoarse: PriceAt?
@@ -101,9 +100,10 @@ struct HistoryRoutes: Sendable {
                         currency: code, from: Timestamp(milliseconds: max(0, from) / 86_400_000 * 86_400_000),
                         to: Timestamp(milliseconds: list.time.wall.milliseconds / 86_400_000 * 86_400_000 + 86_400_000),
                         step: .day, limit: Self.most, more: true), for: request.client)
-                for candle in known.candles {
+                // The price at the start, as with `timestamp`. A part of a day may not have it.
+                for candle in known.candles where candle.coveredMinutes == nil {
                     prices[candle.start, default: ["time": .integer(candle.start)]][code] =
-                        .number(candle.close.description)
+                        .number(candle.open.description)
                 }
             }
         }
@@ -122,22 +122,22 @@ struct HistoryRoutes: Sendable {
         // A part of a long history says nothing about the rest.
         guard let from = query.from, known.next == nil else { return nil }
         let coverage = HistoryCoverage(from: from, to: min(query.to ?? .now, .now))
-        let count = Int64(known.candles.count)
-        guard coverage.isPoor(count, query.step) else { return nil }
+        guard coverage.isPoor(Int64(known.candles.count), query.step) else { return nil }
         for step in Candle.Step.allCases where step > query.step {
             var longer = query
             longer.step = step
             let candles = try await daemon.history(longer, for: client).candles
-            if coverage.knowsMore(Int64(candles.count), step, than: count, query.step) { return step }
+            let (more, less) = (coverage.seconds(in: candles, step), coverage.seconds(in: known.candles, query.step))
+            if coverage.knowsMore(more, than: less) { return step }
         }
         return nil
     }
 
     private static func tooCoarse(_ known: PriceAt) -> Problem {
-        Problem(
-            .notFound,
-            "Only the \(known.step) is known, from \(known.candle.low) to \(known.candle.high), which max-step does not allow."
-        )
+        let part = known.candle.coveredMinutes.map { "\($0) of \(known.step.minutes) minutes of " } ?? ""
+        let (low, high) = (known.candle.low, known.candle.high)
+        return Problem(
+            .notFound, "Only \(part)the \(known.step) is known, from \(low) to \(high), which max-step does not allow.")
     }
 
     // MARK: - Parameters
@@ -162,10 +162,6 @@ struct HistoryRoutes: Sendable {
         }
         return HistoryQuery(
             currency: try GatewayRoutes.code(request), from: since, to: until, step: step, limit: most, more: true)
-    }
-
-    private static func wantsCSV(_ request: GatewayRequest) -> Bool {
-        (request.header("accept") ?? "").split(separator: ",").first.map { $0.contains("text/csv") } ?? false
     }
 
     /// Reads a time, in UTC if it has no zone. It is cut to whole seconds, so that requests within the same second share a call.

@@ -33,8 +33,7 @@ enum PriceShapes {
 
     /// Why a price is not current; `nil` if it is. It does not use the daemon's text, which may name addresses.
     static func reason(of state: PriceState) -> String? {
-        if state.freshness == .fresh { return nil }
-        return state.failure == PriceState.pausedFailure ? "the updates are paused" : "the last update failed"
+        state.freshness == .fresh ? nil : StaleReason.text(of: state.failure, ticking: state.ticking)
     }
 
     /// The last 24 hours.
@@ -47,23 +46,28 @@ enum PriceShapes {
         ]
     }
 
-    /// A candle.
+    /// A candle. What is not known of it is left out.
     static func candle(_ candle: Candle) -> JSONObject {
-        [
+        var object: JSONObject = [
             "time": .string(HTTPDate.rfc3339(candle.start * 1000)), "open": .string(candle.open.description),
             "high": .string(candle.high.description), "low": .string(candle.low.description),
             "close": .string(candle.close.description), "ticks": .integer(candle.ticks),
             "fresh": .integer(candle.fresh), "origin": .string(candle.origin),
         ]
+        object["coveredMinutes"] = candle.coveredMinutes.map { .integer($0) }
+        object["doubtful"] = candle.doubtful.map { .integer($0) }
+        return object
     }
 
-    /// Candles as comma-separated values (RFC 4180).
+    /// Candles as comma-separated values (RFC 4180). A number that is not known is empty.
     static func csv(_ candles: [Candle]) -> String {
+        let number = { (number: Int64?) in number.map(String.init) ?? "" }
         let rows = candles.map { candle in
             "\(HTTPDate.rfc3339(candle.start * 1000)),\(candle.open),\(candle.high),\(candle.low),\(candle.close),"
-                + "\(candle.ticks),\(candle.fresh),\(candle.origin)\r\n"
+                + "\(candle.ticks),\(candle.fresh),\(candle.origin),"
+                + "\(number(candle.coveredMinutes)),\(number(candle.doubtful))\r\n"
         }
-        return "time,open,high,low,close,ticks,fresh,origin\r\n" + rows.joined()
+        return "time,open,high,low,close,ticks,fresh,origin,covered_minutes,doubtful\r\n" + rows.joined()
     }
 
     /// A currency with its price, if that is not too old.

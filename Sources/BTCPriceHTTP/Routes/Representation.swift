@@ -35,7 +35,13 @@ struct Representation: Sendable {
     func response(to request: GatewayRequest, vary: String? = nil) -> GatewayResponse {
         var fields = self.fields
         if let vary { fields.add(name: "vary", value: vary) }
-        if let age = oldest?.age(at: .now())?.age { fields.add(name: "age", value: "\(age.components.seconds)") }
+        if let oldest {
+            // The response is new, whatever the age of the price in it.
+            fields.add(name: "age", value: "0")
+            if let age = oldest.age(at: .now())?.age {
+                fields.add(name: "price-age", value: "\(age.components.seconds)")
+            }
+        }
         if let known = request.header("if-none-match"), known.split(separator: ",").contains(where: matches) {
             fields.remove(name: "content-type")
             return GatewayResponse(status: .notModified, headers: fields)

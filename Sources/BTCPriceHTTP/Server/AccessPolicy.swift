@@ -15,16 +15,17 @@ struct AccessPolicy: Sendable {
     /// The parts of a request on which the decision depends.
     struct Credentials: Sendable {
         var method: String
-        /// The authority: from an absolute request target, otherwise from the Host header.
+        /// The authority: from an absolute request target, otherwise from the Host header; `nil` if HTTP/1.0 has none.
         var host: String?
         var origin: String?
         /// Sec-Fetch-Site (W3C, Fetch Metadata Request Headers).
         var fetchSite: String?
     }
 
-    /// The host names that the gateway serves in addition to `localhost` and the addresses at which it listens, in lower case.
+    /// The host names that the gateway serves in addition to `localhost` and the addresses at which it listens, in lower case;
+    /// ``AllowList/anyHost`` for all.
     let hosts: Set<String>
-    /// The origins whose pages may read the responses (RFC 6454): `https://shop.example`, in lower case.
+    /// The origins whose pages may read the responses (RFC 6454): `https://shop.example`, `null`, in lower case.
     let origins: Set<String>
 
     static let methodNotAllowed = Problem(
@@ -35,12 +36,10 @@ struct AccessPolicy: Sendable {
         guard request.method == "GET" || request.method == "HEAD" else {
             return Self.methodNotAllowed
         }
-        if let local = arrival.localAddress {
-            // Another site's DNS server may point its own name to this machine (DNS rebinding).
-            guard let host = request.host.map(Self.name), isOwn(host, local) else {
-                return Problem(
-                    .misdirectedRequest, "The gateway does not serve this host name; see --hosts.")
-            }
+        // Another site's DNS server may point its own name to this machine (DNS rebinding). No browser leaves the name out, and HTTP/1.0
+        // allows it.
+        if let local = arrival.localAddress, let host = request.host.map(Self.name), !isOwn(host, local) {
+            return Problem(.misdirectedRequest, "The gateway does not serve this host name; see --hosts.")
         }
         if let origin = request.origin?.lowercased() {
             let own = request.host.map { ["http://\($0.lowercased())", "https://\($0.lowercased())"] } ?? []
@@ -79,7 +78,7 @@ struct AccessPolicy: Sendable {
     }
 
     private func isOwn(_ host: String, _ local: String) -> Bool {
-        host == "localhost" || host == local || hosts.contains(host)
+        host == "localhost" || host == local || hosts.contains(host) || hosts.contains(AllowList.anyHost)
     }
 
     /// The name or address in an authority, without the port, the brackets and the dot at the end, in lower case.

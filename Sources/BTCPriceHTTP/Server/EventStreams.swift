@@ -34,13 +34,15 @@ final class EventStreams {
 
     /// The seconds from one comment to the next.
     private static let heartbeat: Int64 = 15
+    /// How often to check whether a reload has dropped a currency, in seconds.
+    private static let look: Int64 = 5
     /// How long the watch continues without a stream. Clients often reconnect, and each start costs the daemon a connection.
     private static let patience = TimeAmount.seconds(2)
 
     private let most: Int
     private let eventLoop: any EventLoop
     private let watch: PriceWatch
-    private let responds: @Sendable () async -> Bool
+    private let kept: @Sendable () async -> PriceList?
     /// Changes at every start of the gateway.
     private let nonce = String(UInt32.random(in: .min ... .max), radix: 16)
     private var sequence: UInt64 = 0
@@ -59,13 +61,13 @@ final class EventStreams {
     /// - Parameters:
     ///   - most: The maximum number of streams.
     ///   - socket: Returns the path of the daemon's socket.
-    ///   - responds: Whether the daemon responds to a call.
+    ///   - kept: The currencies that the daemon keeps; `nil` if it does not respond.
     init(
-        atMost most: Int, socket: @escaping @Sendable () -> String, responds: @escaping @Sendable () async -> Bool,
+        atMost most: Int, socket: @escaping @Sendable () -> String, kept: @escaping @Sendable () async -> PriceList?,
         on eventLoop: any EventLoop
     ) {
         self.most = most
-        self.responds = responds
+        self.kept = kept
         self.eventLoop = eventLoop
         watch = PriceWatch(socket: socket)
     }
@@ -135,11 +137,15 @@ final class EventStreams {
             let comment = ByteBuffer(string: ":\n\n")
             for stream in streams.values { _ = stream.connection.send(comment) }
         }
-        guard !isGone, silence.mustAsk(at: Self.now) else { return }
-        let (bound, eventLoop, responds) = (NIOLoopBound(self, eventLoop: eventLoop), eventLoop, responds)
+        let mustAsk = !isGone && silence.mustAsk(at: Self.now)
+        guard mustAsk || seconds.isMultiple(of: Self.look) else { return }
+        let (bound, eventLoop, kept) = (NIOLoopBound(self, eventLoop: eventLoop), eventLoop, kept)
         Task {
-            let isThere = await responds()
-            eventLoop.execute { bound.value.responded(isThere) }
+            let list = await kept()
+            eventLoop.execute {
+                if mustAsk { bound.value.responded(list != nil) }
+                if let list { bound.value.endStreams(without: list) }
+            }
         }
     }
 
@@ -148,6 +154,18 @@ final class EventStreams {
         tellGone()
         // When the daemon is back, a new watch gets its state at once, and not only with the next tick.
         startWatch()
+    }
+
+    /// Ends the streams that name a currency that is no longer kept.
+    private func endStreams(without list: PriceList) {
+        let codes = Set(list.currencies.map(\.currency))
+        newest.removeAll { !codes.contains($0.currency) }
+        for stream in streams.values {
+            guard let code = stream.currencies?.first(where: { !codes.contains($0) }) else { continue }
+            leave(stream.connection)
+            let data = JSON.object(["state": .string("ended"), "reason": .string(list.notKept(code).detail)]).text
+            stream.connection.finish(ByteBuffer(string: "event: ended\ndata: \(data)\n\n"))
+        }
     }
 
     private static var now: Int64 { Int64(NIODeadline.now().uptimeNanoseconds / 1_000_000) }

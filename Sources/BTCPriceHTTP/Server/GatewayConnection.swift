@@ -37,6 +37,8 @@ final class GatewayConnection: ChannelInboundHandler {
     private var phase = Phase.idle
     private var context: ChannelHandlerContext?
     private var isEnding = false
+    /// Whether the client sends no more.
+    private var isInputClosed = false
     private var hasEntered = false
     /// When the connection is closed if nothing happens; `nil` for never.
     private var deadline: NIODeadline?
@@ -80,8 +82,14 @@ final class GatewayConnection: ChannelInboundHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // The client sends no more. It may still read the response to what it has sent.
-        if case .inputClosed? = event as? ChannelEvent { end() }
+        if case .inputClosed? = event as? ChannelEvent {
+            isInputClosed = true
+            switch phase {
+            // The client may still read the response. If it is gone, a write fails.
+            case .responding, .streaming: break
+            case .idle, .reading, .head, .held, .closing: end()
+            }
+        }
         context.fireUserInboundEventTriggered(event)
     }
 
@@ -184,9 +192,10 @@ final class GatewayConnection: ChannelInboundHandler {
 
     private func send(_ response: GatewayResponse, to head: HTTPRequestHead, closes: Bool) {
         guard let context, case .responding = phase else { return }
-        let closes = closes || isEnding
+        let closes = closes || isEnding || isInputClosed
         var headers = self.headers(of: response)
-        if response.stream == nil {
+        // A response without either has no body: that to HEAD of a stream, and 304.
+        if response.stream == nil, response.status.mayHaveResponseBody {
             headers.add(name: "content-length", value: "\(response.body.readableBytes)")
         }
         if closes {
@@ -240,7 +249,7 @@ final class GatewayConnection: ChannelInboundHandler {
         guard let context else { return }
         wait(environment.limits.lingerTimeout)
         context.close(mode: .output, promise: nil)
-        if isEnding { close() }
+        if isEnding || isInputClosed { close() }
     }
 
     private func headers(of response: GatewayResponse) -> HTTPHeaders {
@@ -269,7 +278,9 @@ final class GatewayConnection: ChannelInboundHandler {
         }
         phase = .streaming
         deadline = nil
-        let headers = self.headers(of: response)
+        var headers = self.headers(of: response)
+        // With HTTP/1.0, the end of the connection ends the stream.
+        if head.version.minor > 0 { headers.add(name: "transfer-encoding", value: "chunked") }
         context.writeAndFlush(wrapOutboundOut(.head(self.head(response, headers, head.version))), promise: nil)
         environment.streams.enter(self, subscription)
     }
@@ -280,6 +291,16 @@ final class GatewayConnection: ChannelInboundHandler {
         guard let context, case .streaming = phase, context.channel.isWritable else { return false }
         context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(event))), promise: nil)
         return true
+    }
+
+    /// Ends the event stream with a last event.
+    func finish(_ event: ByteBuffer) {
+        guard let context, case .streaming = phase else { return }
+        phase = .closing
+        wait(environment.limits.writeTimeout)
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        context.write(wrapOutboundOut(.body(.byteBuffer(event))), promise: nil)
+        context.writeAndFlush(wrapOutboundOut(.end(nil))).whenComplete { _ in bound.value.linger() }
     }
 
     // MARK: - The end

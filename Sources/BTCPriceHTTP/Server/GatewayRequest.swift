@@ -4,8 +4,6 @@ import NIOHTTP1
 
 /// A request of a client. It has no body.
 struct GatewayRequest: Sendable {
-    /// The request target as received. It is the key of bodies that are made once.
-    let target: String
     /// The segments of the path, not decoded, because no route needs an escape. Empty segments are omitted.
     let path: [String]
     /// The parameters of the query in their order, decoded. A plus sign is not decoded to a space, because time zones contain it.
@@ -18,7 +16,6 @@ struct GatewayRequest: Sendable {
 
     /// - Returns: `nil` if the target is neither a path nor an absolute URL (RFC 9112, section 3.2).
     init?(_ head: HTTPRequestHead, _ arrival: AccessPolicy.Arrival) {
-        target = head.uri
         method = head.method
         headers = head.headers
         self.arrival = arrival
@@ -54,6 +51,29 @@ struct GatewayRequest: Sendable {
 
     /// The value of a header; the first one if it occurs more than once.
     func header(_ name: String) -> String? { headers.first(name: name) }
+
+    /// The media type that the client prefers (RFC 9110, section 12.5.1): the one with the highest weight; of several, the one that it
+    /// names without an asterisk, or first.
+    /// - Parameter offered: The possible types. The first one is returned if the client accepts none.
+    func preferred(_ offered: [String]) -> String {
+        let ranges = headers["accept"].joined(separator: ",").lowercased().split(separator: ",").map { range in
+            let parts = range.split(separator: ";").map { String($0.filter { $0 != " " && $0 != "\t" }) }
+            let weight = parts.dropFirst().first { $0.hasPrefix("q=") }.flatMap { Double($0.dropFirst(2)) } ?? 1
+            return (type: parts.first ?? "", weight: weight)
+        }
+        func rank(_ type: String) -> (weight: Double, exactness: Int, place: Int)? {
+            let names = ["*/*", "\(type.prefix { $0 != "/" })/*", type]
+            let matches = ranges.enumerated().compactMap { place, range in
+                names.firstIndex(of: range.type).map { (weight: range.weight, exactness: $0, place: -place) }
+            }
+            // The most exact range counts, also if its weight is 0.
+            let match = matches.max { ($0.exactness, $0.weight, $0.place) < ($1.exactness, $1.weight, $1.place) }
+            return match.flatMap { $0.weight > 0 ? $0 : nil }
+        }
+        let accepted = offered.compactMap { type in rank(type).map { (type: type, rank: $0) } }
+        return accepted.reduce(accepted.first) { best, other in best.map { $0.rank < other.rank ? other : $0 } }?.type
+            ?? offered[0]
+    }
 }
 
 /// The response to a request.

@@ -58,14 +58,28 @@ package struct ExchangeTrial: Sendable {
     package init(_ source: ReferenceRateSource, _ client: ExchangeClient, on clock: any BoottimeClock) async {
         let loader = source.loader(client, now: { .now() })
         lines = ["GET \(source.description.url(for: source.description.markets, at: source.description.baseURL))"]
-        do throws(PriceLoadingError) {
-            let table = try await withTimeout(Self.timeout, on: clock) { () throws(PriceLoadingError) in
-                try await loader.load()
-            }.get()
+        report(
+            await withTimeout(Self.timeout, on: clock) { () throws(PriceLoadingError) in try await loader.load() })
+    }
+
+    /// Reads a saved body with reference rates.
+    package init(_ source: ReferenceRateSource, body: [UInt8]) {
+        let (description, response) = (source.description, HTTPResponse(status: 200, headers: [:], body: body))
+        report(
+            Result { () throws(PriceLoadingError) in
+                try ReferenceRateSource.table(
+                    response, description, TickerReader(description, description.markets),
+                    at: ObservationTime.now().wall)
+            })
+    }
+
+    private mutating func report(_ rates: Result<ReferenceRateTable, PriceLoadingError>) {
+        switch rates {
+        case .success(let table):
             lines += table.rates.sorted { $0.key.rawValue < $1.key.rawValue }.map { currency, rate in
                 "1 \(table.base) = \(rate.value) \(currency), of \(rate.date.utcDate)"
             }
-        } catch {
+        case .failure(let error):
             lines.append("\(error)")
             isGood = false
         }

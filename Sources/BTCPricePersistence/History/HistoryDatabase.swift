@@ -8,9 +8,11 @@ final class HistoryDatabase {
     /// The decimal places of a stored price.
     static let places = 8
     /// The version of the tables, in `user_version`.
-    private static let version: Int64 = 1
-    /// How many candles of the next shorter step are needed to replace an exchange's candle.
-    private static let enough: [Candle.Step: Int64] = [.hour: 50, .day: 20]
+    private static let version: Int64 = 2
+    /// The columns of a candle. `covered` is ``Candle/coveredMinutes``.
+    fileprivate static let columns = [
+        "start", "open", "high", "low", "close", "ticks", "fresh", "origin", "covered", "doubtful",
+    ]
 
     private let database: SQLiteDatabase
     private var statements: [String: SQLiteStatement] = [:]
@@ -18,11 +20,11 @@ final class HistoryDatabase {
     private var open: [Candle.Step: Set<Span>] = [.hour: [], .day: []]
     private var lastPruned = Int64.min
     /// The currencies that have candles.
-    private(set) var currencies: Set<String> = []
+    private(set) var currencies: Set<Currency> = []
 
     /// The span of a candle of a currency.
     private struct Span: Hashable {
-        let currency: String
+        let currency: Currency
         let start: Int64
     }
 
@@ -33,9 +35,10 @@ final class HistoryDatabase {
         database = try SQLiteDatabase(path: path)
         // A power cut may lose the last commits, but never damages the file (sqlite.org, PRAGMA synchronous).
         try database.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-256")
-        if try version() < Self.version { try migrate() }
+        let version = try version()
+        if version < Self.version { try migrate(from: version) }
         try run("SELECT code FROM currency") { row in
-            if case .text(let code)? = row.first { self.currencies.insert(code) }
+            if case .text(let code)? = row.first, let known = Currency(rawValue: code) { self.currencies.insert(known) }
         }
         try findOpen(.hour, in: .minute, at: now)
         try findOpen(.day, in: .hour, at: now)
@@ -71,22 +74,38 @@ final class HistoryDatabase {
         return version
     }
 
-    private func migrate() throws(SQLiteError) {
+    /// Changes the tables, but no row. All of it takes effect, or nothing.
+    private func migrate(from version: Int64) throws(SQLiteError) {
         try database.transaction { () throws(SQLiteError) in
             for step in [Candle.Step.minute, .hour, .day] {
-                try database.execute(
-                    """
-                    CREATE TABLE \(step) (
-                      start INTEGER NOT NULL, currency TEXT NOT NULL,
-                      open INTEGER NOT NULL, high INTEGER NOT NULL, low INTEGER NOT NULL, close INTEGER NOT NULL,
-                      ticks INTEGER NOT NULL, fresh INTEGER NOT NULL, origin TEXT NOT NULL,
-                      PRIMARY KEY (start, currency)
-                    ) STRICT, WITHOUT ROWID
-                    """)
+                if version < 1 {
+                    try database.execute(
+                        """
+                        CREATE TABLE \(step) (
+                          start INTEGER NOT NULL, currency TEXT NOT NULL,
+                          open INTEGER NOT NULL, high INTEGER NOT NULL, low INTEGER NOT NULL, close INTEGER NOT NULL,
+                          ticks INTEGER NOT NULL, fresh INTEGER NOT NULL, origin TEXT NOT NULL,
+                          PRIMARY KEY (start, currency)
+                        ) STRICT, WITHOUT ROWID
+                        """)
+                }
+                for column in ["covered", "doubtful"] {
+                    try database.execute("ALTER TABLE \(step) ADD COLUMN \(column) INTEGER")
+                }
             }
-            try database.execute("CREATE TABLE currency (code TEXT PRIMARY KEY NOT NULL) STRICT, WITHOUT ROWID")
+            if version < 1 {
+                try database.execute("CREATE TABLE currency (code TEXT PRIMARY KEY NOT NULL) STRICT, WITHOUT ROWID")
+            }
             try database.execute("PRAGMA user_version = \(Self.version)")
         }
+    }
+
+    /// Ends ``makeIndex()``, with an error. Safe on any thread while the database is open.
+    var interrupt: @Sendable () -> Void { database.interrupt }
+
+    /// Makes the index of the minutes by currency, unless it is there. In a large file that takes seconds.
+    func makeIndex() throws(SQLiteError) {
+        try database.execute("CREATE INDEX IF NOT EXISTS minute_of_currency ON minute (currency, start)")
     }
 
     // MARK: - Writing
@@ -99,7 +118,7 @@ final class HistoryDatabase {
         let before = (open, lastPruned, currencies)
         do throws(SQLiteError) {
             try database.transaction { () throws(SQLiteError) in
-                for kept in candles { try add(kept.candle, of: kept.currency.rawValue, to: .minute, kept.conflict) }
+                for kept in candles { try add(kept.candle, of: kept.currency, to: .minute, kept.conflict) }
                 for kept in candles { note(kept.candle.start, of: kept.currency, in: .hour) }
                 try close(.hour, from: .minute, at: now)
                 try close(.day, from: .hour, at: now)
@@ -117,7 +136,7 @@ final class HistoryDatabase {
         let before = (open, currencies)
         do throws(SQLiteError) {
             try database.transaction { () throws(SQLiteError) in
-                for candle in candles { try add(candle, of: currency.rawValue, to: step, .yields) }
+                for candle in candles { try add(candle, of: currency, to: step, .yields) }
                 // Recomputes the days that were made before these hours were known.
                 guard step == .hour else { return }
                 for candle in candles { note(candle.start, of: currency, in: .day) }
@@ -129,43 +148,40 @@ final class HistoryDatabase {
         }
     }
 
-    /// Limits a count in SQL before it is added: another program may have written it, and a sum that overflows is an error.
-    private func bounded(_ column: String) -> String { "max(0, min(\(column), \(Candle.mostTicks)))" }
-
     private func note(_ start: Int64, of currency: Currency, in step: Candle.Step) {
-        open[step]?.insert(Span(currency: currency.rawValue, start: step.start(of: start)))
+        open[step]?.insert(Span(currency: currency, start: step.start(of: start)))
     }
 
     private func add(
-        _ candle: Candle, of currency: String, to step: Candle.Step, _ conflict: KeptCandle.Conflict
+        _ candle: Candle, of currency: Currency, to step: Candle.Step, _ conflict: KeptCandle.Conflict
     ) throws(SQLiteError) {
         if currencies.insert(currency).inserted {
-            try run("INSERT OR IGNORE INTO currency VALUES (?)", [.text(currency)])
+            try run("INSERT OR IGNORE INTO currency (code) VALUES (?)", [.text(currency.rawValue)])
         }
-        let replacing =
-            "open = excluded.open, high = excluded.high, low = excluded.low, close = excluded.close, "
-            + "ticks = excluded.ticks, fresh = excluded.fresh, origin = excluded.origin"
-        let own = Candle.own
+        var candle = candle
+        let same = candle.start..<candle.start + 1
+        if conflict == .continues, var whole = try candles(of: currency, step, in: same, limit: 1).first,
+            whole.origin == Candle.own
+        {
+            whole.add(candle)
+            candle = whole
+        }
+        let replacing = Self.columns.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
         let resolution =
             switch conflict {
             case .yields: "NOTHING"
-            case .replaces: "UPDATE SET \(replacing)"
-            case .keepsOwn: "UPDATE SET \(replacing) WHERE origin <> '\(own)'"
-            case .continues:
-                """
-                UPDATE SET open = iif(origin = '\(own)', open, excluded.open), \
-                high = iif(origin = '\(own)', max(high, excluded.high), excluded.high), \
-                low = iif(origin = '\(own)', min(low, excluded.low), excluded.low), close = excluded.close, \
-                ticks = excluded.ticks + iif(origin = '\(own)', \(bounded("ticks")), 0), \
-                fresh = excluded.fresh + iif(origin = '\(own)', \(bounded("fresh")), 0), origin = excluded.origin
-                """
+            case .replaces, .continues: "UPDATE SET \(replacing)"
+            case .keepsOwn: "UPDATE SET \(replacing) WHERE origin <> '\(Candle.own)'"
             }
         try run(
-            "INSERT INTO \(step) VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT DO \(resolution)",
+            """
+            INSERT INTO \(step) (currency, \(Self.columns.joined(separator: ", ")))
+            VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO \(resolution)
+            """,
             [
-                .integer(candle.start), .text(currency), try .price(candle.open), try .price(candle.high),
+                .text(currency.rawValue), .integer(candle.start), try .price(candle.open), try .price(candle.high),
                 try .price(candle.low), try .price(candle.close), .integer(candle.ticks), .integer(candle.fresh),
-                .text(candle.origin),
+                .text(candle.origin), .optional(candle.coveredMinutes), .optional(candle.doubtful),
             ])
     }
 
@@ -185,23 +201,16 @@ final class HistoryDatabase {
     /// An exchange's candle stays if too few shorter ones are known. The daemon's own candle stays if the shorter ones have fewer
     /// ticks, since then some of them have been deleted.
     private func merge(_ span: Span, _ step: Candle.Step, from part: Candle.Step) throws(SQLiteError) {
-        let parts = "FROM \(part) WHERE start >= ?1 AND start < ?2 AND currency = ?3"
-        try run(
-            """
-            INSERT OR REPLACE INTO \(step)
-            SELECT ?1, ?3, (SELECT open \(parts) ORDER BY start LIMIT 1), max(high), min(low),
-              (SELECT close \(parts) ORDER BY start DESC LIMIT 1), sum(\(bounded("ticks"))), sum(\(bounded("fresh"))),
-              iif(min(origin) = max(origin), min(origin), '\(Candle.mixed)')
-            \(parts)
-            HAVING count(*) > 0 AND NOT EXISTS (
-              SELECT 1 FROM \(step) AS known WHERE known.start = ?1 AND known.currency = ?3 AND iif(
-                known.origin IN ('\(Candle.own)', '\(Candle.mixed)'),
-                known.ticks > (SELECT sum(\(bounded("ticks"))) \(parts)), (SELECT count(*) \(parts)) < ?4))
-            """,
-            [
-                .integer(span.start), .integer(span.start + step.seconds), .text(span.currency),
-                .integer(Self.enough[step] ?? 1),
-            ])
+        let range = span.start..<span.start + step.seconds
+        let parts = try candles(of: span.currency, part, in: range, limit: .max)
+        guard let whole = Candle(parts, of: part, in: range, at: range.upperBound) else { return }
+        if let known = try candles(of: span.currency, step, in: range, limit: 1).first {
+            let covered = whole.coveredMinutes ?? step.minutes
+            guard known.isPartlyOwn ? known.ticks <= whole.ticks : Candle.isEnough(covered, of: step.minutes) else {
+                return
+            }
+        }
+        try add(whole, of: span.currency, to: step, .replaces)
     }
 
     /// Finds the spans that ended while the daemon was not running, and those that have not ended yet.
@@ -209,7 +218,7 @@ final class HistoryDatabase {
         for currency in currencies {
             let newest = try number(
                 "SELECT start FROM \(step) WHERE start <= ? AND currency = ? ORDER BY start DESC LIMIT 1",
-                [.integer(now), .text(currency)])
+                [.integer(now), .text(currency.rawValue)])
             try run(
                 """
                 SELECT DISTINCT start - start % \(step.seconds) FROM \(part)
@@ -217,7 +226,7 @@ final class HistoryDatabase {
                 """,
                 [
                     .integer(max(0, newest.map { $0 + step.seconds } ?? 0)),
-                    .integer(Timestamp.possibleMilliseconds.upperBound / 1000), .text(currency),
+                    .integer(Timestamp.possibleMilliseconds.upperBound / 1000), .text(currency.rawValue),
                 ]
             ) { [self] row in
                 if case .integer(let start)? = row.first {
@@ -247,12 +256,13 @@ final class HistoryDatabase {
         of currency: Currency, _ step: Candle.Step, in range: Range<Int64>, limit: Int
     ) throws(SQLiteError) -> [Candle] {
         var candles: [Candle] = []
-        // Otherwise SQLite would scan all rows.
-        guard currencies.contains(currency.rawValue) else { return [] }
+        // The rows are read by their key, which is faster than by the index, from the currency's first one, which the index finds.
         try run(
             """
-            SELECT start, open, high, low, close, ticks, fresh, origin FROM \(step)
-            WHERE start >= ? AND start < ? AND currency = ? ORDER BY start LIMIT ?
+            SELECT \(Self.columns.joined(separator: ", ")) FROM \(step)
+            WHERE start >= (
+              SELECT start FROM \(step) WHERE start >= ?1 AND start < ?2 AND currency = ?3 ORDER BY start LIMIT 1
+            ) AND start < ?2 AND +currency = ?3 ORDER BY start LIMIT ?4
             """,
             [
                 .integer(range.lowerBound), .integer(range.upperBound), .text(currency.rawValue),
@@ -265,10 +275,10 @@ final class HistoryDatabase {
     /// The newest candle that starts before a moment; `nil` if there is none.
     func newest(of currency: Currency, _ step: Candle.Step, before second: Int64) throws(SQLiteError) -> Candle? {
         var candle: Candle?
-        guard currencies.contains(currency.rawValue) else { return nil }
+        guard currencies.contains(currency) else { return nil }
         try run(
             """
-            SELECT start, open, high, low, close, ticks, fresh, origin FROM \(step)
+            SELECT \(Self.columns.joined(separator: ", ")) FROM \(step)
             WHERE start < ? AND currency = ? ORDER BY start DESC LIMIT 1
             """, [.integer(second), .text(currency.rawValue)]
         ) { candle = Candle($0, in: currency) }
@@ -291,25 +301,29 @@ final class HistoryDatabase {
 
     private func number(_ sql: String, _ values: [SQLiteStatement.Value] = []) throws(SQLiteError) -> Int64? {
         var number: Int64?
-        try run(sql, values) { if case .integer(let value)? = $0.first { number = value } }
+        try run(sql, values) { number = $0.first?.integer }
         return number
     }
 }
 
 extension Candle {
-    /// - Parameter row: The columns after the currency, in their order, the start first.
+    /// - Parameter row: ``HistoryDatabase/columns``.
     /// - Returns: `nil` if the row can't be a candle: an earlier version or another program has written it.
     fileprivate init?(_ row: [SQLiteStatement.Value], in currency: Currency) {
-        let numbers = row.compactMap { if case .integer(let number) = $0 { number } else { nil } }
-        guard numbers.count == 7, case .text(let origin)? = row.last else { return nil }
+        let numbers = row.prefix(7).compactMap(\.integer)
+        guard numbers.count == 7, case .text(let origin) = row[7] else { return nil }
         let price = { (index: Int) in Price(numbers[index], scale: HistoryDatabase.places) }
         self.init(
             checkedStart: numbers[0], open: price(1), high: price(2), low: price(3), close: price(4), ticks: numbers[5],
-            fresh: numbers[6], origin: origin, in: currency)
+            fresh: numbers[6], origin: origin, coveredMinutes: row[8].integer, doubtful: row[9].integer, in: currency)
     }
 }
 
 extension SQLiteStatement.Value {
+    fileprivate var integer: Int64? { if case .integer(let number) = self { number } else { nil } }
+
+    fileprivate static func optional(_ number: Int64?) -> SQLiteStatement.Value { number.map { .integer($0) } ?? .null }
+
     /// - Throws: ``SQLiteError`` for a price that the column can't hold. It can hold every price within ``Currency/prices``.
     fileprivate static func price(_ price: Price) throws(SQLiteError) -> SQLiteStatement.Value {
         guard let units = price.units(ofPlaces: HistoryDatabase.places) else {

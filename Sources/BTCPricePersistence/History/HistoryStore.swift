@@ -74,6 +74,8 @@ package final class HistoryStore: CandleArchive {
     private let state: Mutex<State>
     private let queue = DispatchQueue(label: "io.btcpriced.history")
     private let checks = DispatchQueue(label: "io.btcpriced.history-check")
+    /// Ends the making of the index; `nil` if it is not under way.
+    private let indexing = Mutex<(@Sendable () -> Void)?>(nil)
     // Only `queue` uses it.
     private nonisolated(unsafe) let files = Files()
 
@@ -192,6 +194,8 @@ package final class HistoryStore: CandleArchive {
         await withCheckedContinuation { continuation in
             let waiting = Mutex<CheckedContinuation<Void, Never>?>(continuation)
             let end: @Sendable () -> Void = { waiting.withLock { $0.take() }?.resume() }
+            // The next start makes the index.
+            indexing.withLock { $0?() }
             queue.async { [self] in
                 finish()
                 end()
@@ -289,9 +293,9 @@ package final class HistoryStore: CandleArchive {
             let start = max(range.lowerBound, last.map { $0.start + step.seconds } ?? range.lowerBound)
             let end = range.upperBound + step.seconds
             guard candles.count < limit, start < range.upperBound else { return candles }
-            later = Candle.merged(
-                try self.candles(of: currency, shorter, in: start..<end, limit: .max, newest, database), to: step
-            ).filter { range.contains($0.start) }
+            let parts = try self.candles(of: currency, shorter, in: start..<end, limit: .max, newest, database)
+            later = Candle.merged(parts, of: shorter, to: step, at: now().wall.milliseconds / 1000)
+                .filter { range.contains($0.start) }
         }
         // Usually `later` follows all rows. But an exchange's row of a later minute may be on the disk before the daemon's own one.
         var merged: [Candle] = []
@@ -374,7 +378,14 @@ package final class HistoryStore: CandleArchive {
             let result = HistoryDatabase.check(path: path)
             queue.async { self.checked(number, result) }
         }
-        for currency in database.currencies.sorted().compactMap(Currency.init(rawValue:)) {
+        // If it fails, queries are only slower, and the next start tries again. A damaged file is found by the check.
+        queue.async { [self] in
+            guard let database = files.database else { return }
+            indexing.withLock { $0 = database.interrupt }
+            try? database.makeIndex()
+            indexing.withLock { $0 = nil }
+        }
+        for currency in database.currencies {
             let candles = try database.candles(
                 of: currency, .minute, in: end - Candle.Step.day.seconds..<end, limit: 1441)
             if !candles.isEmpty { files.restored?(currency, candles) }

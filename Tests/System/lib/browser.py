@@ -69,7 +69,7 @@ with sync_playwright() as playwright:
                 page.focus("#currencies button:nth-child(1)")
                 page.keyboard.press("Tab")
                 page.keyboard.press("Enter")
-                say(ok=True, code=page.inner_text("#code"), price=page.inner_text("#price"),
+                say(ok=True, code=page.inner_text("#code"), price=page.inner_text("#price"), url=page.url,
                     pressed=page.get_attribute("#currencies button:nth-child(2)", "aria-pressed"))
             elif command == "chart":
                 # A span, and then the form; what is below the chart, at rest and under the pointer.
@@ -84,8 +84,11 @@ with sync_playwright() as playwright:
                 pointed = page.inner_text("#shown")
                 page.mouse.move(0, 0)
                 page.focus("#plot")
-                page.keyboard.press("ArrowLeft")
-                by_key = page.inner_text("#shown")
+                by_key = []
+                for key in ("ArrowLeft", "ArrowLeft", "Home", "End", "Escape"):
+                    page.keyboard.press(key)
+                    cross = page.locator("#plot .cross")
+                    by_key.append((float(cross.get_attribute("x1")) if cross.count() else None, page.inner_text("#shown")))
                 page.keyboard.press("Tab")
                 say(ok=True, drawn=drawn, resting=resting, pointed=pointed, byKey=by_key, day=page.inner_text("#day"),
                     label=page.get_attribute("#plot", "aria-label"))

@@ -35,6 +35,8 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 BINARIES = Path(os.environ.get("BINARIES", ROOT / ".build" / "release"))
 SHARED = ROOT.parent / "shared"
 SOCKET_NAME = "io.btcpriced.Price"
+# That of the packages is that of the programs.
+VERSION = re.search(r"\((.*?)\)", (ROOT / "packaging/debian/changelog").read_text())[1]
 # For tests that wait until the daemon has looked at every source: they need not wait for the usual ten seconds each.
 LOOKS_OFTEN = ("--validation-observe-interval-ms", "1000")
 
@@ -498,7 +500,7 @@ def normal(text, place):
     text = re.sub(r'"verdict":"(agrees|notNeeded|skipped)"', '"verdict":"<seen>"', text)
     text = re.sub(r'"uncertainty":(null|\{.*?\})', '"uncertainty":<uncertainty>', text)
     text = re.sub(
-        r'"(pid|tick|done|calls|requests|made|answers|most|heldCandles|bodyBytes|(?:uptime|age|p\d\d)Ms|\w+Boottime)":\d+', r'"\1":<n>', text)
+        r'"(pid|tick|done|calls|requests|made|answers|most|heldCandles|bodyBytes|(?:uptime|age|p\d\d)Ms|\w*[Bb]oottime)":\d+', r'"\1":<n>', text)
     # A new member is null in most replies. 052-forms.py checks that none is missing.
     return re.sub(r'(?<=\{)"\w+":null,|,"\w+":null\b', "", text)
 

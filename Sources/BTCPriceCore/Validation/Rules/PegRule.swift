@@ -28,6 +28,14 @@ enum PegRule {
         return rules.peg == .convert ? "\(start): this price is converted" : "\(start): this is a price in USDT"
     }
 
+    /// Whether a quote is in USDT off its peg, and not converted.
+    static func isOffPeg(
+        _ quote: PriceQuote?, _ conversion: Conversion?, _ book: ObservationBook, at boottime: Int64
+    ) -> Bool {
+        guard let quote, conversion == nil, Market.isInTether(quote.market) else { return false }
+        return book.peg.usableRate(at: boottime)?.isOffPeg ?? false
+    }
+
     /// Whether the value of USDT must be requested before a USDT price is rejected: a USDT that has left its peg looks like a market
     /// that is wrong, until a USDT/USD market states which it is.
     static func needsRate(_ price: MarketObservation, _ book: ObservationBook) -> Bool {
