@@ -100,8 +100,9 @@ struct HistoryRoutes: Sendable {
                         currency: code, from: Timestamp(milliseconds: max(0, from) / 86_400_000 * 86_400_000),
                         to: Timestamp(milliseconds: list.time.wall.milliseconds / 86_400_000 * 86_400_000 + 86_400_000),
                         step: .day, limit: Self.most, more: true), for: request.client)
-                // The price at the start, as with `timestamp`. A part of a day may not have it.
-                for candle in known.candles where candle.coveredMinutes == nil {
+                // The price at the start, as with `timestamp`. A small part of a day may not have it.
+                for candle in known.candles
+                where candle.coveredMinutes.map({ Candle.isEnough($0, of: Candle.Step.day.minutes) }) ?? true {
                     prices[candle.start, default: ["time": .integer(candle.start)]][code] =
                         .number(candle.open.description)
                 }
