@@ -88,18 +88,7 @@ def unread(path):
     """A datagram socket whose queue is full, so that a send to it waits. The caller keeps it."""
     receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     receiver.bind(path)
-    # One sender may fill its own buffer before the queue.
-    sent = 1
-    while sent:
-        sent = 0
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
-            sender.setblocking(False)
-            try:
-                while True:
-                    sender.sendto(b"x", path)
-                    sent += 1
-            except BlockingIOError:
-                pass
+    fill_queue(path, b"x")
     return receiver
 
 

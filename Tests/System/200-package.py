@@ -342,7 +342,7 @@ def _(machine):
     machine.systemctl("kill", "-s", "STOP", "systemd-journald")
     begun, found = time.monotonic(), []
     try:
-        fill(f"/proc/{machine.leader}/root/run/systemd/journal/socket")
+        fill_queue(f"/proc/{machine.leader}/root/run/systemd/journal/socket", b"MESSAGE=fill\n")
         while time.monotonic() < begun + 10:
             found.append(current(machine)["freshness"])
             time.sleep(0.2)
@@ -353,22 +353,6 @@ def _(machine):
     equal((main_pid(machine), restarts(machine), machine.show(UNIT, "ActiveState")), (pid, before, "active"))
     fresh_price(machine)
     return f"{lines() - ticks} lines waited for the journal"
-
-
-def fill(path):
-    """Fills the queue of a datagram socket that is not read, so that the next send to it waits."""
-    sent = 1
-    # One sender may fill its own buffer before the queue.
-    while sent:
-        sent = 0
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
-            sender.setblocking(False)
-            try:
-                while True:
-                    sender.sendto(b"MESSAGE=fill\n", path)
-                    sent += 1
-            except BlockingIOError:
-                pass
 
 
 # --- Reload ----------------------------------------------------------------------------------------------------------

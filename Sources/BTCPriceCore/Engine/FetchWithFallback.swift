@@ -212,10 +212,12 @@ package struct FetchWithFallback: Sendable {
             }
             // Another requester may have used up the limit since the plan was made.
             if source.needsRequest {
-                if requester == .tick, case let wait = fetch.sources.wait(for: order[place]), wait > .zero {
+                var isGranted = fetch.sources.take(order[place], requester)
+                if !isGranted, requester == .tick, case let wait = fetch.sources.wait(for: order[place]), wait > .zero {
                     do { try await fetch.clock.sleep(for: wait) } catch {}
+                    isGranted = fetch.sources.take(order[place], requester)
                 }
-                guard fetch.sources.take(order[place], requester) else {
+                guard isGranted else {
                     skipped.append(Skipped(source: source.market.venue, reason: .limit))
                     return plan.skipped(place, now: now)
                 }

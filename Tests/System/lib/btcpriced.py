@@ -270,6 +270,22 @@ def replaying(*prices, **options):
     return Simulator("--replay", file.name, **options)
 
 
+def fill_queue(path, message):
+    """Fills the queue of a datagram socket that is not read, so that the next send to it waits."""
+    sent = 1
+    # One sender may fill its own buffer before the queue.
+    while sent:
+        sent = 0
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.setblocking(False)
+            try:
+                while True:
+                    sender.sendto(message, path)
+                    sent += 1
+            except BlockingIOError:
+                pass
+
+
 def suspend(process):
     """Stops it with SIGSTOP, and waits until each of its threads stands: on a busy machine one would run on for a while."""
     process.send_signal(signal.SIGSTOP)
