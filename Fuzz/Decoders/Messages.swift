@@ -73,7 +73,7 @@ func source(_ input: [UInt8]) {
     guard let report = message(input, SourceReport.init(json:), \.json) else { return }
     hold(
         !SourcesText(timestamps: ReaderTimestampFormatter())
-            .lines([report], isVerbose: false, at: present).isEmpty, "no text")
+            .lines([report], isVerbose: true, at: present).isEmpty, "no text")
 }
 
 func metrics(_ input: [UInt8]) {

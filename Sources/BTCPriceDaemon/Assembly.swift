@@ -57,7 +57,7 @@ struct Assembly {
             settings, client: client, credentials: credentials, instance: instance, now: now, logger: logger,
             records: records, report: { reporter.report($1, ofStream: $0) })
         let running = RunningSettings(settings, unusable: candidates.unusable)
-        let plans = candidates.plans(clock: loop.clock, now: now)
+        let plans = candidates.plans(observes: settings.observeInterval, clock: loop.clock, now: now)
         let sources = plans[0].fetch.sources
         sources.resume(stored.cooldowns)
         ConfiguredSources.describe(sources, of: settings.first.currency, at: now().boottime, logger: logger)

@@ -87,7 +87,8 @@ struct CallHandler: Sendable {
     private func reports(_ currency: String?) async -> [SourceReport] {
         guard let currency = await kept(currency), let record = await engine.record(of: currency) else { return [] }
         // While the price is not current, no source is in use.
-        let verdicts = record.state.freshness == .fresh ? record.verdicts : [:]
+        let isFresh = record.state.freshness == .fresh
+        let verdicts = isFresh ? record.verdicts : [:]
         var reports = await engine.sources.registry.reports(
             of: await engine.markets(of: currency), at: now(), verdicts)
         if currency == .usd {
@@ -101,6 +102,7 @@ struct CallHandler: Sendable {
             let market = Market(reports[index].name, reports[index].market)
             reports[index].lastPrice = record.lastPrices[reports[index].name]
             reports[index].way = record.ways[market]
+            reports[index].claim = isFresh ? record.claims[market] : nil
             if let streamed = record.streamed[market] {
                 reports[index].way = .stream
                 // The stream is in use, whatever the state of the source's requests.

@@ -90,16 +90,18 @@ struct ConfiguredSources {
     }
 
     /// The plan of each currency.
-    /// - Parameter previous: The sources that these replace.
+    /// - Parameters:
+    ///   - observes: The minimum time between two requests of the observer.
+    ///   - previous: The sources that these replace.
     func plans(
-        clock: TickClock, now: @escaping TimeSource, after previous: Sources? = nil
+        observes: Duration, clock: TickClock, now: @escaping TimeSource, after previous: Sources? = nil
     ) -> [CurrencyPlan] {
         CurrencyPlan.plans(
             asked.map { settings, candidates in
                 .init(
                     settings.currency, candidates, interval: settings.interval, rules: settings.rules,
                     derivation: settings.derivation)
-            }, now: now, clock: clock, after: previous)
+            }, observes: observes, now: now, clock: clock, after: previous)
     }
 
     /// The candle loaders that fill gaps of the history, by currency; none if the backfill is off.

@@ -71,9 +71,7 @@ package enum Daemon {
             complain("\(error)")
             return Exit.configuration
         }
-        for name in settings.ignoredVariables {
-            complain("the environment: \(name) is not a setting of \(Product.name), and is ignored", level: .warning)
-        }
+        for warning in settings.warnings { complain(warning, level: .warning) }
         switch commandLine.action {
         case .checkConfiguration:
             do {

@@ -18,7 +18,7 @@ package enum PriceTexts {
         case nil: "'btcctl resume' starts the updates again. An idle pause ends with this request."
         }
     }
-    /// Shown with a price that no second source has confirmed.
+    /// Shown with an unconfirmed price if no warning says why.
     package static let unconfirmed = "Unconfirmed: no second source has confirmed this price."
 
     /// The age from which a stale price is shown with its age, in seconds.

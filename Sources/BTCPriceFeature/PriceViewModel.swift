@@ -20,9 +20,10 @@ package final class PriceViewModel {
     package private(set) var banner: String?
     /// Why the price is not current, or why there is none; `nil` if that is not known.
     package private(set) var reason: String?
-    /// The warning to show with a current price; `nil` if there is none.
+    /// The warning to show with the price; `nil` if there is none. If the price is unconfirmed, it says that, too:
+    /// `Unconfirmed: coinbase (71827.87) contradicts binance (70413.10).`
     package private(set) var warning: String?
-    /// Whether no second source has confirmed a market's price.
+    /// Whether a market's price is unconfirmed.
     package private(set) var isUnconfirmed = false
     /// What the price is made of, if it is derived: `€95,610.00 × 24.527 (ecb, 2026-11-20)`.
     package private(set) var derivation: String?
@@ -59,9 +60,10 @@ package final class PriceViewModel {
     }
 
     /// All messages to show with the price, except the reason.
-    package var notes: [String] {
-        [banner, isUnconfirmed ? PriceTexts.unconfirmed : nil, warning].compactMap(\.self)
-    }
+    package var notes: [String] { [banner, doubt].compactMap(\.self) }
+
+    /// Why the price is in doubt; `nil` if it is not.
+    package var doubt: String? { warning ?? (isUnconfirmed ? PriceTexts.unconfirmed : nil) }
 
     /// Shows a state.
     /// - Parameter now: The reader's clocks.
@@ -70,7 +72,6 @@ package final class PriceViewModel {
         derivation = state.derivation.map(PriceTexts.derivation)
         price = formatted?.price ?? PriceTexts.placeholder
         timestamp = formatted?.timestamp ?? PriceTexts.placeholder
-        warning = state.quote == nil ? nil : state.warning.map { "Warning: \($0)." }
         if let value, let new = state.quote?.value, new != value { direction = new > value ? .up : .down }
         value = state.quote?.value ?? value
         // While the ticks are paused, the day is not updated.
@@ -81,6 +82,8 @@ package final class PriceViewModel {
         trend = known.map { $0.change > .zero ? .up : $0.change < .zero ? .down : .flat } ?? direction
         age = state.age(at: now)?.age ?? state.ageByWallClock(at: now)
         isUnconfirmed = state.quote != nil && state.confirmation == .unconfirmed && state.derivation == nil
+        warning =
+            state.quote == nil ? nil : state.warning.map { "\(isUnconfirmed ? "Unconfirmed" : "Warning"): \($0)." }
         if state.freshness == .fresh {
             (banner, reason) = (nil, nil)
             return

@@ -46,12 +46,13 @@ extension JSONValue {
     }
 
     /// The elements of an array of strings.
-    package func texts(_ field: StaticString) throws(JSONFieldError) -> [String] {
-        try required(field) { value in
-            let texts = value.arrayValue?.map(\.stringValue)
-            let strings = texts?.compactMap(\.self)
-            return strings?.count == texts?.count ? strings : nil
-        }
+    package func texts(_ field: StaticString) throws(JSONFieldError) -> [String] { try required(field, \.textsValue) }
+
+    /// The elements of an array of strings; `nil` for any other value.
+    package var textsValue: [String]? {
+        let texts = arrayValue?.map(\.stringValue)
+        let strings = texts?.compactMap(\.self)
+        return strings?.count == texts?.count ? strings : nil
     }
 
     /// The elements of an array of objects, each read by `read`.

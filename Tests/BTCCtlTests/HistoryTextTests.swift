@@ -50,6 +50,29 @@ import Testing
         #expect(text(.second).line(known, at: Timestamp(milliseconds: 1_795_564_805_000)) == "Nov 25, 00:00:05 - $1.00")
     }
 
+    @Test func `a source that others contradict names them, and -v shows the vote`() {
+        var reports = [("binance", SourceReport.Use.current), ("kraken", .ready), ("coinbase", .untried)].map {
+            SourceReport(name: $0.0, order: 1, market: "BTC/USD", address: "", use: $0.1)
+        }
+        reports[0].claim = MarketClaim(low: Price(684013, scale: 1), high: 68_801, isMember: true)
+        reports[1].verdict = .disagrees
+        let text = SourcesText(timestamps: ReaderTimestampFormatter())
+        #expect(text.lines(reports, isVerbose: false, at: .now())[3] == "    too far from the price that is shown")
+        reports[1].claim = MarketClaim(
+            low: 69_801, high: 70_201, isMember: false, contradictedBy: ["binance", "bitstamp"])
+        let lines = text.lines(reports, isVerbose: false, at: .now())
+        #expect(lines.count == 5)
+        #expect(lines[3] == "    contradicted by binance and bitstamp")
+        let verbose = text.lines(reports, isVerbose: true, at: .now(), width: 100).suffix(5).filter {
+            $0.hasPrefix("    ")
+        }
+        #expect(
+            verbose == [
+                "    in the vote: 68,401.30 to 68,801.00",
+                "    not in the vote: 69,801.00 to 70,201.00; contradicted by binance and bitstamp",
+            ])
+    }
+
     @Test func `the explanation of the sources fits`() {
         for width in [40, 60, 80] {
             let lines = SourcesText(timestamps: ReaderTimestampFormatter()).lines(

@@ -68,7 +68,9 @@ import Varlink
     @Test func `each message conforms to the definition, and is read back unchanged`() throws {
         try hold(Self.state, "State", \.json, StateMessage.init(json:))
         try hold(Self.status, "Status", \.json, StatusMessage.init(json:))
-        try hold(Self.source, "Source", \.json, SourceReport.init(json:))
+        var source = Self.source
+        source.claim = MarketClaim(low: 68_763, high: 69_039, isMember: true, contradictedBy: ["kraken", "okx"])
+        try hold(source, "Source", \.json, SourceReport.init(json:))
         // Without the optional fields.
         try hold(StateMessage(instance: "x", state: .empty()), "State", \.json, StateMessage.init(json:))
         let bare = SourceReport(name: "a", order: 1, market: "m", address: "u", use: .untried)

@@ -44,6 +44,6 @@ import Testing
         #expect(shown.last?.hasPrefix("56000 kraken") == true)
         // Never longer than the number of ticks that a jump waits.
         let longest = shown.split { !$0.hasPrefix("withheld") }.map(\.count).max() ?? 0
-        #expect(longest < JumpRule.ticksToBelieve, "\(shown)")
+        #expect(longest < Vote.Bounds.ticks, "\(shown)")
     }
 }

@@ -175,7 +175,7 @@ import Testing
         rounds.expected = ExpectedPrice(
             dollars,
             ReferenceRate(value: price(rate), source: "ecb", date: Rounds.time(0).wall, isConfirmed: true),
-            in: Self.czk)
+            in: Self.czk, at: Rounds.time(0).wall)
         return rounds
     }
 
@@ -183,7 +183,7 @@ import Testing
     func `a first price of another currency or in another unit is refused`(value: String) {
         let rounds = rounds([value])
         #expect(rounds.tick(at: 0)?.text == "rejected coinmate")
-        #expect(rounds.lastActions.failure?.description.contains("is far from 2343000 CZK") == true)
+        #expect(rounds.lastActions.failure?.description.contains("is far from CZK 2,343,000.00") == true)
     }
 
     @Test(arguments: ["2343000", "1250000", "4600000"])

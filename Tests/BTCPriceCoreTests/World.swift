@@ -106,11 +106,12 @@ extension ObservationBook {
         var book = ObservationBook(currency: .usd)
         let log = price("68900").logarithm
         for market in [Market.binance, .coinbase] {
-            book.bases.set(BasisTable.Basis(log: 0, at: World.start.boottime), of: market)
+            book.bases.known[market] = BasisTable.Basis(log: 0, at: World.start.boottime)
         }
         book.reference = ReferencePrice(
-            market: .binance, log: log, at: World.start.boottime, readLog: log, isInTether: true)
-        book.level.log = log
+            market: .binance, log: log, at: World.start.boottime, readLog: log,
+            since: World.start.boottime)
+        book.agreed = log
         return book
     }
 }

@@ -83,6 +83,23 @@ struct LineLogHandler: LogHandler {
             ])
     }
 
+    /// Two against two, 20 s of every minute.
+    @Test func `a day of doubts gives a few lines with counts`() {
+        let time = TimeBox()
+        let reporter = reporter(at: time)
+        for _ in 0..<1440 {
+            reporter.report(.contradicted(warning: "binance (70000) contradicts kraken (68900)", quote))
+            time.advance(.seconds(20))
+            reporter.report(.contradictionEnded(quote, after: .seconds(20)))
+            time.advance(.seconds(40))
+        }
+        let begin =
+            "warning: The price is in doubt: binance (70000) contradicts kraken (68900). Shown is 68901.23 USD, from binance (BTC/USDT)."
+        let end = "notice: The price is no longer contradicted, after 20 s: 68901.23 USD, from binance (BTC/USDT)."
+        #expect(
+            log.all == ["", " (9 more in 10 min)", " (119 more in 2 h)"].flatMap { ["\(begin)\($0)", "\(end)\($0)"] })
+    }
+
     @Test func `a permanent refusal is logged once, with a daily reminder`() {
         let time = TimeBox()
         let reporter = reporter(at: time)

@@ -231,7 +231,7 @@ import Testing
             complaint(environment: ["BTC_PRICED_TICK_BUDGET_MS": "0"])
                 == "the environment, BTC_PRICED_TICK_BUDGET_MS: tick.budget-ms = \"0\": must be a whole number from 100 to 60000"
         )
-        #expect(try read(environment: ["BTC_PRICED_SOCKET": "/x"]).ignoredVariables == [], "that one is the client's")
+        #expect(try read(environment: ["BTC_PRICED_SOCKET": "/x"]).warnings == [], "that one is the client's")
     }
 
     @Test func `a variable that is not the daemon's is ignored`() throws {
@@ -241,7 +241,29 @@ import Testing
             "PORT_8340_TCP_PORT", "PORT_8340_TCP_PROTO", "SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTP",
         ].map { "BTC_PRICED_\($0)" }
         let environment = Dictionary(uniqueKeysWithValues: names.map { ($0, "tcp://10.43.0.7:8340") })
-        #expect(try read(environment: environment).ignoredVariables == names)
+        #expect(
+            try read(environment: environment).warnings
+                == names.map { "the environment: \($0) is not a setting of btc-priced, and is ignored" })
+    }
+
+    @Test(
+        arguments: [
+            (["--currency-usdt=refuse"], [:], nil, "the command line, --currency-usdt"),
+            ([], ["BTC_PRICED_CURRENCY_USDT": "refuse"], nil, "the environment, BTC_PRICED_CURRENCY_USDT"),
+            ([], [:], "[currency]\nusdt = \"refuse\"", "c.toml, line 2"),
+        ] as [([String], [String: String], String?, String)])
+    func `a value that has gone is a warning`(
+        arguments: [String], environment: [String: String], file: String?, origin: String
+    ) throws {
+        let settings = try read(arguments, environment: environment, file: file)
+        #expect(settings.first.rules.peg == .warn)
+        #expect(
+            settings.warnings == [
+                "\(origin): currency.usdt = \"refuse\" has gone, and now means \"warn\"; to use no price in USDT, leave binance out of sources"
+            ])
+        #expect(
+            try read(arguments + ["--currency-usdt=convert"], environment: environment, file: file).first.rules.peg
+                == .convert)
     }
 
     @Test func `only the daemon's variables name descriptions`() throws {

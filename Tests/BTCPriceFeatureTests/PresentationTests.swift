@@ -153,6 +153,12 @@ import Testing
         unconfirmed.confirmation = .unconfirmed
         model.show(unconfirmed, at: now)
         #expect(model.notes == ["Unconfirmed: no second source has confirmed this price."])
+        unconfirmed.warning = "coinbase ($71,827.87) contradicts it"
+        model.show(unconfirmed, at: now)
+        #expect(model.notes == ["Unconfirmed: coinbase ($71,827.87) contradicts it."])
+        unconfirmed.confirmation = .confirmed
+        model.show(unconfirmed, at: now)
+        #expect(model.notes == ["Warning: coinbase ($71,827.87) contradicts it."])
         var failed = state(.none)
         failed.failure = "binance: no response within 800 ms"
         model.show(failed, at: now)

@@ -386,18 +386,24 @@ private struct Host {
         _ = publishing.connected(at: time(0))
         var times: [Double] = []
         var discoveries = 0
-        for second in stride(from: 0.0, to: 35, by: 1) {
+        for second in stride(from: 0.0, to: 220, by: 1) {
             let isStale = (20...24).contains(second)
-            news.put(state(1, at: second) { if isStale { $0.freshness = .stale } }, interval: 1000)
+            // A short time does not count; a long one makes the values rarer.
+            let isUnconfirmed = (40...50).contains(second) || (65...210).contains(second)
+            news.put(
+                state(1, at: second) {
+                    if isStale { $0.freshness = .stale }
+                    if isUnconfirmed { $0.confirmation = .unconfirmed }
+                }, interval: 1000)
             for message in published(&publishing, at: second) {
                 if message.topic == "btcpriced/v1/alpha/home-assistant/BTC-USD" { times.append(second) }
                 if message.topic == "homeassistant/device/alpha/btcpriced/config" { discoveries += 1 }
             }
         }
-        #expect(times == [0, 10, 25])
+        #expect(times == [0, 10, 25, 35, 51, 61, 121, 181, 211])
         #expect(discoveries == 1)
-        #expect(publishing.connected(at: time(36)).count == 2, "a broker that was restarted is told again")
-        news.put(state(1, at: 36), interval: 1000)
-        #expect(published(&publishing, at: 36).count == 3)
+        #expect(publishing.connected(at: time(220)).count == 2, "a broker that was restarted is told again")
+        news.put(state(1, at: 220), interval: 1000)
+        #expect(published(&publishing, at: 220).count == 3)
     }
 }

@@ -82,8 +82,6 @@ import Varlink
                 == "no second exchange confirms the price")
         let skipped = FetchFailure(failures: [], skipped: [Skipped(source: "kraken", reason: .limit)])
         #expect(StaleReason.text(of: skipped.description) == "the exchanges' limits allow no request yet")
-        let offPeg = FetchFailure(failures: [], skipped: [Skipped(source: "binance", reason: .offPeg)])
-        #expect(StaleReason.text(of: offPeg.description) == "USDT is off its peg")
         #expect(StaleReason.text(of: "https://proxy.example") == "the last update failed")
         #expect(StaleReason.text(of: nil) == "no update has ended yet")
     }
@@ -130,9 +128,11 @@ import Varlink
             limits: [])
         report.lastFailure = .init(
             at: Timestamp(milliseconds: 0), kind: "unreachable", reason: "proxy.example refused")
+        report.claim = MarketClaim(low: 68_763, high: 69_039, isMember: false, contradictedBy: ["coinbase"])
         let text = JSON.object(PriceShapes.source(report)).text
         #expect(!text.contains("example"))
         #expect(text.contains(#""kind":"unreachable""#))
+        #expect(text.contains(#""low":"68763","high":"69039","inVote":false,"contradictedBy":["coinbase"]"#))
     }
 }
 

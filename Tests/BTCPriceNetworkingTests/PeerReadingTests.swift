@@ -53,12 +53,29 @@ import Testing
         #expect(price.push?.origin == PriceOrigin(source: "binance", pair: "BTC/USD", instance: "theirs"))
     }
 
+    @Test func `an unconfirmed price is marked, and is as wide as it is uncertain`() throws {
+        var reading = PeerReading(ownInstance: "ours")
+        // The second quote is the first one, and the last one is that before it.
+        for (milliseconds, confirmation, plusMinus, expected) in [
+            (0, .single, 689, 0), (0, .unconfirmed, 689, 0.01), (1, .unconfirmed, 6890, 0.01),
+            (2, .unconfirmed, Price(3445, scale: 1), 0.005), (3, .unconfirmed, nil, 0), (3, .confirmed, nil, 0),
+        ] as [(Int64, BTCPriceCore.Confirmation, Price?, Double)] {
+            let message = Self.message(at: milliseconds) {
+                $0.confirmation = confirmation
+                $0.uncertainty = plusMinus.map { Uncertainty(plusMinus: $0, markets: 2) }
+            }
+            let now = Self.time(milliseconds)
+            let price = try reading.price(in: message, of: Self.alpha, every: .seconds(1), at: now)
+            #expect(price.push?.isUnconfirmed == (confirmation == .unconfirmed))
+            #expect(abs(price.halfSpread - expected) < 1e-9, "\(price.halfSpread)")
+        }
+    }
+
     @Test func `a state without a current price of the peer's own is refused`() {
         let refused: [(StateMessage, String)] = [
             (Self.message(instance: "ours"), "refused"), (Self.message(instance: "alpha/ours"), "refused"),
             (Self.message { $0.freshness = .stale }, "unavailable"),
             (Self.message { $0.quote = nil }, "unavailable"),
-            (Self.message { $0.confirmation = .unconfirmed }, "unavailable"),
             (Self.message(market: "BTC/EUR"), "invalid-data"),
             (
                 Self.message {

@@ -210,6 +210,9 @@ private struct AdversaryWorld: Sendable {
 private struct AdversaryCount: Sendable {
     var ticks = 0
     var wrong = 0
+    /// Of those, the ones that were not unconfirmed.
+    var sureAndWrong = 0
+    var unconfirmed = 0
     var stale = 0
     var longest = 0
     var running = 0
@@ -231,6 +234,7 @@ private struct AdversaryCount: Sendable {
             running = 0
             return
         }
+        if state.confirmation == .unconfirmed { unconfirmed += 1 }
         let read = Double(quote.timestamp.milliseconds - VirtualDaemon.wallStart) / 1000 - begun - 0.04
         if let uncertainty = state.uncertainty {
             estimated += 1
@@ -245,6 +249,7 @@ private struct AdversaryCount: Sendable {
             return
         }
         wrong += 1
+        if state.confirmation != .unconfirmed { sureAndWrong += 1 }
         running += 1
         longest = max(longest, running)
         if let plan = world.plan(at: read) ?? world.plan(at: read - 30) { byPlan[plan.start, default: 0] += 1 }
@@ -254,11 +259,10 @@ private struct AdversaryCount: Sendable {
         let sorted = calmWidths.sorted()
         let width = sorted.isEmpty ? 0 : sorted[sorted.count / 2]
         let share = Double(within) / Double(max(1, estimated))
-        let shares = [0.97, 0.98, 0.99, 1.01, 1.02, 1.1].map { factor in
-            "\(factor): \(Double(ratios.count { $0 <= factor } * 10_000 / max(1, ratios.count)) / 100)"
-        }.joined(separator: " ")
+        let needed = ratios.sorted()
+        let factor = needed.isEmpty ? 0 : needed[min(needed.count * 95 / 100, needed.count - 1)]
         return "within \(Double(Int(share * 10_000)) / 100) % of \(estimated), calm width "
-            + "\(Double(Int(width * 1_000_000)) / 10_000) %, by factor \(shares)"
+            + "\(Double(Int(width * 1_000_000)) / 10_000) %, 95 % within \(Double(Int(factor * 1000)) / 1000) times"
     }
 }
 
@@ -296,8 +300,8 @@ func rehearseAdversary(
         let honest = AdversaryWorld(seed: drawn, hours: hours, mode.currency, sources: mode.sources, hasLiar: false)
         let dollars =
             mode.currency == .usd ? nil : AdversaryWorld(seed: drawn, hours: hours, .usd, sources: four, hasLiar: false)
-        let counts = try await run([dollars, world].compactMap(\.self), mode, clock, closely)
-        let twins = try await run([dollars, honest].compactMap(\.self), mode, clock, 0..<0)
+        let (counts, requests) = try await run([dollars, world].compactMap(\.self), mode, clock, closely)
+        let (twins, twinRequests) = try await run([dollars, honest].compactMap(\.self), mode, clock, 0..<0)
         guard let count = counts[mode.currency.rawValue], let twin = twins[mode.currency.rawValue] else { continue }
         let worst = count.byPlan.max { ($0.value, $1.key) < ($1.value, $0.key) }
         let plan = worst.flatMap { worst in world.plans.first { $0.start == worst.key } }
@@ -305,7 +309,10 @@ func rehearseAdversary(
         print(
             "\(mode.name), \(world.liar ?? "-") lies: ticks \(count.ticks) wrong \(count.wrong) in a row \(count.longest) "
                 + "stale \(count.stale) twin \(twin.stale) (\(Double(Int(share * 100)) / 100) points more) "
-                + "twin wrong \(twin.wrong) plans \(world.plans.count)"
+                + "twin wrong \(twin.wrong) plans \(world.plans.count) "
+                + "unconfirmed \(count.unconfirmed) twin unconfirmed \(twin.unconfirmed) "
+                + "sure and wrong \(count.sureAndWrong) twin sure and wrong \(twin.sureAndWrong) "
+                + "requests \(requests) twin requests \(twinRequests)"
         )
         if dollars != nil, let beside = counts[Currency.usd.rawValue], let twin = twins[Currency.usd.rawValue] {
             print(
@@ -317,21 +324,24 @@ func rehearseAdversary(
     }
 }
 
-/// The results of each currency. Each has its own world.
+/// The results of each currency, and the number of requests. Each currency has its own world.
 private func run(
     _ worlds: [AdversaryWorld], _ mode: AdversaryMode, _ clock: VirtualClock, _ closely: Range<Double>
-) async throws -> [String: AdversaryCount] {
+) async throws -> (counts: [String: AdversaryCount], requests: Int) {
     let begun = clock.seconds
-    let kept = try worlds.map { world in
+    let venues = try worlds.map { world in
+        try world.sources.map { name in
+            try ScriptedVenue(name, world.currency, clock: clock) { seconds, _ in
+                let answer = world.answer(of: name, at: seconds - begun)
+                guard case .madeAt(let value, let then) = answer else { return answer }
+                return .madeAt(value, then + begun)
+            }
+        }
+    }
+    let kept = zip(worlds, venues).map { world, venues in
         VirtualCurrency(
-            currency: world.currency, interval: .seconds(world.currency == .usd ? 1 : 10),
-            loaders: try world.sources.map { name in
-                try ScriptedVenue(name, world.currency, clock: clock) { seconds, _ in
-                    let answer = world.answer(of: name, at: seconds - begun)
-                    guard case .madeAt(let value, let then) = answer else { return answer }
-                    return .madeAt(value, then + begun)
-                }
-            }, rules: mode.rules)
+            currency: world.currency, interval: .seconds(world.currency == .usd ? 1 : 10), loaders: venues,
+            rules: mode.rules)
     }
     let counts = Shared([String: AdversaryCount]())
     let daemon = await VirtualDaemon(
@@ -342,12 +352,12 @@ private func run(
         if closely.contains(seconds) {
             print(
                 "\(seconds) \(state.currency) \(state.freshness) \(state.quote.map { "\($0.value) \($0.source)" } ?? "-") "
-                    + "\(state.confirmation?.rawValue ?? "") \(state.failure ?? "") fair \(world.fair("kraken", at: seconds))"
+                    + "\(state.confirmation?.rawValue ?? "") \(state.failure ?? "") \(state.warning ?? "") fair \(world.fair("kraken", at: seconds))"
             )
         }
         counts.update { $0[state.currency, default: AdversaryCount()].add(state, world, at: seconds, since: begun) }
     }
     try await clock.sleep(until: clock.instant(at: .seconds(begun + worlds[0].length) - .milliseconds(500)))
     await daemon.stop()
-    return counts.current
+    return (counts.current, venues.joined().reduce(0) { $0 + $1.requests })
 }

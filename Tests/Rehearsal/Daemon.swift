@@ -24,6 +24,7 @@ struct VirtualCurrency {
     /// The loaders in the order of their requests.
     let loaders: [any PriceLoader]
     var rules = SelectionRules()
+    var derivation = DerivationPolicy.never
 }
 
 /// The shipped core in virtual time: tickers, fallback, health, observer, state machine and reports. Only clock, loaders and store
@@ -50,11 +51,14 @@ final class VirtualDaemon: Sendable {
     /// - Parameters:
     ///   - history: Receives the states.
     ///   - isStreamed: Whether the venues have streams, which have a new price twice a second.
+    ///   - observes: The time from one request of the observer to the next, at least.
+    ///   - rates: The reference rates that it has received.
     ///   - watch: Receives the states that watchers receive.
     init(
         _ currencies: [VirtualCurrency], clock: VirtualClock, store: MemoryStore,
         jitter: @escaping @Sendable () -> Double,
         tally: Shared<Tally>, history: PriceHistory? = nil, isStreamed: Bool = false,
+        observes: Duration = .seconds(3), rates: [ReferenceRateTable] = [],
         watch: @escaping @Sendable (PriceState) -> Void = { _ in }
     ) async {
         let now = Self.time(of: clock)
@@ -73,8 +77,9 @@ final class VirtualDaemon: Sendable {
                         address: "virtual", timeout: .milliseconds(800),
                         hedge: .milliseconds(400))
                 }
-                return .init(kept.currency, candidates, interval: kept.interval, rules: kept.rules)
-            }, now: now, jitter: jitter, clock: clock)
+                return .init(
+                    kept.currency, candidates, interval: kept.interval, rules: kept.rules, derivation: kept.derivation)
+            }, observes: observes, now: now, jitter: jitter, clock: clock)
         let watcher = Watcher(seesChanges: isStreamed) { state in
             watch(state)
             let loaders = currencies.first { $0.currency.rawValue == state.currency }?.loaders ?? []
@@ -108,7 +113,8 @@ final class VirtualDaemon: Sendable {
         let stored = store.load()
         plans[0].fetch.sources.resume(stored.cooldowns)
         for price in stored.prices { await engine.restore(price) }
-        let observer = Observer(clock: clock, target: engine, jitter: jitter)
+        _ = await engine.take(rates)
+        let observer = Observer(clock: clock, target: engine, interval: { observes }, jitter: jitter)
         observing = Task { await observer.run() }
         if isStreamed {
             await engine.startFeeds()

@@ -215,17 +215,6 @@ extension Incident {
                     (shown.told("USDT is back at its peg") == 1, "not told that it is back"))
             }),
         Incident(
-            day: "2022-05-12", what: "the same; currency.usdt = refuse",
-            expected: "dollar markets are shown while USDT is off its peg", rules: SelectionRules(peg: .refuse),
-            seconds: 3600, market: { _ in 28_900 },
-            peg: { 1 - 0.05 * max(0, 1 - abs($0 - 1800) / 900) },
-            check: { shown in
-                expect(
-                    isTrue(shown), (shown.stale.count <= 1, "stale"),
-                    (shown.fresh(from: "binance", after: 1400, before: 2200) == 0, "not refused"),
-                    (shown.fresh(from: "binance", after: 3000) > 500, "it did not come back"))
-            }),
-        Incident(
             day: "2023-03-11", what: "USDT at 1.017 dollars: BTCUSDT/BTCUSD 0.9837",
             expected: "a warning", seconds: 1800, market: { _ in 22_300 }, peg: ramp(1, 1.017, start: 300, over: 600),
             check: { shown in

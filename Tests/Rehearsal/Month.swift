@@ -138,8 +138,7 @@ func rehearseMonth(seed: UInt64, days: Int, clock: VirtualClock, closely: Range<
     let store = MemoryStore()
     let tally = Shared(Tally())
     let parts: [(fifths: Int, name: String, rules: SelectionRules)] = [
-        (2, "primary, warn", SelectionRules()), (1, "primary, convert", SelectionRules(peg: .convert)),
-        (1, "primary, refuse", SelectionRules(peg: .refuse)),
+        (2, "primary, warn", SelectionRules()), (2, "primary, convert", SelectionRules(peg: .convert)),
         (1, "median of 3", SelectionRules(mode: .median, quorum: 3)),
     ]
     var fifths = 0
@@ -167,7 +166,8 @@ func rehearseMonth(seed: UInt64, days: Int, clock: VirtualClock, closely: Range<
     let missing = MonthFault.allCases.filter { kind in !truth.lanes.contains { $0.faults.contains { $0.kind == kind } }
     }
     print("missing: \(missing.isEmpty ? "none" : missing.map(\.rawValue).joined(separator: " "))")
-    print("total: ticks \(tally.current.ticks) \(total.text)")
+    let requests = venues.reduce(0) { $0 + $1.requests }
+    print("total: ticks \(tally.current.ticks) \(total.text) requests \(requests)")
     print("lines \(tally.current.lines.count)")
 }
 

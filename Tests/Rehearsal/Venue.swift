@@ -35,6 +35,9 @@ final class ScriptedVenue: PriceLoader {
     private let script: Script
     private let asks = Atomic(0)
 
+    /// The number of requests sent to it.
+    var requests: Int { asks.load(ordering: .relaxed) }
+
     /// - Parameter peg: The price of one USDT in dollars, for a venue that reports it.
     init(
         _ name: String, _ currency: Currency = .usd, clock: VirtualClock, latency: Duration = .milliseconds(40),

@@ -12,6 +12,8 @@
 //     rehearsal cases            cases that were not specified when found: for each the seconds wrong and fresh, and the seconds stale
 //     rehearsal replay FILE [S]  recorded prices, one line with second and price each, a tick every S seconds
 //     rehearsal incidents [DAY]  real incidents, each as a scenario
+//     rehearsal scenes [PREFIX]  colluding, drifting, falling and standing markets, for each scene the counts of its ticks; only those whose
+//                                name has the prefix
 //
 // Prints figures. The tests in Tests/System judge them.
 
@@ -33,7 +35,9 @@ let (arguments, days, hours) = {
 }()
 let seed = arguments.count > 2 ? UInt64(arguments[2]) ?? 0 : 0
 guard arguments.count > 1 else {
-    print("usage: rehearsal week|failure|alternate SEED | rehearsal month SEED [FROM TO] | rehearsal incidents [DAY]")
+    print(
+        "usage: rehearsal week|failure|alternate SEED | rehearsal month SEED [FROM TO] | rehearsal incidents [DAY] | "
+            + "rehearsal scenes [PREFIX]")
     exit(64)
 }
 let clock = VirtualClock()
@@ -65,6 +69,7 @@ Task.detached {
                 days: arguments.count > 3 ? Int(arguments[3]) ?? 3 : 3, seed: seed,
                 path: arguments.count > 4 ? arguments[4] : nil, clock: clock)
         case "cases": try await rehearseCases(on: clock)
+        case "scenes": try await rehearseScenes(on: clock, prefix: arguments.dropFirst(2).joined(separator: " "))
         case "incidents": try await rehearseIncidents(on: clock, day: arguments.dropFirst(2).first)
         default: print("unknown rehearsal")
         }

@@ -74,7 +74,7 @@ def _():
     ticks = [state for state in watch.states if state["tick"] > 0]
     equal({state["quote"]["source"] for state in ticks}, {"coinbase"})
     equal({state["freshness"] for state in ticks}, {"fresh"})
-    equal((ticks[0]["confirmation"], ticks[-1]["confirmation"]), ("confirmed", "single"))
+    equal((ticks[0]["confirmation"], ticks[-1]["confirmation"]), ("confirmed", "confirmed"))
     daemon.says("binance gave no price: not available: HTTP 503")
     daemon.stop()
 

@@ -92,7 +92,7 @@ def _():
     equal(len(values), len(names), values)
     found = dict(zip(names, values))
     for name, value in {"price": "$68,901.22", "value": PRICE, "source": "binance", "market": "BTC/USDT", "currency": "USD", "freshness": "fresh",
-                        "confirmation": "single", "failure": "", "warning": "", "direction": "flat", "sats": "1451"}.items():
+                        "confirmation": "confirmed", "failure": "", "warning": "", "direction": "flat", "sats": "1451"}.items():
         equal(found[name], value, name)
     assert re.fullmatch(r"[A-Z][a-z]{2} \d+, \d\d:\d\d", found["time"]) and re.fullmatch(r"\d(\.\d)? s", found["age"]), found
     assert 0 <= int(found["ageMs"]) < 2500 and int(found["tick"]) > 0 and abs(int(found["timestamp"]) / 1000 - time.time()) < 5, found

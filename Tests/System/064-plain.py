@@ -161,6 +161,13 @@ def _():
     bar = json.loads(btcctl(place, "current", "--bar", "waybar").out)
     equal(bar["class"], ["unconfirmed"])
     assert "Unconfirmed" in bar["tooltip"], bar
+    contradicted = Place()
+    reply = state(confirmation="unconfirmed")
+    reply["state"]["warning"] = "coinbase ($71,827.87) contradicts it"
+    Answering(contradicted, reply)
+    equal(btcctl(contradicted, "current").err, "Unconfirmed: coinbase ($71,827.87) contradicts it.\n")
+    result = btcctl(contradicted, "wait", "--timeout", "1s")
+    assert result.err.endswith("and not confirmed: coinbase ($71,827.87) contradicts it\n"), result
     result = btcctl(place, "wait", "--above", "70k", "--timeout", "1s")
     equal(result.status, 75)
     assert "not confirmed" in result.err, result

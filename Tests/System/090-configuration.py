@@ -78,6 +78,24 @@ def _():
     assert result.err.endswith("did you mean BTC_PRICED_TICK_INTERVAL_MS?\n"), result
 
 
+@scenario("values that have gone are a warning")
+def _():
+    line = 'currency.usdt = "refuse"'
+    warning = f'{line} has gone, and now means "warn"; to use no price in USDT, leave binance out of sources\n'
+    for origin, result in (
+            ("FILE, line 1", with_file(line, "--check-config")),
+            ("the command line, --currency-usdt", btc_priced("--check-config", "--currency-usdt", "refuse")),
+            ("the environment, BTC_PRICED_CURRENCY_USDT",
+             btc_priced("--check-config", environment={"BTC_PRICED_CURRENCY_USDT": "refuse"}))):
+        equal((result.status, result.out, result.err), (
+            0, "The configuration is good.\n", f"btc-priced: warning: {origin}: {warning}"))
+    place, simulator = Place(), Simulator("--seed", "1")
+    daemon = Daemon(place, simulator.urls, "--currency-usdt", "refuse", sources=("kraken",))
+    daemon.says("warning: the command line, --currency-usdt: " + warning.strip())
+    fresh(place)
+    daemon.stop()
+
+
 @scenario("an error in a command line shows its control characters, and does not send them to the terminal")
 def _():
     for name in ("btc-priced", "btcctl", "btc-price-http", "btc-price-fleet", "exchange-simulator"):

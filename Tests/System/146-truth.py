@@ -24,6 +24,56 @@ def _():
     return text.splitlines()[-1]
 
 
+# In seconds, for scenes in which nobody can tell the honest markets at once. In all others, none is shown.
+SURE_AND_WRONG = {
+    # Two exchanges that drift together are believed until the middle of both pairs is 1 % off.
+    r"collude median .*/min": 200,
+    # What only two exchanges say for a while is believed.
+    r"collude step, .* silent for 30 s": 45,
+    r"collude step, .* silent for 90 s": 135,
+    # The newest trade is that old.
+    r"a trade in (25|55) s, crash": 25,
+    # Two ticks of 10 s.
+    r"CHF (slides 1.3 %|repeats).*, CHF": 20,
+}
+
+
+@scenario("scenes of colluding, drifting, falling and standing markets: no wrong price without a doubt, and no doubt in calm hours")
+def _():
+    text = rehearse("scenes")
+    scenes = {}
+    for line in text.splitlines()[:-1]:
+        name, *counts = line.split(" | ")
+        scenes[name] = {key: float(value) for key, value in (re.fullmatch(r"(.*?) ([\d.]+)(?: s| %)?", c).groups() for c in counts)}
+    assert len(scenes) >= 94, text
+    for name, counts in scenes.items():
+        print(f"    {name}: {counts}")
+
+    def check(pattern, key, most):
+        found = {name: counts[key] for name, counts in scenes.items() if re.match(pattern, name) and key in counts}
+        assert found, f"no scene is named {pattern}"
+        over = {name: count for name, count in found.items() if count > most}
+        assert not over, f"more than {most}: {key} in {over}"
+
+    for pattern, seconds in SURE_AND_WRONG.items():
+        check(pattern, "sure and wrong", seconds)
+    others = "|".join(SURE_AND_WRONG)
+    check(f"(?!{others})", "sure and wrong", 0)
+    for changes in ("sources changed", "confirmation changed"):
+        check("two sources, (first|second) 1.1 % off", changes, 1)
+        check("calm, [^A-Z]*$", changes, 0)
+    for key in ("unconfirmed", "stale"):
+        check("calm, [^A-Z]*$", key, 0)
+        check("crash 5 % .*(s|once|median|two sources)$", key, 0)
+    check("crash", "late", 1)
+    check("(primary|secondary) drifts", "worst", 0.75)
+    check("primary frozen", "worst", 0.9)
+    check("calm, one currency, primary", "requests", 4551)
+    check("calm, one currency, median", "requests", 12600)
+    check("CHF calm, CHF", "unconfirmed", 0)
+    return text.splitlines()[-1]
+
+
 @scenario("hours in which one venue lies, in three modes, in euros, with streams and with an exchange under two names, and the same hours without lies")
 def _():
     # The same hours each time. `make test-deep` draws days.

@@ -156,7 +156,8 @@ def _():
     assert not os.path.exists(f"{daemon.place.runtime}/other")
     said = daemon.reload("")
     assert said.endswith("The configuration was reloaded: socket.path."), said
-    assert "no key has changed" in daemon.reload("")
+    assert "no key has changed" in daemon.reload('currency.usdt = "refuse"\n')
+    assert any('config.toml, line 5: currency.usdt = "refuse" has gone' in line for line in daemon.lines), daemon.lines
     equal(sum("Takes effect at the next start only" in line for line in daemon.lines), 1, "set back, nothing is left for the next start")
     fresh(daemon.place)
     daemon.stop()

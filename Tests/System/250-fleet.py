@@ -410,7 +410,7 @@ def _():
     return f"connected after {took:.1f} s"
 
 
-@scenario("a stale or unconfirmed price is published as such, and a follower does not use it", beside=True)
+@scenario("a stale price is published as such, and a follower does not use it", beside=True)
 def _():
     site = Site()
     simulator = replaying("68900")

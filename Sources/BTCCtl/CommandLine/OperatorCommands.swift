@@ -45,7 +45,7 @@ struct SourcesCommand: InvocationCommand {
         discussion: """
             Examples:
               btcctl sources
-              btcctl sources -v         with what the letters and columns mean
+              btcctl sources -v         with the vote, and what the letters and columns mean
               btcctl sources -c EUR     those of the price in euros
 
             \(reportStatus)
@@ -53,7 +53,7 @@ struct SourcesCommand: InvocationCommand {
 
     @OptionGroup var socketOption: SocketOption
     @OptionGroup var currencyOption: CurrencyOption
-    @Flag(name: .shortAndLong, help: "Explain the letters and columns.")
+    @Flag(name: .shortAndLong, help: "Show the vote, and explain the letters and columns.")
     var verbose = false
     @OptionGroup var report: ReportArguments
 

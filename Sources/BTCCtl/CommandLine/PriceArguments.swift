@@ -148,7 +148,7 @@ struct ConditionOptions: ParsableArguments {
     @Flag(help: "Take an unconfirmed price, too.")
     var unconfirmed = false
 
-    @Flag(help: "Take only a price that a second source confirms in the same tick.")
+    @Flag(help: "Take only a price that another exchange confirms.")
     var confirmed = false
 
     func validate() throws {

@@ -22,7 +22,7 @@ struct PriceCondition: Equatable {
         case all
         /// All prices except unconfirmed ones.
         case usual
-        /// Only prices that a second source confirms in the same tick.
+        /// Only prices that another exchange confirms.
         case confirmed
     }
 

@@ -85,6 +85,9 @@ struct Wait {
                         !options.condition.trusts(message.state.confirmation)
                     {
                         reason = "it is \(Self.text(quote)), and not confirmed"
+                        if message.state.confirmation == .unconfirmed, let warning = message.state.warning {
+                            reason += ": \(warning)"
+                        }
                     } else if message.state.freshness == .fresh, let quote = message.state.quote {
                         let condition = conditions.take(quote.value)
                         if condition != nil || options.condition.count == 0 { return (message, condition) }

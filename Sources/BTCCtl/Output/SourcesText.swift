@@ -19,15 +19,16 @@ struct SourcesText {
         "  L  in a cooldown that it asked for: its limit, or a ban",
         "  R  refuses us (key, region, protocol), and is requested again only rarely",
         "  K  needs a key that was not given, and is never requested",
-        "  U  quotes in USDT, which is off its peg: skipped until that is over",
         "Way: how the price comes: poll, in the response to a request; stream; peer, from another daemon.",
         "Price, Age: the last one it gave. p50, p99: the times within which 50 and 99 of 100 responses came.",
         "Size: that of the last response. Markets that share a request have the same response.",
         "Limit: the used share of its request limits, of the one that is used most.",
+        "In the vote: the source supports the price that is shown. The interval is where the price of bitcoin is, if "
+            + "this source is right.",
         "",
     ]
 
-    /// The table, with the reason below its source.
+    /// The table, with the reason below its source, and if `isVerbose` the intervals of the vote.
     /// - Parameter width: The maximum number of columns.
     func lines(_ reports: [SourceReport], isVerbose: Bool, at now: ObservationTime, width: Int = 80) -> [String] {
         let head = ["", "Source", "Market", "Price", "Way", "Age", "p50", "p99", "Size", "Limit"]
@@ -39,7 +40,8 @@ struct SourcesText {
             : [rows[0]]
         for (report, row) in zip(reports, rows.dropFirst()) {
             lines.append(row)
-            for note in [reason(report, at: now), elsewhere(report)] where !note.isEmpty {
+            let notes = [reason(report, at: now), vote(report, isVerbose: isVerbose), elsewhere(report)]
+            for note in notes where !note.isEmpty {
                 lines += Table.wrapped("    ", note, width: width)
             }
         }
@@ -71,6 +73,15 @@ struct SourcesText {
         Market(report.name, report.market).currency?.rawValue ?? ""
     }
 
+    /// Who contradicts the source, and if `isVerbose` the interval of its claim.
+    private func vote(_ report: SourceReport, isVerbose: Bool) -> String {
+        guard let claim = report.claim else { return "" }
+        let ends = [claim.low, claim.high].map { MoneyFormatter().number($0, currency: currency(report)) }
+        let interval = isVerbose ? "\(claim.isMember ? "" : "not ")in the vote: \(ends[0]) to \(ends[1])" : nil
+        let others = claim.contradictedBy.listed
+        return [interval, others.isEmpty ? nil : "contradicted by \(others)"].compactMap(\.self).joined(separator: "; ")
+    }
+
     /// A note if the address is not the exchange's own.
     private func elsewhere(_ report: SourceReport) -> String {
         report.isElsewhere ? "at \(report.address), not the exchange's own address" : ""
@@ -93,6 +104,8 @@ struct SourcesText {
         switch report.use {
         case .current, .untried: return ""
         case .ready:
+            // Then ``vote(_:isVerbose:)`` says more.
+            if report.claim?.contradictedBy.isEmpty == false { return "" }
             return switch report.verdict {
             case .outlier: "not counted: too far from the median"
             case .disagrees: "too far from the price that is shown"

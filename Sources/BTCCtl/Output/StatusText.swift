@@ -51,7 +51,10 @@ struct StatusText {
         if let failure = state.failure {
             text += ": \(failure)\(failure == PriceState.pausedFailure ? cause(of: status.ticking) : "")"
         }
-        if let warning = state.warning { text += "; \(warning)" }
+        let isUnconfirmed = state.freshness == .fresh && state.confirmation == .unconfirmed && state.derivation == nil
+        if let warning = state.warning ?? (isUnconfirmed ? "no other exchange confirms it" : nil) {
+            text += "\(isUnconfirmed ? ": " : "; ")\(warning)"
+        }
         return text
     }
 
@@ -66,9 +69,9 @@ struct StatusText {
 
     private func words(for confirmation: Confirmation) -> String {
         switch confirmation {
-        case .single: "no second exchange was needed"
-        case .confirmed: "a second exchange agrees"
-        case .unconfirmed: "no second exchange confirms it"
+        case .single: "no other exchange to compare it with"
+        case .confirmed: "another exchange agrees"
+        case .unconfirmed: "unconfirmed"
         }
     }
 
@@ -91,7 +94,7 @@ struct StatusText {
     }
 
     private func validated(_ validated: ValidatedTicks) -> String {
-        "\(count(validated.confirmed, "tick")) confirmed by a second exchange, \(validated.unconfirmed) unconfirmed, "
+        "\(count(validated.confirmed, "tick")) confirmed by another exchange, \(validated.unconfirmed) unconfirmed, "
             + "\(validated.withheld) not shown"
     }
 

@@ -90,10 +90,10 @@ struct LineSink: WatchSink {
             for note in [banner, model.reason].compactMap(\.self) { Output.complain(note) }
         }
         before.lastBanner = model.banner
-        if model.isUnconfirmed, !before.wasUnconfirmed { Output.complain(PriceTexts.unconfirmed) }
-        before.wasUnconfirmed = model.isUnconfirmed
         // Print the warning once, not whenever the number in it changes.
-        if let warning = model.warning, !before.hasWarned { Output.complain(warning) }
+        let isNew = model.isUnconfirmed && !before.wasUnconfirmed || model.warning != nil && !before.hasWarned
+        if let doubt = model.doubt, isNew { Output.complain(doubt) }
+        before.wasUnconfirmed = model.isUnconfirmed
         before.hasWarned = model.warning != nil
     }
 

@@ -3,9 +3,10 @@ package import Varlink
 
 extension JSONValue {
     /// An exact decimal, which the interface sends as a string.
-    func decimal(_ field: StaticString) throws(JSONFieldError) -> Price {
-        try required(field) { $0.rawString.flatMap { Price(utf8: $0) } }
-    }
+    func decimal(_ field: StaticString) throws(JSONFieldError) -> Price { try required(field, \.decimalValue) }
+
+    /// The value as an exact decimal; `nil` if it is not one in a string.
+    var decimalValue: Price? { rawString.flatMap { Price(utf8: $0) } }
 
     /// A price, which must be one that a currency can have.
     func price(_ field: StaticString) throws(JSONFieldError) -> Price {

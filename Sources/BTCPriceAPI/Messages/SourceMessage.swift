@@ -22,6 +22,10 @@ extension SourceReport {
             "verdict": .optional(verdict?.rawValue),
             "way": .optional(way?.rawValue),
             "bodyBytes": .optional(bodyBytes),
+            "low": .optional(claim?.low.description),
+            "high": .optional(claim?.high.description),
+            "inVote": claim.map { .bool($0.isMember) } ?? .null,
+            "contradictedBy": claim.map { .array($0.contradictedBy.map { .string($0) }) } ?? .null,
         ]
     }
 
@@ -48,6 +52,13 @@ extension SourceReport {
         way = try json.choice("way", optional: PriceWay.self)
         bodyBytes = try json.optional("bodyBytes", \.integerValue)
         isElsewhere = try json.optional("elsewhere", \.boolValue) ?? false
+        let low = try json.optional("low", \.decimalValue)
+        let high = try json.optional("high", \.decimalValue)
+        let isMember = try json.optional("inVote", \.boolValue) ?? false
+        let contradictedBy = try json.optional("contradictedBy", \.textsValue) ?? []
+        if let low, let high {
+            claim = MarketClaim(low: low, high: high, isMember: isMember, contradictedBy: contradictedBy)
+        }
     }
 }
 

@@ -8,6 +8,8 @@ package struct CurrencyPlan: Sendable {
     package let rules: SelectionRules
     /// When its price is derived from another currency's.
     let derivation: DerivationPolicy
+    /// How long the price of another exchange supports the shown one, milliseconds; see ``ObservationBook/memory``.
+    let memory: Int64
     /// The observations that are already known.
     let book: ObservationBook
 
@@ -38,12 +40,13 @@ package struct CurrencyPlan: Sendable {
     /// The plans of all currencies, which share their sources: limits and bans belong to the venue.
     /// - Parameters:
     ///   - outlines: In the order of the currencies.
+    ///   - observes: The minimum time between two requests of the observer.
     ///   - now: Reads the clocks that date cooldowns and limits.
     ///   - jitter: Returns a random number from 0 to 1 at each call; it spreads cooldowns.
     ///   - clock: Measures the waits.
     ///   - previous: The sources that were requested before. They keep their health.
     package static func plans(
-        _ outlines: [Outline], now: @escaping TimeSource,
+        _ outlines: [Outline], observes: Duration = .seconds(3), now: @escaping TimeSource,
         jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) }, clock: any BoottimeClock,
         after previous: Sources? = nil
     ) -> [CurrencyPlan] {
@@ -56,21 +59,23 @@ package struct CurrencyPlan: Sendable {
             return CurrencyPlan(
                 outline.currency,
                 fetch: FetchWithFallback(candidates: outline.candidates, among: sources, from: offset, clock: clock),
-                interval: outline.interval, rules: outline.rules, derivation: outline.derivation)
+                interval: outline.interval, rules: outline.rules, derivation: outline.derivation,
+                memory: Observer.turn(every: observes, isFirst: offset == 0, of: outlines.count))
         }
     }
 
     init(
         _ currency: Currency, fetch: FetchWithFallback, interval: Duration, rules: SelectionRules = SelectionRules(),
-        derivation: DerivationPolicy = .never, book: ObservationBook? = nil
+        derivation: DerivationPolicy = .never, memory: Int64 = Vote.Bounds.memory, book: ObservationBook? = nil
     ) {
         self.currency = currency
         self.fetch = fetch
         self.interval = interval
         self.rules = rules
         self.derivation = derivation
+        self.memory = max(memory, Vote.Bounds.memory)
         self.book = book ?? ObservationBook(currency: currency)
     }
 
-    var tracker: PriceTracker { PriceTracker(interval: interval, rules: rules, book: book) }
+    var tracker: PriceTracker { PriceTracker(interval: interval, rules: rules, memory: memory, book: book) }
 }

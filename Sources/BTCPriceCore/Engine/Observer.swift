@@ -16,6 +16,16 @@ package struct Observer: Sendable {
     /// The time to the next request if the prices have moved apart.
     static var soon: Duration { .seconds(1) }
 
+    /// The longest time between two observations of one currency, milliseconds.
+    /// - Parameters:
+    ///   - interval: The minimum time between two requests.
+    ///   - isFirst: Whether it is the first currency, which is requested each time.
+    ///   - count: The number of currencies.
+    static func turn(every interval: Duration, isFirst: Bool, of count: Int) -> Int64 {
+        // Half of it is added at most, and a request may take a second.
+        (interval.wholeMilliseconds * 3 / 2 + 1000) * Int64(isFirst ? 1 : max(1, count - 1))
+    }
+
     private let clock: any BoottimeClock
     private let target: any ObserverTarget
     private let interval: @Sendable () -> Duration

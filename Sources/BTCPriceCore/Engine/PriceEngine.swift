@@ -83,7 +83,8 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
             known.fetch = plan.fetch
             known.derivation = plan.derivation
             known.interval = plan.interval
-            known.tracker.changed(interval: plan.interval, rules: plan.rules, markets: Set(plan.fetch.markets))
+            known.tracker.changed(
+                interval: plan.interval, rules: plan.rules, memory: plan.memory, markets: Set(plan.fetch.markets))
             return known
         }
         for old in before where tracked(old.currency) == nil { old.giveUp() }
@@ -95,7 +96,6 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
             }
         }
         if areRunning { startFeeds() }
-        skipTether()
     }
 
     /// The sources of all currencies.
@@ -189,7 +189,7 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
         guard !rates.tables.isEmpty, let other else { return nil }
         do throws(DerivationError) {
             let rate = try rates.rate(of: tracked.currency, per: other.currency, at: wall)
-            return ExpectedPrice(other, rate, in: tracked.currency)
+            return ExpectedPrice(other, rate, in: tracked.currency, at: wall)
         } catch {
             // Nothing is known to compare the price with.
             return nil
@@ -534,12 +534,6 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
         }
     }
 
-    /// Sets whether the sources in USDT are skipped.
-    private func skipTether() {
-        let boottime = now().boottime
-        sources.skipTether(tracked.contains { $0.tracker.skipsTether(at: boottime) })
-    }
-
     /// Storing and publishing happen without a suspension in between: a price that a client has seen is never lost, and a newer state is
     /// never followed by an older one.
     private func perform(_ actions: PriceTracker.Actions, _ tracked: TrackedCurrency) {
@@ -551,11 +545,10 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
             events.append(
                 .sourceFailed(SourceFailure(source: failure.source, error: failure.error, cooldown: cooldown)))
         }
-        if let doubted = actions.doubted {
+        for doubted in actions.doubted {
             sources.doubt(doubted.source, of: markets, doubted.error)
             events.append(.sourceFailed(doubted))
         }
-        skipTether()
         // Read in any case, or it would be reported again at the next tick.
         let cooldownsChanged = sources.takeCooldownsChanged()
         let isNew = actions.publish?.freshness == .fresh && actions.failure == nil
@@ -647,12 +640,11 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
             case .decided(let decision):
                 return finish(tracked, id, .success((decision, round)))
             case .needs(let need):
-                let longest = need.longest.map { min(deadline, clock.now.advanced(by: $0)) } ?? deadline
                 let quorum = need.wantsAll ? tracked.tracker.rules.quorum : nil
                 let result: PollResult
                 do throws(FetchFailure) {
                     result = try await fetch.execute(
-                        requester, deadline: longest, among: need.markets, quorum: quorum,
+                        requester, deadline: deadline, among: need.markets, quorum: quorum,
                         // The value of USDT comes only with a response.
                         byStream: need.purpose != .pegRate, record: recorder)
                 } catch {

@@ -7,6 +7,10 @@ package enum PriceEvent: Sendable, Hashable {
     case becameFresh(PriceQuote, failedTicks: Int64)
     /// No source gave a price. `quote` is the one shown meanwhile.
     case becameStale(failure: String, quote: PriceQuote?, currency: Currency = .usd)
+    /// Other sources contradict the shown price, and are not outvoted.
+    case contradicted(warning: String, PriceQuote)
+    /// No other source contradicts the shown price any more.
+    case contradictionEnded(PriceQuote, after: Duration)
     /// No source has a price, and one is derived instead.
     case derivedInstead(failure: String, PriceQuote, Derivation)
     /// A source has a price again, and none is derived any more.

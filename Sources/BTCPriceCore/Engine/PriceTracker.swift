@@ -11,8 +11,8 @@ package struct PriceTracker: ~Copyable, Sendable {
         package var events: [PriceEvent] = []
         /// Sources whose price is not believed, and why. They get a cooldown.
         var rejected: [SourceFailure] = []
-        /// A price that does not agree with the shown one, while it is undecided which of the two is wrong.
-        package var doubted: SourceFailure?
+        /// Sources that were outvoted, and why. They are requested as usual.
+        package var doubted: [SourceFailure] = []
         /// Why the round shows no price; `nil` if it does.
         package var failure: FetchFailure?
     }
@@ -27,6 +27,8 @@ package struct PriceTracker: ~Copyable, Sendable {
     private var failing: Set<String> = []
     private var isPaused = false
     private var wasOffPeg = false
+    /// Since when the shown price has been contradicted, `CLOCK_BOOTTIME` in milliseconds.
+    private var contradictedSince: Int64?
     private(set) var rules: SelectionRules
     private(set) var book: ObservationBook
     /// The results of the ticks that needed more than one market.
@@ -43,32 +45,56 @@ package struct PriceTracker: ~Copyable, Sendable {
 
     /// - Parameters:
     ///   - interval: The interval of the ticks: a price is fresh for two of them.
+    ///   - memory: See ``ObservationBook/memory``.
     ///   - book: May already contain observations.
-    package init(interval: Duration, rules: SelectionRules = SelectionRules(), book: ObservationBook) {
+    package init(
+        interval: Duration, rules: SelectionRules = SelectionRules(), memory: Int64 = 0, book: ObservationBook
+    ) {
         freshFor = 2 * interval.wholeMilliseconds
         self.rules = rules
         self.book = book
         state = .empty(of: book.currency)
         (state.ticking, state.awaitsTick) = (.running, true)
-        self.book.gap = max(JumpRule.gap, 2 * freshFor)
+        self.book.gap = max(Vote.Bounds.memory, 2 * freshFor)
+        self.book.memory = max(Vote.Bounds.memory, memory)
     }
 
     /// Changes the interval of the ticks, the sources and the rules.
-    package mutating func changed(interval: Duration, rules: SelectionRules, markets: Set<Market>) {
+    package mutating func changed(
+        interval: Duration, rules: SelectionRules, memory: Int64 = 0, markets: Set<Market>
+    ) {
         freshFor = 2 * interval.wholeMilliseconds
         self.rules = rules
         book.keep(only: markets)
-        book.gap = max(JumpRule.gap, 2 * freshFor)
+        book.gap = max(Vote.Bounds.memory, 2 * freshFor)
+        book.memory = max(Vote.Bounds.memory, memory)
     }
-
-    /// Whether USDT markets are to be skipped.
-    func skipsTether(at boottime: Int64) -> Bool { PegRule.skipsTether(book, rules, at: boottime) }
 
     /// The value of USDT; `nil` before it was measured.
     var pegRate: PegRate? { book.peg.rate }
 
     /// How the newest price of each market arrived.
     var ways: [Market: PriceWay] { book.newest.mapValues(\.way) }
+
+    /// What each market's price says, and its part in the last vote.
+    var claims: [Market: MarketClaim] {
+        guard let reference = book.reference, state.freshness == .fresh else { return [:] }
+        let members = verdicts.filter { $0.value == .used || $0.value == .agrees }.keys.map(\.venue).sorted()
+        var claims: [Market: MarketClaim] = [:]
+        for (market, price) in book.last
+        where verdicts[market] == .used || reference.at - price.since <= book.memory {
+            let all = book.claims(of: price, isPreferred: verdicts[market] == .used, at: reference.at)
+            guard let claim = all.nearest(to: reference.log) else { continue }
+            let isOut = [.disagrees, .outlier].contains(verdicts[market])
+            let isMember =
+                members.contains(market.venue)
+                || !isOut && !book.falsetickers.contains(market) && claim.contains(reference.log)
+            claims[market] = MarketClaim(
+                low: book.currency.price(logarithm: claim.low), high: book.currency.price(logarithm: claim.high),
+                isMember: isMember, contradictedBy: isMember ? [] : members)
+        }
+        return claims
+    }
 
     /// A new round.
     /// - Parameter other: The price in another currency.
@@ -83,7 +109,10 @@ package struct PriceTracker: ~Copyable, Sendable {
     /// The price that is shown, for comparison with another currency's; `nil` if it is not fresh.
     var shown: OtherCurrency? {
         guard state.freshness == .fresh, state.derivation == nil, let reference = book.reference else { return nil }
-        return OtherCurrency(currency: book.currency, log: reference.readLog, at: reference.at)
+        return OtherCurrency(
+            currency: book.currency, log: reference.readLog, at: reference.at,
+            exchange: reference.market.isMedian ? nil : book.exchange(of: reference.market),
+            isUnconfirmed: state.confirmation == .unconfirmed)
     }
 
     /// Adds the result of requests to a round.
@@ -145,11 +174,12 @@ package struct PriceTracker: ~Copyable, Sendable {
         switch result {
         case .success(let market):
             guard let price = book.newest[market] else { return actions }
-            (actions.rejected, actions.doubted) = book.learn(observed: price)
-            let names = Set((actions.rejected + [actions.doubted].compactMap(\.self)).map(\.source))
-            // A skipped source may be the one that was requested.
-            if !names.contains(market.venue) { note(price, &actions) }
-            failing.formUnion(names)
+            if let failure = book.learn(observed: price) {
+                actions.rejected = [failure]
+                failing.insert(failure.source)
+            } else {
+                note(price, &actions)
+            }
             // Clients see it at the next tick.
             warn(at: price.at, &actions)
         case .failure(let failure):
@@ -192,13 +222,13 @@ package struct PriceTracker: ~Copyable, Sendable {
         var actions = Actions()
         begin(isTick, &actions)
         note(round.failures, &actions)
-        let stale = book.adopt(decision, in: round)
+        book.adopt(decision, in: round)
         verdicts = decision.verdicts
-        actions.rejected = decision.rejected + stale
-        for market in round.answered where !decision.rejects(market) {
+        (actions.rejected, actions.doubted) = (decision.rejected, decision.outvoted)
+        for market in round.answered where !decision.rejects(market) && !book.falsetickers.contains(market) {
             if let price = book.newest[market] { note(price, &actions) }
         }
-        failing.formUnion(actions.rejected.map(\.source))
+        failing.formUnion((actions.rejected + actions.doubted).map(\.source))
         if let quote = decision.quote {
             if isTick { count(decision.confirmation) }
             show(quote, decision, &actions)
@@ -263,12 +293,20 @@ package struct PriceTracker: ~Copyable, Sendable {
     }
 
     private mutating func warn(at boottime: Int64, _ actions: inout Actions) {
-        let dispute = book.dispute(at: boottime)?.text
-        let warnings = [dispute, PegRule.warning(for: state.quote, book, rules, at: boottime)].compactMap(\.self)
+        let split = state.freshness == .fresh ? book.split?.current(at: boottime)?.text(book.currency) : nil
+        let warnings = [split, PegRule.warning(for: state.quote, book, rules, at: boottime)].compactMap(\.self)
         if state.derivation == nil { state.warning = warnings.isEmpty ? nil : warnings.joined(separator: "; ") }
         state.isInDoubt =
-            state.confirmation == .unconfirmed || dispute != nil
+            state.confirmation == .unconfirmed || split != nil
             || PegRule.isOffPeg(state.quote, state.conversion, book, at: boottime)
+        if let quote = state.quote, state.derivation == nil, (split != nil) != (contradictedSince != nil) {
+            if let split {
+                contradictedSince = boottime
+                actions.events.append(.contradicted(warning: split, quote))
+            } else if let since = contradictedSince.take() {
+                actions.events.append(.contradictionEnded(quote, after: .milliseconds(boottime - since)))
+            }
+        }
         guard let rate = pegRate else { return }
         if rate.isOffPeg != wasOffPeg { actions.events.append(.pegChanged(rate)) }
         wasOffPeg = rate.isOffPeg

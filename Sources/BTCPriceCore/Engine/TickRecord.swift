@@ -12,7 +12,7 @@ package struct TickRecord: Sendable {
     package let lastTick: Timestamp?
     /// How long the ticks took.
     package let durations: DurationHistogram
-    /// The results of the ticks that needed more than one market.
+    /// What other exchanges said about the prices of the ticks.
     package let validated: ValidatedTicks
     /// The value of USDT; `nil` before it was measured.
     package let pegRate: PegRate?
@@ -20,17 +20,19 @@ package struct TickRecord: Sendable {
     package let lastPrices: [String: Price]
     /// The last decision's verdict on each market.
     package let verdicts: [Market: MarketVerdict]
+    /// Each market's part in the last vote.
+    package let claims: [Market: MarketClaim]
     /// How the newest price of each market arrived.
     package let ways: [Market: PriceWay]
     /// The prices that streams currently prove.
     package let streamed: [Market: LoadedPrice]
 }
 
-/// The results of the ticks that needed more than one market, since the start.
+/// What other exchanges said about the prices of the ticks since the start.
 package struct ValidatedTicks: Sendable, Hashable {
-    /// Shown, and a second market agreed.
+    /// Shown, and another exchange agreed.
     package var confirmed: Int64
-    /// Shown although no second market could confirm a jump.
+    /// Shown as ``Confirmation/unconfirmed``.
     package var unconfirmed: Int64
     /// Not shown: contradicted, or not confirmed yet.
     package var withheld: Int64

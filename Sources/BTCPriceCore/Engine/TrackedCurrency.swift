@@ -56,7 +56,7 @@ final class TrackedCurrency {
             state: state, since: present.wallTime(of: isAged ? tracker.state.freshUntil ?? since : since),
             failed: tracker.failedInAll, skipped: skippedTicks, lastTick: lastTick.map(present.wallTime),
             durations: durations, validated: tracker.validated, pegRate: tracker.pegRate,
-            lastPrices: tracker.lastPrices, verdicts: tracker.verdicts, ways: tracker.ways,
+            lastPrices: tracker.lastPrices, verdicts: tracker.verdicts, claims: tracker.claims, ways: tracker.ways,
             streamed: Dictionary(
                 fetch.streams.compactMap { source in source.stream?.current.map { (source.market, $0) } },
                 uniquingKeysWith: { first, _ in first }))

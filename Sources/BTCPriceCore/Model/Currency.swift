@@ -51,6 +51,11 @@ package struct Currency: RawRepresentable, Sendable, Hashable, CustomStringConve
     /// Its name (Unicode CLDR, English); the code if it is not known.
     package var englishName: String { traits?.name ?? rawValue }
 
+    /// An amount of it, rounded half to even: `$68,901.23`, `CHF 55,020.10`, `¥10,345,678`.
+    package func money(_ value: Price) -> String {
+        "\(value.isNegative ? "-" : "")\(symbol)\(value.magnitude.grouped(places: places))"
+    }
+
     /// Its pair with bitcoin: `BTC/EUR`.
     package var pair: String { "BTC/\(rawValue)" }
 

@@ -8,13 +8,13 @@ package enum Freshness: String, Sendable, Hashable, CaseIterable {
     case none
 }
 
-/// How many sources support the price.
+/// What other exchanges say about the price.
 package enum Confirmation: String, Sendable, Hashable, CaseIterable {
-    /// No second source was needed.
+    /// Nobody else says anything.
     case single
-    /// A second source agrees.
+    /// Another exchange agrees.
     case confirmed
-    /// A second source was needed, and none could confirm the price, or as many contradict it as agree.
+    /// Others contradict it and are not outvoted, or it is a first price or a jump that none confirms.
     case unconfirmed
 }
 
@@ -28,7 +28,7 @@ package struct PriceState: Sendable, Hashable {
     package var quote: PriceQuote?
     /// When ``quote`` was observed, `CLOCK_BOOTTIME` in milliseconds; `nil` if only its wall-clock time is known.
     package var observedBoottime: Int64?
-    /// How many sources support ``quote``.
+    /// What other exchanges say about ``quote``.
     package var confirmation: Confirmation?
     /// Why the last tick failed, in one line; `paused` while paused.
     package var failure: String?

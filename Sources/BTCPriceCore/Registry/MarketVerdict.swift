@@ -8,7 +8,7 @@ package enum MarketVerdict: String, Sendable, Hashable, CaseIterable {
     case disagrees
     /// Its price is too far from the median.
     case outlier
-    /// Its price has not changed for so long that it says nothing about the present.
+    /// No longer given: its price has not changed for so long that it says nothing about the present.
     case unchanged
     /// Its price is older than the move that is judged.
     case old

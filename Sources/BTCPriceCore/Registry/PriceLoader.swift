@@ -6,7 +6,8 @@ package struct LoadedPrice: Sendable, Hashable {
     package let value: Price
     /// Its position in the market's history.
     package let position: FeedPosition
-    /// Half of the distance between bid and ask, as a share of their middle; zero if the response had no quotes.
+    /// Half of the distance between bid and ask, as a share of their middle; zero if the response had no quotes. For a peer's unconfirmed
+    /// price, its uncertainty.
     package let halfSpread: Double
     /// The venue's clock at the response, if the response contained it.
     package var venueClock: Timestamp?
@@ -24,11 +25,16 @@ package struct LoadedPrice: Sendable, Hashable {
         package let interval: Duration
         /// Where a peer got it; `nil` for an exchange.
         package let origin: PriceOrigin?
+        /// Whether a peer shows it as unconfirmed. It can't confirm another price.
+        package let isUnconfirmed: Bool
 
-        package init(_ way: PriceWay, interval: Duration = .zero, origin: PriceOrigin? = nil) {
+        package init(
+            _ way: PriceWay, interval: Duration = .zero, origin: PriceOrigin? = nil, isUnconfirmed: Bool = false
+        ) {
             self.way = way
             self.interval = interval
             self.origin = origin
+            self.isUnconfirmed = isUnconfirmed
         }
     }
 

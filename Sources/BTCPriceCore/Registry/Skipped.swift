@@ -6,8 +6,6 @@ package struct Skipped: Sendable, Hashable, CustomStringConvertible {
         case cooldown(SourceCooldown)
         /// Its limits allow no further request.
         case limit
-        /// It quotes in USDT, which is off its peg.
-        case offPeg
     }
 
     /// The source's name.
@@ -27,7 +25,6 @@ package struct Skipped: Sendable, Hashable, CustomStringConvertible {
         switch reason {
         case .cooldown(let cooldown): "\(source): cooldown until \(cooldown.until.wall.utcText), \(cooldown.reason)"
         case .limit: "\(source): requested as often as its limit allows"
-        case .offPeg: "\(source): skipped while USDT is off its peg"
         }
     }
 }

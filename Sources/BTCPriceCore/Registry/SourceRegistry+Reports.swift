@@ -42,7 +42,6 @@ extension SourceRegistry {
         case .halfOpen: return .probing
         case .closed: break
         }
-        if isOffPeg(index) { return .offPeg }
         let health = entries[index].health
         if let failure = health.lastFailure, failure.at.boottime >= health.lastSuccess?.boottime ?? .min {
             return .failing

@@ -41,8 +41,6 @@ package struct SourceRegistry: Sendable {
     /// The sources in the order of the configuration.
     package private(set) var entries: [Entry]
     private var venues: [VenueEntry] = []
-    /// Whether markets that quote in USDT are not requested for a price.
-    var skipsTether = false
     /// When the sources to request were last planned, `CLOCK_BOOTTIME` in milliseconds.
     private var lastLook: Int64
     /// The cooldowns of venues that are not configured now, or have another address. They apply again if that changes.
@@ -164,8 +162,7 @@ package struct SourceRegistry: Sendable {
             plan.order = choice.first(where: mayRequest).map { [$0] } ?? []
             return plan
         }
-        let wanted = candidates.filter { !isOffPeg($0) }
-        let ranked = wanted.filter { !isSlow($0) } + wanted.filter(isSlow)
+        let ranked = candidates.filter { !isSlow($0) } + candidates.filter(isSlow)
         let isClosed = { (index: Int) in
             breaker(index, at: boottime) == .closed
                 || streamed.contains(index) && !entries[index].health.isDisbelieved(at: boottime)
@@ -182,9 +179,6 @@ package struct SourceRegistry: Sendable {
             let refusing = ranked.filter { health($0).mayProbeRefusal(at: boottime) }
             add(refusing, requester, atHand, boottime, to: &plan)
             plan.lastResort.formUnion(refusing)
-        }
-        for index in candidates where isOffPeg(index) {
-            plan.skipped.append(Skipped(source: entries[index].source.name, reason: .offPeg))
         }
         for index in candidates where isCoolingDown(index, at: boottime) {
             let name = entries[index].source.name
@@ -382,8 +376,6 @@ package struct SourceRegistry: Sendable {
         }
         return cooldowns
     }
-
-    func isOffPeg(_ index: Int) -> Bool { skipsTether && entries[index].source.market.isInTether }
 
     /// Whether its limits don't allow a request at every tick.
     package func isSlow(_ index: Int) -> Bool { pace(index) > entries[index].interval }

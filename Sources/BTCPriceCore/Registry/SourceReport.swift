@@ -24,7 +24,7 @@ package struct SourceReport: Sendable, Hashable {
         case refused
         /// It needs a key, but none was given. It is never requested.
         case noKey
-        /// It quotes in USDT, and is skipped while USDT is off its peg.
+        /// From a daemon of version 0.1.0: it quotes in USDT, and is skipped while USDT is off its peg.
         case offPeg
 
         /// One letter for a table, like those of chronyc(1).
@@ -107,6 +107,8 @@ package struct SourceReport: Sendable, Hashable {
     package var use: Use
     /// The last decision's verdict on its price; `nil` if there is none.
     package var verdict: MarketVerdict?
+    /// Its part in the last vote; `nil` if it had none.
+    package var claim: MarketClaim?
     /// When it last gave a price.
     package var lastSuccess: Timestamp?
     /// The price at ``lastSuccess``.

@@ -92,11 +92,6 @@ package final class Sources: Sendable {
         }
     }
 
-    /// Sets whether USDT markets are skipped. The observer still requests them.
-    func skipTether(_ isOffPeg: Bool) {
-        state.withLock { $0.registry.skipsTether = isOffPeg }
-    }
-
     /// Records a price that is not believed. The source gets a cooldown even if its requests succeed.
     /// - Returns: The cooldown that it started, if any.
     func reject(_ name: String, of markets: [Market], _ error: PriceLoadingError) -> SourceCooldown? {

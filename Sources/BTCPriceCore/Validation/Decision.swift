@@ -2,10 +2,10 @@
 package struct Decision: Sendable {
     /// What the book learns from a decision.
     enum Lesson: Sendable {
-        /// A price is the reference price from now on. `level` is the place of the market that agrees with it.
-        case accepted(MarketObservation, Confirmation, level: Double?)
-        /// A market's price was contradicted by this number of others.
-        case contradicted(Market, by: Int, at: Int64)
+        /// A price is the reference price from now on. `agreed` is the place of the other exchanges that agree with it.
+        case accepted(MarketObservation, Confirmation, agreed: Double?)
+        /// A market's price was outvoted.
+        case outvoted(Market, at: Int64)
         /// A jump waits for confirmation; `nil` if one may not wait.
         case pending(PendingJump?)
         /// Prices of one moment imply the value of USDT.
@@ -21,8 +21,8 @@ package struct Decision: Sendable {
     package internal(set) var consensus: Consensus?
     /// The conversion of a price in USDT to dollars.
     package internal(set) var conversion: Conversion?
-    /// The two sides, if as many exchanges contradict the price as agree with it.
-    var dispute: Dispute?
+    /// The sides, if others contradict the price and are not outvoted.
+    var split: Split?
     /// How certain the price is.
     package internal(set) var uncertainty: Uncertainty?
     /// The minimum time until its source can give another one.
@@ -33,6 +33,8 @@ package struct Decision: Sendable {
     var contradictsRate = false
     /// Sources whose price is not believed. They get a cooldown.
     package internal(set) var rejected: [SourceFailure] = []
+    /// Other sources that were outvoted, unless they were before. They are requested as usual.
+    package internal(set) var outvoted: [SourceFailure] = []
     /// The verdict on each market.
     package internal(set) var verdicts: [Market: MarketVerdict] = [:]
     /// What the book learns from it, in this order.
@@ -42,6 +44,15 @@ package struct Decision: Sendable {
     var accepted: MarketObservation? {
         for case .accepted(let price, _, _) in lessons.reversed() { return price }
         return nil
+    }
+
+    /// Makes the price an unconfirmed one.
+    mutating func doubt() {
+        confirmation = .unconfirmed
+        lessons = lessons.map { lesson in
+            guard case .accepted(let price, _, _) = lesson else { return lesson }
+            return .accepted(price, .unconfirmed, agreed: nil)
+        }
     }
 
     /// Whether a market's price was not believed.

@@ -42,8 +42,8 @@ extension ObservationBook {
     mutating func restore(_ learned: LearnedMarkets, at boottime: Int64, now: Int64) {
         for basis in learned.bases where now - boottime + basis.age <= LearnedMarkets.lasts {
             let log = Double(basis.millionths) / 1_000_000
-            guard abs(log) <= 2 * BasisTable.Bounds.widest else { continue }
-            bases.set(BasisTable.Basis(log: log, at: boottime - basis.age), of: basis.market)
+            guard abs(log) <= Vote.Bounds.basis else { continue }
+            bases.known[basis.market] = BasisTable.Basis(log: log, at: boottime - basis.age)
         }
     }
 }

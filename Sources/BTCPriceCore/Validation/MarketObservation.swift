@@ -14,21 +14,25 @@ package struct MarketObservation: Sendable, Hashable {
     package let way: PriceWay
     /// Where a peer got it; `nil` for an exchange.
     package let origin: PriceOrigin?
+    /// Whether a peer shows it as unconfirmed. It can't confirm another price.
+    let isUnconfirmed: Bool
     /// The exchange whose price it is, however it arrived. Agreement, contradiction and uncertainty count each exchange once.
     let exchange: String
     /// What counts once in the quorum of a median: an exchange, or a peer.
     let voter: String
     /// The minimum time between two requests that the source's limits allow. For a feed that pushes, the usual time to the next price.
     package let pace: Duration
-    /// Half of the distance between bid and ask, as a share of their middle; zero if it is not known.
+    /// See ``LoadedPrice/halfSpread``.
     let halfSpread: Double
     /// The natural logarithm of ``value``, for comparisons.
     let log: Double
+    /// When the first of a series of equal responses was made, `CLOCK_BOOTTIME` in milliseconds.
+    var since: Int64
 
     package init(
         _ market: Market, _ value: Price, arrival: ObservationTime, position: FeedPosition? = nil, age: Int64? = nil,
-        way: PriceWay = .poll, pace: Duration = .zero, origin: PriceOrigin? = nil, upstream: String? = nil,
-        halfSpread: Double = 0
+        way: PriceWay = .poll, pace: Duration = .zero, origin: PriceOrigin? = nil, isUnconfirmed: Bool = false,
+        upstream: String? = nil, halfSpread: Double = 0
     ) {
         self.market = market
         self.value = value
@@ -38,10 +42,12 @@ package struct MarketObservation: Sendable, Hashable {
         self.way = way
         self.pace = pace
         self.origin = origin
+        self.isUnconfirmed = isUnconfirmed
         exchange = origin?.source ?? upstream ?? market.venue
         voter = origin?.instance ?? exchange
         self.halfSpread = halfSpread
         log = value.logarithm
+        since = arrival.boottime - (age ?? 0)
     }
 
     /// `CLOCK_BOOTTIME` of the arrival, milliseconds.
@@ -59,6 +65,14 @@ extension Price {
     var logarithm: Double {
         let value = double
         return value > 0 ? Glibc.log(value) : -.infinity
+    }
+}
+
+extension Currency {
+    /// The price with a natural logarithm, in whole coins; at most e^36.
+    func price(logarithm: Double) -> Price {
+        let coins = exp(Swift.min(logarithm, 36)) / Price(1, scale: places).double
+        return Price(Int64(coins.rounded()), scale: places)
     }
 }
 

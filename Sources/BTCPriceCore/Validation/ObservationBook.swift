@@ -2,8 +2,7 @@ import Glibc
 
 /// The newest observation of each market of one currency, and what validation has learned from them: a pure value.
 ///
-/// Every observation enters through ``record(_:of:pace:at:)``: those of a tick, of a confirmation, of the observer, of a client's
-/// request and of a feed that pushes. ``PriceSelector`` reads the book, and ``adopt(_:in:)`` records what is learned from a decision.
+/// Every observation enters through ``record(_:of:from:pace:at:)``. ``PriceSelector`` reads the book, and ``adopt(_:in:)`` learns.
 ///
 /// Prices are compared in one frame: the natural logarithm of the price, converted to dollars if it is in USDT, less the market's
 /// basis. The exact decimal never passes through it.
@@ -11,12 +10,11 @@ package struct ObservationBook: Sendable {
     package let currency: Currency
     /// The newest valid observation of each market; none if the market's last request failed.
     private(set) var newest: [Market: MarketObservation] = [:]
+    /// The last valid observation of each market. It counts in the vote, also if a request has failed since.
+    private(set) var last: [Market: MarketObservation] = [:]
     /// The newest position accepted from each market. An older one is refused.
     package private(set) var positions: [Market: FeedPosition] = [:]
-    /// The exchange whose price each market gave last; see ``MarketObservation/exchange``.
-    private var exchanges: [Market: String] = [:]
     private var clocks = VenueClocks()
-    var staleFeeds = StaleFeeds()
     var peg = PegMonitor()
     var bases = BasisTable()
 
@@ -24,21 +22,31 @@ package struct ObservationBook: Sendable {
     var reference: ReferencePrice?
     /// Whether ``reference`` comes from an earlier run.
     var isRestored = false
-    /// Where another market agreed last.
-    var level = ConfirmedLevel()
-    /// Whether the last other market that was compared with the shown price had moved away from it.
+    /// The place at which other exchanges agreed last; `nil` before the first agreement.
+    var agreed: Double?
+    /// The markets that were outvoted, until they agree again.
+    var falsetickers: Set<Market> = []
+    /// Prices that contradict each other without a majority.
+    var split: Split?
+    /// Whether the last market that was compared with the shown price was too far from it for a calm market.
     var isRestless = false
     var pending: PendingJump?
+    /// Since when a price has been shown that no other exchange has confirmed, `CLOCK_BOOTTIME` in milliseconds.
+    var unconfirmedSince: Int64?
+    /// When a price was outvoted last, `CLOCK_BOOTTIME` in milliseconds.
+    var contradictedAt: Int64?
     /// The price relative to that in another currency when it was last shown: an exchange rate.
     var rate: OtherCurrency?
+    /// How far the price usually is above what another currency's and a reference rate imply, and when that was learned.
+    var offset: (log: Double, at: Int64)?
     /// The mean square of the moves of the reference price, as natural logarithms, per second.
     var variance = 0.0
     /// Where the reference price was when ``variance`` last included a move.
     var lastMove: (market: Market, log: Double, at: Int64)?
-    /// When a market's price was contradicted last, `CLOCK_BOOTTIME` in milliseconds.
-    var contradictedAt: Int64?
     /// After this time without a price the next one is validated like the first one, milliseconds.
-    var gap = JumpRule.gap
+    var gap = Vote.Bounds.memory
+    /// How long the price of another exchange supports the shown one, milliseconds: at least until the observer has requested the next.
+    var memory = Vote.Bounds.memory
 
     package init(currency: Currency) {
         self.currency = currency
@@ -75,13 +83,12 @@ package struct ObservationBook: Sendable {
         if price.position.time != nil { clocks.record(price.position, of: market) }
         try ResponseCheck.check(
             price, in: currency, after: positions[market], at: wall, oldest: clocks.oldest(of: market))
-        if staleFeeds.frozen[market] == price.value { throw .staleData("it stands still at \(price.value)") }
         let observation = MarketObservation(
             market, price.value, arrival: price.observed ?? now,
             position: ResponseCheck.position(of: price, acceptedAt: wall),
             age: price.position.time.map { max(0, wall.milliseconds - $0.milliseconds) },
             way: price.push?.way ?? .poll, pace: price.push?.interval ?? pace, origin: price.push?.origin,
-            upstream: venue?.upstream, halfSpread: price.halfSpread)
+            isUnconfirmed: price.push?.isUnconfirmed ?? false, upstream: venue?.upstream, halfSpread: price.halfSpread)
         // Only the dollar has markets in USDT.
         for other in loaded
         where currency == .usd && other.market.pair == Market.pegPair && ResponseCheck.pegRates.contains(other.value) {
@@ -93,8 +100,14 @@ package struct ObservationBook: Sendable {
 
     /// Records a checked observation.
     mutating func record(_ observation: MarketObservation) {
+        var observation = observation
+        if let before = last[observation.market], before.value == observation.value,
+            before.position == observation.position
+        {
+            observation.since = before.since
+        }
+        last[observation.market] = observation
         newest[observation.market] = observation
-        exchanges[observation.market] = observation.exchange
         if let position = observation.position { positions[observation.market] = position }
     }
 
@@ -105,10 +118,10 @@ package struct ObservationBook: Sendable {
     mutating func keep(only markets: Set<Market>) {
         bases.keep(only: markets.union([reference?.market].compactMap(\.self)))
         newest = newest.filter { markets.contains($0.key) }
-        exchanges = exchanges.filter { markets.contains($0.key) }
+        last = last.filter { markets.contains($0.key) }
+        falsetickers.formIntersection(markets)
         positions = positions.filter { markets.contains($0.key) }
         clocks.keep(only: markets)
-        staleFeeds.keep(only: markets)
     }
 
     /// Continues from the last price of an earlier run. What that run learned must be restored first.
@@ -120,33 +133,22 @@ package struct ObservationBook: Sendable {
         guard let quote else { return }
         let market = Market(quote.supplier, quote.via == nil ? quote.market : currency.pair)
         let log = quote.value.logarithm
-        if bases[market] == nil { bases.set(BasisTable.Basis(log: 0, at: boottime), of: market) }
+        if bases[market] == nil { bases.known[market] = BasisTable.Basis(log: 0, at: boottime) }
         reference = ReferencePrice(
             market: market, log: log - (bases[market]?.log ?? 0), at: boottime, readLog: log,
-            isInTether: Market.isInTether(quote.market))
+            since: boottime)
         isRestored = true
     }
 
     /// The exchange whose price a market gives.
-    func exchange(of market: Market) -> String { exchanges[market] ?? market.venue }
+    func exchange(of market: Market) -> String { last[market]?.exchange ?? market.venue }
 
-    /// The dispute about the shown price; `nil` if there is none.
-    func dispute(at boottime: Int64) -> Dispute? { level.dispute?.current(at: boottime) }
-
-    // MARK: - The common frame
-
-    /// The place of a price in the common frame, and how exactly it is known.
-    ///
-    /// A USDT price may count at the confirmed rate, or at the one that a USDT/USD market has stated since: whichever brings it nearer to
-    /// `reference`.
-    func place(of price: MarketObservation, near reference: Double?) -> (log: Double, slack: Double) {
-        let own = bases[price.market]
-        let log = price.log - (own?.log ?? 0)
-        let slack = own.map { BasisTable.Bounds.drift(over: price.at - $0.at) } ?? BasisTable.Bounds.unknown
-        guard price.isInTether else { return (log, slack) }
-        let places = peg.logs(at: price.at).map { log + $0 }
-        guard let reference else { return (places[0], slack) }
-        return (places.min { abs($0 - reference) < abs($1 - reference) } ?? log, slack)
+    /// `65500 BTC/USDT is -4.9 % from the price of 1 s ago`
+    func describe(_ price: MarketObservation) -> String {
+        let value = "\(price.value) \(price.pair)"
+        guard let reference else { return "\(value) is the first price" }
+        let moved = place(of: price, near: agreed ?? reference.log) - reference.log
+        return "\(value) is \(moved.asPercent) from the price of \(max(0, price.at - reference.at) / 1000) s ago"
     }
 }
 

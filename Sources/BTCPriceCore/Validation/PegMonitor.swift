@@ -33,6 +33,8 @@ struct PegMonitor: Sendable {
     private var isOffPeg = false
     /// What a USDT/USD market stated, and the bitcoin markets did not contradict.
     private var confirmedLog = 0.0
+    /// The exchange that states ``confirmedLog``, if no other one implies it.
+    private var onlyStater: String?
     /// The current rate; `nil` before the first measurement.
     private(set) var rate: PegRate?
 
@@ -47,12 +49,17 @@ struct PegMonitor: Sendable {
         rate.flatMap { boottime - $0.measuredBoottime <= Bounds.oldestRate ? $0 : nil }
     }
 
-    /// The natural logarithms of the possible current values of a USDT: the confirmed rate, and what was stated since.
-    func logs(at boottime: Int64) -> [Double] {
-        guard let stated else { return [confirmedLog] }
-        if boottime - stated.at <= Bounds.lately { return [confirmedLog, stated.measurement.log] }
+    /// The natural logarithms of the possible current values of a USDT: the confirmed rate, and what was stated since. `stater` is the
+    /// exchange on whose word alone a value depends.
+    func logs(at boottime: Int64) -> [(log: Double, stater: String?)] {
+        let confirmed = (log: confirmedLog, stater: isOffPeg ? onlyStater : nil)
+        guard let stated else { return [confirmed] }
+        if boottime - stated.at <= Bounds.lately {
+            return confirmedLog == stated.measurement.log
+                ? [confirmed] : [confirmed, (stated.measurement.log, stated.venue)]
+        }
         // Without a statement for a while, it may be back at its peg.
-        return boottime - stated.at <= Bounds.statementLasts ? [confirmedLog] : [confirmedLog, 0]
+        return boottime - stated.at <= Bounds.statementLasts ? [confirmed] : [confirmed, (0, nil)]
     }
 
     /// Whether a USDT/USD market has stated the rate since `boottime`.
@@ -83,8 +90,12 @@ struct PegMonitor: Sendable {
         let recent = implied.filter { boottime - $0.value.at <= Bounds.lately }
         let implied = Self.middle(of: recent.values.map(\.careful))
         if let stated, boottime - stated.at <= Bounds.statementLasts {
+            // An exchange has one vote: its own bitcoin price is no second opinion on what it states, if there is another one.
+            let others = recent.filter { $0.key != stated.venue }
+            let judges = others.isEmpty ? recent : others
+            let implied = Self.middle(of: judges.values.map(\.careful))
             // Two measurements that agree need no caution.
-            let isAgreed = [implied, Self.middle(of: recent.values.map(\.log))].contains { implied in
+            let isAgreed = [implied, Self.middle(of: judges.values.map(\.log))].contains { implied in
                 implied.map { abs($0 - stated.measurement.log) <= Bounds.agreement } ?? true
             }
             let value = implied != nil && isAgreed ? stated.measurement.log : stated.measurement.careful
@@ -92,6 +103,7 @@ struct PegMonitor: Sendable {
             if abs(value) < Bounds.offPeg.back { isOffPeg = false }
             guard isAgreed || abs(value) < Bounds.offPeg.from else { return }
             confirmedLog = value
+            onlyStater = others.isEmpty ? stated.venue : nil
             set(value, sources: [stated.venue] + recent.keys.filter { $0 != stated.venue }.sorted(), at: stated.at)
         } else if let implied, abs(implied) < Bounds.offPeg.from {
             if abs(implied) < Bounds.offPeg.back { isOffPeg = false }

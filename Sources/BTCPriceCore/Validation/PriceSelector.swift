@@ -10,31 +10,26 @@ package enum PriceSelector {
         guard let first = book.first(of: round.answered) else {
             return .needs(Need(purpose: .price, markets: round.remaining, wantsAll: rules.mode == .median))
         }
+        var decision: Decision
         switch rules.mode {
-        case .median: return .decided(described(MedianRule.decide(first, book, rules, round), book, rules, round))
+        case .median: decision = MedianRule.decide(first, book, rules, round)
         case .primary:
-            let selection = PrimaryRule.select(first, book, rules, round)
-            guard case .decided(let decision) = selection else { return selection }
-            return .decided(described(decision, book, rules, round))
+            let ballot = Ballot(first, book, rules, round)
+            if let need = ballot.need { return .needs(need) }
+            decision = ballot.decide()
         }
-    }
-
-    /// The decision, with verdicts on the markets that were not compared, and with its uncertainty.
-    private static func described(
-        _ decision: Decision, _ book: ObservationBook, _ rules: SelectionRules, _ round: Round
-    ) -> Decision {
-        var decision = decision
-        decision.verdicts.reserveCapacity(round.markets.count)
         for market in round.markets where decision.verdicts[market] == nil {
             if round.hasFailed(market) {
                 decision.verdicts[market] = .failed
             } else if round.skipped.contains(where: { $0.source == market.venue }) {
                 decision.verdicts[market] = .skipped
+            } else if round.answered.contains(market) {
+                decision.verdicts[market] = .old
             } else {
                 decision.verdicts[market] = .notNeeded
             }
         }
         decision.uncertainty = UncertaintyRule.estimate(decision, book)
-        return decision
+        return .decided(decision)
     }
 }

@@ -15,7 +15,11 @@ package enum ResponseCheck {
     static func check(
         _ loaded: LoadedPrice, in currency: Currency, after last: FeedPosition?, at now: Timestamp, oldest: Duration
     ) throws(PriceLoadingError) {
-        try check(loaded.value, in: currency)
+        let (value, range) = (loaded.value, currency.prices)
+        guard value > 0 else { throw .invalidData("the price is \(value), not above zero") }
+        guard range.contains(value) else {
+            throw .invalidData("the price is \(value), outside \(range.lowerBound) to \(range.upperBound) \(currency)")
+        }
         if let last, loaded.position.isBefore(last) {
             throw .staleData("the exchange's own time went backwards")
         }
@@ -24,15 +28,6 @@ package enum ResponseCheck {
             if age > oldest.wholeMilliseconds {
                 throw .staleData("its price is \(age / 1000) s old by the exchange's own time")
             }
-        }
-    }
-
-    private static func check(_ value: Price, in currency: Currency) throws(PriceLoadingError) {
-        guard value > 0 else { throw .invalidData("the price is \(value), not above zero") }
-        let range = currency.prices
-        guard range.contains(value) else {
-            throw .invalidData(
-                "the price is \(value), outside \(range.lowerBound) to \(range.upperBound) \(currency)")
         }
     }
 

@@ -41,9 +41,6 @@ package struct Round: Sendable {
     /// Whether a market was requested and gave no price.
     func hasFailed(_ market: Market) -> Bool { failures.contains { $0.source == market.venue } }
 
-    /// The sources that could not be requested because of their limits.
-    var limited: [String] { skipped.filter { $0.reason == .limit }.map(\.source) }
-
     /// Whether a need may still be met.
     func canMeet(_ purpose: Need.Purpose) -> Bool { !unmet.contains(purpose) }
 
@@ -77,8 +74,6 @@ package struct Need: Sendable, Hashable {
         case price
         /// Another market's price, to validate one.
         case witness
-        /// Another market's price, because a feed may be stale.
-        case staleFeed
         /// The value of USDT, stated by its own market.
         case pegRate
     }
@@ -88,6 +83,4 @@ package struct Need: Sendable, Hashable {
     let markets: [Market]
     /// Whether all of them are needed, or only the first one that gives a price.
     var wantsAll = false
-    /// The longest time to wait for it; `nil` for the rest of the budget.
-    var longest: Duration?
 }

@@ -28,6 +28,4 @@ package enum PegPolicy: String, Sendable, Hashable, CaseIterable {
     case warn
     /// Multiply their price by the measured USDT/USD rate.
     case convert
-    /// Skip them while USDT is off its peg.
-    case refuse
 }

@@ -21,9 +21,8 @@ struct VenueClocks: Sendable {
     }
 
     private var clocks: [String: Clock] = [:]
-    private var trades: [Market: FeedPosition] = [:]
-    /// The usual time between two trades, in milliseconds.
-    private var spacings: [Market: Int64] = [:]
+    /// The newest trade of each market, and the usual time between two, in milliseconds.
+    private var trades: [Market: (last: FeedPosition, spacing: Int64)] = [:]
 
     /// The lowest maximum age of a price.
     static let oldest = Duration.seconds(60)
@@ -33,8 +32,7 @@ struct VenueClocks: Sendable {
     private static let lasts = Duration.seconds(3600).wholeMilliseconds
     /// The resolution of `Date`, a whole second, in milliseconds.
     private static let resolution: Int64 = 1000
-    /// How far a correct venue clock may seem to differ from ours, in milliseconds: a second for the resolution of `Date`, and one for
-    /// the response.
+    /// How far a correct venue clock may seem to differ from ours, in milliseconds: by its resolution and the response's time.
     private static let slack: Int64 = 2000
     /// How long a venue's clock is compared with the same earlier observation, in milliseconds.
     private static let compared = Duration.seconds(60).wholeMilliseconds
@@ -66,7 +64,6 @@ struct VenueClocks: Sendable {
         let venues = Set(markets.map(\.venue))
         clocks = clocks.filter { venues.contains($0.key) }
         trades = trades.filter { markets.contains($0.key) }
-        spacings = spacings.filter { markets.contains($0.key) }
     }
 
     /// Whether a venue's newest responses all have the same time: they come from a cache.
@@ -86,18 +83,18 @@ struct VenueClocks: Sendable {
     /// Records a trade. Two trades show how often the market trades.
     mutating func record(_ position: FeedPosition, of market: Market) {
         guard let time = position.time, let trade = position.sequence else { return }
-        if let last = trades[market], let lastTime = last.time, let lastTrade = last.sequence, trade > lastTrade,
+        var spacing = trades[market]?.spacing ?? 0
+        if let last = trades[market]?.last, let lastTime = last.time, let lastTrade = last.sequence, trade > lastTrade,
             time > lastTime
         {
             let count = trade.subtractingReportingOverflow(lastTrade)
-            spacings[market] =
-                count.overflow ? 0 : (time.milliseconds - lastTime.milliseconds) / count.partialValue
+            spacing = count.overflow ? 0 : (time.milliseconds - lastTime.milliseconds) / count.partialValue
         }
-        trades[market] = position
+        trades[market] = (position, spacing)
     }
 
     /// The maximum age of a market's price by its own time: ten usual gaps between trades, at least a minute.
     func oldest(of market: Market) -> Duration {
-        max(Self.oldest, .milliseconds(10 * min(spacings[market] ?? 0, Self.longestSpacing)))
+        max(Self.oldest, .milliseconds(10 * min(trades[market]?.spacing ?? 0, Self.longestSpacing)))
     }
 }

@@ -17,6 +17,8 @@ enum JournalMessage: String, CaseIterable {
     case fresh = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a111"
     case currentAgain = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a112"
     case stale = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a113"
+    case contradicted = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a114"
+    case contradictionEnded = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a115"
     case sourceFailed = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a121"
     case sourceLimited = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a122"
     case sourceRefused = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a123"
@@ -54,12 +56,12 @@ enum JournalMessage: String, CaseIterable {
     var level: Logger.Level {
         switch self {
         case .ready, .stopped, .idle, .slept, .fresh, .sourceRecovered, .sourceSlow, .historyFilled: .info
-        case .tetherBack, .currencyNeeded, .marketAgain, .ratesRecovered: .notice
+        case .tetherBack, .contradictionEnded, .currencyNeeded, .marketAgain, .ratesRecovered: .notice
         case .reloaded, .needsRestart, .paused, .resumed, .retried, .currentAgain, .sourceNeedsKey, .sourceElsewhere,
             .sourceStillRests, .streamRefused, .saveRecovered, .historyRecovered, .historyUnfilled:
             .notice
         case .conversionImpossible, .quorumUnreachable, .stale, .sourceFailed, .sourceLimited, .sourceRefused,
-            .outliers, .derivedInstead, .ratesFailed, .ratesRefused,
+            .contradicted, .outliers, .derivedInstead, .ratesFailed, .ratesRefused,
             .tetherOffPeg, .tooManyConnections, .tooManyOfUser:
             .warning
         case .reloadRefused, .saveFailed, .keptDamaged, .stateUnusable, .acceptFailed, .historyFailed, .historyDamaged:

@@ -68,9 +68,18 @@ extension LineThrottle.Summary: CustomStringConvertible {
     /// ` (599 more in 10 min: timed-out 400, unavailable 199)`; empty if nothing was left out.
     var description: String {
         guard count > 0 else { return "" }
-        let minutes = span.components.seconds / 60
-        let length = minutes < 120 ? "\(minutes) min" : "\(minutes / 60) h"
         let list = details.count > 1 ? ": " + details.map { "\($0.name) \($0.count)" }.joined(separator: ", ") : ""
-        return " (\(count) more in \(length)\(list))"
+        return " (\(count) more in \(span.wholeUnits)\(list))"
+    }
+}
+
+extension Duration {
+    /// `95 s`, `12 min` or `3 h`, rounded down.
+    var wholeUnits: String {
+        switch components.seconds {
+        case let seconds where seconds < 120: "\(seconds) s"
+        case let seconds where seconds < 7200: "\(seconds / 60) min"
+        case let seconds: "\(seconds / 3600) h"
+        }
     }
 }

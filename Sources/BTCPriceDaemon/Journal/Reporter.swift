@@ -66,6 +66,16 @@ package final class Reporter: Sendable {
             say(
                 .stale, "stale \(currency)", "\(PriceTexts.failed) No value is held yet: \(failure)",
                 ["error": "\(failure)"], of: "price \(currency)")
+        case .contradicted(let warning, let quote):
+            say(
+                .contradicted, "contradicted \(quote.currency)",
+                "The price is in doubt: \(warning). Shown is \(text(quote)).",
+                ["source": "\(quote.source)", "price": "\(quote.value)"], of: "doubt \(quote.currency)")
+        case .contradictionEnded(let quote, let duration):
+            say(
+                .contradictionEnded, "contradiction ended \(quote.currency)",
+                "The price is no longer contradicted, after \(duration.wholeUnits): \(text(quote)).",
+                ["source": "\(quote.source)", "price": "\(quote.value)"], of: "doubt \(quote.currency)")
         case .sourceFailed(let failure): report(failure)
         case .sourceRecovered(let source):
             say(

@@ -38,6 +38,7 @@ struct Reloading: Sendable {
     func reload() async {
         do {
             let settings = try read()
+            for warning in settings.warnings { logger.warning("\(warning)") }
             try await apply(settings)
         } catch {
             logger.tell(
@@ -57,7 +58,8 @@ struct Reloading: Sendable {
         if settings.clientSettings != old.clientSettings || settings.caFile != nil {
             try client.apply(settings.clientSettings)
         }
-        let plans = candidates.plans(clock: clock, now: now, after: await engine.sources)
+        let plans = candidates.plans(
+            observes: settings.observeInterval, clock: clock, now: now, after: await engine.sources)
         ConfiguredSources.describe(
             plans[0].fetch.sources, of: settings.first.currency, at: now().boottime, logger: logger)
         candidates.describe(logger: logger)

@@ -11,8 +11,8 @@ struct Layers {
     private let values: [String: (value: RawValue, origin: Origin)]
     /// The settings that are not listed in ``SettingKey/all``, and set.
     let unlisted: [SettingKey]
-    /// Environment variables with the daemon's prefix that are probably not meant for it.
-    let ignoredVariables: [String]
+    /// Settings that have gone, and environment variables with the daemon's prefix that are probably not meant for it.
+    let warnings: [String]
     /// The exchanges that can be sources.
     let exchanges: [Exchange]
     /// The sources of reference rates that may be named.
@@ -27,7 +27,7 @@ struct Layers {
         exchanges = files.exchanges
         rateSources = files.rateSources
         descriptions = files.descriptions
-        var ignoredVariables: [String] = []
+        var warnings: [String] = []
         var settings: [(key: SettingKey, value: RawValue, origin: Origin)] = []
         for (entry, origin) in files.settings {
             let (name, value) = (entry.name, entry.value)
@@ -48,14 +48,20 @@ struct Layers {
                 guard advice.isEmpty else {
                     throw SettingsError("the environment: \(name) is not a setting of btc-priced\(advice)")
                 }
-                ignoredVariables.append(name)
+                warnings.append("the environment: \(name) is not a setting of btc-priced, and is ignored")
                 continue
             }
             settings.append((key, .text(text), .environment(variable: name)))
         }
         for (key, text) in commandLine.settings { settings.append((key, .text(text), .commandLine(flag: key.flag))) }
 
-        self.ignoredVariables = ignoredVariables
+        settings = settings.compactMap { key, value, origin in
+            let gone = GoneSetting.all.first { $0.key == key.name && ($0.values.map { $0.gone == value } ?? true) }
+            guard let gone else { return (key, value, origin) }
+            warnings.append("\(origin): \(gone.warning)")
+            return gone.values.map { (key, $0.now, origin) }
+        }
+        self.warnings = warnings
         let listed = Set(SettingKey.all.map(\.name))
         unlisted = Set(settings.map(\.key.name)).subtracting(listed).sorted().compactMap(SettingKey.init(named:))
         let peers = unlisted.filter { $0.peer != nil }

@@ -182,7 +182,7 @@ extension SettingKey {
             standard: .text(PegPolicy.warn.rawValue),
             text: """
                 What to do with a price in USDT. "warn": show it, with a warning while USDT is off its peg by 1 % or more. "convert": \
-                multiply it by the rate of USDT. "refuse": skip markets in USDT while USDT is off its peg.
+                multiply it by the rate of USDT.
                 """),
         SettingKey(
             name: "validation.observe-interval-ms", kind: .integer(1000...15_000), standard: .integer(3000),

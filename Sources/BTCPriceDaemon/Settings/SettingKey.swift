@@ -153,7 +153,7 @@ extension SettingKey {
 
     /// The setting with this name.
     init?(named name: String) {
-        guard let key = Self.all.first(where: { $0.name == name }) ?? Self.unlisted(name) else { return nil }
+        guard let key = Self.known.first(where: { $0.name == name }) ?? Self.unlisted(name) else { return nil }
         self = key
     }
 
@@ -168,7 +168,7 @@ extension SettingKey {
     }
 
     private init?(_ text: String, prefix: String, separator: String, spelling: (SettingKey) -> String) {
-        let named = Self.all.first { spelling($0) == text }
+        let named = Self.known.first { spelling($0) == text }
         let words = text.dropFirst(prefix.count).replacing(separator, with: "-").lowercased()
         // A flag does not show where the name ends.
         let others = [("source-", Self.partsOfSources), ("currency-", Self.partsOfCurrencies)].lazy.flatMap {

@@ -102,8 +102,8 @@ struct Settings: Sendable {
     let entries: [Entry]
     /// The tables that describe exchanges and sources of reference rates: their values, by the name of the table and the key in it.
     let descriptions: [String: [String: RawValue]]
-    /// Environment variables with the daemon's prefix that are probably not meant for it.
-    let ignoredVariables: [String]
+    /// What is set and does not mean what it says, for people.
+    let warnings: [String]
 
     /// Reads the settings from all their places.
     /// - Parameters:
@@ -130,7 +130,7 @@ struct Settings: Sendable {
         currencies = try Self.currencies(layers, rules)
         allRateSources = layers.rateSources
         descriptions = layers.descriptions
-        ignoredVariables = layers.ignoredVariables
+        warnings = layers.warnings
         let names = try layers.list("reference-rates")
         rateSources =
             currencies.count > 1 ? names.compactMap { name in layers.rateSources.first { $0.name == name } } : []

@@ -148,9 +148,10 @@ struct Publishing: BrokerClient {
                         publisher: name, currencies: newest.map(\.message.state.currency)),
                     delivery: .atLeastOnce))
         }
-        // A stale or unconfirmed price is not published, so the sensor becomes unavailable after a while.
-        guard let quote = state.quote, state.freshness == .fresh, state.confirmation != .unconfirmed,
-            lastValue[state.currency].map({ now.boottime - $0 >= HomeAssistantDiscovery.interval }) ?? true
+        // A stale price is not published, so the sensor becomes unavailable after a while.
+        let interval = HomeAssistantDiscovery.interval(of: state.confirmation)
+        guard let quote = state.quote, state.freshness == .fresh,
+            lastValue[state.currency].map({ now.boottime - $0 >= interval }) ?? true
         else { return messages }
         lastValue[state.currency] = now.boottime
         var value = self.message(

@@ -110,6 +110,12 @@ enum PriceShapes {
             "elsewhere": .bool(report.isElsewhere),
         ]
         if let verdict = report.verdict { object["verdict"] = .string(verdict.rawValue) }
+        if let claim = report.claim {
+            object["low"] = .string(claim.low.description)
+            object["high"] = .string(claim.high.description)
+            object["inVote"] = .bool(claim.isMember)
+            object["contradictedBy"] = .array(claim.contradictedBy.map { .string($0) })
+        }
         if let price = report.lastPrice { object["lastPrice"] = .string(price.description) }
         if let time = report.lastSuccess { object["lastSuccess"] = .string(HTTPDate.rfc3339(time.milliseconds)) }
         if let failure = report.lastFailure {

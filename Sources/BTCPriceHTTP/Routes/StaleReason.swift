@@ -31,7 +31,6 @@ enum StaleReason {
         case (true, true): return "the exchanges refuse the requests or do not respond"
         case (false, false): break
         }
-        if contains(["while USDT is off its peg"]) { return "USDT is off its peg" }
         return contains(["as its limit allows"])
             ? "the exchanges' limits allow no request yet" : "the last update failed"
     }

@@ -25,12 +25,19 @@ struct PeerReading: Sendable {
         in message: StateMessage, of market: Market, every interval: Duration, at now: ObservationTime
     ) throws(PriceLoadingError) -> LoadedPrice {
         let (quote, origin) = try checked(message)
+        let isUnconfirmed = message.state.confirmation == .unconfirmed
         // A tick without a newer price repeats the last one.
-        if let last, last.instance == message.instance, last.quote == quote { return last.price }
-        var price = LoadedPrice(market, quote.value)
+        if let last, last.instance == message.instance, last.quote == quote,
+            last.price.push?.isUnconfirmed == isUnconfirmed
+        {
+            return last.price
+        }
+        let plusMinus = isUnconfirmed ? message.state.uncertainty?.plusMinus ?? .zero : .zero
+        let share = max(0, plusMinus.double / quote.value.double)
+        var price = LoadedPrice(market, quote.value, halfSpread: min(share, Quotes.widestSpread.double / 2))
         price.observed =
             clock.date(message.state.observedBoottime, quote.timestamp, of: message.instance, arrivedAt: now).observed
-        price.push = .init(.peer, interval: interval, origin: origin)
+        price.push = .init(.peer, interval: interval, origin: origin, isUnconfirmed: isUnconfirmed)
         last = (message.instance, quote, price)
         return price
     }
@@ -46,7 +53,6 @@ struct PeerReading: Sendable {
         }
         guard quote.via == nil else { throw .unavailable("its own price comes from another peer") }
         guard state.derivation == nil else { throw .unavailable("its own price is derived from another currency's") }
-        guard state.confirmation != .unconfirmed else { throw .unavailable("it could not confirm its price") }
         guard quote.currency == "USD", ["BTC/USD", "BTC/USDT"].contains(quote.market) else {
             throw .invalidData("the price of \(oneLine("\(quote.market) in \(quote.currency)"))")
         }

@@ -323,9 +323,9 @@ def fresh(place):
 
 
 def settled(place):
-    """The state as btcctl shows it, once one source alone stands behind it: the first price is confirmed by a second one."""
+    """The state as btcctl shows it, once it is fresh and not unconfirmed."""
     return wait_until(
-        lambda: (lambda s: s if s["confirmation"] == "single" else None)(fresh(place)), what="a price of one source alone")
+        lambda: (lambda s: s if s["confirmation"] != "unconfirmed" else None)(fresh(place)), what="a price that is not unconfirmed")
 
 
 # What `watch` says first of prices that are a simulator's.
@@ -503,7 +503,7 @@ def normal(text, place):
     text = re.sub(r"\b\d+ ms\b", "<ms>", text)
     text = re.sub(r"\bcooldown for \d+ s\b", "cooldown for <n> s", text)
     text = re.sub(r"\bpid \d+", "pid <pid>", text)
-    text = re.sub(r"\b\d+ (done|watching|call)s?\b", r"<n> \1", text)
+    text = re.sub(r"\b\d+ (done|watching|call|tick)s?\b", r"<n> \1", text)
     # Columns are as wide as their content.
     text = re.sub(r" {2,}", "  ", text)
     text = re.sub(r"(?m)(  (?:68,901\.23|-)  (?:(?:poll|stream|-)  )?)(?:\d+(?:\.\d)? s)  ", r"\1<age>  ", text)
@@ -514,9 +514,10 @@ def normal(text, place):
     # Whether another source is known yet depends on the moment.
     text = re.sub(r" (?:±|\+/-) [\d.,]+ \(\d markets\)", "", text)
     text = re.sub(r'"verdict":"(agrees|notNeeded|skipped)"', '"verdict":"<seen>"', text)
+    text = re.sub(r',"low":"[\d.]+","high":"[\d.]+","inVote":\w+,"contradictedBy":\[\]|(?m:^  in the vote: .*\n)', "", text)
     text = re.sub(r'"uncertainty":(null|\{.*?\})', '"uncertainty":<uncertainty>', text)
     text = re.sub(
-        r'"(pid|tick|done|calls|requests|made|answers|most|heldCandles|bodyBytes|(?:uptime|age|p\d\d)Ms|\w*[Bb]oottime)":\d+', r'"\1":<n>', text)
+        r'"(pid|tick|done|confirmed|calls|requests|made|answers|most|heldCandles|bodyBytes|(?:uptime|age|p\d\d)Ms|\w*[Bb]oottime)":\d+', r'"\1":<n>', text)
     # A new member is null in most replies. 052-forms.py checks that none is missing.
     return re.sub(r'(?<=\{)"\w+":null,|,"\w+":null\b', "", text)
 

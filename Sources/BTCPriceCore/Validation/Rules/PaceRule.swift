@@ -9,8 +9,7 @@ enum PaceRule {
         return freshFor + (2 * pace > freshFor ? pace : 0)
     }
 
-    /// Whether an earlier price supports a median. A source that may be requested once a second misses a tick now and then, and one
-    /// that can't be requested at every tick counts until its limits allow the next request.
+    /// Whether an earlier price supports a median: for a second, and until its source's limits allow the next request.
     static func supports(_ earlier: MarketObservation, at boottime: Int64, _ freshFor: Int64) -> Bool {
         boottime - earlier.at <= freshFor + 1000 + earlier.pace.wholeMilliseconds
     }

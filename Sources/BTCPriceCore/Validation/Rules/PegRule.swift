@@ -1,10 +1,5 @@
 /// The treatment of a price in USDT.
 enum PegRule {
-    /// Whether USDT markets are skipped. An old rate is not a reason.
-    static func skipsTether(_ book: ObservationBook, _ rules: SelectionRules, at boottime: Int64) -> Bool {
-        rules.peg == .refuse && book.peg.usableRate(at: boottime)?.isOffPeg == true
-    }
-
     /// A price in dollars.
     /// - Returns: `nil` if the rate is not known, or the result is not a valid price.
     static func converted(_ price: MarketObservation, _ book: ObservationBook) -> (Price, Conversion)? {
@@ -36,18 +31,14 @@ enum PegRule {
         return book.peg.usableRate(at: boottime)?.isOffPeg ?? false
     }
 
-    /// Whether the value of USDT must be requested before a USDT price is rejected: a USDT that has left its peg looks like a market
-    /// that is wrong, until a USDT/USD market states which it is.
+    /// Whether the value of USDT must be requested before a USDT price is rejected: no USDT/USD market has stated it a moment ago.
     static func needsRate(_ price: MarketObservation, _ book: ObservationBook) -> Bool {
-        // A statement from before the price began to move says nothing about the present.
-        price.isInTether && !book.peg.isStated(after: book.level.reachedAt ?? book.reference?.at ?? .min)
+        price.isInTether && !book.peg.isStated(after: price.at - Vote.Bounds.moment)
     }
 
     /// The same for a price that the observer has seen.
     static func needsRate(observed price: MarketObservation, _ book: ObservationBook) -> Bool {
-        guard price.isInTether, let reference = book.reference else { return false }
-        let place = book.place(of: price, near: reference.log)
-        return abs(place.log - reference.log) > ConfirmationRule.agreement + place.slack
-            && !book.peg.isStated(after: price.at - ConfirmationRule.sameMoment)
+        guard needsRate(price, book), let reference = book.reference else { return false }
+        return abs(book.place(of: price, near: reference.log) - reference.log) > 2 * Vote.Bounds.width
     }
 }

@@ -7,46 +7,48 @@ import Glibc
 /// half of the shown market's spread.
 enum UncertaintyRule {
     /// A market that was observed longer ago does not count, milliseconds.
-    static let oldest = Duration.seconds(60).wholeMilliseconds
+    static let oldest = Vote.Bounds.memory
     /// With this factor, the median was within the estimate 19 times out of 20; see `docs/validation.md`.
-    static let factor = 1.03
+    static let factor = 1.17
     /// The minimum noise, as a natural logarithm: the newest trade may be on either side of the spread.
     static let least = 0.00001
     /// The minimum time that a move takes, in milliseconds.
     static let shortestMove = Duration.milliseconds(500).wholeMilliseconds
     /// The share of the newest move in ``ObservationBook/variance``.
     static let newest = 1.0 / 64
-
-    /// The farthest distance in a dispute that counts, as a natural logarithm: a price times e^10 still fits.
-    static let farthestDispute = 10.0
+    /// The farthest distance in a split that counts, as a natural logarithm: a price times e^10 still fits.
+    static let farthestSplit = 10.0
 
     /// - Returns: `nil` if no other market is known.
     static func estimate(_ decision: Decision, _ book: ObservationBook) -> Uncertainty? {
         guard let quote = decision.quote, let price = decision.accepted else { return nil }
-        let own = book.place(of: price, near: nil).log
+        let own = book.place(of: price, near: nil)
         let others = book.newest.values.sorted { $0.at > $1.at }.filter { other in
             other.exchange != price.exchange && price.at - other.at <= oldest && book.bases[other.market] != nil
-                && !book.bases.suspects.contains(other.market) && !decision.rejects(other.market)
+                && !book.falsetickers.contains(other.market) && !decision.rejects(other.market)
                 && decision.verdicts[other.market] != .outlier
         }.oneOf(\.exchange)
-        guard !others.isEmpty else { return nil }
+        // In a split, it extends to the farthest price of the other sides.
+        let apart =
+            (decision.split?.others.map { book.place(of: $0, near: own) } ?? [])
+            + [decision.split?.rate?.log].compactMap(\.self)
+        guard !others.isEmpty || !apart.isEmpty else { return nil }
         let basis = book.bases[price.market]?.log ?? 0
         let bases = [basis] + others.compactMap { book.bases[$0.market]?.log }
         let offset = abs((bases.median ?? basis) - basis)
         var noise = 0.0
         for other in others {
-            let apart = book.place(of: other, near: own).log - own
+            let apart = book.place(of: other, near: own) - own
             let moved = book.variance * Double(max(0, price.at - other.at)) / 1000
             noise += max(0, apart * apart - moved)
         }
-        noise = noise / Double(others.count) + book.variance + least * least + price.halfSpread * price.halfSpread
-        // In a dispute, it extends to the farthest price of the other side.
-        let dispute = decision.confirmation == .confirmed ? nil : decision.dispute ?? book.dispute(at: price.at)
-        let farthest = dispute?.others.map { abs(book.place(of: $0, near: own).log - own) }.max() ?? 0
-        let share = max(factor * (offset * offset + noise).squareRoot(), exp(min(farthest, farthestDispute)) - 1)
+        noise =
+            noise / Double(max(1, others.count)) + book.variance + least * least + price.halfSpread * price.halfSpread
+        let farthest = apart.map { abs($0 - own) }.max() ?? 0
+        let share = max(factor * (offset * offset + noise).squareRoot(), exp(min(farthest, farthestSplit)) - 1)
         let millionths = Price(Int64((share * 1_000_000).rounded(.up)), scale: 6)
         return Uncertainty(
             plusMinus: (quote.value * millionths).rounded(toPlaces: 2),
-            markets: Int64(others.count + (price.market.isMedian ? 0 : 1)))
+            markets: Int64(max(others.count, decision.split?.others.count ?? 0) + (price.market.isMedian ? 0 : 1)))
     }
 }

@@ -1,0 +1,118 @@
+/// What the prices in the book say.
+extension ObservationBook {
+    /// The claims of a price: one, or for a price in USDT one for each possible rate.
+    /// - Parameters:
+    ///   - isPreferred: Whether it claims to be the present price, however old it is, as the price to show does.
+    ///   - width: Half of the interval of a new price.
+    ///   - opposes: See ``Claim/opposes``.
+    func claims(
+        of price: MarketObservation, isPreferred: Bool = false, width: Double = Vote.Bounds.width,
+        opposes: Bool = true, at now: Int64
+    ) -> [Claim] {
+        var halfWidth = max(width, price.halfSpread)
+        if isStill(price, at: now) {
+            // It says nothing about the present but that it has not changed.
+            halfWidth = price.halfSpread
+        } else if !isPreferred, !falsetickers.contains(price.market) {
+            halfWidth += slack(of: price, at: now)
+        }
+        return places(of: price).map { place, stater in
+            Claim(
+                price: price, middle: place, halfWidth: halfWidth, voter: stater ?? price.exchange, opposes: opposes)
+        }
+    }
+
+    private func slack(of price: MarketObservation, at now: Int64) -> Double {
+        guard let basis = bases[price.market], now - basis.at <= memory else { return Vote.Bounds.slack }
+        return min(Vote.Bounds.slack, Vote.Bounds.drift * (Double(max(0, now - price.since)) / 1000).squareRoot())
+    }
+
+    /// Whether a market has given the same response for so long that it may have stopped.
+    func isStill(_ price: MarketObservation, at now: Int64) -> Bool { now - price.since > Vote.Bounds.memory }
+
+    /// Whether a price is one of this moment, by its own time or that of the first equal response.
+    private func isOfMoment(_ price: MarketObservation, at now: Int64) -> Bool {
+        now - price.since <= Vote.Bounds.moment + 2 * price.pace.wholeMilliseconds
+    }
+
+    /// The claims of the other exchanges on a price, one price of each.
+    ///
+    /// A price counts against another only if it is not older than the price that was shown last, or if its exchange is on a side of the
+    /// standing split: otherwise, in a crash, the prices from before it would outvote the first one after it.
+    /// - Parameters:
+    ///   - answered: The markets that were requested now.
+    ///   - isJump: Whether the price is far from the last one. Then older prices don't support it either.
+    func claims(beside price: MarketObservation, answered: [Market], isFirst: Bool, isJump: Bool) -> [Claim] {
+        let (now, split) = (price.at, split?.current(at: price.at))
+        // A market that was outvoted must agree exactly before it is believed again.
+        let isContested = falsetickers.contains(price.market)
+        let sides = split.map { $0.shown + $0.others } ?? []
+        let shownAt = isFirst ? .min : reference?.at ?? .min
+        var claims: [Claim] = []
+        for other in others(than: price.exchange, answered: answered) {
+            let isInSplit = sides.contains { $0.exchange == other.exchange } && now - other.at <= Vote.Bounds.memory
+            guard isOfMoment(other, at: now) || isInSplit else { continue }
+            let opposes = other.at >= shownAt || isInSplit
+            guard opposes || !isJump else { continue }
+            claims += self.claims(of: other, isPreferred: isContested, opposes: opposes, at: now)
+        }
+        let all = self.claims(of: price, isPreferred: true, at: now) + claims
+        return claims.map { claim in
+            var claim = claim
+            // A market that was outvoted does not count by itself.
+            if falsetickers.contains(claim.price.market),
+                !all.contains(where: { $0.price.exchange != claim.price.exchange && $0.agrees(with: claim) })
+            {
+                claim.opposes = false
+            }
+            return claim
+        }
+    }
+
+    /// The newest price of each other exchange. Those that were requested now come first, and among them the one that was shown last.
+    private func others(than exchange: String, answered: [Market]) -> [MarketObservation] {
+        let rank = { (price: MarketObservation) in
+            !answered.contains(price.market) ? 0 : price.market == reference?.market ? 2 : 1
+        }
+        return last.values.filter { $0.exchange != exchange }.sorted { one, other in
+            (rank(one), one.at, other.market.venue) > (rank(other), other.at, one.market.venue)
+        }.oneOf(\.exchange)
+    }
+
+    /// Whether another exchange has supported a price within ``memory``.
+    func isSupported(_ price: MarketObservation) -> Bool {
+        others(to: price).contains { $0.agrees && !$0.price.isUnconfirmed }
+    }
+
+    /// Whether another exchange has given a price since the last one was shown, and it does not agree.
+    func isContradicted(_ price: MarketObservation) -> Bool {
+        others(to: price).contains { !$0.agrees && $0.price.at >= reference?.at ?? .max }
+    }
+
+    /// The prices of other exchanges within ``memory``, without those that were outvoted.
+    private func others(to price: MarketObservation) -> some Sequence<(price: MarketObservation, agrees: Bool)> {
+        let mine = claims(of: price, isPreferred: true, at: price.at)
+        return last.values.lazy.filter { other in
+            other.exchange != price.exchange && price.at - other.since <= memory && !falsetickers.contains(other.market)
+        }.map { other in
+            (other, claims(of: other, at: price.at).contains { theirs in mine.contains { $0.agrees(with: theirs) } })
+        }
+    }
+
+    // MARK: - The common frame
+
+    /// The possible places of a price in the common frame, and the exchange on whose word each depends, if it is not its own: a price in
+    /// USDT may count at the confirmed rate, or at the one that a USDT/USD market has stated since.
+    private func places(of price: MarketObservation) -> [(log: Double, stater: String?)] {
+        let log = price.log - (bases[price.market]?.log ?? 0)
+        guard price.isInTether else { return [(log, nil)] }
+        return peg.logs(at: price.at).map { (log + $0.log, $0.stater) }
+    }
+
+    /// The place of a price in the common frame; of several, the one nearest to `other`.
+    func place(of price: MarketObservation, near other: Double?) -> Double {
+        let places = places(of: price).map(\.log)
+        guard let other else { return places[0] }
+        return places.min { abs($0 - other) < abs($1 - other) } ?? price.log
+    }
+}

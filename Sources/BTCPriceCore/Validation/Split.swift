@@ -1,0 +1,26 @@
+/// Prices that contradict each other without a majority: nobody knows which is right.
+struct Split: Sendable {
+    /// The side whose price is shown: the last price of each of its exchanges.
+    let shown: [MarketObservation]
+    /// The other sides.
+    let others: [MarketObservation]
+    /// What contradicts the shown side if no market does.
+    var rate: ExpectedPrice?
+
+    /// The part that counts at a time; `nil` if a side has no price that is new enough.
+    func current(at boottime: Int64) -> Split? {
+        let isNew = { (price: MarketObservation) in boottime - price.at <= Vote.Bounds.memory }
+        let current = Split(shown: shown.filter(isNew), others: others.filter(isNew), rate: rate)
+        return current.shown.isEmpty || current.others.isEmpty && rate == nil ? nil : current
+    }
+
+    /// `bitstamp and coinbase ($68,850.00) contradict binance ($70,915.00)`
+    func text(_ currency: Currency) -> String {
+        let against = rate.map { "\($0.text) contradict" } ?? "\(Self.names(others, currency)) contradict"
+        return "\(against)\(rate == nil && others.count == 1 ? "s" : "") \(Self.names(shown, currency))"
+    }
+
+    private static func names(_ prices: [MarketObservation], _ currency: Currency) -> String {
+        "\(prices.map(\.market.venue).listed) (\(prices.first.map { currency.money($0.value) } ?? ""))"
+    }
+}
