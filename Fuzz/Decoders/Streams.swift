@@ -65,18 +65,17 @@ func streamMessage(_ input: [UInt8], of source: StreamSource, _ markets: [Market
     let now = ObservationTime(wall: Timestamp(milliseconds: 1_790_000_000_000), boottime: 5_000_000)
     var machine = StreamMachine(source, urls: [source.baseURL], markets: markets)
     _ = machine.start(at: now.boottime)
-    _ = machine.opened(1, at: now.boottime)
-    _ = machine.received(message, on: 1, at: now)
-    _ = machine.received(message, on: 1, at: now.advanced(by: .milliseconds(1)))
-    for market in markets {
-        guard let price = machine.price(of: market, at: now.advanced(by: .milliseconds(1))) else { continue }
+    _ = machine.opened(at: now.boottime)
+    let actions = machine.received(message, at: now.boottime) + machine.received(message, at: now.boottime + 1)
+    for case .price(let price) in actions {
         guard case .trade(let trade) = message else { return hold(false, "a price of no trade") }
-        hold(price.value == trade.value && market == trade.market, "another price than in \(trade)")
-        var book = ObservationBook(currency: market.currency ?? .usd)
-        if (try? book.record([price], of: market, at: now)) != nil {
+        hold(price.value == trade.value && price.market == trade.market, "another price than in \(trade)")
+        hold(markets.contains(price.market), "a price of \(price.market), which nobody wants")
+        var book = ObservationBook(currency: price.market.currency ?? .usd)
+        if (try? book.record([price], of: price.market, at: now)) != nil {
             hold(book.currency.prices.contains(price.value), "\(price.value) was taken")
         }
     }
     _ = machine.timerFired(at: now.boottime + 100_000, jitter: 0.5)
-    hold(machine.deadlines.allSatisfy { $0.at > now.boottime + 100_000 }, "a deadline that is over")
+    hold(machine.nextDeadline.map { $0 > now.boottime + 100_000 } ?? true, "a deadline that is over")
 }

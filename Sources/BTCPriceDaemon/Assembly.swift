@@ -50,12 +50,11 @@ struct Assembly {
 
         let heartbeat = Heartbeat(now().boottime)
         let status = StatusLine(manager: manager, now: now)
-        let records = StreamRecords(runtimeDirectory: settings.directories.runtime, now: now)
         let credentials = Credentials(environment: environment)
         let instance = Self.newInstance()
         let candidates = try ConfiguredSources(
             settings, client: client, credentials: credentials, instance: instance, now: now, logger: logger,
-            records: records, report: { reporter.report($1, ofStream: $0) })
+            report: { reporter.report($1, ofStream: $0) })
         let running = RunningSettings(settings, unusable: candidates.unusable)
         let plans = candidates.plans(observes: settings.observeInterval, clock: loop.clock, now: now)
         let sources = plans[0].fetch.sources
@@ -79,7 +78,7 @@ struct Assembly {
         let suspend = SuspendMonitor(engine: engine, client: client, clock: loop.clock, logger: logger)
         let tickers = Tickers(settings.intervals, clock: loop.clock, target: suspend, executor: loop.executor)
         let activity = ClientActivity(at: now().boottime)
-        let streams = StreamControl(engine: engine, activity: activity, settings: settings.streams, now: now)
+        let streams = StreamControl(engine: engine, activity: activity, interval: settings.changeInterval, now: now)
         let rateFile = RateFile(stateDirectory: settings.directories.state)
         let rates = RateKeeper(
             engine: engine, store: rateFile, clock: loop.clock, now: now,
@@ -129,7 +128,7 @@ struct Assembly {
             initial: settings, read: readAnew, running: running, client: client, credentials: credentials,
             instance: instance,
             engine: engine, tickers: tickers, history: archive, backfill: past?.backfill,
-            streams: streams, rates: rates, records: records, report: { reporter.report($1, ofStream: $0) },
+            streams: streams, rates: rates, report: { reporter.report($1, ofStream: $0) },
             control: control,
             server: server, level: level, clock: loop.clock, now: now, logger: logger)
         // Trapped before READY=1, since a SIGHUP right after it must not end the daemon.

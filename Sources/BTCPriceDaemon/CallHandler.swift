@@ -103,13 +103,6 @@ struct CallHandler: Sendable {
             reports[index].lastPrice = record.lastPrices[reports[index].name]
             reports[index].way = record.ways[market]
             reports[index].claim = isFresh ? record.claims[market] : nil
-            if let streamed = record.streamed[market] {
-                reports[index].way = .stream
-                // The stream is in use, whatever the state of the source's requests.
-                if reports[index].verdict == .used { reports[index].use = .current }
-                reports[index].lastPrice = streamed.value
-                reports[index].lastSuccess = streamed.observed?.wall ?? reports[index].lastSuccess
-            }
             reports[index].isElsewhere = elsewhere.contains(reports[index].name)
         }
         return reports

@@ -15,12 +15,11 @@ struct ConfiguredSources {
     private(set) var unusable: [SourceReport] = []
 
     /// - Parameters:
-    ///   - records: Stream state that survives a restart.
     ///   - report: Receives stream events.
     /// - Throws: ``StartFailure`` if a credential can't be read.
     init(
         _ settings: Settings, client: ExchangeClient, credentials: Credentials, instance: String,
-        now: @escaping TimeSource, logger: Logger, records: StreamRecords,
+        now: @escaping TimeSource, logger: Logger,
         report: @escaping @Sendable (String, StreamEvent) -> Void
     ) throws {
         var loaders: [Market: any PriceLoader] = [:]
@@ -56,10 +55,9 @@ struct ConfiguredSources {
             for loader in exchange.loaders(access, for: currencies.map(\.currency), now: now).values {
                 loaders[loader.market] = loader
             }
-            if let address = source.streamURLs.first, source.reserve == nil, settings.streams.policy != .never {
+            if !source.streamURLs.isEmpty, source.reserve == nil, settings.changeInterval != nil {
                 let exchangeStreams = exchange.streams(
                     client, urls: source.streamURLs, for: currencies.map(\.currency), now: now,
-                    record: records.record(of: address), keep: { records.keep($0, of: address) },
                     report: { report(source.name, $0) })
                 streams.merge(exchangeStreams) { $1 }
             }
@@ -80,7 +78,7 @@ struct ConfiguredSources {
                     }
                 return loader.map {
                     FetchCandidate(
-                        fetch: FetchLatestPrice(loader: $0, stream: streams[$0.market], now: now),
+                        fetch: FetchLatestPrice(loader: $0, stream: streams[$0.market]),
                         address: source.address, timeout: source.timeout,
                         hedge: source.hedge, reserve: source.reserve)
                 }

@@ -109,22 +109,15 @@ struct FaultRuleParser {
         switch kind {
         case "status", "redirect", "reset", "dark", "price": return try self.fault(kind)
         case "bad-accept": fault = .badAccept
-        case "second-refused": fault = .secondRefused
         case "with-101": fault = .with101
-        case "no-ack": fault = .noAck
         case "ack-empty": fault = .ackEmpty
         case "refuse-subscription": fault = .refuseSubscription
         case "silent": fault = .silent
-        case "no-data": fault = .noData
         case "mute": fault = .mute
         case "maintenance": fault = .maintenance
-        case "snapshot-age": fault = .snapshotAge(milliseconds: try time())
         case "repeat": fault = .repeats
         case "burst": fault = .burst(try number(in: 1...100_000, what: "number of trades"))
-        case "lag":
-            let isGrowing = next.hasPrefix("+")
-            let milliseconds = try time()
-            fault = isGrowing ? .growingLag(millisecondsPerSecond: milliseconds) : .lag(milliseconds: milliseconds)
+        case "lag": fault = .lag(milliseconds: try time())
         case "wrong-pair": fault = .wrongPair
         case "close":
             let code = try number(in: 0...65_535, what: "code")
@@ -133,7 +126,6 @@ struct FaultRuleParser {
             fault = .close(code: UInt16(code), reason: reason)
         case "cut": fault = .cut
         case "half-close": fault = .halfClose
-        case "leaving": fault = .leaving
         case "bytes": fault = .bytes
         case "fragments": fault = .fragments
         case "ping-flood": fault = .pingFlood

@@ -4,16 +4,12 @@ package enum StreamFault: Sendable, Equatable {
 
     /// `bad-accept`: a `Sec-WebSocket-Accept` that does not match the key.
     case badAccept
-    /// `second-refused`: while one stream of the venue is open, others get status 429.
-    case secondRefused
     /// `with-101`: the first message in the same write as the response. Coinbase and Bitstamp have no first message, so they send a
     /// ping.
     case with101
 
     // Faults of the subscription. Binance's subscription in the address has no acknowledgement: with these faults it has no data.
 
-    /// `no-ack`: no acknowledgement, and nothing is subscribed.
-    case noAck
     /// `ack-empty`: nothing is subscribed. Coinbase's acknowledgement is an empty list; the others' is the usual one.
     case ackEmpty
     /// `refuse-subscription`: the venue's error message.
@@ -21,25 +17,18 @@ package enum StreamFault: Sendable, Equatable {
 
     // Faults of the data.
 
-    /// `silent`: no data, while the market goes on. Heartbeats and pings go on; Coinbase's heartbeats repeat the last trade before the
-    /// fault.
+    /// `silent`: no data, while the market, heartbeats and pings go on.
     case silent
-    /// `no-data`: like `silent`, but Coinbase's heartbeats contain the newest trade.
-    case noData
     /// `mute`: nothing is sent, not even pongs.
     case mute
     /// `maintenance`: the market stands still. Kraken announces it.
     case maintenance
-    /// `snapshot-age 107s`: the first message of a market has a time that is this long ago.
-    case snapshotAge(milliseconds: Int64)
     /// `repeat`: after each trade some older ones again, out of order.
     case repeats
     /// `burst N`: N trades at the same time instead of one, each a cent cheaper, in one write.
     case burst(Int)
     /// `lag 500ms`: every message is this late, with its original time.
     case lag(milliseconds: Int64)
-    /// `lag +200ms`: a lag that grows by this much in each second since the script was set.
-    case growingLag(millisecondsPerSecond: Int64)
     /// `wrong-pair`: after each trade one of another pair, which the client has not subscribed to.
     case wrongPair
 
@@ -51,8 +40,6 @@ package enum StreamFault: Sendable, Equatable {
     case cut
     /// `half-close`: the venue shuts down its sending side.
     case halfClose
-    /// `leaving`: the venue announces the end of the stream and ends it 4 s later. Streams that open during the fault are spared.
-    case leaving
 
     // Faults of the frames.
 

@@ -24,12 +24,8 @@ final class StreamHandler: ChannelInboundHandler {
     private var pairs: [Pair]
     private var isBeating = false
     private var beats = 0
-    /// The newest trade of each pair that the stream knows. A fault that holds trades back does not update it.
-    private var newest: [Pair: Trade] = [:]
-    private var hasBegun: Set<Pair> = []
     private var recent: [Pair: [String]] = [:]
     private var isInMaintenance = false
-    private var isLeaving = false
     /// Whether nothing more may be sent.
     private var isEnding = false
     /// When the last message is due.
@@ -48,7 +44,7 @@ final class StreamHandler: ChannelInboundHandler {
         pairs = shape.pairs(of: address)
     }
 
-    private var fault: StreamFault? { world.fault(of: stream, pairs).fault }
+    private var fault: StreamFault? { world.fault(of: stream, pairs) }
 
     // MARK: The connection
 
@@ -115,7 +111,6 @@ final class StreamHandler: ChannelInboundHandler {
             world.listen(stream, NIOLoopBound(self, eventLoop: context.eventLoop), on: context.eventLoop)
         }
         let fault = fault
-        if fault == .noAck { return }
         isBeating = true
         let (replies, added) = shape.reply(
             to: subscription, held: held, isRefused: fault == .refuseSubscription, isIgnored: fault == .ackEmpty,
@@ -123,9 +118,8 @@ final class StreamHandler: ChannelInboundHandler {
         let fresh = added.trades.filter { !held.trades.contains($0) }
         held = held.adding(added)
         if !isInAddress { say(replies) }
-        let last = world.lastTrade(of: stream.venue)
-        for pair in added.trades + added.heartbeats where newest[pair] == nil { newest[pair] = last }
         guard stream.venue == .coinbase || stream.venue == .kraken, subscription.wantsSnapshot else { return }
+        let last = world.lastTrade(of: stream.venue)
         for pair in fresh { say(messages([last], pair, isSnapshot: true)) }
     }
 
@@ -139,16 +133,8 @@ final class StreamHandler: ChannelInboundHandler {
 
     /// The messages about trades, with the pair's fault.
     private func messages(_ trades: [Trade], _ pair: Pair, isSnapshot: Bool = false) -> [String] {
-        var trades = trades
-        let fault = world.fault(of: stream, [pair]).fault
-        switch fault {
-        case .silent, .noData, .maintenance: return []
-        case .snapshotAge(let milliseconds) where !hasBegun.contains(pair):
-            trades = trades.suffix(1).map { $0.aged(byMilliseconds: milliseconds, rate: world.tradesPerSecond) }
-        default: break
-        }
-        hasBegun.insert(pair)
-        newest[pair] = trades.last
+        let fault = world.fault(of: stream, [pair])
+        if fault == .silent || fault == .maintenance { return [] }
         var texts = trades.map { text(of: $0, pair, isSnapshot: isSnapshot) }
         let older = recent[pair] ?? []
         recent[pair] = (older + texts).suffix(4)
@@ -202,16 +188,14 @@ final class StreamHandler: ChannelInboundHandler {
             }
         case .coinbase:
             if pairs.isEmpty, beats == 5 * Self.beatsPerSecond { return close(1008, "no subscription within 5 s") }
-            say(held.heartbeats.compactMap { heartbeat(of: $0, fault) })
-        case .kraken: if isBeating { say([heartbeat(of: nil, fault)].compactMap(\.self)) }
+            say(held.heartbeats.compactMap { heartbeat(of: $0) })
+        case .kraken: if isBeating { say([heartbeat(of: nil)].compactMap(\.self)) }
         case .bitstamp, .cryptocompare: break
         }
     }
 
-    private func heartbeat(of pair: Pair?, _ fault: StreamFault?) -> String? {
-        let last = world.lastTrade(of: stream.venue)
-        let known = fault == .silent ? pair.flatMap { newest[$0] } ?? last : last
-        return shape.heartbeat(of: pair, trade: known, now: Trade.now())
+    private func heartbeat(of pair: Pair?) -> String? {
+        shape.heartbeat(of: pair, trade: world.lastTrade(of: stream.venue), now: Trade.now())
     }
 
     /// Ends the stream if the fault requires it.
@@ -223,16 +207,6 @@ final class StreamHandler: ChannelInboundHandler {
         case .halfClose:
             isEnding = true
             context?.close(mode: .output, promise: nil)
-        case .leaving where !isLeaving:
-            isLeaving = true
-            context?.eventLoop.assumeIsolated().scheduleTask(in: .seconds(4)) { self.end() }
-            guard let farewell = shape.farewell(isWrapped: isWrapped, now: Trade.now()) else {
-                control(8, [0x03, 0xE9])
-                isEnding = true
-                return false
-            }
-            say([farewell])
-            return true
         default: return true
         }
         return false
@@ -257,13 +231,9 @@ final class StreamHandler: ChannelInboundHandler {
     private func say(_ texts: [String]) {
         guard !texts.isEmpty, let context else { return }
         let now = NIODeadline.now()
-        let (fault, milliseconds) = world.fault(of: stream, pairs)
+        let fault = fault
         var due = now
-        switch fault {
-        case .lag(let lag): due = now + .milliseconds(lag)
-        case .growingLag(let growth): due = now + .milliseconds(growth * milliseconds / 1000)
-        default: break
-        }
+        if case .lag(let lag) = fault { due = now + .milliseconds(lag) }
         // Delayed messages keep their order.
         lastDue = max(lastDue, due)
         if lastDue == now { return send(texts, fault) }

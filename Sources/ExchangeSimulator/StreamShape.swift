@@ -221,27 +221,8 @@ struct StreamShape {
     }
 
     /// Kraken's message about its engine.
-    /// - Parameter isLeaving: Whether a maintenance is to begin in 30 s.
-    func status(isInMaintenance: Bool, isLeaving: Bool = false, now: Int64 = 0) -> String {
-        func time(_ seconds: Int64) -> String { VenueShape.iso(now + seconds * 1_000_000_000, digits: 6) }
-        let upcoming =
-            isLeaving
-            ? #"{"affected_services":["spot_trading","spot_fix","spot_ws"],"cancel_before_utc":"\#(time(0))","event_id":33,"expected_end_utc":"\#(time(3630))","expected_start_utc":"\#(time(30))","order_submission":"allowed","phase":"final_warning_30s","recommended_action":"disconnect_and_wait","source_url":"https://status.example/33","time_to_start_s":30,"title":"Order Entry System Maintenance"}"#
-            : ""
-        return
-            #"{"channel":"status","type":"update","data":[{"version":"2.0.10","system":"\#(isInMaintenance ? "maintenance" : "online")","api_version":"v2","connection_id":18125794168470749634,"upcoming_maintenance":[\#(upcoming)],"emergency":[]}]}"#
-    }
-
-    /// The announcement of the end; `nil` if the venue has no message for it.
-    func farewell(isWrapped: Bool, now: Int64) -> String? {
-        switch venue {
-        case .binance:
-            let data = #"{"e":"serverShutdown","E":\#(now / 1_000_000)}"#
-            return isWrapped ? #"{"stream":"!serverShutdown","data":\#(data)}"# : data
-        case .bitstamp: return #"{"event":"bts:request_reconnect","channel":"","data":null}"#
-        case .kraken: return status(isInMaintenance: false, isLeaving: true, now: now)
-        case .coinbase, .cryptocompare: return nil
-        }
+    func status(isInMaintenance: Bool) -> String {
+        #"{"channel":"status","type":"update","data":[{"version":"2.0.10","system":"\#(isInMaintenance ? "maintenance" : "online")","api_version":"v2","connection_id":18125794168470749634,"upcoming_maintenance":[],"emergency":[]}]}"#
     }
 
     private func coinbaseAcknowledgement(of held: Held) -> String {

@@ -12,14 +12,6 @@ struct Trade: Sendable {
     /// The identifier in Coinbase's messages.
     var coinbaseID: Int { 1_040_000_000 + number }
 
-    /// This trade, but earlier: its time and its number go back.
-    /// - Parameter rate: The number of trades in a second.
-    func aged(byMilliseconds milliseconds: Int64, rate: Double) -> Trade {
-        Trade(
-            number: number - max(1, Int(Double(milliseconds) / 1000 * rate)), dollars: dollars,
-            nanoseconds: nanoseconds - milliseconds * 1_000_000)
-    }
-
     /// The trades of one big order: this one, and cheaper ones of the same time.
     func burst(of count: Int) -> [Trade] {
         (0..<count).map { place in

@@ -12,8 +12,6 @@ extension World {
         let number: Int
         /// The number of the script in force at its upgrade.
         let generation: Int
-        /// Whether it opened after the venue had begun to leave.
-        let isSpared: Bool
     }
 
     /// The verdict on an upgrade.
@@ -38,14 +36,8 @@ extension World {
             let pairs = subscription.map(StreamShape(venue: venue).pairs) ?? []
             let fault = state.script.fault(
                 for: venue, request: number, of: pairs, scope: .stream, at: state.milliseconds)
-            let lasting = state.script.fault(for: venue, request: 0, of: pairs, scope: .stream, at: state.milliseconds)
-            let stream = Stream(
-                id: state.streamID, venue: venue, number: number, generation: state.generation,
-                isSpared: lasting == .stream(.leaving))
+            let stream = Stream(id: state.streamID, venue: venue, number: number, generation: state.generation)
             var refusal = fault.flatMap { Self.replacement($0, uri: uri) }
-            if fault == .stream(.secondRefused), state.streams[venue, default: StreamCounter()].open > 0 {
-                refusal = .reply(VenueShape.Answer(status: 429, body: []), .whole(delay: 0))
-            }
             if subscription == nil, refusal == nil {
                 refusal = .reply(VenueShape.Answer(status: 404, body: []), .whole(delay: 0))
             }
@@ -83,12 +75,12 @@ extension World {
 
     // MARK: Faults
 
-    /// The current fault of a stream, and the time since the script was set.
+    /// The current fault of a stream.
     /// - Parameter pairs: The pairs of its subscriptions, or some of them.
-    func fault(of stream: Stream, _ pairs: [Pair]) -> (fault: StreamFault?, milliseconds: Int64) {
+    func fault(of stream: Stream, _ pairs: [Pair]) -> StreamFault? {
         state.withLock { state in
-            guard case .stream(let fault) = state.fault(of: stream, pairs) else { return (nil, state.milliseconds) }
-            return (fault, state.milliseconds)
+            guard case .stream(let fault) = state.fault(of: stream, pairs) else { return nil }
+            return fault
         }
     }
 
@@ -157,10 +149,9 @@ extension World {
 extension World.State {
     /// The stream's fault. Rules that count upgrades apply only to upgrades since the script was set.
     fileprivate func fault(of stream: World.Stream, _ pairs: [Pair]) -> FaultScript.Fault? {
-        let isOfScript = stream.generation == generation
-        let fault = script.fault(
-            for: stream.venue, request: isOfScript ? stream.number : 0, of: pairs, scope: .stream, at: milliseconds)
-        return fault == .stream(.leaving) && isOfScript && stream.isSpared ? nil : fault
+        script.fault(
+            for: stream.venue, request: stream.generation == generation ? stream.number : 0, of: pairs,
+            scope: .stream, at: milliseconds)
     }
 
     /// Makes a trade on each venue whose market is open, or the trades of a burst.

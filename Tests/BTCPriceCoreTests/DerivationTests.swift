@@ -44,7 +44,7 @@ final class EuroWorld: Sendable {
         }
         func candidate(_ loader: SetLoader) -> FetchCandidate {
             FetchCandidate(
-                fetch: FetchLatestPrice(loader: loader, now: now), address: "https://\(loader.venue.name)",
+                fetch: FetchLatestPrice(loader: loader), address: "https://\(loader.venue.name)",
                 timeout: .milliseconds(800), hedge: .milliseconds(400))
         }
         let plans = CurrencyPlan.plans(

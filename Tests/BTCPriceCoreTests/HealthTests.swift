@@ -294,27 +294,10 @@ private func end(
             return registry.take(0, .tick, at: moment(seconds).boottime)
         }
         #expect(mayRequest(0))
+        #expect(registry.plan(.tick, among: [.binance], at: moment(0).boottime).order == [0])
         end(&registry, 0, .rateLimited("HTTP 418", retryAfter: .seconds(120)), at: 1)
-        // The stream had a valid price when the tick was planned, but not any more.
-        let plan = registry.plan(
-            .tick, among: [.binance], atHand: [0], streamed: [0], at: moment(10).boottime)
-        #expect(plan.order == [0])
         #expect(!mayRequest(10))
         #expect(mayRequest(600))
-    }
-
-    @Test func `a source with a stream is compared every 10 s, however rare its ticks are`() {
-        let venue = Venue("binance", limits: Self.minute)
-        var registry = SourceRegistry(
-            [SourceDescription(venue: venue, market: .binance, address: "")], interval: .seconds(30))
-        registry = registry.requested(0, at: 0)
-        func choice(_ streamed: [Int], at seconds: Double) -> [Int] {
-            registry.plan(.observer, among: [.binance], streamed: streamed, at: moment(seconds).boottime).order
-        }
-        #expect(choice([0], at: 9.9) == [])
-        #expect(choice([0], at: 10) == [0])
-        #expect(choice([], at: 59.9) == [])
-        #expect(choice([], at: 60) == [0])
     }
 
     @Test func `a reserve is not requested until no other source has had a price for its time`() {

@@ -6,207 +6,189 @@ import Testing
 
 /// A stream that a test controls.
 private final class ScriptedStream: PriceStream {
-    private let state = Mutex<(price: LoadedPrice?, told: (@Sendable (StreamNews) -> Void)?)>((nil, nil))
-    private let comparedPrices = Mutex<[Price]>([])
-    private let schedule = Mutex<(interval: Duration, tick: Duration?)?>(nil)
+    private let state = Mutex<(interval: Duration?, told: (@Sendable (StreamNews) -> Void)?)>((nil, nil))
 
-    var compared: [Price] { comparedPrices.withLock(\.self) }
-    /// The last interval of the reads, and the time to the next tick.
-    var reads: (interval: Duration, tick: Duration?)? { schedule.withLock(\.self) }
-    var isOpen: Bool { state.withLock { $0.told != nil } }
+    /// How often it is read; `nil` while it is closed.
+    var interval: Duration? { state.withLock { $0.interval } }
 
-    var current: LoadedPrice? { state.withLock { $0.told == nil ? nil : $0.price } }
-
-    func compare(_ polled: LoadedPrice, requested boottime: Int64) {
-        comparedPrices.withLock { $0.append(polled.value) }
+    func start(every interval: Duration, _ told: @escaping @Sendable (StreamNews) -> Void) {
+        state.withLock { $0 = (interval, told) }
     }
 
-    func start(_ told: @escaping @Sendable (StreamNews) -> Void) { state.withLock { $0.told = told } }
+    func stop() { state.withLock { $0.interval = nil } }
 
-    func read(every interval: Duration, before tick: Duration?) { schedule.withLock { $0 = (interval, tick) } }
+    /// Some news, which may also come late, after a stop.
+    func tell(_ news: StreamNews) {
+        let told = state.withLock { $0.told }
+        told?(news)
+    }
 
-    func stop() { state.withLock { $0.told = nil } }
-
-    /// - Parameter text: The price; `nil` if the stream has no valid price any more.
-    func bring(_ text: String?, at now: ObservationTime) {
-        let told = state.withLock { state in
-            state.price = text.map { text in
-                var loaded = LoadedPrice(.binance, price(text))
-                loaded.observed = now
-                loaded.push = .init(.stream, interval: .milliseconds(1750))
-                return loaded
-            }
-            return state.told
-        }
-        told?(.price)
+    /// - Parameter time: When it was traded, since the start; `nil` if that is not known.
+    func bring(_ text: String, tradedAt time: Duration? = nil) {
+        var loaded = LoadedPrice(.binance, price(text), position: Setup.position(time))
+        loaded.push = .init(.stream)
+        tell(.price(loaded))
     }
 }
 
-@Suite struct StreamTests {
-    /// A world whose primary has a stream.
-    private struct Setup {
-        let stream = ScriptedStream()
-        let world: World
+/// A world whose primary has a stream.
+private struct Setup {
+    let stream = ScriptedStream()
+    let world: World
 
-        init() { world = World(stream: stream) }
+    init() { world = World(stream: stream) }
 
-        func open(_ streaming: Streaming = .forTicks) async {
-            await world.engine.startFeeds()
-            await world.engine.change(streaming)
-        }
-
-        /// Runs one tick, which begins now.
-        func tick() async {
-            let now = world.clock.now
-            await world.engine.tick(Tick(due: now, lateness: .zero, skipped: 0))
-        }
+    static func position(_ time: Duration?) -> FeedPosition {
+        FeedPosition(time: time.map { World.start.advanced(by: $0).wall })
     }
 
-    @Test func `a tick uses the stream's price, and sends no request`() async {
-        let setup = Setup()
-        await setup.open()
-        setup.stream.bring("68901", at: setup.world.now())
-        await setup.tick()
-        let state = await setup.world.engine.state
-        #expect(state.quote?.value == price("68901"))
-        #expect(state.freshness == .fresh)
-        #expect(setup.world.primary.asks == 0)
-        #expect(setup.world.fallback.asks == 0)
+    /// Opens the streams for a client that watches changes, and runs a first tick.
+    func watch(tradedAt time: Duration? = nil) async {
+        await world.engine.startFeeds()
+        await world.engine.publishChanges(every: .milliseconds(100))
+        await tick("68901", tradedAt: time)
+        #expect(await world.nextTick().quote?.value == price("68901"))
     }
 
-    @Test func `a stream is read just before the next tick, and more often if a client watches changes`() async throws {
-        let setup = Setup()
-        await setup.open()
-        #expect(setup.stream.reads.map { $0 == (.milliseconds(500), nil) } == true)
-        setup.stream.bring("68901", at: setup.world.now())
-        await setup.tick()
-        #expect(setup.stream.reads.map { $0 == (.milliseconds(500), .seconds(1)) } == true)
-        await setup.open(.forChanges(every: .milliseconds(100)))
-        #expect(setup.stream.reads?.interval == .milliseconds(100))
-    }
-
-    @Test(arguments: [nil, "0.01"])
-    func `if the stream has no valid price, the same tick requests the exchange, and compares the response`(
-        text: String?
-    ) async {
-        let setup = Setup()
-        await setup.open()
-        setup.stream.bring(text, at: setup.world.now())
-        async let tick: Void = setup.tick()
-        await setup.world.primary.isAsked()
-        setup.world.primary.answer("68902")
+    /// Runs one tick, which begins now, and in which the primary responds.
+    func tick(_ text: String, tradedAt time: Duration? = nil) async {
+        async let tick: Void = world.engine.tick(Tick(due: world.clock.now, lateness: .zero, skipped: 0))
+        await world.primary.isAsked()
+        world.primary.answer(text, position: Self.position(time))
         await tick
-        #expect(await setup.world.engine.state.quote?.value == price("68902"))
-        #expect(setup.world.primary.asks == 1)
-        #expect(setup.world.fallback.asks == 0)
-        #expect(setup.stream.compared == [price("68902")])
     }
 
+    /// The price of the next state that is shown.
+    func nextPrice() async -> Price? { await world.nextState().quote?.value }
+}
+
+@Suite(.timeLimit(.minutes(3))) struct StreamTests {
     @Test func `a change between the ticks is published at once, the next one when the interval is over`() async {
         let setup = Setup()
-        await setup.open(.forChanges(every: .milliseconds(100)))
-        setup.stream.bring("68901", at: setup.world.now())
-        await setup.tick()
-        #expect(await setup.world.nextTick().quote?.value == price("68901"))
+        await setup.watch()
+        #expect(setup.stream.interval == .milliseconds(100))
         setup.world.clock.advance(to: .milliseconds(150))
-        setup.stream.bring("68903", at: setup.world.now())
-        #expect(await setup.world.nextState().quote?.value == price("68903"))
-        // Within the interval: of these two prices only the second one is published.
-        setup.stream.bring("68904", at: setup.world.now())
-        setup.stream.bring("68905", at: setup.world.now())
-        await setup.world.clock.timer(at: .milliseconds(250))
-        setup.world.clock.advance(to: .milliseconds(250))
+        setup.stream.bring("68903")
+        #expect(await setup.nextPrice() == price("68903"))
+        #expect(await setup.world.engine.firstRecord.ways[.binance] == .stream)
+        setup.stream.bring("68904")
+        await setup.world.clock.run(to: .milliseconds(250))
         let state = await setup.world.nextState()
-        #expect(state.quote?.value == price("68905"))
+        #expect(state.quote?.value == price("68904"))
         #expect(state.tick == 1)
+        #expect(setup.world.primary.asks == 1)
     }
 
-    @Test func `a jump between the ticks is not shown before another market agrees`() async {
+    @Test func `a price older than the last response is ignored, and an older response is not`() async {
         let setup = Setup()
-        await setup.open(.forChanges(every: .milliseconds(100)))
-        setup.stream.bring("68901", at: setup.world.now())
-        await setup.tick()
+        await setup.watch(tradedAt: .zero)
         setup.world.clock.advance(to: .milliseconds(150))
-        setup.stream.bring("75000", at: setup.world.now())
-        await setup.world.fallback.isAsked()
-        setup.world.fallback.answer("68900")
-        await setup.world.isRecorded(.coinbase)
-        #expect(await setup.world.engine.state.quote?.value != price("75000"))
-        #expect(setup.world.fallback.asks == 1)
-    }
-
-    @Test func `a change during a round is published after it`() async {
-        let setup = Setup()
-        await setup.open(.forChanges(every: .milliseconds(100)))
-        setup.stream.bring("68901", at: setup.world.now())
-        await setup.tick()
-        #expect(await setup.world.nextTick().quote?.value == price("68901"))
+        setup.stream.bring("68910", tradedAt: .milliseconds(-1))
+        setup.stream.bring("68903", tradedAt: .milliseconds(140))
+        #expect(await setup.nextPrice() == price("68903"))
+        // A response from a cache.
         setup.world.clock.advance(to: .seconds(1))
-        setup.stream.bring(nil, at: setup.world.now())
-        async let tick: Void = setup.tick()
-        await setup.world.primary.isAsked()
-        setup.stream.bring("68902", at: setup.world.now())
-        setup.world.primary.answer("68901.50")
-        await tick
-        await setup.world.clock.timer(at: .milliseconds(1100))
-        setup.world.clock.advance(to: .milliseconds(1100))
-        var state = await setup.world.nextState()
-        while state.quote?.value != price("68902") { state = await setup.world.nextState() }
-        #expect(state.freshness == .fresh)
+        await setup.tick("68902", tradedAt: .milliseconds(100))
+        #expect(await setup.nextPrice() == price("68902"))
     }
 
-    @Test func `a stream is checked by a request every 10 s, however often the observer runs`() async {
+    @Test func `a price that is too far from the last response starts a round, at most one a second`() async {
         let setup = Setup()
-        let world = setup.world
-        await setup.open()
-        let answers = [world.primary, world.fallback].map { loader in
-            Task {
-                while !Task.isCancelled {
-                    await loader.isAsked()
-                    loader.answer("68901")
-                }
-            }
-        }
-        for second in 0...30 {
-            world.clock.advance(to: .seconds(second))
-            setup.stream.bring("\(68_900 + second % 3)", at: world.now())
-            await setup.tick()
-            await world.engine.observe()
-        }
-        for task in answers { task.cancel() }
-        #expect(world.primary.asks == 4)
+        let (stream, world) = (setup.stream, setup.world)
+        await setup.watch()
+        world.clock.advance(to: .milliseconds(150))
+        stream.bring("69100")
+        await world.primary.isAsked()
+        world.primary.answer("68902")
+        #expect(await setup.nextPrice() == price("68902"))
+        world.clock.advance(to: .milliseconds(300))
+        stream.bring("69100")
+        stream.bring("68903")
+        #expect(await setup.nextPrice() == price("68903"))
+        #expect(world.primary.asks == 2)
+        world.clock.advance(to: .milliseconds(1150))
+        stream.bring("69100")
+        await world.primary.isAsked()
+        // The stream is right.
+        world.primary.answer("69000")
+        #expect(await setup.nextPrice() == price("69000"))
+        world.clock.advance(to: .milliseconds(1300))
+        stream.bring("69100")
+        #expect(await setup.nextPrice() == price("69100"))
+        #expect(world.primary.asks == 3)
+    }
+
+    @Test func `a tick requests although a stream has a price`() async {
+        let setup = Setup()
+        await setup.watch()
+        setup.world.clock.advance(to: .milliseconds(150))
+        setup.stream.bring("68903")
+        #expect(await setup.nextPrice() == price("68903"))
+        setup.world.clock.advance(to: .seconds(1))
+        await setup.tick("68904")
+        #expect(await setup.nextPrice() == price("68904"))
+        #expect(setup.world.primary.asks == 2)
+    }
+
+    @Test func `if nobody watches, streams are closed and nothing is published between the ticks`() async {
+        let setup = Setup()
+        await setup.watch()
+        await setup.world.engine.publishChanges(every: nil)
+        #expect(setup.stream.interval == nil)
+        setup.world.clock.advance(to: .milliseconds(150))
+        setup.stream.bring("68903")
+        setup.world.clock.advance(to: .seconds(1))
+        await setup.tick("68902")
+        #expect(await setup.nextPrice() == price("68902"))
     }
 
     @Test func `a pause closes the stream, and the end of the pause opens it again`() async {
         let setup = Setup()
-        await setup.open()
-        #expect(setup.stream.isOpen)
+        await setup.watch()
         await setup.world.engine.paused()
-        #expect(!setup.stream.isOpen)
+        #expect(setup.stream.interval == nil)
+        await setup.world.engine.publishChanges(every: .milliseconds(50))
+        #expect(setup.stream.interval == nil)
         await setup.world.engine.resumed()
-        #expect(setup.stream.isOpen)
-        await setup.world.engine.change(.never)
-        #expect(!setup.stream.isOpen)
+        #expect(setup.stream.interval == .milliseconds(50))
     }
 
-    @Test func `streams are open while a client watches changes, and for 30 s after that`() async {
-        let world = World()
+    @Test func `a stream that is refused because of limits is a cooldown of its exchange`() async {
+        let setup = Setup()
+        let world = setup.world
+        await setup.watch()
+        let sources = await world.engine.sources
+        setup.stream.tell(.limited(.rateLimited("its stream: HTTP 429", retryAfter: .seconds(30))))
+        while !sources.isCoolingDown(.binance) { await Task.yield() }
+        world.clock.advance(to: .seconds(1))
+        async let tick: Void = world.engine.tick(Tick(due: world.clock.now, lateness: .zero, skipped: 0))
+        await world.fallback.isAsked()
+        world.fallback.answer("68902")
+        await tick
+        #expect(await world.engine.state.quote?.source == "coinbase")
+        #expect(world.primary.asks == 1)
+    }
+
+    @Test func `streams are wanted while a client watches changes, and for 30 s after that`() async {
+        let setup = Setup()
+        let world = setup.world
+        await world.engine.startFeeds()
         let activity = ClientActivity(at: world.now().boottime)
-        let settings = StreamControl.Settings(
-            policy: .auto, interval: .seconds(1), minimumInterval: .milliseconds(100))
-        let control = StreamControl(engine: world.engine, activity: activity, settings: settings, now: world.now)
-        #expect(control.wanted == .never)
+        let control = StreamControl(
+            engine: world.engine, activity: activity, interval: .milliseconds(100), now: world.now)
+        #expect(control.wanted == nil)
         activity.watcherCame(changes: true)
-        #expect(control.wanted == .forChanges(every: .milliseconds(100)))
+        #expect(control.wanted == .milliseconds(100))
+        await control.follow()
+        #expect(setup.stream.interval == .milliseconds(100))
         activity.watcherLeft(changes: true, at: world.now().boottime)
         world.clock.advance(to: .seconds(29))
-        #expect(control.wanted != .never)
+        #expect(control.wanted != nil)
         world.clock.advance(to: .seconds(30))
-        #expect(control.wanted == .never)
-        await control.change(.init(policy: .auto, interval: .milliseconds(250), minimumInterval: .milliseconds(100)))
-        #expect(control.wanted == .forTicks)
-        await control.change(.init(policy: .never, interval: .milliseconds(250), minimumInterval: .milliseconds(100)))
+        #expect(control.wanted == nil)
         activity.watcherCame(changes: true)
-        #expect(control.wanted == .never)
+        await control.change(nil)
+        #expect(control.wanted == nil)
+        #expect(setup.stream.interval == nil)
     }
 }

@@ -49,7 +49,7 @@ final class World: Sendable {
         self.now = now
         let candidates = [primary, fallback].map { loader in
             FetchCandidate(
-                fetch: FetchLatestPrice(loader: loader, stream: loader.market == .binance ? stream : nil, now: now),
+                fetch: FetchLatestPrice(loader: loader, stream: loader.market == .binance ? stream : nil),
                 address: "https://\(loader.venue.name)",
                 timeout: .milliseconds(800), hedge: .milliseconds(400))
         }

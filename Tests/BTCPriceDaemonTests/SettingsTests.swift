@@ -266,6 +266,16 @@ import Testing
                 == .convert)
     }
 
+    @Test func `streams that are always open have gone`() throws {
+        let settings = try read(["--streams=always"])
+        #expect(settings.changeInterval == .milliseconds(100))
+        #expect(
+            settings.warnings == [
+                "the command line, --streams: streams = \"always\" has gone, and now means \"auto\"; each tick requests a price, and streams are open while a client watches changes"
+            ])
+        #expect(try read(["--streams=never"]).changeInterval == nil)
+    }
+
     @Test func `only the daemon's variables name descriptions`() throws {
         let directory = TemporaryDirectory()
         let path = "\(directory.path)/btc-priced/exchanges"

@@ -10,25 +10,23 @@ import Testing
 
 /// The streams of exchanges against a real server.
 @Suite(.timeLimit(.minutes(3))) struct StreamFeedTests {
-    /// The events of the streams, and their clock.
+    /// The news and the events of the streams.
     final class Log: Sendable {
         private let state = Mutex<(news: [StreamNews], events: [StreamEvent])>(([], []))
-        private let ahead = Atomic<Int64>(0)
-        private let standing: ObservationTime?
-
-        /// - Parameter isStanding: Whether the clock moves only if it is advanced. Then a price does not age while a test waits.
-        init(isStanding: Bool) { standing = isStanding ? .now() : nil }
 
         var news: [StreamNews] { state.withLock { $0.news } }
         var events: [StreamEvent] { state.withLock { $0.events } }
-        var now: ObservationTime { (standing ?? .now()).advanced(by: .milliseconds(ahead.load(ordering: .relaxed))) }
 
         func add(_ news: StreamNews) { state.withLock { $0.news.append(news) } }
         func add(_ event: StreamEvent) { state.withLock { $0.events.append(event) } }
-        func advance(byMilliseconds time: Int64) { ahead.add(time, ordering: .relaxed) }
 
-        /// The number of price changes.
-        var changes: Int { news.count(where: { $0 == .price }) }
+        /// The prices of a market, or of all if it is `nil`.
+        func prices(of market: Market? = nil) -> [LoadedPrice] {
+            news.compactMap { news in
+                guard case .price(let price) = news, market ?? price.market == price.market else { return nil }
+                return price
+            }
+        }
     }
 
     struct Setup {
@@ -46,13 +44,11 @@ import Testing
         ///   - prices: A file of prices; `nil` for a random walk.
         ///   - trades: The number of trades per second.
         ///   - addresses: The number of addresses of the stream, all of them the same.
-        ///   - isClockStanding: See ``Log/init(isStanding:)``.
         init(
             _ name: String, _ currencies: [Currency] = [.usd], faults: String = "", prices: String? = nil,
-            trades: Double = 20, addresses: Int = 1,
-            isClockStanding: Bool = false
+            trades: Double = 20, addresses: Int = 1
         ) async throws {
-            let log = Log(isStanding: isClockStanding)
+            let log = Log()
             self.log = log
             let exchange = try #require(Exchange.all.first { $0.name == name })
             venue = try #require(VenueName(rawValue: name))
@@ -66,7 +62,7 @@ import Testing
                 on: loop)
             let url = "ws" + simulator.url(of: venue).dropFirst(4)
             let all = exchange.streams(
-                client, urls: Array(repeating: url, count: addresses), for: currencies, now: { log.now },
+                client, urls: Array(repeating: url, count: addresses), for: currencies, now: { .now() },
                 report: { log.add($0) })
             markets = currencies.compactMap { exchange.markets[$0] }
             streams = markets.compactMap { all[$0] }
@@ -74,8 +70,8 @@ import Testing
 
         var counts: StreamCounter { simulator.streams(of: venue) }
 
-        func start() {
-            for stream in streams { stream.start { [log] in log.add($0) } }
+        func start(every interval: Duration = .milliseconds(20)) {
+            for stream in streams { stream.start(every: interval) { [log] in log.add($0) } }
         }
 
         func end() async throws {
@@ -100,30 +96,24 @@ import Testing
     // MARK: - Prices
 
     @Test(arguments: ["binance", "coinbase", "bitstamp", "kraken"])
-    func `a stream has the price until it is stopped`(name: String) async throws {
+    func `a stream brings prices until it is stopped, and again after a new start`(name: String) async throws {
         let setup = try await Setup(name)
-        #expect(setup.streams[0].current == nil)
         setup.start()
-        var found: LoadedPrice?
-        _ = try await Self.until {
-            found = setup.streams[0].current
-            return found != nil
+        #expect(try await Self.until { setup.log.prices().count > 3 }, "\(setup.log.events)")
+        for price in setup.log.prices() {
+            #expect(price.value > 1000)
+            #expect(price.market == setup.markets[0])
+            #expect(price.push?.way == .stream)
+            #expect(price.position.time != nil)
         }
-        let price = try #require(found, "\(setup.log.events)")
-        #expect(price.value > 1000)
-        #expect(price.market == setup.markets[0])
-        #expect(price.push?.way == .stream)
-        #expect(price.observed != nil)
-        #expect(price.position.isEmpty)
-        #expect(try await Self.until { setup.log.changes > 3 })
         #expect(setup.log.events == [])
         #expect(setup.counts.opened == 1)
         #expect(setup.simulator.requests(of: setup.venue) == 0)
         setup.streams[0].stop()
         #expect(try await Self.until { setup.counts.open == 0 })
-        #expect(setup.streams[0].current == nil)
+        let before = setup.log.prices().count
         setup.start()
-        #expect(try await Self.until { setup.streams[0].current != nil })
+        #expect(try await Self.until { setup.log.prices().count > before })
         #expect(setup.counts.opened == 2)
         try await setup.end()
     }
@@ -133,20 +123,18 @@ import Testing
         async throws
     {
         let setup = try await Setup(name, [.usd, .eur])
+        let (log, markets) = (setup.log, setup.markets)
         setup.start()
-        var prices: [Price] = []
-        _ = try await Self.until {
-            prices = setup.streams.compactMap { $0.current?.value }
-            return prices.count == 2
-        }
-        try #require(prices.count == 2, "\(setup.log.events)")
+        _ = try await Self.until { markets.allSatisfy { !log.prices(of: $0).isEmpty } }
+        let dollars = try #require(log.prices(of: markets[0]).last, "\(log.events)")
+        let euros = try #require(log.prices(of: markets[1]).last, "\(log.events)")
         // A euro costs more than a dollar, so the price in euros is lower.
-        #expect(prices[1] < prices[0])
+        #expect(euros.value < dollars.value)
         #expect(setup.counts.opened == 1)
         #expect(setup.counts.received == requests)
         setup.streams[0].stop()
-        let before = setup.log.changes
-        #expect(try await Self.until { setup.log.changes > before + 2 && setup.streams[1].current != nil })
+        let before = log.prices(of: markets[1]).count
+        #expect(try await Self.until { log.prices(of: markets[1]).count > before + 2 })
         #expect(setup.counts.open == 1)
         setup.streams[1].stop()
         #expect(try await Self.until { setup.counts.open == 0 })
@@ -161,30 +149,27 @@ import Testing
     func `prices are read whatever the form of the frames`(name: String, fault: String) async throws {
         let setup = try await Setup(name, faults: "always \(fault)")
         setup.start()
-        #expect(try await Self.until { setup.log.changes > 5 && setup.streams[0].current != nil })
+        #expect(try await Self.until { setup.log.prices().count > 5 })
         #expect(setup.log.events == [])
         #expect(setup.counts.opened == 1)
         try await setup.end()
     }
 
     @Test func `a first price in the same write as the response is read`() async throws {
-        // The next price comes ten seconds later.
-        let setup = try await Setup("binance", faults: "always with-101", trades: 0.1, isClockStanding: true)
+        // The next price comes much later.
+        let setup = try await Setup("binance", faults: "always with-101", trades: 0.01)
         setup.start()
-        #expect(try await Self.until { setup.streams[0].current != nil })
+        #expect(try await Self.until { !setup.log.prices().isEmpty })
+        #expect(setup.counts.opened == 1)
         try await setup.end()
     }
 
-    @Test func `the connection is read only once in an interval, and what has come is one change`() async throws {
+    @Test func `the connection is read only once in an interval, and what has come is one price`() async throws {
         let setup = try await Setup("binance", trades: 200)
-        setup.start()
-        #expect(try await Self.until { setup.counts.messages >= 600 && setup.streams[0].current != nil })
-        // Two reads a second, each of which tells of one change.
-        #expect(setup.log.changes * 20 < setup.counts.messages, "\(setup.log.changes) of \(setup.counts.messages)")
-        for stream in setup.streams { stream.read(every: .milliseconds(10), before: nil) }
-        let (told, sent) = (setup.log.changes, setup.counts.messages)
-        #expect(try await Self.until { setup.log.changes > told + 100 })
-        #expect(setup.counts.messages - sent < 1000, "\(setup.counts.messages - sent)")
+        setup.start(every: .milliseconds(500))
+        #expect(try await Self.until { setup.counts.messages >= 600 && !setup.log.prices().isEmpty })
+        let (told, sent) = (setup.log.prices().count, setup.counts.messages)
+        #expect(told * 20 < sent, "\(told) of \(sent)")
         #expect(setup.counts.opened == 1 && setup.log.events == [])
         try await setup.end()
     }
@@ -193,38 +178,15 @@ import Testing
         let rising = (1...2000).map { "\(60_000 + $0)" }.joined(separator: "\n")
         let setup = try await Setup("kraken", faults: "always repeat", prices: "close\n\(rising)\n", trades: 10)
         setup.start()
-        #expect(try await Self.until { setup.log.changes > 5 })
-        // The market stands still, and other traffic proves the price.
+        #expect(try await Self.until { setup.log.prices().count > 5 })
+        // The market stands still.
         setup.simulator.set(try FaultScript("kraken stream always maintenance"))
         let exchange = try #require(Exchange.all.first { $0.name == "kraken" })
         let access = Exchange.Access(client: setup.client, baseURL: setup.simulator.url(of: .kraken))
         let loader = try #require(exchange.loaders(access, for: [.usd])[.usd])
         let polled = try await loader.load()[0].value
-        let isNewest = try await Self.until { setup.streams[0].current?.value == polled }
-        #expect(isNewest, "\(polled) was traded, and the stream has \(setup.streams[0].current?.value ?? 0)")
-        try await setup.end()
-    }
-
-    @Test func `a request that shows another price ends a stream that stays silent`() async throws {
-        let setup = try await Setup("binance", faults: "always with-101", trades: 0.1, isClockStanding: true)
-        setup.start()
-        var found: LoadedPrice?
-        _ = try await Self.until {
-            found = setup.streams[0].current
-            return found != nil
-        }
-        let price = try #require(found)
-        setup.log.advance(byMilliseconds: 1200)
-        let polled = LoadedPrice(setup.markets[0], price.value + 1)
-        setup.streams[0].compare(polled, requested: setup.log.now.boottime)
-        #expect(setup.streams[0].current == nil)
-        setup.log.advance(byMilliseconds: 5000)
-        #expect(try await Self.until { !setup.log.events.isEmpty })
-        guard case .ended(let reason, false, _) = setup.log.events.first else {
-            Issue.record("\(setup.log.events)")
-            return
-        }
-        #expect(reason == "it does not show the newest price of BTC/USDT")
+        let isNewest = try await Self.until { setup.log.prices().last?.value == polled }
+        #expect(isNewest, "\(polled) was traded, and the stream has \(setup.log.prices().last?.value ?? 0)")
         try await setup.end()
     }
 
@@ -310,21 +272,23 @@ import Testing
     func `after a restart of the server a stream continues at once`(fault: String) async throws {
         let setup = try await Setup("kraken", faults: "request 1 \(fault)")
         setup.start()
-        #expect(try await Self.until { setup.counts.opened == 2 && setup.streams[0].current != nil })
+        #expect(try await Self.until { setup.counts.opened == 2 })
+        let before = setup.log.prices().count
+        #expect(try await Self.until { setup.log.prices().count > before })
         #expect(setup.log.events.count == 1)
         try await setup.end()
     }
 
-    @Test(arguments: [("kraken", true), ("coinbase", false)])
-    func `a limit shared with requests is passed on to the requests`(name: String, isTold: Bool) async throws {
+    @Test(arguments: ["kraken", "coinbase"])
+    func `a limit is passed on to the requests`(name: String) async throws {
         let setup = try await Setup(name, faults: "always status 429 retry-after 30")
         setup.start()
-        _ = try await Self.until { !setup.log.events.isEmpty && (!isTold || !setup.log.news.isEmpty) }
+        _ = try await Self.until { !setup.log.events.isEmpty && !setup.log.news.isEmpty }
         #expect(
             setup.log.events == [.ended("HTTP 429", isRefused: false, retryIn: .seconds(30))],
             "\(setup.log.events)")
         let told = StreamNews.limited(.rateLimited("its stream: HTTP 429", retryAfter: .seconds(30)))
-        #expect(setup.log.news == (isTold ? [told] : []))
+        #expect(setup.log.news == [told])
         #expect(setup.counts.refused == 1)
         // A stop and a start do not shorten the wait.
         setup.streams[0].stop()
@@ -344,7 +308,7 @@ import Testing
             return
         }
         #expect(isRefused == (addresses == 1))
-        if addresses == 2 { #expect(try await Self.until { setup.streams[0].current != nil }) }
+        if addresses == 2 { #expect(try await Self.until { !setup.log.prices().isEmpty }) }
         try await setup.end()
     }
 
@@ -355,7 +319,7 @@ import Testing
         setup.start()
         #expect(try await Self.until { !setup.log.events.isEmpty })
         setup.simulator.set(.none)
-        #expect(try await Self.until { setup.streams[0].current != nil })
+        #expect(try await Self.until { !setup.log.prices().isEmpty })
         try await setup.end()
     }
 }

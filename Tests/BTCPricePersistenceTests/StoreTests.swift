@@ -515,22 +515,6 @@ import Testing
     }
 }
 
-@Suite struct StreamRecordsTests {
-    @Test func `a record that is not valid costs only itself`() throws {
-        let directory = TemporaryDirectory()
-        let text = """
-            {"wss://a": 5, "wss://b": {"attempts": [1, "x", 2], "restUntil": "never"}, "wss://c": {"restUntil": 4000000}}
-            """
-        try FileSystem.replace("\(directory.path)/streams", with: Array(text.utf8), sync: false)
-        let records = StreamRecords(runtimeDirectory: directory.path) {
-            ObservationTime(wall: Timestamp(milliseconds: 0), boottime: 3_000_000)
-        }
-        #expect(records.record(of: "wss://a") == StreamRecord())
-        #expect(records.record(of: "wss://b") == StreamRecord(attempts: [1, 2]))
-        #expect(records.record(of: "wss://c") == StreamRecord(restUntil: 4_000_000))
-    }
-}
-
 func sample(_ value: String, in currency: String = "USD") -> CachedPrice {
     CachedPrice(
         quote: PriceQuote(

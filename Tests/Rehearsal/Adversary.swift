@@ -272,7 +272,7 @@ private struct AdversaryMode: Sendable {
     var rules = SelectionRules()
     /// The currency in which the venue lies. If it is not the dollar, the dollar is kept too, and the same venue's dollar price is true.
     var currency = Currency.usd
-    /// Whether the venues have streams, with the same lies. Then the states between the ticks count too.
+    /// Whether the venues' streams, with the same lies, serve a watcher. Then the states between the ticks count too.
     var isStreamed = false
 }
 

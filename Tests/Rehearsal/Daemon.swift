@@ -50,7 +50,7 @@ final class VirtualDaemon: Sendable {
     /// Starts with the content of the store.
     /// - Parameters:
     ///   - history: Receives the states.
-    ///   - isStreamed: Whether the venues have streams, which have a new price twice a second.
+    ///   - isStreamed: Whether a client watches changes: the venues then have streams, which bring three prices a second.
     ///   - observes: The time from one request of the observer to the next, at least.
     ///   - rates: The reference rates that it has received.
     ///   - watch: Receives the states that watchers receive.
@@ -67,13 +67,13 @@ final class VirtualDaemon: Sendable {
         let reporter = Reporter(logger: logger, now: now)
         let streams = Dictionary(
             uniqueKeysWithValues: (isStreamed ? currencies.flatMap(\.loaders) : []).compactMap { loader in
-                (loader as? ScriptedVenue).map { ($0.market, VirtualStream($0, now: now)) }
+                (loader as? ScriptedVenue).map { ($0.market, VirtualStream($0)) }
             })
         let plans = CurrencyPlan.plans(
             currencies.map { kept in
                 let candidates = kept.loaders.map { loader in
                     FetchCandidate(
-                        fetch: FetchLatestPrice(loader: loader, stream: streams[loader.market], now: now),
+                        fetch: FetchLatestPrice(loader: loader, stream: streams[loader.market]),
                         address: "virtual", timeout: .milliseconds(800),
                         hedge: .milliseconds(400))
                 }
@@ -118,12 +118,12 @@ final class VirtualDaemon: Sendable {
         observing = Task { await observer.run() }
         if isStreamed {
             await engine.startFeeds()
-            await engine.change(.forChanges(every: .milliseconds(100)))
+            await engine.publishChanges(every: .milliseconds(100))
         }
         streaming = Task {
             guard isStreamed else { return }
             while true {
-                let next = clock.now.advanced(by: .milliseconds(490))
+                let next = clock.now.advanced(by: .milliseconds(330))
                 do { try await clock.sleep(until: next) } catch { return }
                 for stream in streams.values { stream.tell() }
             }

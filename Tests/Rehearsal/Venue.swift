@@ -79,13 +79,21 @@ final class ScriptedVenue: PriceLoader {
         }
     }
 
-    /// The current price of its stream; `nil` if the venue reports no price.
-    var present: Price? {
-        switch script(clock.seconds, asks.load(ordering: .relaxed)) {
-        case .price(let value), .marked(let value, _), .madeAt(let value, _), .dated(let value, _): .cents(value)
-        case .fails, .hangs: nil
+    /// The current price with the time of its trade, as a stream has it; `nil` if the venue reports no price.
+    var traded: LoadedPrice? {
+        let seconds = clock.seconds
+        let trade: (value: Double, time: Double)
+        switch script(seconds, asks.load(ordering: .relaxed)) {
+        case .price(let value), .marked(let value, _), .dated(let value, _): trade = (value, seconds)
+        case .madeAt(let value, let then): trade = (value, then)
+        case .fails, .hangs: return nil
         }
+        let time = Timestamp(milliseconds: VirtualDaemon.wallStart + Int64(trade.time * 1000))
+        return LoadedPrice(market, .cents(trade.value), position: FeedPosition(time: time))
     }
+
+    /// The current price; `nil` if the venue reports none.
+    var present: Price? { traded?.value }
 
     private func prices(_ value: Double, _ position: FeedPosition, _ seconds: Double) -> [LoadedPrice] {
         [LoadedPrice(market, .cents(value), position: position)]

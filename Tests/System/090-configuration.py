@@ -80,15 +80,18 @@ def _():
 
 @scenario("values that have gone are a warning")
 def _():
-    line = 'currency.usdt = "refuse"'
-    warning = f'{line} has gone, and now means "warn"; to use no price in USDT, leave binance out of sources\n'
-    for origin, result in (
-            ("FILE, line 1", with_file(line, "--check-config")),
-            ("the command line, --currency-usdt", btc_priced("--check-config", "--currency-usdt", "refuse")),
-            ("the environment, BTC_PRICED_CURRENCY_USDT",
-             btc_priced("--check-config", environment={"BTC_PRICED_CURRENCY_USDT": "refuse"}))):
-        equal((result.status, result.out, result.err), (
-            0, "The configuration is good.\n", f"btc-priced: warning: {origin}: {warning}"))
+    for key, gone, now, advice in (
+            ("streams", "always", "auto", "each tick requests a price, and streams are open while a client watches changes"),
+            ("currency.usdt", "refuse", "warn", "to use no price in USDT, leave binance out of sources")):
+        line, name = f'{key} = "{gone}"', key.replace(".", "-")
+        variable = f"BTC_PRICED_{name.replace('-', '_').upper()}"
+        warning = f'{line} has gone, and now means "{now}"; {advice}\n'
+        for origin, result in (
+                ("FILE, line 1", with_file(line, "--check-config")),
+                (f"the command line, --{name}", btc_priced("--check-config", f"--{name}", gone)),
+                (f"the environment, {variable}", btc_priced("--check-config", environment={variable: gone}))):
+            equal((result.status, result.out, result.err), (
+                0, "The configuration is good.\n", f"btc-priced: warning: {origin}: {warning}"))
     place, simulator = Place(), Simulator("--seed", "1")
     daemon = Daemon(place, simulator.urls, "--currency-usdt", "refuse", sources=("kraken",))
     daemon.says("warning: the command line, --currency-usdt: " + warning.strip())

@@ -297,8 +297,9 @@ def _():
 
     def run(venue):
         stream, simulator, place = AbsurdStream(), replaying(PRICE), Place()
-        daemon = Daemon(place, simulator.urls, "--streams", "always", f"--source-{venue}-stream-url", stream.url, "--tick-interval-ms", "250",
-                        sources=[venue])
+        daemon = Daemon(place, simulator.urls, f"--source-{venue}-stream-url", stream.url, "--tick-interval-ms", "250", sources=[venue])
+        # Streams are open while somebody watches changes.
+        live = Watch(place, "--live", "--json")
         numbers = iter(range(10**9, 2 * 10**9))
 
         def way():
@@ -317,6 +318,8 @@ def _():
                 equal(daemon.process.poll(), None, (venue, path, value, daemon.lines))
         wait_until(lambda: way() == "stream", seconds=60, what=lambda: f"the stream of {venue} after it; {daemon.lines[-5:]}", every=0.1)
         equal(fresh(place)["quote"]["value"], PRICE)
+        equal({state["quote"]["value"] for state in live.states if state.get("quote")}, {PRICE}, venue)
+        live.stop()
         daemon.stop()
         simulator.stop()
         return count

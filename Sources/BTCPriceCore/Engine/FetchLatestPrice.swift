@@ -1,17 +1,14 @@
-/// Requests one source. A source with a stream that proves its price needs no request.
+/// Requests one source.
 package struct FetchLatestPrice: Sendable {
     private let loader: any PriceLoader
     /// Its stream, if it has one.
     let stream: (any PriceStream)?
-    private let now: TimeSource
     /// The minimum time between two requests that the source's limits allow.
     let pace: Duration
 
-    /// - Parameter now: Reads the clocks.
-    package init(loader: any PriceLoader, stream: (any PriceStream)? = nil, now: @escaping TimeSource = { .now() }) {
+    package init(loader: any PriceLoader, stream: (any PriceStream)? = nil) {
         self.loader = loader
         self.stream = stream
-        self.now = now
         pace = RequestLimiter(loader.venue.allLimits).pace
     }
 
@@ -21,7 +18,7 @@ package struct FetchLatestPrice: Sendable {
     /// The market that is requested.
     var market: Market { loader.market }
 
-    /// Whether its price costs a request, if the price of a stream can't be used.
+    /// Whether its price costs a request.
     var needsRequest: Bool { loader.needsRequest }
 
     /// Begins the request that was granted.
@@ -43,7 +40,6 @@ package struct FetchLatestPrice: Sendable {
     /// - Returns: The price of the market, and any others in the same response.
     /// - Throws: ``PriceLoadingError/cancelled`` if the task is cancelled, otherwise why the source gave no price.
     package func load() async throws(PriceLoadingError) -> [LoadedPrice] {
-        let requested = stream.map { _ in now().boottime }
         let loaded: [LoadedPrice]
         do {
             loaded = try await loader.load()
@@ -52,9 +48,6 @@ package struct FetchLatestPrice: Sendable {
             throw Task.isCancelled ? .cancelled : error
         }
         if Task.isCancelled { throw .cancelled }
-        if let stream, let requested, let price = loaded.first(where: { $0.market == market }) {
-            stream.compare(price, requested: requested)
-        }
         return loaded
     }
 }

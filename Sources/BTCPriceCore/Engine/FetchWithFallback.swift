@@ -76,18 +76,14 @@ package struct FetchWithFallback: Sendable {
     ///   - deadline: The end of the budget. The call returns or throws by then.
     ///   - markets: The sources in question; `nil` for all.
     ///   - quorum: If all sources are wanted, the number that is enough without those in a cooldown; `nil` if one source is enough.
-    ///   - byStream: Whether the price of a stream saves the request.
     ///   - record: Records a response. Returns why it is not a valid price; `nil` if it is one.
     /// - Throws: ``FetchFailure`` if no source gave a price, or if the task was cancelled.
     package func execute(
         _ requester: Requester, deadline: ContinuousClock.Instant, among markets: [Market]? = nil, quorum: Int? = nil,
-        byStream: Bool = true, isolation: isolated (any Actor)? = #isolation, record: @escaping Record
+        isolation: isolated (any Actor)? = #isolation, record: @escaping Record
     ) async throws(FetchFailure) -> PollResult {
-        let streamed = streams.isEmpty ? [] : places { $0.stream?.current != nil }
-        let byStream = byStream && requester != .observer
-        var plan = sources.plan(
-            requester, among: Set(markets ?? self.markets),
-            atHand: places { !$0.needsRequest } + (byStream ? streamed : []), streamed: streamed)
+        let atHand = candidates.indices.filter { !candidates[$0].fetch.needsRequest }.map { $0 + offset }
+        var plan = sources.plan(requester, among: Set(markets ?? self.markets), atHand: atHand)
         if let quorum {
             let well = plan.order.filter { !plan.lastResort.contains($0) }
             if well.count >= quorum { plan.order = well }
@@ -95,7 +91,7 @@ package struct FetchWithFallback: Sendable {
         guard !plan.order.isEmpty else { throw FetchFailure(failures: [], skipped: plan.skipped) }
         var run = Run(
             fetch: self, requester: requester, plan: plan, deadline: deadline, wantsAll: quorum != nil,
-            byStream: byStream, record: record)
+            record: record)
         let outcome = await withTaskGroup(of: Event.self) { group in
             // On the caller's actor, so that a price is recorded without a hop.
             _ = isolation
@@ -120,11 +116,6 @@ package struct FetchWithFallback: Sendable {
         }
     }
 
-    /// The places of some candidates among the sources.
-    private func places(_ isWanted: (FetchLatestPrice) -> Bool) -> [Int] {
-        candidates.indices.filter { isWanted(candidates[$0].fetch) }.map { $0 + offset }
-    }
-
     private func candidate(_ index: Int) -> FetchCandidate { candidates[index - offset] }
 
     /// What a fetch waits for.
@@ -146,13 +137,11 @@ package struct FetchWithFallback: Sendable {
         var requested: [Int: Duration] = [:]
         var repeated: Set<Int> = []
         var cooldowns: [Int: SourceCooldown] = [:]
-        /// Whether a stream saves the request.
-        let byStream: Bool
 
         init(
             fetch: FetchWithFallback, requester: Requester, plan: SourceRegistry.Plan,
             deadline: ContinuousClock.Instant,
-            wantsAll: Bool, byStream: Bool, record: @escaping Record
+            wantsAll: Bool, record: @escaping Record
         ) {
             self.fetch = fetch
             self.requester = requester
@@ -160,7 +149,6 @@ package struct FetchWithFallback: Sendable {
             order = plan.order
             began = fetch.clock.now
             skipped = plan.skipped
-            self.byStream = byStream
             self.plan = PollPlan(
                 patience: plan.order.map { fetch.candidate($0).patience }, deadline: began.duration(to: deadline),
                 wantsAll: wantsAll)
@@ -204,12 +192,6 @@ package struct FetchWithFallback: Sendable {
             _ place: Int, in group: inout TaskGroup<Event>
         ) async -> [PollPlan.Action] {
             let source = fetch.candidate(order[place]).fetch
-            if byStream, !fetch.sources.isDisbelieved(source.market), let price = source.stream?.current,
-                await record([price], source) == nil
-            {
-                fetch.sources.streamed(order[place])
-                return plan.answered(place, now: now)
-            }
             // Another requester may have used up the limit since the plan was made.
             if source.needsRequest {
                 var isGranted = fetch.sources.take(order[place], requester)

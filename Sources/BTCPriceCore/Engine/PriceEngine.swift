@@ -17,16 +17,14 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
     private var lastID = 0
     private let now: TimeSource
     private var feedsRun = false
-    private var streaming = Streaming.never
-    /// Whether anyone watches changes between the ticks. Read by the streams' threads.
-    private let wantsChanges = WantedChanges()
+    /// The minimum time between two changes of the price that are published between the ticks; `nil` while nobody watches them, and the
+    /// streams are closed.
+    private var changeInterval: Duration?
     /// Who has stopped the ticks; `nil` while they run.
     private var pause: Ticking?
     private var isPaused: Bool { pause != nil }
     /// The index of the currency that the observer requested last, among those after the first.
     private var observed = 0
-    /// When the observer last requested the sources that have a stream.
-    private var streamsChecked: ContinuousClock.Instant?
 
     /// - Parameters:
     ///   - plans: The currencies; at least one.
@@ -205,9 +203,6 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
     /// Runs one tick of a currency: a round, whose result is stored and shown. Has no effect if the currency is not kept.
     package func tick(_ tick: Tick, of currency: Currency) async {
         guard let tracked = tracked(currency) else { return }
-        if streaming.isOpen {
-            readStreams(tracked.fetch.streams, before: tick.due.advanced(by: tracked.interval))
-        }
         // The budget counts from when the tick was due. A tick that comes much too late, after a suspend, has the whole budget.
         let begun = clock.now
         let start = tick.lateness > budget / 2 ? begun : tick.due
@@ -231,15 +226,10 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
         }
     }
 
-    /// Requests the source whose turn it is, in addition to the ticks: one of the first currency, and one of another; and from time to time
-    /// all sources whose streams are open. Has no effect on a currency without a current price: its ticks then need what the limits
-    /// allow, and request all sources themselves.
+    /// Requests the source whose turn it is, in addition to the ticks: one of the first currency, and one of another. Has no effect on a
+    /// currency without a current price: its ticks then need what the limits allow, and request all sources themselves.
     @discardableResult
     package func observe() async -> Bool {
-        if streamsChecked.map({ $0.duration(to: clock.now) >= streamCheckInterval }) ?? true {
-            streamsChecked = clock.now
-            for tracked in tracked { await checkStreams(tracked) }
-        }
         await observe(first)
         if tracked.count > 1 {
             observed = observed % (tracked.count - 1) + 1
@@ -248,24 +238,8 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
         return first.tracker.book.isRestless
     }
 
-    /// The time between two requests that show whether the streams are correct.
-    private let streamCheckInterval = Duration.seconds(10)
-
-    /// Streams save requests. An occasional request shows whether they are correct, and is all that they use of a limit.
-    private func checkStreams(_ tracked: TrackedCurrency) async {
-        guard let others = tracked.others else { return }
-        for source in tracked.fetch.streams where source.stream?.current != nil {
-            guard let price = await look([source.market], tracked), others.contains(price) else { continue }
-            await takeIn(price, among: others, tracked)
-        }
-    }
-
     private func observe(_ tracked: TrackedCurrency) async {
         guard let others = tracked.others, let price = await look(others, tracked) else { return }
-        await takeIn(price, among: others, tracked)
-    }
-
-    private func takeIn(_ price: Market, among others: [Market], _ tracked: TrackedCurrency) async {
         // A USDT price that does not agree is judged only after the value of USDT was requested.
         if tracked.tracker.needsPegRate(for: price),
             let rate = await look(others.filter(tracked.fetch.marketsStatingPeg.contains), tracked)
@@ -348,7 +322,7 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
                 Task(executorPreference: executor) { await self?.arrived(source) }
             }
         }
-        if streaming.isOpen { startStreams() }
+        startStreams()
     }
 
     /// Stops the sources that push their prices.
@@ -378,90 +352,68 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
 
     private var streams: [FetchLatestPrice] { tracked.flatMap { $0.fetch.streams } }
 
-    /// Opens or closes the streams, and sets whether their changes are published between the ticks.
-    package func change(_ streaming: Streaming) {
-        let wereOpen = self.streaming.isOpen
-        self.streaming = streaming
-        wantsChanges.set(streaming.minimumInterval != nil)
-        guard feedsRun else { return }
-        switch (wereOpen, streaming.isOpen) {
-        case (false, true): startStreams()
-        case (true, false): stopStreams()
-        case (true, true): readStreams(streams)
-        case (false, false): break
-        }
+    /// Opens or closes the streams.
+    /// - Parameter interval: The minimum time between two changes of the price that are published between the ticks; `nil` for none, which
+    ///   closes the streams.
+    package func publishChanges(every interval: Duration?) {
+        guard interval != changeInterval else { return }
+        stopStreams()
+        changeInterval = interval
+        startStreams()
     }
 
     /// Restarts the streams after a suspend: their connections are dead, which only a timeout would show.
     package func restartStreams() {
-        guard feedsRun, streaming.isOpen else { return }
         stopStreams()
         startStreams()
     }
 
-    /// Sets when streams are read: as often as ticks and changes publish what is found, and at least twice a second.
-    /// - Parameter tick: When the next tick is due; `nil` if it is not known.
-    private func readStreams(_ sources: [FetchLatestPrice], before tick: ContinuousClock.Instant? = nil) {
-        // A price is proven for three times as long.
-        var interval = min(streaming.minimumInterval ?? .milliseconds(500), .milliseconds(500))
-        for each in tracked { interval = min(interval, each.interval) }
-        let delay = tick.map { clock.now.duration(to: $0) }
-        for source in sources { source.stream?.read(every: interval, before: delay) }
-    }
-
     private func startStreams() {
-        readStreams(streams)
+        guard feedsRun, let changeInterval else { return }
         for source in streams {
-            // A burst of messages makes one task. If nobody watches changes, the next tick reads what the streams have.
-            source.stream?.start { [weak self, executor, wantsChanges] news in
-                switch news {
-                case .limited(let error):
-                    Task(executorPreference: executor) { await self?.limited(source.market, error) }
-                case .price:
-                    guard wantsChanges.begin(source.market) else { return }
-                    Task(executorPreference: executor) {
-                        wantsChanges.end(source.market)
-                        await self?.changed(source.market)
-                    }
-                }
+            source.stream?.start(every: changeInterval) { [weak self, executor] news in
+                Task(executorPreference: executor) { await self?.received(news, from: source) }
             }
         }
     }
 
     private func stopStreams() {
         for source in streams { source.stream?.stop() }
-        for each in tracked { each.change.take()?.cancel() }
+        for each in tracked { each.stopStreams() }
     }
 
-    private func limited(_ market: Market, _ error: PriceLoadingError) { sources.limited(market, error) }
-
-    private func changed(_ market: Market) {
-        guard feedsRun, streaming.isOpen, let tracked = tracked(market) else { return }
-        publishChange(tracked)
-    }
-
-    /// Records the current prices of the streams.
-    /// - Returns: The markets whose price is valid.
-    private func recordStreams(_ sources: [FetchLatestPrice]) -> [Market] {
-        var valid: [Market] = []
-        for source in sources where !self.sources.isDisbelieved(source.market) {
-            if let price = source.stream?.current, record([price], source) == nil { valid.append(source.market) }
+    private func received(_ news: StreamNews, from source: FetchLatestPrice) {
+        switch news {
+        case .limited(let error): sources.limited(source.market, error)
+        case .price(let price):
+            // Likewise, an exchange with a cooldown is not requested.
+            guard feedsRun, changeInterval != nil, let tracked = tracked(source.market),
+                !sources.isCoolingDown(source.market)
+            else { return }
+            let present = now()
+            do throws(PriceLoadingError) {
+                guard try tracked.tracker.record(streamed: price, from: source.venue, at: present) else {
+                    return request(tracked)
+                }
+                tracked.streamed[source.market] = present.boottime
+                publishChange(tracked)
+            } catch {
+                // The response to the last request is newer.
+            }
         }
-        return valid
     }
 
     /// Publishes the current price of the streams, at once or as soon as the minimum interval is over.
     private func publishChange(_ tracked: TrackedCurrency) {
-        guard tracked.change == nil, let interval = streaming.minimumInterval else { return }
+        guard tracked.change == nil, let changeInterval else { return }
         guard tracked.shared == nil else {
-            // The round in progress may have read the streams before.
             tracked.hasChanged = true
             return
         }
-        guard let last = tracked.lastPublication, clock.now < last.advanced(by: interval) else {
+        guard let last = tracked.lastPublication, clock.now < last.advanced(by: changeInterval) else {
             return selectChange(tracked)
         }
-        let (due, currency) = (last.advanced(by: interval), tracked.currency)
+        let (due, currency) = (last.advanced(by: changeInterval), tracked.currency)
         tracked.change = Task(executorPreference: executor) {
             do { try await self.clock.sleep(until: due) } catch { return }
             await self.changeIsDue(currency)
@@ -474,26 +426,29 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
         publishChange(tracked)
     }
 
-    /// Selects among the prices of the streams. Only a tick changes the source, so that the price does not switch between sources with
+    /// Selects among the prices of the streams. Only a request changes the source, so that the price does not switch between sources with
     /// every message.
     private func selectChange(_ tracked: TrackedCurrency) {
         let state = tracked.tracker.state
         guard let quote = state.quote, state.freshness == .fresh, state.derivation == nil else { return }
-        let valid = recordStreams(tracked.fetch.streams)
         var round = round(of: tracked)
-        round.answered = valid.filter { $0.venue == quote.supplier || tracked.tracker.rules.mode == .median }
-        guard !round.answered.isEmpty else { return }
-        switch tracked.tracker.select(round) {
-        case .decided(let decision):
-            guard let selected = decision.quote, selected.value != quote.value else { return }
-            perform(tracked.tracker.decided(decision, in: round, isTick: false), tracked)
-        case .needs:
-            // Another market must confirm it. It is requested at most once a second, as by the ticks.
-            guard tracked.lastRequest.map({ $0.advanced(by: .seconds(1)) <= clock.now }) ?? true else { return }
-            tracked.lastRequest = clock.now
-            let currency = tracked.currency
-            Task(executorPreference: executor) { await self.confirm(currency) }
+        round.answered = tracked.tracker.current(round.markets, at: round.began).filter {
+            $0.venue == quote.supplier || tracked.tracker.rules.mode == .median
         }
+        guard !round.answered.isEmpty else { return }
+        guard case .decided(let decision) = tracked.tracker.select(round), let selected = decision.quote,
+            selected.source == quote.source
+        else { return request(tracked) }
+        if selected.value == quote.value { return }
+        perform(tracked.tracker.decided(decision, in: round, isTick: false), tracked)
+    }
+
+    /// Starts a round, at most once a second: only a request shows which price is right.
+    private func request(_ tracked: TrackedCurrency) {
+        guard tracked.lastRequest.map({ $0.advanced(by: .seconds(1)) <= clock.now }) ?? true else { return }
+        tracked.lastRequest = clock.now
+        let currency = tracked.currency
+        Task(executorPreference: executor) { await self.confirm(currency) }
     }
 
     /// A round between the ticks: for a change that another market must confirm, or for a derived price.
@@ -631,7 +586,6 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
         {
             _ = await join(other, requester, deadline: deadline)
         }
-        _ = recordStreams(fetch.streams)
         var round = round(of: tracked)
         while tracked.isKept {
             // A tick may have joined a client's round.
@@ -645,8 +599,7 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
                 do throws(FetchFailure) {
                     result = try await fetch.execute(
                         requester, deadline: deadline, among: need.markets, quorum: quorum,
-                        // The value of USDT comes only with a response.
-                        byStream: need.purpose != .pegRate, record: recorder)
+                        record: recorder)
                 } catch {
                     if error.isCancelled || need.purpose == .price { return finish(tracked, id, .failure(error)) }
                     result = PollResult(failures: error.failures, skipped: error.skipped)
@@ -677,13 +630,14 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
             failure.notDerived = derived.failure
             actions = tracked.tracker.failed(failure, isTick: isTick, derived: derived.price, at: now().boottime)
         }
+        tracked.tracker.requested()
         perform(actions, tracked)
         let answer =
             actions.failure.map { Result<PriceState, FetchFailure>.failure($0) } ?? .success(tracked.tracker.state)
         for waiter in finished.waiters.values { waiter.resume(returning: answer) }
         if tracked.hasChanged {
             tracked.hasChanged = false
-            if feedsRun { publishChange(tracked) }
+            publishChange(tracked)
         }
     }
 

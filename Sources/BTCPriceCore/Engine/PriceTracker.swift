@@ -27,6 +27,8 @@ package struct PriceTracker: ~Copyable, Sendable {
     private var failing: Set<String> = []
     private var isPaused = false
     private var wasOffPeg = false
+    /// Where the last round that requested a source found the price, in the common frame.
+    private var requestedPlace: Double?
     /// Since when the shown price has been contradicted, `CLOCK_BOOTTIME` in milliseconds.
     private var contradictedSince: Int64?
     private(set) var rules: SelectionRules
@@ -163,6 +165,36 @@ package struct PriceTracker: ~Copyable, Sendable {
             }
         }
         try book.record(loaded, of: market, from: venue, pace: pace, at: now)
+    }
+
+    /// Records a price of a stream, if it agrees with the last round that requested a source. So a stream that is late, stands still or
+    /// lies is wrong by no more than markets may differ, and until the next request.
+    /// - Returns: Whether it agrees.
+    /// - Throws: Why it does not count.
+    mutating func record(
+        streamed price: LoadedPrice, from venue: Venue, at now: ObservationTime
+    ) throws(PriceLoadingError) -> Bool {
+        guard let requestedPlace else { throw .staleData("no request has shown the price yet") }
+        if let last = book.positions[price.market], price.position.isBefore(last) {
+            throw .staleData("a request has shown a newer one")
+        }
+        let place = book.place(of: MarketObservation(price.market, price.value, arrival: now), near: requestedPlace)
+        guard abs(place - requestedPlace) <= Vote.Bounds.width else { return false }
+        // Without its position: a later response may be from a cache, and must not count as a step back.
+        var recorded = LoadedPrice(price.market, price.value)
+        recorded.push = price.push
+        try book.record([recorded], of: price.market, from: venue, at: now)
+        return true
+    }
+
+    /// Records that a round that requested a source has ended.
+    mutating func requested() {
+        requestedPlace = state.freshness == .fresh && state.derivation == nil ? book.reference?.log : nil
+    }
+
+    /// Those of some markets that have a fresh price.
+    func current(_ markets: [Market], at boottime: Int64) -> [Market] {
+        markets.filter { market in book.newest[market].map { boottime - $0.at <= freshFor } ?? false }
     }
 
     /// Records that a feed has lost its price.

@@ -24,8 +24,6 @@ package struct TickRecord: Sendable {
     package let claims: [Market: MarketClaim]
     /// How the newest price of each market arrived.
     package let ways: [Market: PriceWay]
-    /// The prices that streams currently prove.
-    package let streamed: [Market: LoadedPrice]
 }
 
 /// What other exchanges said about the prices of the ticks since the start.

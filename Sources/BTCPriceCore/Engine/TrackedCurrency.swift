@@ -35,8 +35,10 @@ final class TrackedCurrency {
     var change: Task<Void, Never>?
     /// Whether a stream has changed during the round in progress.
     var hasChanged = false
-    /// When another market was last requested because of a stream's change.
+    /// When a round last began because of a stream's price.
     var lastRequest: ContinuousClock.Instant?
+    /// When the stream of each market last brought a price, `CLOCK_BOOTTIME` in milliseconds.
+    var streamed: [Market: Int64] = [:]
 
     init(_ plan: CurrencyPlan, since: Int64) {
         currency = plan.currency
@@ -56,10 +58,17 @@ final class TrackedCurrency {
             state: state, since: present.wallTime(of: isAged ? tracker.state.freshUntil ?? since : since),
             failed: tracker.failedInAll, skipped: skippedTicks, lastTick: lastTick.map(present.wallTime),
             durations: durations, validated: tracker.validated, pegRate: tracker.pegRate,
-            lastPrices: tracker.lastPrices, verdicts: tracker.verdicts, claims: tracker.claims, ways: tracker.ways,
-            streamed: Dictionary(
-                fetch.streams.compactMap { source in source.stream?.current.map { (source.market, $0) } },
-                uniquingKeysWith: { first, _ in first }))
+            lastPrices: tracker.lastPrices, verdicts: tracker.verdicts, claims: tracker.claims,
+            // A response to a request may have come since.
+            ways: tracker.ways.merging(
+                streamed.filter { present.boottime - $0.value <= Vote.Bounds.moment }.mapValues { _ in .stream },
+                uniquingKeysWith: { $1 }))
+    }
+
+    /// Forgets the streams, which are closed.
+    func stopStreams() {
+        streamed = [:]
+        change.take()?.cancel()
     }
 
     /// The markets other than the shown one; `nil` if there is no current price.

@@ -68,17 +68,6 @@ package struct MarketHealth: Sendable {
         }
     }
 
-    /// Whether it has a cooldown because of its prices. In any other cooldown, a stream's price still counts: it costs no request.
-    func isDisbelieved(at boottime: Int64) -> Bool {
-        guard breaker.state(at: boottime) != .closed, let category = breaker.cooldown?.reason.category else {
-            return false
-        }
-        return category == .invalidData || category == .staleData
-    }
-
-    /// Records a price of a stream, for which no request was sent.
-    mutating func streamed(at now: ObservationTime) { lastSuccess = now }
-
     /// Records a well-formed response that is not believed. One such response is enough for a cooldown.
     /// - Returns: The cooldown that it started, if any.
     mutating func rejected(

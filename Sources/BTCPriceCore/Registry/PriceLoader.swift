@@ -88,34 +88,23 @@ package protocol PriceFeed: PriceLoader {
     func stop()
 }
 
-/// The stream of one market, in addition to its ``PriceLoader``. While it proves its price, no request is needed.
+/// The stream of one market, in addition to its ``PriceLoader``.
 package protocol PriceStream: Sendable {
-    /// The newest price; `nil` unless it is proven to be the newest one.
-    var current: LoadedPrice? { get }
-
-    /// Compares the stream's price with a requested one, which shows whether the stream is correct.
-    /// - Parameter boottime: When the request was sent, `CLOCK_BOOTTIME` in milliseconds.
-    func compare(_ polled: LoadedPrice, requested boottime: Int64)
-
     /// Starts receiving prices.
-    /// - Parameter told: Called with the stream's news, on any thread; must not block.
-    func start(_ told: @escaping @Sendable (StreamNews) -> Void)
+    /// - Parameters:
+    ///   - interval: How often what has come is read. Of the prices that came together, the newest one is passed on.
+    ///   - told: Called with the stream's news, on any thread; must not block.
+    func start(every interval: Duration, _ told: @escaping @Sendable (StreamNews) -> Void)
 
     /// Stops receiving prices. The stream can be started again.
     func stop()
-
-    /// Sets when the connection is read. What comes meanwhile waits, and is read together.
-    /// - Parameters:
-    ///   - interval: The time between two reads.
-    ///   - tick: The time from now to the next tick, which one of the reads comes just before; `nil` if it is not known.
-    func read(every interval: Duration, before tick: Duration?)
 }
 
 /// What a stream reports.
 package enum StreamNews: Sendable, Hashable {
-    /// It has another price.
-    case price
-    /// The venue refuses the stream because of limits that streams and requests share.
+    /// The newest price. Its position is that of its trade.
+    case price(LoadedPrice)
+    /// The venue refuses the stream because of its limits.
     case limited(PriceLoadingError)
 }
 

@@ -121,11 +121,6 @@ package struct SourceRegistry: Sendable {
         entries.firstIndex { $0.source.market == market }.map { isCoolingDown($0, at: boottime) } ?? false
     }
 
-    /// Whether the prices of a market are currently not believed; `false` for an unknown market.
-    func isDisbelieved(_ market: Market, at boottime: Int64) -> Bool {
-        entries.first { $0.source.market == market }?.health.isDisbelieved(at: boottime) ?? false
-    }
-
     /// Whether the exchange has named a time before which it can't respond, and that is not over.
     private func isTold(_ index: Int, at boottime: Int64) -> Bool {
         entries[index].health.breaker.cooldown?.isTold(at: boottime) ?? false
@@ -145,16 +140,15 @@ package struct SourceRegistry: Sendable {
     /// - Parameters:
     ///   - markets: The sources in question.
     ///   - atHand: Sources whose price costs no request now.
-    ///   - streamed: Sources whose stream proves its price.
     func plan(
-        _ requester: Requester, among markets: Set<Market>, atHand: [Int] = [], streamed: [Int] = [], at boottime: Int64
+        _ requester: Requester, among markets: Set<Market>, atHand: [Int] = [], at boottime: Int64
     ) -> Plan {
         var plan = Plan()
         let candidates = entries.indices.filter {
             markets.contains(entries[$0].source.market) && !isHeldBack($0, at: boottime)
         }
         if requester == .observer {
-            let choice = observerChoice(of: candidates, streamed: streamed, at: boottime)
+            let choice = observerChoice(of: candidates, at: boottime)
             let mayRequest = { (index: Int) in
                 atHand.contains(index) || isWithinLimits(index, .observer, at: boottime)
             }
@@ -163,10 +157,7 @@ package struct SourceRegistry: Sendable {
             return plan
         }
         let ranked = candidates.filter { !isSlow($0) } + candidates.filter(isSlow)
-        let isClosed = { (index: Int) in
-            breaker(index, at: boottime) == .closed
-                || streamed.contains(index) && !entries[index].health.isDisbelieved(at: boottime)
-        }
+        let isClosed = { (index: Int) in breaker(index, at: boottime) == .closed }
         add(ranked.filter(isClosed), requester, atHand, boottime, to: &plan)
         if requester == .tick || (plan.order.isEmpty && plan.skipped.isEmpty) {
             let coolingDown = ranked.filter {
@@ -296,9 +287,6 @@ package struct SourceRegistry: Sendable {
         return 0
     }
 
-    /// Records a price of a stream.
-    mutating func streamed(_ index: Int, at now: ObservationTime) { entries[index].health.streamed(at: now) }
-
     /// Records the size of the body of a response.
     mutating func received(_ index: Int, bytes: Int) { entries[index].health.bodyBytes = bytes }
 
@@ -381,15 +369,14 @@ package struct SourceRegistry: Sendable {
     package func isSlow(_ index: Int) -> Bool { pace(index) > entries[index].interval }
 
     /// The sources for the observer: those whose cooldown has ended, otherwise the others; first the one with the oldest request.
-    private func observerChoice(of indices: [Int], streamed: [Int], at boottime: Int64) -> [Int] {
+    private func observerChoice(of indices: [Int], at boottime: Int64) -> [Int] {
         let candidates = indices.filter { index in
             let state = breaker(index, at: boottime)
-            // With long intervals, the ticks request their sources rarely. The observer still leaves these sources to the ticks, except
-            // those with streams, which the ticks do not request.
+            // With long intervals, the ticks request their sources rarely. The observer still leaves these sources to the ticks.
             let alone =
                 state == .halfOpen
                 ? Self.observerLeavesAlone.probed
-                : max(Self.observerLeavesAlone.well, streamed.contains(index) ? .zero : entries[index].interval * 2)
+                : max(Self.observerLeavesAlone.well, entries[index].interval * 2)
             return state != .open && entries[index].lastRequest <= boottime - alone.wholeMilliseconds
         }
         let byAge = candidates.sorted { entries[$0].lastRequest < entries[$1].lastRequest }

@@ -74,19 +74,13 @@ package final class Sources: Sendable {
         return state.withLock { $0.registry.isCoolingDown(market, at: boottime) }
     }
 
-    /// Whether the prices of a market are currently not believed.
-    func isDisbelieved(_ market: Market) -> Bool {
-        let boottime = now().boottime
-        return state.withLock { $0.registry.isDisbelieved(market, at: boottime) }
-    }
-
     func plan(
-        _ requester: Requester, among markets: Set<Market>, atHand: [Int] = [], streamed: [Int] = []
+        _ requester: Requester, among markets: Set<Market>, atHand: [Int] = []
     ) -> SourceRegistry.Plan {
         let boottime = now().boottime
         return state.withLock { state in
             state.registry.looked(at: boottime)
-            let plan = state.registry.plan(requester, among: markets, atHand: atHand, streamed: streamed, at: boottime)
+            let plan = state.registry.plan(requester, among: markets, atHand: atHand, at: boottime)
             state.registry.wait(for: plan.waiting, requester, at: boottime)
             return plan
         }
@@ -133,14 +127,6 @@ package final class Sources: Sendable {
     func take(_ index: Int, _ requester: Requester) -> Bool {
         let boottime = now().boottime
         return state.withLock { $0.registry.take(index, requester, at: boottime) }
-    }
-
-    /// Records a price of a stream that saved a request.
-    func streamed(_ index: Int) {
-        let present = now()
-        state.withLock { state in
-            if state.successor == nil { state.registry.streamed(index, at: present) }
-        }
     }
 
     /// Records the size of the body of a response.

@@ -98,11 +98,11 @@ package struct ObservationBook: Sendable {
         return observation
     }
 
-    /// Records a checked observation.
     mutating func record(_ observation: MarketObservation) {
         var observation = observation
+        // A price of a stream has no position.
         if let before = last[observation.market], before.value == observation.value,
-            before.position == observation.position
+            before.position == observation.position || before.way != observation.way
         {
             observation.since = before.since
         }

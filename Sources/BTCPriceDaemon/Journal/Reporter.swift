@@ -149,19 +149,19 @@ package final class Reporter: Sendable {
             daily: category == .refused, of: "source \(failure.source)")
     }
 
-    /// Logs a stream event. The end of a stream is not a failure of its source, which is requested instead, so only a refusal is logged
-    /// as a notice: it may need the operator.
+    /// Logs a stream event. The end of a stream is not a failure of its source, which is requested at every tick, so only a refusal is
+    /// logged as a notice: it may need the operator.
     func report(_ event: StreamEvent, ofStream source: String) {
         switch event {
         case .refusedMarket(let market, let reason):
             say(
                 .streamRefused, "\(source) stream \(market.pair)",
-                "The stream of \(source) refuses \(market.pair): \(reason). The exchange is requested instead.",
+                "The stream of \(source) refuses \(market.pair): \(reason). Its price changes at the ticks only.",
                 ["source": "\(source)"], daily: true)
         case .ended(let reason, true, let retry):
             say(
                 .streamRefused, "\(source) stream",
-                "The stream of \(source) can't be used: \(reason). It is tried again in \(retry.components.seconds) s, and requested instead.",
+                "The stream of \(source) can't be used: \(reason). It is tried again in \(retry.components.seconds) s.",
                 ["source": "\(source)"], daily: true)
         case .ended(let reason, false, let retry):
             logger.debug(

@@ -25,7 +25,6 @@ struct Reloading: Sendable {
     let backfill: Backfill?
     let streams: StreamControl
     let rates: RateKeeper
-    let records: StreamRecords
     /// Receives the stream events of an exchange, with the exchange's name.
     let report: @Sendable (String, StreamEvent) -> Void
     let control: TickControl
@@ -52,7 +51,6 @@ struct Reloading: Sendable {
         // The steps that may fail come first, so that a failure changes nothing.
         let candidates = try ConfiguredSources(
             settings, client: client, credentials: credentials, instance: instance, now: now, logger: logger,
-            records: records,
             report: report)
         // The content of the file with trust anchors may have changed.
         if settings.clientSettings != old.clientSettings || settings.caFile != nil {
@@ -68,7 +66,7 @@ struct Reloading: Sendable {
         // Before the tickers: the watchdog must allow the longer silence.
         running.value = RunningSettings.Value(settings: settings, unusable: candidates.unusable)
         await tickers.change(settings.intervals)
-        await streams.change(settings.streams)
+        await streams.change(settings.changeInterval)
         await rates.change(settings.rateSources.map { $0.loader(client, now: now) })
         await control.change(idleAfter: settings.pauseWhenIdle)
         server.change(settings.limits)

@@ -11,7 +11,10 @@ struct GoneSetting {
     static let all = [
         GoneSetting(
             key: "currency.usdt", values: (.text("refuse"), .text("warn")),
-            advice: "to use no price in USDT, leave binance out of sources")
+            advice: "to use no price in USDT, leave binance out of sources"),
+        GoneSetting(
+            key: "streams", values: (.text("always"), .text("auto")),
+            advice: "each tick requests a price, and streams are open while a client watches changes"),
     ]
 
     /// `currency.usdt = "refuse" has gone, and now means "warn"; to use no price in USDT, leave binance out of sources`

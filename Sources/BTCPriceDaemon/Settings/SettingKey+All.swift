@@ -194,11 +194,10 @@ extension SettingKey {
 
     private static let streams = [
         SettingKey(
-            name: "streams", kind: .choice(StreamPolicy.allCases.map(\.rawValue)),
-            standard: .text(StreamPolicy.auto.rawValue),
+            name: "streams", kind: .choice(["auto", "never"]), standard: .text("auto"),
             text: """
-                When the exchanges' streams are open. "auto": while tick.interval-ms is below 1000, or while a client watches changes, \
-                and for 30 seconds after that. "always": as long as the ticks run. "never": not at all.
+                When the exchanges' streams are open. "auto": while a client watches changes, and for 30 seconds after that. "never": not \
+                at all.
                 """),
         SettingKey(
             name: "watch.min-interval-ms", kind: .integer(10...60_000), standard: .integer(100),

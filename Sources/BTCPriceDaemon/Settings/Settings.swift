@@ -88,7 +88,8 @@ struct Settings: Sendable {
     let budget: Duration
     /// The time between two requests of the observer.
     let observeInterval: Duration
-    let streams: StreamControl.Settings
+    /// The minimum time between two changes of the price that are published between the ticks; `nil` if streams are never opened.
+    let changeInterval: Duration?
     /// The time without a client after which the ticks stop; `nil` for never.
     let pauseWhenIdle: Duration?
     /// `nil` if no history is kept.
@@ -143,10 +144,8 @@ struct Settings: Sendable {
                 "quorum = \(rules.quorum): must be at most \(first.sources.count), as many as there are sources")
         }
         observeInterval = .milliseconds(try layers.integer("validation.observe-interval-ms"))
-        streams = StreamControl.Settings(
-            policy: try layers.text("streams").flatMap(StreamPolicy.init(rawValue:)) ?? .auto,
-            interval: currencies.map(\.interval).min() ?? .seconds(1),
-            minimumInterval: .milliseconds(try layers.integer("watch.min-interval-ms")))
+        let interval = Duration.milliseconds(try layers.integer("watch.min-interval-ms"))
+        changeInterval = try layers.text("streams") == "never" ? nil : interval
         let idle = try layers.integer("tick.pause-when-idle")
         pauseWhenIdle = idle > 0 ? .seconds(idle) : nil
         history = try Self.history(layers)

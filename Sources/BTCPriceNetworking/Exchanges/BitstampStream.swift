@@ -15,9 +15,7 @@ extension StreamSource {
             names.map { #"{"event":"bts:subscribe","data":{"channel":"\#($0)"}}"# }
         }, heartbeat: #"{"event":"bts:heartbeat"}"#,
         bounds: { _ in
-            Bounds(
-                firstData: 60_000, silence: 25_000, provenByTraffic: 60_000, oldestFirst: 5000,
-                heartbeat: (every: 15_000, within: 5000))
+            Bounds(silence: 20_000, heartbeat: 15_000)
         },
         priceMark: #""event":"trade""#,
         read: { (message, markets) throws(PriceLoadingError) in
@@ -28,9 +26,7 @@ extension StreamSource {
                 guard let trade = message["data"], let value = trade["price_str"]?.decimal,
                     let time = trade["microtimestamp"]?.wholeNumber.flatMap(VenueTime.milliseconds(fromEpoch:))
                 else { throw .invalidData("a trade of another shape") }
-                return .trade(StreamTrade(market: market, value: value, time: time, sent: time))
-            case "bts:subscription_succeeded": return .acknowledged([market].compactMap(\.self))
-            case "bts:request_reconnect": return .leaving
+                return .trade(StreamTrade(market: market, value: value, time: time))
             case "bts:error": return .refused(nil, oneLine(message["data"]?["message"]?.stringValue ?? "an error"))
             default: return .other
             }

@@ -4,9 +4,9 @@ import Varlink
 extension StreamSource {
     /// Coinbase Exchange, the channels `ticker` and `heartbeat` (docs.cdp.coinbase.com, Exchange WebSocket, Channels).
     ///
-    /// The first ticker is the last trade, however old. A heartbeat comes every second with the number of the last trade, so it shows
-    /// whether the price is the newest one. Messages may be dropped, and new types of messages may come at any time. The acknowledgement
-    /// lists the subscribed products. An invalid product does not prevent the subscription to the others.
+    /// The first ticker is the last trade, however old. A heartbeat comes every second. Messages may be dropped, and new types of messages
+    /// may come at any time. The acknowledgement lists the subscribed products. An invalid product does not prevent the subscription to the
+    /// others.
     static let coinbase = StreamSource(
         baseURL: "wss://ws-feed.exchange.coinbase.com",
         name: { market in market.pair.replacing("/", with: "-") }, target: { _ in "/" },
@@ -14,7 +14,7 @@ extension StreamSource {
             let products = names.map { "\"\($0)\"" }.joined(separator: ",")
             return [#"{"type":"subscribe","product_ids":[\#(products)],"channels":["ticker","heartbeat"]}"#]
         },
-        bounds: { _ in Bounds(silence: 5000, oldestFirst: 10_000) },
+        bounds: { _ in Bounds(silence: 5000) },
         priceMark: #""type":"ticker""#,
         read: { (message, markets) throws(PriceLoadingError) in
             let market = markets[message["product_id"]?.stringValue]
@@ -26,19 +26,15 @@ extension StreamSource {
                 else { throw .invalidData("a ticker of another shape") }
                 return .trade(
                     StreamTrade(
-                        market: market, value: value, time: time, number: number, sent: time,
+                        market: market, value: value, time: time, number: number,
                         position: FeedPosition(time: Timestamp(milliseconds: time), sequence: number)))
-            case "heartbeat":
-                guard let market, let number = message["last_trade_id"]?.integerValue else { return .other }
-                return .lastTrade(market, number)
             case "subscriptions":
                 let channels = message["channels"]?.arrayValue ?? []
                 let tickers = channels.first { $0["name"]?.isString("ticker") == true }
                 let names = tickers?["product_ids"]?.arrayValue?.compactMap(\.stringValue) ?? []
                 // A market that is missing has no stream. An error message has reported it.
                 let isKnown = markets.contains { names.contains($0.name) }
-                return isKnown
-                    ? .acknowledged(markets.map(\.market)) : .refused(nil, "none of the products was subscribed")
+                return isKnown ? .other : .refused(nil, "none of the products was subscribed")
             case "error":
                 let text = message["reason"]?.stringValue ?? message["message"]?.stringValue ?? "an error"
                 return .refused(markets.first { text.hasPrefix($0.name) }?.market, oneLine(text))

@@ -79,22 +79,15 @@ package struct Exchange: Sendable {
     ///   - urls: The addresses to use, the preferred one first; at least one.
     ///   - currencies: Currencies that it has a market for.
     ///   - now: Reads the clocks.
-    ///   - record: The record of earlier runs.
-    ///   - keep: Stores a record for the next run. Must not block.
     ///   - report: Reports to the operator. Must not block.
     package func streams(
         _ client: ExchangeClient, urls: [String], for currencies: [Currency], now: @escaping TimeSource,
-        record: StreamRecord = StreamRecord(), keep: @escaping @Sendable (StreamRecord) -> Void = { _ in },
         report: @escaping @Sendable (StreamEvent) -> Void
     ) -> [Market: any PriceStream] {
         let markets = currencies.compactMap { self.markets[$0] }
         guard let stream, !markets.isEmpty else { return [:] }
-        let feed = StreamFeed(
-            stream, urls: urls, markets: markets, client: client, now: now, record: record, keep: keep, report: report)
-        return Dictionary(
-            uniqueKeysWithValues: markets.map {
-                ($0, MarketStream(feed: feed, market: $0, cacheTime: venue.cacheTime))
-            })
+        let feed = StreamFeed(stream, urls: urls, markets: markets, client: client, now: now, report: report)
+        return Dictionary(uniqueKeysWithValues: markets.map { ($0, MarketStream(feed: feed, market: $0)) })
     }
 
     /// An exchange that is described.

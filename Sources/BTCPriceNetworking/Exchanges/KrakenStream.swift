@@ -4,19 +4,17 @@ import Varlink
 extension StreamSource {
     /// Kraken, the channel `ticker` of version 2 (docs.kraken.com, WebSocket v2, Ticker).
     ///
-    /// The first ticker comes at once, the next ones with trades. A heartbeat comes every second and proves that the connection is
-    /// alive; minutes without a trade are usual. After 5 s without a message, the documentation recommends a new connection. The price
-    /// is `last`, a JSON number, and not `vwap`. While the engine does not match, `status` reports it, and the last price stays valid.
+    /// The first ticker comes at once, the next ones with trades. A heartbeat comes every second; minutes without a trade are usual. After
+    /// 5 s without a message, the documentation recommends a new connection. The price is `last`, a JSON number, and not `vwap`. While the
+    /// engine does not match, the last price stays valid.
     static let kraken = StreamSource(
         baseURL: "wss://ws.kraken.com", name: \.pair, target: { _ in "/v2" },
         subscriptions: { names in
             let symbols = names.map { "\"\($0)\"" }.joined(separator: ",")
             let parameters = #"{"channel":"ticker","symbol":[\#(symbols)],"event_trigger":"trades"}"#
             return [#"{"method":"subscribe","params":\#(parameters)}"#]
-        }, sharesLimits: true,
-        bounds: { _ in
-            Bounds(silence: 5000, provenByTraffic: 60_000, oldestFirst: 60_000)
         },
+        bounds: { _ in Bounds(silence: 5000) },
         priceMark: #""channel":"ticker""#,
         read: { (message, markets) throws(PriceLoadingError) in
             switch message["channel"]?.stringValue {
@@ -28,19 +26,11 @@ extension StreamSource {
                 guard let value = ticker["last"]?.decimal,
                     let time = ticker["timestamp"]?.stringValue.flatMap(VenueTime.milliseconds(fromISO8601:))
                 else { throw .invalidData("a ticker of another shape") }
-                return .trade(StreamTrade(market: market, value: value, time: time, sent: time))
-            case "status":
-                let status = message["data"]?.arrayValue?.first
-                let isLast = status?["upcoming_maintenance"]?.arrayValue?.contains { event in
-                    event["recommended_action"]?.isString("disconnect_and_wait") == true
-                }
-                return isLast == true ? .leaving : .other
+                return .trade(StreamTrade(market: market, value: value, time: time))
             default: break
             }
             guard message["method"]?.isString("subscribe") == true else { return .other }
-            if message["success"]?.boolValue == true {
-                return .acknowledged([markets[message["result"]?["symbol"]?.stringValue]].compactMap(\.self))
-            }
+            if message["success"]?.boolValue == true { return .other }
             let reason = oneLine(message["error"]?.stringValue ?? "the subscription failed")
             return .refused(markets[message["symbol"]?.stringValue], reason)
         })

@@ -21,7 +21,7 @@ struct StreamBackoff: Sendable {
     /// The maximum number of attempts within ``span``, whatever happens. Binance allows 300, Kraken bans after 150 in ten minutes.
     static let mostAttempts = 10
     static let span: Int64 = 300_000
-    /// The longest wait, a day. A longer one would not last over a restart.
+    /// The longest wait, a day.
     private static let longest: Int64 = 86_400_000
 
     private var transient = 0
@@ -29,12 +29,7 @@ struct StreamBackoff: Sendable {
     private var refused = 0
     private var unexpected = 0
     /// The last attempts, `CLOCK_BOOTTIME`.
-    private(set) var attempts: [Int64] = []
-
-    /// - Parameter attempts: The attempts of earlier runs, `CLOCK_BOOTTIME`.
-    init(attempts: [Int64] = []) {
-        self.attempts = attempts
-    }
+    private var attempts: [Int64] = []
 
     /// Records an attempt.
     mutating func attempted(at boottime: Int64) {

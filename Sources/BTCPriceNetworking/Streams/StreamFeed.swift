@@ -6,7 +6,7 @@ import Synchronization
 import Varlink
 
 /// The stream of one exchange for some of its markets, on one connection. Performs the actions of ``StreamMachine``.
-// Accessed on the event loop's thread only, except for its constants and what a mutex guards.
+// Accessed on the event loop's thread only, except for its constants and the subscribers.
 final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
     typealias Told = @Sendable (StreamNews) -> Void
 
@@ -15,21 +15,13 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
     private let mark: [UInt8]
     private let client: ExchangeClient
     private let now: TimeSource
-    private let keep: @Sendable (StreamRecord) -> Void
     private let report: @Sendable (StreamEvent) -> Void
-    private let machine: Mutex<StreamMachine>
+    private var machine: StreamMachine
     private let subscribers = Mutex<[Market: Told]>([:])
-    private var connections: [Int: WebSocketConnection] = [:]
+    private var connection: WebSocketConnection?
     private var timer: (at: Int64, scheduled: Scheduled<Void>)?
-    private var schedule = ReadSchedule()
-    /// When the connections were last read, and when before that, `CLOCK_BOOTTIME` in milliseconds.
-    private var lastRead: Int64?
-    private var readBefore: Int64?
-    /// The next read.
-    private var reading: (at: NIODeadline, scheduled: Scheduled<Void>)?
+    private var interval = Duration.milliseconds(100)
 
-    /// A read that has found something ends within this time, milliseconds.
-    private static let longestRead: Int64 = 50
     /// The number of prices of a market that are read of those that arrived together.
     private static let prices = 8
 
@@ -38,12 +30,9 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
     ///   - markets: At least one.
     ///   - client: Opens the connections.
     ///   - now: Reads the clocks.
-    ///   - record: The record of earlier runs.
-    ///   - keep: Stores a record for the next run. Called on the event loop's thread, and must not block.
     ///   - report: Reports to the operator. Called on the event loop's thread.
     init(
         _ source: StreamSource, urls: [String], markets: [Market], client: ExchangeClient, now: @escaping TimeSource,
-        record: StreamRecord = StreamRecord(), keep: @escaping @Sendable (StreamRecord) -> Void = { _ in },
         report: @escaping @Sendable (StreamEvent) -> Void
     ) {
         self.source = source
@@ -51,46 +40,26 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
         mark = Array(source.priceMark.utf8)
         self.client = client
         self.now = now
-        self.keep = keep
         self.report = report
-        machine = Mutex(StreamMachine(source, urls: urls, markets: markets, record: record))
+        machine = StreamMachine(source, urls: urls, markets: markets)
     }
 
     // MARK: - For the markets
 
-    func start(_ market: Market, _ told: @escaping Told) {
+    func start(_ market: Market, every interval: Duration, _ told: @escaping Told) {
         subscribers.withLock { $0[market] = told }
-        onLoop { feed in feed.perform { $0.start(at: $1.boottime) } }
+        onLoop { feed in
+            // A connection that is not read for seconds looks silent.
+            feed.interval = min(interval, .milliseconds(500))
+            feed.perform { $0.start(at: $1) }
+        }
     }
 
     func stop(_ market: Market) {
         let isLast = subscribers.withLock { subscribers in
-            subscribers[market] = nil
-            return subscribers.isEmpty
+            subscribers.removeValue(forKey: market) != nil && subscribers.isEmpty
         }
-        if isLast { onLoop { feed in feed.perform { $0.stop(at: $1.boottime) } } }
-    }
-
-    /// Sets when the connections are read (``PriceStream/read(every:before:)``).
-    func read(every interval: Duration, before tick: Duration?) {
-        let due = tick.map { NIODeadline.now() + TimeAmount($0) }
-        onLoop { feed in
-            feed.schedule.change(interval: TimeAmount(interval), tick: due)
-            feed.scheduleRead()
-        }
-    }
-
-    func price(of market: Market) -> LoadedPrice? {
-        let present = now()
-        return machine.withLock { $0.price(of: market, at: present) }
-    }
-
-    func compare(_ polled: LoadedPrice, requested: Int64, cacheTime: Duration) {
-        let present = now()
-        let actions = machine.withLock {
-            $0.compare(polled, requested: requested, cacheTime: cacheTime.wholeMilliseconds, at: present)
-        }
-        onLoop { $0.perform(actions) }
+        if isLast { onLoop { feed in feed.perform { $0.stop(at: $1) } } }
     }
 
     private func onLoop(_ body: @escaping @Sendable (StreamFeed) -> Void) {
@@ -100,43 +69,37 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
 
     // MARK: - Actions
 
-    private func perform(_ change: (inout StreamMachine, ObservationTime) -> [StreamMachine.Action]) {
-        let present = now()
-        perform(machine.withLock { change(&$0, present) })
-    }
-
-    private func perform(_ actions: [StreamMachine.Action]) {
-        var changed: Set<Market> = []
-        for action in actions {
+    private func perform(_ change: (inout StreamMachine, Int64) -> [StreamMachine.Action]) {
+        var prices: [Market: LoadedPrice] = [:]
+        for action in change(&machine, now().boottime) {
             switch action {
-            case .open(let id, let url): open(id, url)
-            case .send(let text, let id): connections[id]?.send(text)
-            case .close(let id): connections.removeValue(forKey: id)?.close(.normalClosure)
-            case .changed(let market): changed.insert(market)
+            case .open(let url): open(url)
+            case .send(let text): connection?.send(text)
+            case .close: connection.take()?.close(.normalClosure)
+            case .price(let price): prices[price.market] = price
             case .report(let event): report(event)
-            case .keep(let record): keep(record)
             }
         }
         setTimer()
-        guard !changed.isEmpty else { return }
-        let told = subscribers.withLock { subscribers in changed.compactMap { subscribers[$0] } }
-        for told in told { told(.price) }
+        guard !prices.isEmpty else { return }
+        let told = subscribers.withLock(\.self)
+        for (market, price) in prices { told[market]?(.price(price)) }
     }
 
-    private func open(_ id: Int, _ url: String) {
+    private func open(_ url: String) {
         // A WebSocket connection starts with an HTTP request (RFC 6455, section 4.1).
         guard let request = HTTPRequest("http" + url.dropFirst(2)) else {
             let reason = "\(oneLine(url)) is not a valid address"
-            return perform { $0.ended(id, .refused, reason, at: $1.boottime, jitter: 1) }
+            return perform { $0.ended(.refused, reason, at: $1, jitter: 1) }
         }
         let connection = client.webSocket(request, delegate: self)
-        connections[id] = connection
+        self.connection = connection
         connection.open()
     }
 
-    /// Sets the only timer to the first deadline. Most deadlines move with every message, so it may find nothing due.
+    /// Sets the only timer to the next deadline. It moves with every message, so the timer may find nothing due.
     private func setTimer() {
-        guard let next = machine.withLock({ $0.nextDeadline }) else {
+        guard let next = machine.nextDeadline else {
             timer.take()?.scheduled.cancel()
             return
         }
@@ -147,57 +110,33 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
             next,
             client.eventLoop.scheduleTask(in: delay) {
                 self.timer = nil
-                self.perform { $0.timerFired(at: $1.boottime, jitter: .random(in: 0...1)) }
+                self.perform { $0.timerFired(at: $1, jitter: .random(in: 0...1)) }
             }
         )
     }
 
-    // MARK: - Reading
-
-    /// Reads what has come, and if that is nothing, what comes next.
-    private func read() {
-        reading.take()?.scheduled.cancel()
-        guard !connections.isEmpty else {
-            (lastRead, readBefore) = (nil, nil)
-            return
-        }
-        (lastRead, readBefore) = (now().boottime, lastRead)
-        for connection in connections.values { connection.read() }
-        scheduleRead()
+    /// Reads what has come, and if that is nothing, what comes next. So messages that come within an interval are read together.
+    private func read(_ connection: WebSocketConnection) {
+        guard connection === self.connection else { return }
+        connection.read()
+        client.eventLoop.scheduleTask(in: TimeAmount(interval)) { self.read(connection) }
     }
 
-    private func scheduleRead() {
-        guard lastRead != nil else { return }
-        let next = schedule.next(after: .now())
-        // The ticks of several currencies may be at different moments.
-        if let reading, reading.at <= next { return }
-        reading.take()?.scheduled.cancel()
-        reading = (next, client.eventLoop.scheduleTask(deadline: next) { self.read() })
-    }
-
-    // MARK: - The connections
-
-    private func id(of connection: WebSocketConnection) -> Int? {
-        connections.first { $0.value === connection }?.key
-    }
+    // MARK: - The connection
 
     func opened(_ connection: WebSocketConnection) {
-        guard let id = id(of: connection) else { return }
-        perform { $0.opened(id, at: $1.boottime) }
-        read()
+        guard connection === self.connection else { return }
+        perform { $0.opened(at: $1) }
+        read(connection)
     }
 
     /// Reads messages that arrived together, and notifies the subscribers once.
     func received(_ texts: [ByteBuffer], frames: Int, bytes: Int, on connection: WebSocketConnection) {
-        guard let id = id(of: connection) else { return }
+        guard connection === self.connection else { return }
         let messages = newest(of: texts)
-        let (lastRead, readBefore) = (lastRead, readBefore)
         perform { machine, present in
-            // What a read finds has waited since the one before it. What comes later has not.
-            let isLater = lastRead.map { present.boottime - $0 > Self.longestRead } ?? false
-            let since = isLater ? lastRead : readBefore ?? lastRead
-            return machine.counted(frames, bytes: bytes, on: id, at: present.boottime)
-                + messages.flatMap { machine.received($0, on: id, at: present, since: since) }
+            machine.counted(frames, bytes: bytes, at: present)
+                + messages.flatMap { machine.received($0, at: present) }
         }
     }
 
@@ -229,20 +168,14 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
     }
 
     func ended(_ end: WebSocketEnd, _ connection: WebSocketConnection) {
-        guard let id = id(of: connection) else { return }
-        let (kind, reason) = meaning(of: end)
-        if case .refused(let response) = end, response.status == 451 {
-            let isServed = machine.withLock { $0.useNextAddress() }
-            if isServed {
-                return perform { $0.ended(id, .transient, reason, at: $1.boottime, jitter: .random(in: 0...1)) }
-            }
-        }
-        perform { $0.ended(id, kind, reason, at: $1.boottime, jitter: .random(in: 0...1)) }
-        if case .limited(let retryAfter) = kind, source.sharesLimits {
-            let error = PriceLoadingError.rateLimited(
-                "its stream: \(reason)", retryAfter: retryAfter.map(Duration.milliseconds))
-            for told in subscribers.withLock({ Array($0.values) }) { told(.limited(error)) }
-        }
+        guard connection === self.connection else { return }
+        var (kind, reason) = meaning(of: end)
+        if case .refused(let response) = end, response.status == 451, machine.useNextAddress() { kind = .transient }
+        perform { $0.ended(kind, reason, at: $1, jitter: .random(in: 0...1)) }
+        guard case .limited(let retryAfter) = kind else { return }
+        let error = PriceLoadingError.rateLimited(
+            "its stream: \(reason)", retryAfter: retryAfter.map(Duration.milliseconds))
+        for told in subscribers.withLock({ Array($0.values) }) { told(.limited(error)) }
     }
 
     /// What the end of a connection means (RFC 6455, section 7.4.1, and the registry of IANA).
@@ -278,19 +211,12 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
 struct MarketStream: PriceStream {
     let feed: StreamFeed
     let market: Market
-    let cacheTime: Duration
 
-    var current: LoadedPrice? { feed.price(of: market) }
-
-    func compare(_ polled: LoadedPrice, requested boottime: Int64) {
-        feed.compare(polled, requested: boottime, cacheTime: cacheTime)
+    func start(every interval: Duration, _ told: @escaping @Sendable (StreamNews) -> Void) {
+        feed.start(market, every: interval, told)
     }
 
-    func start(_ told: @escaping @Sendable (StreamNews) -> Void) { feed.start(market, told) }
-
     func stop() { feed.stop(market) }
-
-    func read(every interval: Duration, before tick: Duration?) { feed.read(every: interval, before: tick) }
 }
 
 extension [UInt8] {

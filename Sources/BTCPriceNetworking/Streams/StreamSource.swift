@@ -5,14 +5,8 @@ import Varlink
 enum StreamMessage: Sendable, Equatable {
     /// A trade, or a ticker with the last one.
     case trade(StreamTrade)
-    /// The number of a market's newest trade.
-    case lastTrade(Market, Int64)
-    /// The subscription of some markets is acknowledged.
-    case acknowledged([Market])
     /// The subscription of a market is refused, or that of all markets if it is `nil`; with the reason.
     case refused(Market?, String)
-    /// The server is about to close the connection.
-    case leaving
     /// A message without information about a price. It shows that the server is alive.
     case other
 }
@@ -25,8 +19,6 @@ struct StreamTrade: Sendable, Equatable {
     let time: Int64
     /// The number of the trade; `nil` if the exchange has no increasing numbers.
     var number: Int64?
-    /// When the message was sent, by the exchange's clock, milliseconds since 1970. For most exchanges this is ``time``.
-    var sent: Int64
     /// The position, if responses to requests have it, too.
     var position = FeedPosition()
 
@@ -42,18 +34,10 @@ struct StreamTrade: Sendable, Equatable {
 struct StreamSource: Sendable {
     /// The time limits of a stream, milliseconds. The exchanges document few of them.
     struct Bounds: Sendable {
-        /// The longest time from the opening to the first price of any market.
-        var firstData: Int64 = 10_000
         /// The longest time without a message. After it, the connection counts as dead.
         var silence: Int64
-        /// How long after a price any message proves that it is still the newest one; `nil` if messages do not prove it.
-        var provenByTraffic: Int64?
-        /// The maximum age of a first price by its own time. An older one is not current.
-        var oldestFirst: Int64
-        /// How often ``heartbeat`` is sent, and how soon the server has to respond; `nil` for never.
-        var heartbeat: (every: Int64, within: Int64)?
-        /// The age at which a connection is replaced; `nil` if the exchange closes none because of its age.
-        var retirement: ClosedRange<Int64>?
+        /// How often ``heartbeat`` is sent; `nil` for never.
+        var heartbeat: Int64?
     }
 
     /// The exchange's own address: scheme and host.
@@ -66,10 +50,6 @@ struct StreamSource: Sendable {
     let target: @Sendable ([String]) -> String
     /// What is sent when the connection is open.
     var subscriptions: @Sendable ([String]) -> [String] = { _ in [] }
-    /// Whether the server acknowledges subscriptions.
-    var acknowledges = true
-    /// Whether requests and streams share the exchange's limits. If so, a stream that is refused for them stops the requests, too.
-    var sharesLimits = false
     /// The heartbeat that a client sends and the server responds to; `nil` for none.
     var heartbeat: String?
     /// The time limits for these markets.
