@@ -76,15 +76,15 @@ struct Assembly {
                 reporter.report(event)
             })
         let suspend = SuspendMonitor(engine: engine, client: client, clock: loop.clock, logger: logger)
-        let tickers = Tickers(settings.intervals, clock: loop.clock, target: suspend, executor: loop.executor)
+        let ticker = OneSecondTicker(settings.intervals, clock: loop.clock, target: suspend, executor: loop.executor)
         let activity = ClientActivity(at: now().boottime)
         let streams = StreamControl(engine: engine, activity: activity, interval: settings.changeInterval, now: now)
         let rateFile = RateFile(stateDirectory: settings.directories.state)
         let rates = RateKeeper(
             engine: engine, store: rateFile, clock: loop.clock, now: now,
-            isPaused: { await tickers.isPaused }, report: { reporter.report($0) })
+            isPaused: { await ticker.isPaused }, report: { reporter.report($0) })
         let control = TickControl(
-            tickers: tickers, activity: activity, idleAfter: settings.pauseWhenIdle, now: now,
+            ticker: ticker, activity: activity, idleAfter: settings.pauseWhenIdle, now: now,
             report: { reporter.report($0) })
         let past = archive.flatMap { archive in
             history.map { history in
@@ -120,14 +120,14 @@ struct Assembly {
         await rates.change(settings.rateSources.map { $0.loader(client, now: now) })
         let observer = Observer(
             clock: loop.clock, target: engine, interval: { running.value.settings.observeInterval },
-            isPaused: { await tickers.isPaused })
+            isPaused: { await ticker.isPaused })
         archive?.open(
             present: { history?.presentMinute(of: $0) },
             restored: { currency, candles in history?.restore(candles, of: currency) })
         let reloading = Reloading(
             initial: settings, read: readAnew, running: running, client: client, credentials: credentials,
             instance: instance,
-            engine: engine, tickers: tickers, history: archive, backfill: past?.backfill,
+            engine: engine, ticker: ticker, history: archive, backfill: past?.backfill,
             streams: streams, rates: rates, report: { reporter.report($1, ofStream: $0) },
             control: control,
             server: server, level: level, clock: loop.clock, now: now, logger: logger)
@@ -137,7 +137,7 @@ struct Assembly {
         // Started before the socket opens: a client that pauses the ticks must find them running.
         await streams.follow()
         await engine.startFeeds()
-        await tickers.start()
+        await ticker.start()
         try server.start()
         manager.ready(status: StatusLine.text(await engine.state))
         logger.tell(.ready, "Ready: answering at \(place).")
@@ -159,11 +159,11 @@ struct Assembly {
             BackgroundService { await observer.run() },
             BackgroundService { await rates.run() },
             CleanUp {
-                await tickers.stop()
+                await ticker.stop()
                 await engine.stopFeeds()
             },
             WatchdogService(
-                manager: manager, server: server, heartbeat: heartbeat, isPaused: { await tickers.isPaused },
+                manager: manager, server: server, heartbeat: heartbeat, isPaused: { await ticker.isPaused },
                 running: running, clock: loop.clock, now: now),
         ]
         if let backfill = past?.backfill { services.append(BackgroundService { await backfill.run() }) }

@@ -84,7 +84,7 @@ import Testing
 
     @Test func `while the ticks are paused, a client causes no request`() async {
         let world = World()
-        await world.engine.paused()
+        await world.engine.paused(.paused)
         await #expect(throws: FetchFailure.paused) { try await world.engine.refresh() }
         #expect(world.primary.asks == 0)
         #expect(FetchFailure.paused.description == "paused")

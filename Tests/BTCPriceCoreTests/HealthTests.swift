@@ -148,7 +148,7 @@ private struct Health {
         end(&registry, 0, told)
         #expect(registry.plan(.tick, at: moment(20.9).boottime).order.isEmpty, "not before the time")
         #expect(registry.plan(.tick, at: moment(20.9).boottime).skipped.count == 1)
-        #expect(registry.plan(.tick, at: moment(21).boottime).order == [0])
+        #expect(registry.plan(.tick, at: moment(21).boottime).order == [registry.market(0)])
         #expect(registry.cooldowns(at: moment(1)).isEmpty)
         // Again and again: the cooldown grows to five minutes at most, and is a last resort when the time is over.
         for round in 1...12 { end(&registry, 0, told, at: 30 * Double(round)) }
@@ -156,10 +156,10 @@ private struct Health {
         #expect(length(cooldown).map { $0 <= .seconds(316) && $0 > .seconds(100) } == true)
         let present = moment(360 + 22).boottime
         #expect(registry.isCoolingDown(0, at: present))
-        #expect(registry.plan(.tick, at: present).order == [0])
+        #expect(registry.plan(.tick, at: present).order == [registry.market(0)])
         let retried = registry.retry("a", at: moment(361).boottime).retried
         #expect(retried == ["a"])
-        #expect(registry.plan(.tick, at: moment(361).boottime).order == [0])
+        #expect(registry.plan(.tick, at: moment(361).boottime).order == [registry.market(0)])
         let lengths = [0, 5, 1 << 40].map { seconds in
             CooldownRule.length(
                 .unavailable("", retryAfter: .seconds(seconds)), consecutiveFailures: 1, jitter: 0
@@ -267,7 +267,7 @@ private func end(
     private static let minute = [RequestLimit(3000, per: .seconds(60))]
 
     private func names(_ plan: SourceRegistry.Plan, _ registry: SourceRegistry) -> [String] {
-        plan.order.map { registry.entries[$0].source.name }
+        plan.order.map(\.venue)
     }
 
     @Test func `a rate limit in one response for all markets of a venue counts once`() {
@@ -294,7 +294,7 @@ private func end(
             return registry.take(0, .tick, at: moment(seconds).boottime)
         }
         #expect(mayRequest(0))
-        #expect(registry.plan(.tick, among: [.binance], at: moment(0).boottime).order == [0])
+        #expect(registry.plan(.tick, among: [.binance], at: moment(0).boottime).order == [registry.market(0)])
         end(&registry, 0, .rateLimited("HTTP 418", retryAfter: .seconds(120)), at: 1)
         #expect(!mayRequest(10))
         #expect(mayRequest(600))
@@ -430,8 +430,8 @@ private func end(
         #expect(first && !second)
         // A tick waits for a limit for a moment: ticks are not exactly periodic.
         #expect(names(registry.plan(.tick, at: now + 950), registry) == ["a", "b"])
-        #expect(registry.wait(for: 0, at: now + 950) == .milliseconds(50))
-        #expect(registry.wait(for: 0, at: now + 949) == .zero)
+        #expect(registry.wait(for: registry.market(0), at: now + 950) == .milliseconds(50))
+        #expect(registry.wait(for: registry.market(0), at: now + 949) == .zero)
         #expect(names(registry.plan(.tick, at: now + 949), registry) == ["b"])
         let client = registry.plan(.client, at: now + 999)
         #expect(client.order.isEmpty)
@@ -458,7 +458,7 @@ private func end(
             [SourceDescription(venue: Venue("a"), market: Market("a", "BTC/USD"), address: "https://mirror")],
             interval: .seconds(1))
         elsewhere.resume(cooldowns, at: moment(2))
-        #expect(elsewhere.plan(.tick, at: moment(2).boottime).order == [0])
+        #expect(elsewhere.plan(.tick, at: moment(2).boottime).order == [elsewhere.market(0)])
         // The cooldown of the unused address is kept, because the source may use that address again.
         #expect(Set(elsewhere.cooldowns(at: moment(3)).keys) == ["a", "b"])
         var back = registry([("b", []), ("a", [])])

@@ -157,8 +157,8 @@ extension RequestLimiter {
                 outcome.ticks += 1
                 let plan = registry.plan(.tick, among: [market], at: now)
                 registry.wait(for: plan.waiting, .tick, at: now)
-                let sent = now + registry.wait(for: 0, at: now).wholeMilliseconds
-                if plan.order.contains(0), registry.take(0, .tick, at: sent) {
+                let sent = now + registry.wait(for: registry.market(0), at: now).wholeMilliseconds
+                if plan.order.contains(registry.market(0)), registry.take(0, .tick, at: sent) {
                     outcome.times.append(sent)
                     row = 0
                 } else {
@@ -183,7 +183,7 @@ extension RequestLimiter {
                 default:
                     let plan = registry.plan(.observer, among: [observed], at: now)
                     registry.wait(for: plan.waiting, .observer, at: now)
-                    if plan.order.contains(1), registry.take(1, .observer, at: now) {
+                    if plan.order.contains(registry.market(1)), registry.take(1, .observer, at: now) {
                         outcome.served[.observer, default: 0] += 1
                         outcome.times.append(now)
                     }

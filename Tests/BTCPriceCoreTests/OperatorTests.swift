@@ -112,14 +112,14 @@ import Testing
             self.told = told
             activity = ClientActivity(at: world.now().boottime)
             control = TickControl(
-                tickers: world.tickers, activity: activity, idleAfter: idleAfter, now: world.now,
+                ticker: world.ticker, activity: activity, idleAfter: idleAfter, now: world.now,
                 report: { state in told.states.withLock { $0.append(state) } })
         }
 
         var changes: [Ticking] { told.states.withLock { $0 } }
 
         func firstTick() async {
-            await world.tickers.start()
+            await world.ticker.start()
             await nextTick("68901.23")
             await world.clock.timer(at: .seconds(1))
         }
@@ -145,7 +145,7 @@ import Testing
         #expect(await !setup.control.resume())
         await setup.nextTick("68950")
         #expect(setup.changes == [.paused, .running])
-        await setup.world.tickers.stop()
+        await setup.world.ticker.stop()
     }
 
     @Test func `without clients the ticks stop, and the first client resumes them at once`() async {
@@ -166,7 +166,7 @@ import Testing
         await setup.nextTick("68950")
         #expect(!setup.activity.called(at: setup.world.now().boottime))
         #expect(setup.changes == [.idle, .running])
-        await setup.world.tickers.stop()
+        await setup.world.ticker.stop()
     }
 
     @Test func `a user's pause of ticks that are idle is shown`() async {
@@ -179,7 +179,7 @@ import Testing
         #expect(await setup.world.nextTick().ticking == .paused)
         await setup.control.resume()
         #expect(await setup.world.nextState().ticking == .running)
-        await setup.world.tickers.stop()
+        await setup.world.ticker.stop()
     }
 
     @Test func `a call with a greatest age waits for the first tick after an idle time only`() async throws {
@@ -198,7 +198,7 @@ import Testing
         async let asked = getPrice.execute(maxAge: 10_000)
         await setup.nextTick("68950")
         #expect(try await asked.quote?.value == price("68950"))
-        await setup.world.tickers.stop()
+        await setup.world.ticker.stop()
         setup.world.clock.advance(to: .seconds(45))
         let old = try await getPrice.execute(maxAge: 10_000)
         #expect(old.quote?.value == price("68950"), "a tick has ended, so nothing is requested")
@@ -228,11 +228,11 @@ import Testing
             async let resume = setup.control.resume()
             _ = await (pause, resume)
             let ticking = await setup.control.ticking
-            #expect(await setup.world.tickers.isPaused == (ticking == .paused))
+            #expect(await setup.world.ticker.isPaused == (ticking == .paused))
         }
         await setup.control.resume()
-        #expect(await !setup.world.tickers.isPaused)
-        await setup.world.tickers.stop()
+        #expect(await !setup.world.ticker.isPaused)
+        await setup.world.ticker.stop()
     }
 
     @Test func `the record counts the ticks, and dates the change of freshness`() async {
@@ -249,13 +249,13 @@ import Testing
         record = await setup.world.engine.firstRecord
         #expect(record.state.freshness == .stale && record.failed == 1)
         #expect(record.since.milliseconds == World.start.wall.milliseconds + 1000)
-        await setup.world.tickers.stop()
+        await setup.world.ticker.stop()
     }
 
     @Test func `a price without a renewal becomes stale when its time is over`() async {
         let setup = Setup()
         await setup.firstTick()
-        await setup.world.tickers.stop()
+        await setup.world.ticker.stop()
         setup.world.clock.advance(to: .seconds(10))
         let record = await setup.world.engine.firstRecord
         #expect(record.state.freshness == .stale)
@@ -267,20 +267,20 @@ import Testing
 @Suite struct ChangeTests {
     @Test func `a new interval applies after the running tick, and no tick is lost`() async {
         let world = World()
-        await world.tickers.start()
+        await world.ticker.start()
         await world.primary.isAsked()
-        await world.tickers.change([.init(.usd, .seconds(5))])
+        await world.ticker.change([.init(.usd, .seconds(5))])
         world.primary.answer("68901.23")
         #expect(await world.nextTick().freshness == .fresh, "the tick under way goes on")
         await world.clock.timer(at: .seconds(5))
         // During a wait, a shorter interval applies at once.
         world.clock.advance(to: .seconds(2))
-        await world.tickers.change([.init(.usd, .seconds(1))])
+        await world.ticker.change([.init(.usd, .seconds(1))])
         await world.primary.isAsked()
         world.primary.answer("68902")
         #expect(await world.nextTick().tick == 2)
         await world.clock.timer(at: .seconds(3))
-        await world.tickers.stop()
+        await world.ticker.stop()
     }
 
     @Test func `new sources are requested from the next fetch on, and unchanged ones keep their health`() async {
@@ -294,13 +294,13 @@ import Testing
                 jitter: { 0 }, after: previous)
         }
         let old = registry(["a", "b"], nil)
-        _ = old.take(0, .tick)
-        _ = old.ended(0, .failure(.refused("HTTP 451")), latency: .zero)
+        _ = old.take(Market("a", "m"), .tick)
+        _ = old.ended(Market("a", "m"), .failure(.refused("HTTP 451")), latency: .zero)
         let new = registry(["c", "b", "a"], old)
         #expect(new.registry.reports(at: now(), [:]).map(\.use) == [.untried, .untried, .refused])
         // The result of a pending request to the old sources is passed to the new ones: a ban must not be lost.
-        _ = old.take(1, .tick)
-        _ = old.ended(1, .failure(.rateLimited("HTTP 429", retryAfter: nil)), latency: .zero)
+        _ = old.take(Market("b", "m"), .tick)
+        _ = old.ended(Market("b", "m"), .failure(.rateLimited("HTTP 429", retryAfter: nil)), latency: .zero)
         #expect(new.registry.reports(at: now(), [:]).map(\.use) == [.untried, .limited, .refused])
         #expect(new.takeCooldownsChanged())
         // Another address is another host.
@@ -319,6 +319,6 @@ import Testing
         await setup.control.wake()
         await setup.nextTick("68950")
         #expect(await setup.control.ticking == .running)
-        await setup.world.tickers.stop()
+        await setup.world.ticker.stop()
     }
 }

@@ -52,7 +52,7 @@ private struct Setup {
 
     /// Runs one tick, which begins now, and in which the primary responds.
     func tick(_ text: String, tradedAt time: Duration? = nil) async {
-        async let tick: Void = world.engine.tick(Tick(due: world.clock.now, lateness: .zero, skipped: 0))
+        async let tick: Void = world.engine.tick(Tick(due: world.clock.now, lateness: .zero, skipped: 0), of: .usd)
         await world.primary.isAsked()
         world.primary.answer(text, position: Self.position(time))
         await tick
@@ -145,7 +145,7 @@ private struct Setup {
     @Test func `a pause closes the stream, and the end of the pause opens it again`() async {
         let setup = Setup()
         await setup.watch()
-        await setup.world.engine.paused()
+        await setup.world.engine.paused(.paused)
         #expect(setup.stream.interval == nil)
         await setup.world.engine.publishChanges(every: .milliseconds(50))
         #expect(setup.stream.interval == nil)
@@ -161,7 +161,7 @@ private struct Setup {
         setup.stream.tell(.limited(.rateLimited("its stream: HTTP 429", retryAfter: .seconds(30))))
         while !sources.isCoolingDown(.binance) { await Task.yield() }
         world.clock.advance(to: .seconds(1))
-        async let tick: Void = world.engine.tick(Tick(due: world.clock.now, lateness: .zero, skipped: 0))
+        async let tick: Void = world.engine.tick(Tick(due: world.clock.now, lateness: .zero, skipped: 0), of: .usd)
         await world.fallback.isAsked()
         world.fallback.answer("68902")
         await tick

@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(3))) struct TickerTests {
     /// Counts ticks, and lets a test hold them.
     final class Target: TickTarget {
-        private let state = Mutex((running: 0, most: 0, ticks: [Tick](), pauses: 0))
+        private let state = Mutex((running: 0, most: 0, ticks: [Tick](), counts: [Currency: Int](), pauses: 0))
         private let stream: AsyncStream<Void>
         private let began: AsyncStream<Void>.Continuation
         let clock: TestClock
@@ -21,20 +21,22 @@ import Testing
 
         var ticks: [Tick] { state.withLock { $0.ticks } }
         var most: Int { state.withLock { $0.most } }
+        var counts: [Currency: Int] { state.withLock { $0.counts } }
         var pauses: Int { state.withLock { $0.pauses } }
 
-        func tick(_ tick: Tick) async {
+        func tick(_ tick: Tick, of currency: Currency) async {
             state.withLock { state in
                 state.running += 1
                 state.most = max(state.most, state.running)
                 state.ticks.append(tick)
+                state.counts[currency, default: 0] += 1
             }
             began.yield()
             if work > .zero { do { try await clock.sleep(for: work) } catch {} }
             state.withLock { $0.running -= 1 }
         }
 
-        func paused() async { state.withLock { $0.pauses += 1 } }
+        func paused(_ ticking: Ticking) async { state.withLock { $0.pauses += 1 } }
         func resumed() async {}
 
         func hasBegun() async { for await _ in stream { return } }
@@ -125,6 +127,30 @@ import Testing
         await target.hasBegun()
         #expect(target.ticks.count == 2)
         await ticker.stop()
+    }
+
+    @Test func `each currency has its schedule, and a change starts, moves and ends them`() async {
+        let clock = TestClock()
+        let target = Target(clock: clock)
+        let ticker = OneSecondTicker(
+            [.init(.usd), .init(.eur, .seconds(10))], clock: clock, target: target)
+        func run(to second: Int, ticks: Int) async {
+            if second > 0 { await clock.run(to: .seconds(second)) }
+            for _ in 0..<ticks { await target.hasBegun() }
+        }
+        await ticker.start()
+        await run(to: 0, ticks: 2)
+        for second in 1...19 { await run(to: second, ticks: second == 10 ? 2 : 1) }
+        #expect(target.counts == [.usd: 20, .eur: 2])
+        // The tick has ended, and the next one waits.
+        await clock.timer(at: .seconds(20))
+        await ticker.change([.init(.usd, .seconds(5)), .init(.gbp, .seconds(10))])
+        await run(to: 0, ticks: 2)
+        await run(to: 24, ticks: 1)
+        await run(to: 29, ticks: 2)
+        #expect(target.counts == [.usd: 23, .eur: 2, .gbp: 2])
+        await ticker.stop()
+        #expect(clock.timers == 0)
     }
 
     @Test(arguments: [1, 7, 100, 1000, 86_400]) func `deadlines do not drift`(count: Int) {

@@ -14,8 +14,6 @@ final class World: Sendable {
     let store: MemoryStore
     let engine: PriceEngine
     let ticker: OneSecondTicker
-    /// The tickers as in the daemon. Used instead of ``ticker``.
-    let tickers: Tickers
     let getPrice: GetPrice
     let events: EventLog
     let now: TimeSource
@@ -63,8 +61,7 @@ final class World: Sendable {
         engine = PriceEngine(
             [CurrencyPlan(.usd, fetch: fetch, interval: interval, rules: rules, book: isNew ? nil : .ofToday)],
             clock: clock, budget: .seconds(1), now: now, subscribers: [persist, watcher], report: { events.add($0) })
-        ticker = OneSecondTicker(interval: interval, clock: clock, target: engine)
-        tickers = Tickers([.init(.usd, interval)], clock: clock, target: engine)
+        ticker = OneSecondTicker([.init(.usd, interval)], clock: clock, target: engine)
         getPrice = GetPrice(engine: engine, now: now)
     }
 

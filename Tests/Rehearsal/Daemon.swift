@@ -31,7 +31,7 @@ struct VirtualCurrency {
 /// differ.
 final class VirtualDaemon: Sendable {
     private let engine: PriceEngine
-    private let tickers: Tickers
+    private let ticker: OneSecondTicker
     private let getPrice: GetPrice
     private let observing: Task<Void, Never>
     private let streaming: Task<Void, Never>
@@ -108,7 +108,7 @@ final class VirtualDaemon: Sendable {
                     tally.latest = max(tally.latest, lateness)
                 }
             })
-        tickers = Tickers(currencies.map { .init($0.currency, $0.interval) }, clock: clock, target: engine)
+        ticker = OneSecondTicker(currencies.map { .init($0.currency, $0.interval) }, clock: clock, target: engine)
         getPrice = GetPrice(engine: engine, now: now)
         let stored = store.load()
         plans[0].fetch.sources.resume(stored.cooldowns)
@@ -128,14 +128,14 @@ final class VirtualDaemon: Sendable {
                 for stream in streams.values { stream.tell() }
             }
         }
-        await tickers.start()
+        await ticker.start()
     }
 
     /// The record of the ticks.
     var record: TickRecord { get async { await engine.firstRecord } }
 
     func stop() async {
-        await tickers.stop()
+        await ticker.stop()
         observing.cancel()
         streaming.cancel()
         await observing.value

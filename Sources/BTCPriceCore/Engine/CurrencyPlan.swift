@@ -53,14 +53,12 @@ package struct CurrencyPlan: Sendable {
         let sources = Sources(
             outlines.flatMap { outline in outline.candidates.map { ($0.source, outline.interval) } }, now: now,
             jitter: jitter, after: previous)
-        var offset = 0
-        return outlines.map { outline in
-            defer { offset += outline.candidates.count }
-            return CurrencyPlan(
+        return outlines.enumerated().map { place, outline in
+            CurrencyPlan(
                 outline.currency,
-                fetch: FetchWithFallback(candidates: outline.candidates, among: sources, from: offset, clock: clock),
+                fetch: FetchWithFallback(candidates: outline.candidates, among: sources, clock: clock),
                 interval: outline.interval, rules: outline.rules, derivation: outline.derivation,
-                memory: Observer.turn(every: observes, isFirst: offset == 0, of: outlines.count))
+                memory: Observer.turn(every: observes, isFirst: place == 0, of: outlines.count))
         }
     }
 

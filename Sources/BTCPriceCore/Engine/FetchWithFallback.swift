@@ -42,8 +42,6 @@ package struct FetchWithFallback: Sendable {
     /// The sources that are requested, shared by all requesters.
     package let sources: Sources
     let candidates: [FetchCandidate]
-    /// The index of the first candidate among the sources.
-    private let offset: Int
     /// The sources that push their prices.
     let feeds: [FetchLatestPrice]
     /// The sources that have a stream.
@@ -56,13 +54,11 @@ package struct FetchWithFallback: Sendable {
 
     /// - Parameters:
     ///   - candidates: The sources of one currency, the primary first.
-    ///   - sources: The sources of all currencies; the candidates are among them, in their order.
-    ///   - offset: The index of the first candidate among the sources.
+    ///   - sources: The sources of all currencies; the candidates are among them.
     ///   - clock: Measures the waits.
-    init(candidates: [FetchCandidate], among sources: Sources, from offset: Int, clock: any BoottimeClock) {
+    init(candidates: [FetchCandidate], among sources: Sources, clock: any BoottimeClock) {
         self.candidates = candidates
         self.sources = sources
-        self.offset = offset
         self.clock = clock
         feeds = candidates.map(\.fetch).filter { $0.feed != nil }
         streams = candidates.map(\.fetch).filter { $0.stream != nil }
@@ -82,8 +78,8 @@ package struct FetchWithFallback: Sendable {
         _ requester: Requester, deadline: ContinuousClock.Instant, among markets: [Market]? = nil, quorum: Int? = nil,
         isolation: isolated (any Actor)? = #isolation, record: @escaping Record
     ) async throws(FetchFailure) -> PollResult {
-        let atHand = candidates.indices.filter { !candidates[$0].fetch.needsRequest }.map { $0 + offset }
-        var plan = sources.plan(requester, among: Set(markets ?? self.markets), atHand: atHand)
+        let atHand = candidates.map(\.fetch).filter { !$0.needsRequest }.map(\.market)
+        var plan = sources.plan(requester, among: Set(markets ?? self.markets), atHand: Set(atHand))
         if let quorum {
             let well = plan.order.filter { !plan.lastResort.contains($0) }
             if well.count >= quorum { plan.order = well }
@@ -101,7 +97,7 @@ package struct FetchWithFallback: Sendable {
         switch outcome {
         case .answered(let places, _):
             return PollResult(
-                answered: places.map { candidate(plan.order[$0]).fetch.market }, failures: failures,
+                answered: places.map { plan.order[$0] }, failures: failures,
                 skipped: run.skipped)
         case .failed: throw FetchFailure(failures: failures, skipped: run.skipped)
         case .cancelled: throw .cancelled
@@ -116,7 +112,9 @@ package struct FetchWithFallback: Sendable {
         }
     }
 
-    private func candidate(_ index: Int) -> FetchCandidate { candidates[index - offset] }
+    private func candidate(_ market: Market) -> FetchCandidate {
+        candidates[markets.firstIndex(of: market) ?? 0]
+    }
 
     /// What a fetch waits for.
     private enum Event: Sendable {
@@ -129,7 +127,8 @@ package struct FetchWithFallback: Sendable {
         let fetch: FetchWithFallback
         let requester: Requester
         let record: Record
-        let order: [Int]
+        /// The markets by their place in the plan.
+        let order: [Market]
         var plan: PollPlan
         var skipped: [Skipped]
         let began: ContinuousClock.Instant
@@ -200,7 +199,7 @@ package struct FetchWithFallback: Sendable {
                     isGranted = fetch.sources.take(order[place], requester)
                 }
                 guard isGranted else {
-                    skipped.append(Skipped(source: source.market.venue, reason: .limit))
+                    skipped.append(Skipped(source: order[place].venue, reason: .limit))
                     return plan.skipped(place, now: now)
                 }
                 source.begin()
@@ -227,7 +226,7 @@ package struct FetchWithFallback: Sendable {
             if source.needsRequest {
                 guard fetch.sources.take(order[place], requester) else {
                     ended(place, .failure(.connectionClosed))
-                    skipped.append(Skipped(source: source.market.venue, reason: .limit))
+                    skipped.append(Skipped(source: order[place].venue, reason: .limit))
                     return plan.skipped(place, now: now)
                 }
                 source.begin()
@@ -270,7 +269,7 @@ package struct FetchWithFallback: Sendable {
             for (place, error) in failures where requested[place] != nil { ended(place, .failure(error)) }
             return failures.map { place, error in
                 SourceFailure(
-                    source: fetch.candidate(order[place]).fetch.market.venue, error: error, cooldown: cooldowns[place])
+                    source: order[place].venue, error: error, cooldown: cooldowns[place])
             }
         }
 

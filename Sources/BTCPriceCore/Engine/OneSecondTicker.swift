@@ -10,53 +10,71 @@ package struct Tick: Sendable {
 
 /// Receives the ticks.
 package protocol TickTarget: Sendable {
-    /// Runs one tick. The next one waits for its end. A pause or a stop cancels it.
-    func tick(_ tick: Tick) async
+    /// Runs one tick of a currency. Its next one waits for the end. A pause or a stop cancels it.
+    func tick(_ tick: Tick, of currency: Currency) async
 
-    /// Called when the ticks pause.
-    func paused() async
+    /// Called when the ticks have paused, and when somebody else pauses them.
+    /// - Parameter ticking: Who has stopped them; ``Ticking/running`` while the machine sleeps.
+    func paused(_ ticking: Ticking) async
 
-    /// Called when the ticks start again; a ``tick(_:)`` follows at once.
+    /// Called when the ticks are about to start again; a ``tick(_:of:)`` of each currency follows at once.
     func resumed() async
 }
 
-/// Ticks once per interval, by default once a second.
+/// Ticks once per interval, by default once a second: the first currency, and each further one by a schedule of its own.
 ///
-/// The ticks do not drift, do not queue, and never run two at a time. `start`, `stop`, `pause` and `resume` take effect at once: a
-/// tick in progress is cancelled, and a resume ticks without waiting for the old schedule.
+/// The ticks do not drift, do not queue, and those of a currency never run two at a time. `start`, `stop`, `pause` and `resume` take
+/// effect at once: a tick in progress is cancelled, and a resume ticks without waiting for the old schedule.
 package actor OneSecondTicker {
+    /// The interval of a currency's ticks.
+    package struct Interval: Sendable, Hashable {
+        package let currency: Currency
+        /// The time from one tick to the next; above zero.
+        package let length: Duration
+
+        package init(_ currency: Currency, _ length: Duration = .seconds(1)) {
+            precondition(length > .zero, "an interval is above zero")
+            self.currency = currency
+            self.length = length
+        }
+    }
+
     private enum Phase { case stopped, running, paused }
 
+    /// The ticks of one currency.
+    private struct Loop {
+        var interval: Interval
+        var task: Task<Void, Never>?
+        var isTicking = false
+    }
+
     private let clock: any BoottimeClock
-    private var interval: Duration
     private let target: any TickTarget
     private let executor: (any TaskExecutor)?
     private var phase = Phase.stopped
-    private var loop: Task<Void, Never>?
-    private var isTicking = false
+    private var loops: [Loop]
 
     /// - Parameters:
-    ///   - interval: The time from one tick to the next; above zero.
+    ///   - intervals: The currencies in their order.
     ///   - clock: A monotonic clock that counts suspended time, so that a machine that wakes up ticks at once.
     ///   - target: Receives the ticks.
     ///   - executor: Where the ticks run; `nil` for anywhere.
     package init(
-        interval: Duration = .seconds(1), clock: any BoottimeClock, target: any TickTarget,
+        _ intervals: [Interval] = [Interval(.usd)], clock: any BoottimeClock, target: any TickTarget,
         executor: (any TaskExecutor)? = nil
     ) {
-        precondition(interval > .zero, "an interval is above zero")
-        self.interval = interval
         self.clock = clock
         self.target = target
         self.executor = executor
+        loops = intervals.map { Loop(interval: $0) }
     }
 
     var isRunning: Bool { phase == .running }
 
-    /// Whether the ticks are stopped by ``pause()``.
+    /// Whether the ticks are stopped by ``pause(_:)``.
     package var isPaused: Bool { phase == .paused }
 
-    /// Starts the ticks, the first one at once. Has no effect unless stopped.
+    /// Starts the ticks, the first ones at once. Has no effect unless stopped.
     package func start() {
         guard phase == .stopped else { return }
         begin()
@@ -65,18 +83,18 @@ package actor OneSecondTicker {
     /// Ends the ticks. Returns when the last one has ended.
     package func stop() async {
         phase = .stopped
-        loop?.cancel()
-        await loop?.value
+        await end(loops)
     }
 
-    /// Stops the ticks at once. Has no effect unless running.
-    package func pause() async {
-        guard phase == .running else { return }
-        phase = .paused
-        loop?.cancel()
-        await loop?.value
+    /// Stops the ticks at once. If they are paused, only the target is told who stops them now. Has no effect if they are stopped.
+    package func pause(_ ticking: Ticking = .paused) async {
+        guard phase != .stopped else { return }
+        if phase == .running {
+            phase = .paused
+            await end(loops)
+        }
         // A resume or a stop may have come in while the last tick ended.
-        if phase == .paused { await target.paused() }
+        if phase == .paused { await target.paused(ticking) }
     }
 
     /// Starts the ticks again, at once. Has no effect unless paused.
@@ -87,37 +105,61 @@ package actor OneSecondTicker {
         if phase == .paused { begin() }
     }
 
-    /// Changes the interval. A tick in progress ends as usual; if there is none, the next one comes at once.
-    package func change(interval: Duration) {
-        precondition(interval > .zero, "an interval is above zero")
-        guard interval != self.interval else { return }
-        self.interval = interval
-        // The loop sees the change after the tick.
-        guard phase == .running, !isTicking else { return }
-        loop?.cancel()
-        begin()
+    /// Changes the currencies and their intervals. A tick in progress ends as usual; if there is none, the next one of a currency whose
+    /// interval has changed comes at once.
+    package func change(_ intervals: [Interval]) async {
+        let old = loops
+        loops = intervals.map { interval in
+            var loop = old.first { $0.interval.currency == interval.currency } ?? Loop(interval: interval)
+            loop.interval = interval
+            return loop
+        }
+        for loop in loops where phase == .running && !loop.isTicking {
+            // A loop sees the change after its tick.
+            if !old.contains(where: { $0.interval == loop.interval }) { begin(loop.interval.currency) }
+        }
+        await end(old.filter { index(of: $0.interval.currency) == nil })
+    }
+
+    private func index(of currency: Currency) -> Int? { loops.firstIndex { $0.interval.currency == currency } }
+
+    private func end(_ loops: [Loop]) async {
+        for loop in loops { loop.task?.cancel() }
+        for loop in loops { await loop.task?.value }
     }
 
     private func begin() {
         phase = .running
-        let previous = loop
-        loop = Task(executorPreference: executor) {
+        for loop in loops { begin(loop.interval.currency) }
+    }
+
+    private func begin(_ currency: Currency) {
+        guard let index = index(of: currency) else { return }
+        let previous = loops[index].task
+        previous?.cancel()
+        loops[index].task = Task(executorPreference: executor) {
             await previous?.value
-            await self.run()
+            await self.run(currency)
         }
     }
 
-    private func run() async {
-        var schedule = TickSchedule(start: clock.now, interval: interval)
-        while !Task.isCancelled {
-            if schedule.interval != interval {
-                schedule = TickSchedule(start: clock.now.advanced(by: interval), interval: interval)
+    private func run(_ currency: Currency) async {
+        var schedule: TickSchedule?
+        while !Task.isCancelled, let interval = index(of: currency).map({ loops[$0].interval.length }) {
+            if schedule?.interval != interval {
+                let start = schedule == nil ? clock.now : clock.now.advanced(by: interval)
+                schedule = TickSchedule(start: start, interval: interval)
             }
-            let (due, skipped) = schedule.advance(now: clock.now)
+            guard let (due, skipped) = schedule?.advance(now: clock.now) else { return }
             do { try await clock.sleep(until: due) } catch { return }
-            isTicking = true
-            defer { isTicking = false }
-            await target.tick(Tick(due: due, lateness: max(.zero, due.duration(to: clock.now)), skipped: skipped))
+            setTicking(true, currency)
+            await target.tick(
+                Tick(due: due, lateness: max(.zero, due.duration(to: clock.now)), skipped: skipped), of: currency)
+            setTicking(false, currency)
         }
+    }
+
+    private func setTicking(_ isTicking: Bool, _ currency: Currency) {
+        if let index = index(of: currency) { loops[index].isTicking = isTicking }
     }
 }

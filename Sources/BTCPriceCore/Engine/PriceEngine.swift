@@ -1,7 +1,7 @@
 /// Keeps the price: polls the sources if the selector needs it, records their responses, and publishes what the selector decides.
 ///
 /// A tick and any number of clients share one round: a caller that comes while one is in progress joins it.
-package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
+package actor PriceEngine: TickTarget, ObserverTarget {
     /// Reports to the operator. Called on any thread; must not block.
     package typealias Report = @Sendable (PriceEvent) -> Void
 
@@ -196,10 +196,6 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
 
     // MARK: - Ticks, observations and clients
 
-    package func tick(_ tick: Tick) async {
-        await self.tick(tick, of: first.currency)
-    }
-
     /// Runs one tick of a currency: a round, whose result is stored and shown. Has no effect if the currency is not kept.
     package func tick(_ tick: Tick, of currency: Currency) async {
         guard let tracked = tracked(currency) else { return }
@@ -274,9 +270,6 @@ package actor PriceEngine: TickTarget, CurrencyTickTarget, ObserverTarget {
         for each in tracked { each.fetch.discardConnections(of: source) }
         return sources.retry(source)
     }
-
-    /// Called when the ticks stop.
-    package func paused() { paused(.paused) }
 
     package func paused(_ ticking: Ticking) {
         pause = ticking

@@ -1,39 +1,29 @@
 import Synchronization
 
-/// Whether the ticks run.
-package enum Ticking: String, Sendable, Hashable, CaseIterable {
-    /// The ticks run.
-    case running
-    /// An operator has paused them.
-    case paused
-    /// The ticks are stopped until a client wants a price.
-    case idle
-}
-
 /// Runs and stops the ticks. An operator pauses and resumes them; if no client has wanted a price for a long time, they may stop by
 /// themselves until one does.
 package actor TickControl: StateSubscriber {
-    private let tickers: Tickers
+    private let ticker: OneSecondTicker
     private let activity: ClientActivity
     private let idleAfter: Mutex<Duration?>
     private let now: TimeSource
     private let report: @Sendable (Ticking) -> Void
-    /// The last change that is being made to the tickers. Changes reach them one after the other, in the order in which they were made.
+    /// The last change that is being made to the ticks. Changes reach them one after the other, in the order in which they were made.
     private var underWay: Task<Void, Never>?
 
     package private(set) var ticking = Ticking.running
 
     /// - Parameters:
-    ///   - tickers: The tickers.
+    ///   - ticker: The ticks.
     ///   - activity: When a client last wanted a price.
     ///   - idleAfter: The time without a client after which the ticks stop; `nil` for never.
     ///   - now: Reads the clocks.
     ///   - report: Reports each change.
     package init(
-        tickers: Tickers, activity: ClientActivity, idleAfter: Duration?, now: @escaping TimeSource,
+        ticker: OneSecondTicker, activity: ClientActivity, idleAfter: Duration?, now: @escaping TimeSource,
         report: @escaping @Sendable (Ticking) -> Void
     ) {
-        self.tickers = tickers
+        self.ticker = ticker
         self.activity = activity
         self.idleAfter = Mutex(idleAfter)
         self.now = now
@@ -111,10 +101,10 @@ package actor TickControl: StateSubscriber {
     }
 
     private func change(isRunning: Bool) async {
-        let task = Task { [previous = underWay, tickers, ticking] in
+        let task = Task { [previous = underWay, ticker, ticking] in
             await previous?.value
             // A change that changes nothing has no effect.
-            if isRunning { await tickers.resume() } else { await tickers.pause(ticking) }
+            if isRunning { await ticker.resume() } else { await ticker.pause(ticking) }
         }
         underWay = task
         await task.value

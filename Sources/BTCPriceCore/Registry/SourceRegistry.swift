@@ -24,13 +24,13 @@ package struct SourceRegistry: Sendable {
 
     /// The sources to request and those to skip.
     struct Plan: Sendable {
-        /// Indices of sources, in the order of the requests.
-        var order: [Int] = []
+        /// In the order of the requests.
+        var order: [Market] = []
         /// The sources in ``order`` that have a cooldown, and are requested only because the others may fail.
-        var lastResort: Set<Int> = []
+        var lastResort: Set<Market> = []
         var skipped: [Skipped] = []
         /// The sources that would come first, but for their limits.
-        var waiting: [Int] = []
+        var waiting: [Market] = []
     }
 
     /// The observer does not request a source within this time after its last request: the ticks already request it. A source whose
@@ -89,9 +89,15 @@ package struct SourceRegistry: Sendable {
     }
 
     /// The index of a market at this address; `nil` if there is none.
-    func index(of market: Market, at address: String) -> Int? {
+    private func index(of market: Market, at address: String) -> Int? {
         entries.firstIndex { $0.source.market == market && $0.source.address == address }
     }
+
+    /// The index of a market; `nil` for an unknown one.
+    private func index(of market: Market) -> Int? { entries.firstIndex { $0.source.market == market } }
+
+    /// The address of a market; `nil` for an unknown one.
+    func address(of market: Market) -> String? { index(of: market).map { entries[$0].source.address } }
 
     /// The index of a source by its name, among the markets of one currency.
     private func index(of name: String, among markets: [Market]) -> Int? {
@@ -118,7 +124,7 @@ package struct SourceRegistry: Sendable {
 
     /// Whether the source of a market has a cooldown; `false` for an unknown market.
     func isCoolingDown(_ market: Market, at boottime: Int64) -> Bool {
-        entries.firstIndex { $0.source.market == market }.map { isCoolingDown($0, at: boottime) } ?? false
+        index(of: market).map { isCoolingDown($0, at: boottime) } ?? false
     }
 
     /// Whether the exchange has named a time before which it can't respond, and that is not over.
@@ -139,9 +145,9 @@ package struct SourceRegistry: Sendable {
     /// - A client that requests too often does not get another source's price instead.
     /// - Parameters:
     ///   - markets: The sources in question.
-    ///   - atHand: Sources whose price costs no request now.
+    ///   - atHand: Those whose price costs no request now.
     func plan(
-        _ requester: Requester, among markets: Set<Market>, atHand: [Int] = [], at boottime: Int64
+        _ requester: Requester, among markets: Set<Market>, atHand: Set<Market> = [], at boottime: Int64
     ) -> Plan {
         var plan = Plan()
         let candidates = entries.indices.filter {
@@ -150,10 +156,10 @@ package struct SourceRegistry: Sendable {
         if requester == .observer {
             let choice = observerChoice(of: candidates, at: boottime)
             let mayRequest = { (index: Int) in
-                atHand.contains(index) || isWithinLimits(index, .observer, at: boottime)
+                atHand.contains(entries[index].source.market) || isWithinLimits(index, .observer, at: boottime)
             }
-            plan.waiting = choice.prefix { !mayRequest($0) }
-            plan.order = choice.first(where: mayRequest).map { [$0] } ?? []
+            plan.waiting = choice.prefix { !mayRequest($0) }.map { entries[$0].source.market }
+            plan.order = choice.first(where: mayRequest).map { [entries[$0].source.market] } ?? []
             return plan
         }
         let ranked = candidates.filter { !isSlow($0) } + candidates.filter(isSlow)
@@ -164,16 +170,16 @@ package struct SourceRegistry: Sendable {
                 !isClosed($0) && !health($0).isBound(at: boottime) && !isTold($0, at: boottime)
             }
             add(coolingDown, requester, atHand, boottime, to: &plan)
-            plan.lastResort = Set(coolingDown)
+            plan.lastResort = Set(coolingDown.map { entries[$0].source.market })
         }
         if requester == .tick || plan.order.isEmpty, !ranked.contains(where: isClosed) {
             let refusing = ranked.filter { health($0).mayProbeRefusal(at: boottime) }
             add(refusing, requester, atHand, boottime, to: &plan)
-            plan.lastResort.formUnion(refusing)
+            plan.lastResort.formUnion(refusing.map { entries[$0].source.market })
         }
         for index in candidates where isCoolingDown(index, at: boottime) {
             let name = entries[index].source.name
-            guard let cooldown = cooldown(index), !plan.order.contains(index),
+            guard let cooldown = cooldown(index), !plan.order.contains(entries[index].source.market),
                 !plan.skipped.contains(where: { $0.source == name })
             else { continue }
             plan.skipped.append(Skipped(source: name, reason: .cooldown(cooldown)))
@@ -183,17 +189,18 @@ package struct SourceRegistry: Sendable {
 
     /// Adds the sources whose limits allow a request, or that need none.
     private func add(
-        _ indices: [Int], _ requester: Requester, _ atHand: [Int], _ boottime: Int64, to plan: inout Plan
+        _ indices: [Int], _ requester: Requester, _ atHand: Set<Market>, _ boottime: Int64, to plan: inout Plan
     ) {
         for index in indices {
-            if atHand.contains(index) || isWithinLimits(index, requester, at: boottime) {
-                plan.order.append(index)
+            let market = entries[index].source.market
+            if atHand.contains(market) || isWithinLimits(index, requester, at: boottime) {
+                plan.order.append(market)
             } else {
                 plan.skipped.append(
                     Skipped(
                         source: entries[index].source.name, reason: .limit,
                         lastFailure: entries[index].health.presentFailure))
-                if plan.order.isEmpty { plan.waiting.append(index) }
+                if plan.order.isEmpty { plan.waiting.append(market) }
                 if requester == .client, plan.order.isEmpty { return }
             }
         }
@@ -225,7 +232,8 @@ package struct SourceRegistry: Sendable {
     }
 
     /// How long a tick waits for the limits of a source: its limit may allow just one request for each tick.
-    func wait(for index: Int, at boottime: Int64) -> Duration {
+    func wait(for market: Market, at boottime: Int64) -> Duration {
+        guard let index = index(of: market) else { return .zero }
         let wait = opens(index, for: .tick, at: boottime) - boottime
         return wait <= RequestLimiter.tickJitter ? .milliseconds(wait) : .zero
     }
@@ -246,8 +254,8 @@ package struct SourceRegistry: Sendable {
 
     /// Records that a requester would have requested these sources, but for their limits. If it asks again within five seconds, it is
     /// served in its turn.
-    mutating func wait(for indices: [Int], _ requester: Requester, at boottime: Int64) {
-        for index in indices {
+    mutating func wait(for markets: [Market], _ requester: Requester, at boottime: Int64) {
+        for index in markets.compactMap(index) {
             if requester == .tick { entries[index].lastTick = boottime }
             venues[entries[index].venue].health.wait(requester, at: boottime, until: boottime + 5000)
         }
@@ -255,7 +263,8 @@ package struct SourceRegistry: Sendable {
 
     /// Counts a request for a price if the limits still allow it; `false` if they do not, or if the exchange limits or refuses requests at
     /// present.
-    mutating func take(_ index: Int, _ requester: Requester, at boottime: Int64) -> Bool {
+    mutating func take(_ market: Market, _ requester: Requester, at boottime: Int64) -> Bool {
+        guard let index = index(of: market) else { return false }
         let health = health(index)
         guard opens(index, for: requester, at: boottime) <= boottime, !isTold(index, at: boottime),
             !health.isBound(at: boottime) || health.mayProbeRefusal(at: boottime)
@@ -273,8 +282,7 @@ package struct SourceRegistry: Sendable {
     mutating func grant(
         _ market: Market, _ requester: Requester, within longest: Int64, at boottime: Int64
     ) -> Int64? {
-        guard let index = entries.firstIndex(where: { $0.source.market == market }),
-            !isCoolingDown(index, at: boottime)
+        guard let index = index(of: market), !isCoolingDown(index, at: boottime)
         else { return nil }
         let opens = opens(index, for: requester, at: boottime)
         guard opens <= boottime else {
@@ -288,14 +296,17 @@ package struct SourceRegistry: Sendable {
     }
 
     /// Records the size of the body of a response.
-    mutating func received(_ index: Int, bytes: Int) { entries[index].health.bodyBytes = bytes }
+    mutating func received(_ market: Market, bytes: Int) {
+        if let index = index(of: market) { entries[index].health.bodyBytes = bytes }
+    }
 
     /// Records the end of a request.
     /// - Returns: The cooldown that it started, if any.
     mutating func ended(
-        _ index: Int, _ outcome: MarketHealth.Outcome, latency: Duration, at now: ObservationTime,
+        _ market: Market, _ outcome: MarketHealth.Outcome, latency: Duration, at now: ObservationTime,
         jitter: @autoclosure () -> Double
     ) -> SourceCooldown? {
+        guard let index = index(of: market) else { return nil }
         if case .success = outcome, entries[index].source.reserve == nil {
             let currency = entries[index].source.market.currency
             for other in entries.indices where entries[other].source.market.currency == currency {

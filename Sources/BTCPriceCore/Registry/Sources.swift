@@ -75,7 +75,7 @@ package final class Sources: Sendable {
     }
 
     func plan(
-        _ requester: Requester, among markets: Set<Market>, atHand: [Int] = []
+        _ requester: Requester, among markets: Set<Market>, atHand: Set<Market> = []
     ) -> SourceRegistry.Plan {
         let boottime = now().boottime
         return state.withLock { state in
@@ -112,41 +112,39 @@ package final class Sources: Sendable {
 
     /// Records that a market's venue refused a request for something other than a price because of its rate limit.
     func limited(_ market: Market, _ error: PriceLoadingError) {
-        guard case .rateLimited = error,
-            let index = registry.entries.firstIndex(where: { $0.source.market == market })
-        else { return }
-        _ = ended(index, .failure(error), latency: .zero)
+        guard case .rateLimited = error else { return }
+        _ = ended(market, .failure(error), latency: .zero)
     }
 
     /// How long a tick waits for the limits of a source; zero if it does not need to, or would wait too long.
-    func wait(for index: Int) -> Duration {
+    func wait(for market: Market) -> Duration {
         let boottime = now().boottime
-        return state.withLock { $0.registry.wait(for: index, at: boottime) }
+        return state.withLock { $0.registry.wait(for: market, at: boottime) }
     }
 
-    func take(_ index: Int, _ requester: Requester) -> Bool {
+    func take(_ market: Market, _ requester: Requester) -> Bool {
         let boottime = now().boottime
-        return state.withLock { $0.registry.take(index, requester, at: boottime) }
+        return state.withLock { $0.registry.take(market, requester, at: boottime) }
     }
 
     /// Records the size of the body of a response.
-    func received(_ index: Int, bytes: Int) {
-        state.withLock { $0.registry.received(index, bytes: bytes) }
+    func received(_ market: Market, bytes: Int) {
+        state.withLock { $0.registry.received(market, bytes: bytes) }
     }
 
     /// Records the end of a request.
     /// - Returns: The cooldown that it started, if any.
-    func ended(_ index: Int, _ outcome: MarketHealth.Outcome, latency: Duration) -> SourceCooldown? {
+    func ended(_ market: Market, _ outcome: MarketHealth.Outcome, latency: Duration) -> SourceCooldown? {
         let present = now()
-        let (cooldown, successor, entry) = state.withLock { state in
-            let entry = state.registry.entries[index]
-            if let successor = state.successor { return (SourceCooldown?.none, Optional(successor), entry) }
-            let cooldown = state.registry.ended(index, outcome, latency: latency, at: present, jitter: jitter())
+        let (cooldown, successor, address) = state.withLock { state in
+            let address = state.registry.address(of: market)
+            if let successor = state.successor { return (SourceCooldown?.none, Optional(successor), address) }
+            let cooldown = state.registry.ended(market, outcome, latency: latency, at: present, jitter: jitter())
             if cooldown?.isBinding == true { state.cooldownsChanged = true }
-            return (cooldown, nil, entry)
+            return (cooldown, nil, address)
         }
-        guard let successor else { return cooldown }
-        let place = successor.registry.index(of: entry.source.market, at: entry.source.address)
-        return place.flatMap { successor.ended($0, outcome, latency: latency) }
+        // A source with another address is another one.
+        guard let successor, successor.registry.address(of: market) == address else { return cooldown }
+        return successor.ended(market, outcome, latency: latency)
     }
 }

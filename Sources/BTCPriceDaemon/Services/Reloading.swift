@@ -20,7 +20,7 @@ struct Reloading: Sendable {
     let credentials: Credentials
     let instance: String
     let engine: PriceEngine
-    let tickers: Tickers
+    let ticker: OneSecondTicker
     let history: HistoryStore?
     let backfill: Backfill?
     let streams: StreamControl
@@ -63,9 +63,9 @@ struct Reloading: Sendable {
         candidates.describe(logger: logger)
         await engine.apply(plans, budget: settings.budget)
         server.change(settings.currencies.map(\.currency))
-        // Before the tickers: the watchdog must allow the longer silence.
+        // Before the ticker: the watchdog must allow the longer silence.
         running.value = RunningSettings.Value(settings: settings, unusable: candidates.unusable)
-        await tickers.change(settings.intervals)
+        await ticker.change(settings.intervals)
         await streams.change(settings.changeInterval)
         await rates.change(settings.rateSources.map { $0.loader(client, now: now) })
         await control.change(idleAfter: settings.pauseWhenIdle)

@@ -24,7 +24,7 @@ struct SuspendDetector {
 
 /// Handles a sleep of the machine: the ticks stop before it and start at once after it, on new connections, since the kept ones are
 /// dead. logind announces the sleep if the bus is available; else the first tick detects it from the clocks.
-final class SuspendMonitor: CurrencyTickTarget {
+final class SuspendMonitor: TickTarget {
     /// The longest time awake between the announcement of a sleep and the sleep.
     private static let longestFarewell = Duration.seconds(60)
 

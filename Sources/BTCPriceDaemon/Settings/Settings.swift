@@ -183,8 +183,8 @@ struct Settings: Sendable {
     /// The first currency. It applies if a client names none.
     var first: CurrencySettings { currencies[0] }
 
-    /// The intervals of the tickers.
-    var intervals: [Tickers.Interval] { currencies.map { .init($0.currency, $0.interval) } }
+    /// The intervals of the ticks.
+    var intervals: [OneSecondTicker.Interval] { currencies.map { .init($0.currency, $0.interval) } }
 
     /// The sources of all currencies, each once.
     var sources: [Source] {

@@ -1,0 +1,9 @@
+/// Whether the ticks run.
+package enum Ticking: String, Sendable, Hashable, CaseIterable {
+    /// The ticks run.
+    case running
+    /// An operator has paused them.
+    case paused
+    /// The ticks are stopped until a client wants a price.
+    case idle
+}
