@@ -19,6 +19,8 @@ final class Rounds {
     var venues: [Market: Venue] = [:]
     /// The peers: when each pushed its price, and the source of the price.
     var pushes: [Market: (at: Double, origin: PriceOrigin)] = [:]
+    /// Whether the peers show their prices as unconfirmed.
+    var isUnconfirmed = false
     /// The price in another currency.
     var other: OtherCurrency?
     /// What it and a reference rate imply.
@@ -105,7 +107,8 @@ final class Rounds {
         ]
         if let push = pushes[market] {
             loaded[0].observed = Self.time(push.at)
-            loaded[0].push = .init(.peer, interval: .seconds(1), origin: push.origin)
+            loaded[0].push = .init(
+                .peer, interval: .seconds(1), origin: push.origin, isUnconfirmed: isUnconfirmed)
         }
         if market == .kraken, let peg { loaded.append(LoadedPrice(Market("kraken", Market.pegPair), price(peg))) }
         do throws(PriceLoadingError) {

@@ -70,6 +70,14 @@ import Testing
         #expect(stated.votes == 1 && stated.opponents.isEmpty)
     }
 
+    @Test func `a price in USDT at two rates counts once`() {
+        let election = Election(generator: SeededGenerator(seed: 0))
+        // At the confirmed rate it is its own, at the stated one kraken's.
+        let places = [election.claim("binance", 0.01), election.claim("binance", 0.0101, voter: "kraken")]
+        let vote = Vote(places, [election.claim("kraken", 0)], last: nil)
+        #expect(vote.votes == 1 && vote.rivals == 1 && !vote.isDecided)
+    }
+
     @Test func `a hundred thousand random elections end`() {
         var election = Election(generator: SeededGenerator(seed: 2))
         // Also values that no price has.
@@ -119,6 +127,35 @@ import Testing
                 }
             }
         }
+    }
+
+    @Test func `an exchange that has answered with an older trade contradicts, too`() {
+        let rounds = Rounds([.coinbase, .bitstamp])
+        for second in 0..<20 {
+            rounds.prices = [.coinbase: "\(68900 + second)", .bitstamp: "68900"]
+            rounds.observe(.bitstamp, at: Double(second) + 0.5)
+            _ = rounds.tick(at: Double(second + 1))
+        }
+        for second in 21..<25 {
+            rounds.prices[.coinbase] = "\(68900 - (second - 20) * 150)"
+            rounds.observe(.bitstamp, at: Double(second) - 0.5)
+            _ = rounds.tick(at: Double(second))
+        }
+        #expect(rounds.tracker.state.confirmation == .unconfirmed)
+        #expect(rounds.tracker.state.warning?.contains("contradicts") == true)
+    }
+
+    @Test func `unconfirmed publishers make no confirmed median`() throws {
+        let peers = ["a", "b", "c"].map { Market($0, "BTC/USD") }
+        let rounds = Rounds(peers, rules: SelectionRules(mode: .median, quorum: 2))
+        for (place, peer) in peers.enumerated() {
+            rounds.prices[peer] = "6890\(place)"
+            rounds.pushes[peer] = (0.9, PriceOrigin(source: "x\(place)", pair: "BTC/USD", instance: peer.venue))
+        }
+        #expect(rounds.tick(at: 1)?.confirmation == .confirmed)
+        rounds.isUnconfirmed = true
+        for peer in peers { rounds.pushes[peer]?.at = 1.9 }
+        #expect(rounds.tick(at: 2)?.confirmation == .unconfirmed)
     }
 
     @Test func `a lone market against another currency and a rate is unconfirmed, and never confirmed by them`() throws

@@ -21,7 +21,7 @@ package protocol TickTarget: Sendable {
     func resumed() async
 }
 
-/// Ticks once per interval, by default once a second: the first currency, and each further one by a schedule of its own.
+/// Ticks each currency once per interval, by default once a second, by a schedule of its own.
 ///
 /// The ticks do not drift, do not queue, and those of a currency never run two at a time. `start`, `stop`, `pause` and `resume` take
 /// effect at once: a tick in progress is cancelled, and a resume ticks without waiting for the old schedule.

@@ -379,10 +379,15 @@ package actor PriceEngine: TickTarget, ObserverTarget {
         switch news {
         case .limited(let error): sources.limited(source.market, error)
         case .price(let price):
-            // Likewise, an exchange with a cooldown is not requested.
+            // As for a feed, the price of an exchange with a cooldown does not count.
             guard feedsRun, changeInterval != nil, let tracked = tracked(source.market),
                 !sources.isCoolingDown(source.market)
             else { return }
+            // A round in progress decides on the responses to its requests.
+            guard tracked.shared == nil else {
+                tracked.waiting[source.market] = (price, source)
+                return
+            }
             let present = now()
             do throws(PriceLoadingError) {
                 guard try tracked.tracker.record(streamed: price, from: source.venue, at: present) else {
@@ -398,11 +403,8 @@ package actor PriceEngine: TickTarget, ObserverTarget {
 
     /// Publishes the current price of the streams, at once or as soon as the minimum interval is over.
     private func publishChange(_ tracked: TrackedCurrency) {
-        guard tracked.change == nil, let changeInterval else { return }
-        guard tracked.shared == nil else {
-            tracked.hasChanged = true
-            return
-        }
+        // A round in progress publishes its result.
+        guard tracked.change == nil, tracked.shared == nil, let changeInterval else { return }
         guard let last = tracked.lastPublication, clock.now < last.advanced(by: changeInterval) else {
             return selectChange(tracked)
         }
@@ -419,8 +421,8 @@ package actor PriceEngine: TickTarget, ObserverTarget {
         publishChange(tracked)
     }
 
-    /// Selects among the prices of the streams. Only a request changes the source, so that the price does not switch between sources with
-    /// every message.
+    /// Selects among the prices of the streams. If that is another source's, a request must decide, so that the price does not switch between
+    /// sources with every message.
     private func selectChange(_ tracked: TrackedCurrency) {
         let state = tracked.tracker.state
         guard let quote = state.quote, state.freshness == .fresh, state.derivation == nil else { return }
@@ -618,20 +620,20 @@ package actor PriceEngine: TickTarget, ObserverTarget {
                 decision.quote == nil
                 ? derived(tracked, isConfirmedOnly: decision.contradictsRate).price : nil
             actions = tracked.tracker.decided(decision, in: round, isTick: isTick, derived: derived)
+            tracked.tracker.requested(hasPrice: decision.quote != nil)
         case .failure(var failure):
             let derived = derived(tracked, isConfirmedOnly: false)
             failure.notDerived = derived.failure
             actions = tracked.tracker.failed(failure, isTick: isTick, derived: derived.price, at: now().boottime)
+            tracked.tracker.requested(hasPrice: false)
         }
-        tracked.tracker.requested()
         perform(actions, tracked)
         let answer =
             actions.failure.map { Result<PriceState, FetchFailure>.failure($0) } ?? .success(tracked.tracker.state)
         for waiter in finished.waiters.values { waiter.resume(returning: answer) }
-        if tracked.hasChanged {
-            tracked.hasChanged = false
-            publishChange(tracked)
-        }
+        let waiting = tracked.waiting
+        tracked.waiting = [:]
+        for (price, source) in waiting.values { received(.price(price), from: source) }
     }
 
     /// Whether a round of another requester than the ticks ended before any source was requested.

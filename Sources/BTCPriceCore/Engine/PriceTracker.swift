@@ -168,7 +168,7 @@ package struct PriceTracker: ~Copyable, Sendable {
     }
 
     /// Records a price of a stream, if it agrees with the last round that requested a source. So a stream that is late, stands still or
-    /// lies is wrong by no more than markets may differ, and until the next request.
+    /// lies is wrong by no more than markets may differ, and no longer than until the next response.
     /// - Returns: Whether it agrees.
     /// - Throws: Why it does not count.
     mutating func record(
@@ -187,14 +187,18 @@ package struct PriceTracker: ~Copyable, Sendable {
         return true
     }
 
-    /// Records that a round that requested a source has ended.
-    mutating func requested() {
-        requestedPlace = state.freshness == .fresh && state.derivation == nil ? book.reference?.log : nil
+    /// Records that a round that requested a source has ended. One without a price does not move the place: the reference price may be a
+    /// stream's.
+    mutating func requested(hasPrice: Bool) {
+        let isShown = state.freshness == .fresh && state.derivation == nil
+        if hasPrice || !isShown { requestedPlace = isShown ? book.reference?.log : nil }
     }
 
     /// Those of some markets that have a fresh price.
     func current(_ markets: [Market], at boottime: Int64) -> [Market] {
-        markets.filter { market in book.newest[market].map { boottime - $0.at <= freshFor } ?? false }
+        markets.filter { market in
+            book.newest[market].map { boottime - $0.at <= PaceRule.lasts(freshFor, $0.pace) } ?? false
+        }
     }
 
     /// Records that a feed has lost its price.
@@ -242,6 +246,7 @@ package struct PriceTracker: ~Copyable, Sendable {
         begin(isTick, &actions)
         note(failure.failures, &actions)
         if !isHeld(over: failure, at: now) { fallBack(to: derived, failure, isTick: isTick, &actions) }
+        warn(at: now, &actions)
         actions.publish = state
         return actions
     }
@@ -335,7 +340,7 @@ package struct PriceTracker: ~Copyable, Sendable {
             if let split {
                 contradictedSince = boottime
                 actions.events.append(.contradicted(warning: split, quote))
-            } else if let since = contradictedSince.take() {
+            } else if state.freshness == .fresh, let since = contradictedSince.take() {
                 actions.events.append(.contradictionEnded(quote, after: .milliseconds(boottime - since)))
             }
         }

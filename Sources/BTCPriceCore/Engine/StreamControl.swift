@@ -38,9 +38,9 @@ package actor StreamControl: StateSubscriber {
         await engine.publishChanges(every: wanted)
     }
 
-    /// Clients come and go between the ticks; a tick notices that they are gone.
-    package nonisolated func receive(_: PriceState, isTick: Bool, isFirst: Bool, kept: KeptState?) {
-        guard isTick, isFirst, wanted != told.withLock(\.self) else { return }
+    /// A client that has gone is noticed when a state is published.
+    package nonisolated func receive(_: PriceState, isTick _: Bool, isFirst _: Bool, kept _: KeptState?) {
+        guard wanted != told.withLock(\.self) else { return }
         Task { await follow() }
     }
 

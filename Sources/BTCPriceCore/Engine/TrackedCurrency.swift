@@ -33,8 +33,8 @@ final class TrackedCurrency {
     var lastPublication: ContinuousClock.Instant?
     /// Waits to publish the changes of the streams since ``lastPublication``.
     var change: Task<Void, Never>?
-    /// Whether a stream has changed during the round in progress.
-    var hasChanged = false
+    /// The newest prices of the streams that have come during the round in progress.
+    var waiting: [Market: (price: LoadedPrice, source: FetchLatestPrice)] = [:]
     /// When a round last began because of a stream's price.
     var lastRequest: ContinuousClock.Instant?
     /// When the stream of each market last brought a price, `CLOCK_BOOTTIME` in milliseconds.
@@ -59,15 +59,21 @@ final class TrackedCurrency {
             failed: tracker.failedInAll, skipped: skippedTicks, lastTick: lastTick.map(present.wallTime),
             durations: durations, validated: tracker.validated, pegRate: tracker.pegRate,
             lastPrices: tracker.lastPrices, verdicts: tracker.verdicts, claims: tracker.claims,
-            // A response to a request may have come since.
-            ways: tracker.ways.merging(
-                streamed.filter { present.boottime - $0.value <= Vote.Bounds.moment }.mapValues { _ in .stream },
-                uniquingKeysWith: { $1 }))
+            ways: ways(at: present.boottime))
+    }
+
+    /// How the newest price of each market arrived. A response may have come since its stream's last price.
+    private func ways(at boottime: Int64) -> [Market: PriceWay] {
+        var ways = tracker.ways
+        for (market, at) in streamed where ways[market] != nil && boottime - at <= Vote.Bounds.moment {
+            ways[market] = .stream
+        }
+        return ways
     }
 
     /// Forgets the streams, which are closed.
     func stopStreams() {
-        streamed = [:]
+        (streamed, waiting) = ([:], [:])
         change.take()?.cancel()
     }
 

@@ -68,7 +68,7 @@ struct Ballot {
             return vote.votes <= vote.rivals + remaining.count
         }
         if vote.votes > 1 { return false }
-        return isFirst || book.falsetickers.contains(price.market) || book.isContradicted(price) || !isSettled
+        return isFirst || book.falsetickers.contains(price.market) || !book.contradicting(price).isEmpty || !isSettled
     }
 
     /// Whether the price is where others agreed.
@@ -133,7 +133,8 @@ struct Ballot {
             let market = claim.price.market
             guard decision.verdicts.updateValue(.disagrees, forKey: market) == nil else { continue }
             let isFar = !vote.members.contains { $0.agrees(with: claim) }
-            let failure = SourceFailure(source: market.venue, error: outvoted(claim.price))
+            let failure = SourceFailure(
+                source: market.venue, error: .implausible(describe(claim.price, by: inOrder(vote.members))))
             if market == price.market {
                 if isFar { decision.rejected.append(failure) }
             } else if !isFar {
@@ -206,9 +207,11 @@ struct Ballot {
         }
         if isFirst { return wasContradicted ? pending() : shown(price, .unconfirmed, agreed: nil) }
         if isJump { return isExplained ? shown(price, .single, agreed: nil) : pending() }
-        if let expected = round.expected, expected.opposes(price, offset: book.offset?.log) {
+        let rate = round.expected.flatMap { $0.opposes(price, offset: book.offset?.log) ? $0 : nil }
+        let others = book.contradicting(price)
+        if rate != nil || !others.isEmpty {
             var decision = shown(price, .unconfirmed, agreed: nil)
-            decision.split = Split(shown: [price], others: [], rate: expected)
+            decision.split = Split(shown: [price], others: others, rate: rate)
             return decision
         }
         if book.isSupported(price) { return shown(price, .confirmed, agreed: nil) }
@@ -224,7 +227,7 @@ struct Ballot {
     }
 
     private var wasContradicted: Bool {
-        book.contradictedAt.map { price.at - $0 < Vote.Bounds.memory } ?? false
+        book.contradicted.map { $0.market == price.market && price.at - $0.at < Vote.Bounds.memory } ?? false
     }
 
     /// Whether the price in another currency moved as well: their quotient is an exchange rate, which moves slowly.
@@ -291,18 +294,11 @@ struct Ballot {
         return decision
     }
 
-    private func outvoted(_ price: MarketObservation) -> PriceLoadingError {
-        let members = inOrder(vote.members)
-        guard book.isStill(price, at: self.price.at) else { return .implausible(describe(price, by: members)) }
-        let unchanged = (self.price.at - price.since) / 1000
-        let others = members.map(\.market.venue).listed
-        return .staleData("it stands still at \(price.value) for \(unchanged) s, while \(others) moved")
-    }
-
     /// `<the move>, which coinbase (68850) contradicts`
     private func describe(_ price: MarketObservation, by others: [MarketObservation]) -> String {
         let names = others.map { "\($0.market.venue) (\($0.value))" }.listed
-        return "\(book.describe(price)), which \(names) contradict\(others.count > 1 ? "" : "s")"
+        let still = book.isStill(price, at: self.price.at) ? "it stands still at \(price.value): " : ""
+        return "\(still)\(book.describe(price)), which \(names) contradict\(others.count > 1 ? "" : "s")"
     }
 
     /// The prices of claims, each once and in the configured order.

@@ -1,6 +1,4 @@
 /// How far each market usually is from the others: a pure value.
-///
-/// All differences are natural logarithms: 0.01 is one percent, and a fall and the rise that undoes it are equally large.
 struct BasisTable: Sendable {
     /// How far a market usually is above the middle of all, and when it was compared last, `CLOCK_BOOTTIME` in milliseconds.
     struct Basis: Sendable, Hashable {

@@ -58,7 +58,7 @@ struct ExpectedPrice: Sendable, Hashable {
         guard hasVoice(on: price) else { return last }
         let now = price.log - log
         let share = last.map { min(1, Double(max(0, price.at - $0.at)) / Double(Bounds.day)) } ?? 1
-        let farthest = Glibc.log(currency.fixing.premium) * Bounds.premium
+        let farthest = Glibc.log(currency.fixing.premium)
         let offset = (last?.log ?? now) + (now - (last?.log ?? now)) * share
         return (min(max(offset, -farthest), farthest), price.at)
     }
@@ -77,7 +77,5 @@ struct ExpectedPrice: Sendable, Hashable {
         static let day = Duration.seconds(86_400).wholeMilliseconds
         /// The oldest rate that counts, days: a weekend.
         static let oldest: Int64 = 3
-        /// The largest usual distance, as a share of the logarithm of the factor that is not believed at all.
-        static let premium = 0.5
     }
 }

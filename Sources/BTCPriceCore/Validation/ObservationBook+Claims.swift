@@ -79,27 +79,29 @@ extension ObservationBook {
         }.oneOf(\.exchange)
     }
 
-    /// Whether another exchange has supported a price within ``memory``.
+    /// Whether another exchange has supported a price within ``memory``, and not only by a rate of USDT that the price's exchange states.
     func isSupported(_ price: MarketObservation) -> Bool {
-        others(to: price).contains { $0.agrees && !$0.price.isUnconfirmed }
-    }
-
-    /// Whether another exchange has given a price since the last one was shown, and it does not agree.
-    func isContradicted(_ price: MarketObservation) -> Bool {
-        others(to: price).contains { !$0.agrees && $0.price.at >= reference?.at ?? .max }
-    }
-
-    /// The prices of other exchanges within ``memory``, without those that were outvoted.
-    private func others(to price: MarketObservation) -> some Sequence<(price: MarketObservation, agrees: Bool)> {
-        let mine = claims(of: price, isPreferred: true, at: price.at)
-        return last.values.lazy.filter { other in
-            other.exchange != price.exchange && price.at - other.since <= memory && !falsetickers.contains(other.market)
-        }.map { other in
-            (other, claims(of: other, at: price.at).contains { theirs in mine.contains { $0.agrees(with: theirs) } })
+        others(to: price).contains { other in
+            !other.price.isUnconfirmed && other.agreeing.contains { $0.voter != $1.voter }
         }
     }
 
-    // MARK: - The common frame
+    /// The prices of other exchanges since the last one was shown that do not agree with a price.
+    func contradicting(_ price: MarketObservation) -> [MarketObservation] {
+        others(to: price).filter { $0.agreeing.isEmpty && $0.price.at >= reference?.at ?? .max }.map(\.price)
+            .sorted { $0.market.venue < $1.market.venue }
+    }
+
+    /// The prices of other exchanges within ``memory``, without those that were outvoted, and their claims that agree with one of `price`.
+    private func others(to price: MarketObservation) -> [(price: MarketObservation, agreeing: [(Claim, Claim)])] {
+        let mine = claims(of: price, isPreferred: true, at: price.at)
+        return last.values.filter { other in
+            other.exchange != price.exchange && price.at - other.since <= memory && !falsetickers.contains(other.market)
+        }.map { other in
+            let theirs = claims(of: other, at: price.at)
+            return (other, theirs.flatMap { one in mine.filter { $0.agrees(with: one) }.map { ($0, one) } })
+        }
+    }
 
     /// The possible places of a price in the common frame, and the exchange on whose word each depends, if it is not its own: a price in
     /// USDT may count at the confirmed rate, or at the one that a USDT/USD market has stated since.

@@ -9,13 +9,13 @@ extension ObservationBook {
                 if let other = round.other, abs(price.at - other.at) <= Vote.Bounds.moment {
                     rate = OtherCurrency(currency: other.currency, log: price.log - other.log, at: price.at)
                 }
-                if let expected = round.expected, decision.split?.rate == nil {
+                if let expected = round.expected {
                     offset = expected.offset(of: price, after: offset)
                 }
             case .outvoted(let market, let boottime):
                 falsetickers.insert(market)
                 shiftFrame(by: bases.forget(market))
-                contradictedAt = boottime
+                contradicted = (market, boottime)
                 pending = nil
             case .pending(let jump): pending = jump
             case .peg(let prices): impliesPeg(prices)

@@ -33,8 +33,8 @@ package struct ObservationBook: Sendable {
     var pending: PendingJump?
     /// Since when a price has been shown that no other exchange has confirmed, `CLOCK_BOOTTIME` in milliseconds.
     var unconfirmedSince: Int64?
-    /// When a price was outvoted last, `CLOCK_BOOTTIME` in milliseconds.
-    var contradictedAt: Int64?
+    /// The market that was outvoted last, and when, `CLOCK_BOOTTIME` in milliseconds.
+    var contradicted: (market: Market, at: Int64)?
     /// The price relative to that in another currency when it was last shown: an exchange rate.
     var rate: OtherCurrency?
     /// How far the price usually is above what another currency's and a reference rate imply, and when that was learned.
@@ -102,7 +102,7 @@ package struct ObservationBook: Sendable {
         var observation = observation
         // A price of a stream has no position.
         if let before = last[observation.market], before.value == observation.value,
-            before.position == observation.position || before.way != observation.way
+            observation.position == nil || observation.position == positions[observation.market]
         {
             observation.since = before.since
         }

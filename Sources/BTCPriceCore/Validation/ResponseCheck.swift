@@ -1,6 +1,4 @@
 /// Checks one price by itself, and against the market's previous price.
-///
-/// Checks that need a second market (a jump, a stale feed) are not made here.
 package enum ResponseCheck {
     /// The accepted values of a USDT in dollars. It has never been seen outside of 0.8 to 1.1.
     package static let pegRates = Price(5, scale: 1)...2

@@ -14,13 +14,17 @@ struct Split: Sendable {
         return current.shown.isEmpty || current.others.isEmpty && rate == nil ? nil : current
     }
 
-    /// `bitstamp and coinbase ($68,850.00) contradict binance ($70,915.00)`
+    /// `bitstamp and coinbase ($68,850.00) contradict binance ($70,915.00)`; each has its own price if they differ from each other.
     func text(_ currency: Currency) -> String {
         let against = rate.map { "\($0.text) contradict" } ?? "\(Self.names(others, currency)) contradict"
         return "\(against)\(rate == nil && others.count == 1 ? "s" : "") \(Self.names(shown, currency))"
     }
 
     private static func names(_ prices: [MarketObservation], _ currency: Currency) -> String {
-        "\(prices.map(\.market.venue).listed) (\(prices.first.map { currency.money($0.value) } ?? ""))"
+        let (names, logs) = (prices.map(\.market.venue), prices.map(\.log))
+        guard (logs.max() ?? 0) - (logs.min() ?? 0) <= 2 * Vote.Bounds.width else {
+            return prices.map { "\($0.market.venue) (\(currency.money($0.value)))" }.listed
+        }
+        return "\(names.listed) (\(prices.first.map { currency.money($0.value) } ?? ""))"
     }
 }

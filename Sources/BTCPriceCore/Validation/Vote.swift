@@ -62,10 +62,14 @@ struct Vote: Sendable {
 }
 
 extension [Claim] {
-    /// The number of different voters.
+    /// The number of different voters. Of several claims of one price, the first counts.
     var voters: Int {
         var names: [String] = []
-        for claim in self where !names.contains(claim.voter) { names.append(claim.voter) }
+        for (index, claim) in enumerated()
+        where !names.contains(claim.voter) && !self[..<index].contains(where: { $0.price.market == claim.price.market })
+        {
+            names.append(claim.voter)
+        }
         return names.count
     }
 

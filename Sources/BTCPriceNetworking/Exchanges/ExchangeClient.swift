@@ -12,6 +12,8 @@ package final class ExchangeClient: Sendable {
     private let loop: TickLoop
     private let transport: Mutex<HTTPTransport>
     private let names = NameLookup()
+    /// The waits of the exchanges' streams by their addresses, which outlast a change of the configuration.
+    let streamWaits = Mutex<[String: StreamBackoff]>([:])
 
     /// - Parameters:
     ///   - settings: The HTTP settings. Without a User-Agent Coinbase responds with 400.

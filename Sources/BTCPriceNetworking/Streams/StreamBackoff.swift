@@ -30,6 +30,8 @@ struct StreamBackoff: Sendable {
     private var unexpected = 0
     /// The last attempts, `CLOCK_BOOTTIME`.
     private var attempts: [Int64] = []
+    /// The end of the cooldown, `CLOCK_BOOTTIME`. It stays in force even if nobody wants the stream meanwhile.
+    var restUntil = Int64.min
 
     /// Records an attempt.
     mutating func attempted(at boottime: Int64) {

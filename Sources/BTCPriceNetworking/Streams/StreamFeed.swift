@@ -17,6 +17,8 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
     private let now: TimeSource
     private let report: @Sendable (StreamEvent) -> Void
     private var machine: StreamMachine
+    /// Its waits are kept by this address when the configuration is read again.
+    private let address: String
     private let subscribers = Mutex<[Market: Told]>([:])
     private var connection: WebSocketConnection?
     private var timer: (at: Int64, scheduled: Scheduled<Void>)?
@@ -41,7 +43,9 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
         self.client = client
         self.now = now
         self.report = report
-        machine = StreamMachine(source, urls: urls, markets: markets)
+        address = urls[0]
+        let backoff = client.streamWaits.withLock { $0[urls[0]] }
+        machine = StreamMachine(source, urls: urls, markets: markets, backoff: backoff ?? StreamBackoff())
     }
 
     // MARK: - For the markets
@@ -51,15 +55,19 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
         onLoop { feed in
             // A connection that is not read for seconds looks silent.
             feed.interval = min(interval, .milliseconds(500))
-            feed.perform { $0.start(at: $1) }
+            feed.follow()
         }
     }
 
     func stop(_ market: Market) {
-        let isLast = subscribers.withLock { subscribers in
-            subscribers.removeValue(forKey: market) != nil && subscribers.isEmpty
-        }
-        if isLast { onLoop { feed in feed.perform { $0.stop(at: $1) } } }
+        subscribers.withLock { $0[market] = nil }
+        onLoop { $0.follow() }
+    }
+
+    /// Opens or closes the stream. Starts and stops may come here in another order than they were made.
+    private func follow() {
+        let isWanted = subscribers.withLock { !$0.isEmpty }
+        perform { isWanted ? $0.start(at: $1) : $0.stop(at: $1) }
     }
 
     private func onLoop(_ body: @escaping @Sendable (StreamFeed) -> Void) {
@@ -73,9 +81,13 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
         var prices: [Market: LoadedPrice] = [:]
         for action in change(&machine, now().boottime) {
             switch action {
-            case .open(let url): open(url)
+            case .open(let url):
+                client.streamWaits.withLock { $0[address] = machine.backoff }
+                open(url)
             case .send(let text): connection?.send(text)
-            case .close: connection.take()?.close(.normalClosure)
+            case .close:
+                client.streamWaits.withLock { $0[address] = machine.backoff }
+                connection.take()?.close(.normalClosure)
             case .price(let price): prices[price.market] = price
             case .report(let event): report(event)
             }

@@ -47,17 +47,17 @@ struct StreamMachine: Sendable {
     private var link = Link.closed
     /// The newest trade of each market.
     private var trades: [Market: StreamTrade] = [:]
-    private var backoff = StreamBackoff()
+    private(set) var backoff: StreamBackoff
     private var isWanted = false
     private var retryAt: Int64?
-    /// The end of the cooldown. It stays in force even if nobody wants the stream meanwhile.
-    private var restUntil = Int64.min
     private var place = 0
 
     /// - Parameters:
     ///   - urls: The addresses, the preferred one first.
     ///   - markets: All markets that are subscribed to, at least one.
-    init(_ source: StreamSource, urls: [String], markets: [Market]) {
+    ///   - backoff: That of an earlier stream at the address.
+    init(_ source: StreamSource, urls: [String], markets: [Market], backoff: StreamBackoff = StreamBackoff()) {
+        self.backoff = backoff
         self.source = source
         bounds = source.bounds(markets)
         self.urls = urls
@@ -80,7 +80,7 @@ struct StreamMachine: Sendable {
     }
 
     private mutating func attempt(at now: Int64) -> [Action] {
-        let allowed = max(backoff.mayAttempt(at: now), restUntil)
+        let allowed = max(backoff.mayAttempt(at: now), backoff.restUntil)
         guard allowed <= now else {
             retryAt = allowed
             return []
@@ -141,7 +141,7 @@ struct StreamMachine: Sendable {
         guard isWanted, !actions.isEmpty else { return actions }
         let next = max(now + backoff.wait(after: kind, jitter: jitter), backoff.mayAttempt(at: now))
         retryAt = next
-        if kind != .transient { restUntil = max(restUntil, next) }
+        if kind != .transient { backoff.restUntil = max(backoff.restUntil, next) }
         return actions
             + [.report(.ended(reason, isRefused: kind == .refused, retryIn: .milliseconds(next - now)))]
     }

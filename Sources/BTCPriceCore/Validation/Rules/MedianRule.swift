@@ -33,6 +33,7 @@ enum MedianRule {
             !isSplit(vote.members, book)
         {
             decision = shown(median, vote, requested, first, book, rules)
+            if vote.members.filter({ !$0.price.isUnconfirmed }).voters < rules.quorum { decision.doubt() }
             decision.consensus = consensus(used, values)
         } else if electorate.voters >= rules.quorum {
             let ballot = Ballot(first, book, rules, round)

@@ -2,9 +2,8 @@ import Glibc
 
 /// How certain a price is: how far the median of the markets may be from it.
 ///
-/// Two things add up, as squares. One is known: how far the shown market usually is from the median of the markets. The other is
-/// noise: how far the current markets differ from where they are expected, how far the price may have moved since they were observed, and
-/// half of the shown market's spread.
+/// As squares, two things add up: how far the shown market usually is from the median of the markets, and noise, which is how far the
+/// markets differ from where they are expected, how far the price may have moved since, and half of the shown market's spread.
 enum UncertaintyRule {
     /// A market that was observed longer ago does not count, milliseconds.
     static let oldest = Vote.Bounds.memory
@@ -31,7 +30,7 @@ enum UncertaintyRule {
         // In a split, it extends to the farthest price of the other sides.
         let apart =
             (decision.split?.others.map { book.place(of: $0, near: own) } ?? [])
-            + [decision.split?.rate?.log].compactMap(\.self)
+            + [decision.split?.rate.map { $0.log + (book.offset?.log ?? 0) }].compactMap(\.self)
         guard !others.isEmpty || !apart.isEmpty else { return nil }
         let basis = book.bases[price.market]?.log ?? 0
         let bases = [basis] + others.compactMap { book.bases[$0.market]?.log }
