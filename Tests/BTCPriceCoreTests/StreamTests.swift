@@ -92,6 +92,49 @@ private struct Setup {
         #expect(await setup.nextPrice() == price("68902"))
     }
 
+    @Test func `a price that comes during a round does not replace the response that the round judges`() async {
+        let setup = Setup()
+        let (stream, world) = (setup.stream, setup.world)
+        await setup.watch()
+        world.clock.advance(to: .seconds(1))
+        async let tick: Void = world.engine.tick(Tick(due: world.clock.now, lateness: .zero, skipped: 0), of: .usd)
+        await world.primary.isAsked()
+        world.primary.answer("67800")
+        // A jump needs another source.
+        await world.fallback.isAsked()
+        stream.bring("68901")
+        world.fallback.answer("67810")
+        await tick
+        let state = await world.nextState()
+        #expect(state.quote?.value == price("67800"))
+        #expect(state.confirmation == .confirmed)
+        // Now it is too far.
+        await world.primary.isAsked()
+        world.primary.answer("67801")
+        #expect(await setup.nextPrice() == price("67801"))
+    }
+
+    @Test func `streamed prices are measured by the last requested one, and not by each other`() throws {
+        let rounds = Rounds([.binance])
+        func record(_ value: String, at seconds: Double) throws -> Bool {
+            try rounds.tracker.record(
+                streamed: LoadedPrice(.binance, price(value)), from: Venue("binance"), at: Rounds.time(seconds))
+        }
+        rounds.prices = [.binance: "68900"]
+        _ = rounds.tick(at: 1)
+        rounds.tracker.requested(hasPrice: true)
+        #expect(try record("69020", at: 1.1))
+        var round = rounds.tracker.round(at: Rounds.time(1.1).boottime, markets: [.binance], statingPeg: [])
+        round.answered = [.binance]
+        if case .decided(let decision) = rounds.tracker.select(round) {
+            _ = rounds.tracker.decided(decision, in: round, isTick: false)
+        }
+        #expect(rounds.tracker.state.quote?.value == price("69020"))
+        // A round that its limits have refused.
+        rounds.tracker.requested(hasPrice: false)
+        #expect(try !record("69140", at: 1.2))
+    }
+
     @Test func `a price that is too far from the last response starts a round, at most one a second`() async {
         let setup = Setup()
         let (stream, world) = (setup.stream, setup.world)
