@@ -23,7 +23,9 @@ struct Ballot {
                 let place = book.place(of: price, near: book.agreed ?? reference.log)
                 return abs(place - reference.log) > Self.jump(after: price.at - reference.at)
             } ?? false
-        let split = book.split?.current(at: price.at)?.shown.map { book.place(of: $0, near: book.reference?.log) }
+        let split = (book.split?.isOld == true ? nil : book.split?.current(at: price.at))?.shown.map {
+            book.place(of: $0, near: book.reference?.log)
+        }
         last = split?.median ?? book.agreed ?? book.reference?.log
         vote = Vote(
             book.claims(of: price, isPreferred: true, at: price.at),
@@ -211,7 +213,7 @@ struct Ballot {
         let others = book.contradicting(price)
         if rate != nil || !others.isEmpty {
             var decision = shown(price, .unconfirmed, agreed: nil)
-            decision.split = Split(shown: [price], others: others, rate: rate)
+            decision.split = Split(shown: [price], others: others, rate: rate, isOld: true)
             return decision
         }
         if book.isSupported(price) { return shown(price, .confirmed, agreed: nil) }

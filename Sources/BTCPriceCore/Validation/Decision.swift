@@ -46,7 +46,6 @@ package struct Decision: Sendable {
         return nil
     }
 
-    /// Makes the price an unconfirmed one.
     mutating func doubt() {
         confirmation = .unconfirmed
         lessons = lessons.map { lesson in
@@ -55,7 +54,6 @@ package struct Decision: Sendable {
         }
     }
 
-    /// Whether a market's price was not believed.
     func rejects(_ market: Market) -> Bool { rejected.contains { $0.source == market.venue } }
 
     init(observed: ObservationTime, confirmation: Confirmation = .single) {

@@ -55,8 +55,6 @@ package struct ObservationBook: Sendable {
     /// The newest observation of the first of these markets that has one.
     func first(of markets: [Market]) -> MarketObservation? { markets.lazy.compactMap { newest[$0] }.first }
 
-    // MARK: - Recording
-
     /// Records a response.
     /// - Parameters:
     ///   - loaded: Its prices: that of `market`, and those of other markets in the same response.

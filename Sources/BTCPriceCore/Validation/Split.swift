@@ -6,11 +6,13 @@ struct Split: Sendable {
     let others: [MarketObservation]
     /// What contradicts the shown side if no market does.
     var rate: ExpectedPrice?
+    /// Whether the others' prices are too old to count in a vote.
+    var isOld = false
 
     /// The part that counts at a time; `nil` if a side has no price that is new enough.
     func current(at boottime: Int64) -> Split? {
         let isNew = { (price: MarketObservation) in boottime - price.at <= Vote.Bounds.memory }
-        let current = Split(shown: shown.filter(isNew), others: others.filter(isNew), rate: rate)
+        let current = Split(shown: shown.filter(isNew), others: others.filter(isNew), rate: rate, isOld: isOld)
         return current.shown.isEmpty || current.others.isEmpty && rate == nil ? nil : current
     }
 
