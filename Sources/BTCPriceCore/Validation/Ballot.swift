@@ -23,9 +23,7 @@ struct Ballot {
                 let place = book.place(of: price, near: book.agreed ?? reference.log)
                 return abs(place - reference.log) > Self.jump(after: price.at - reference.at)
             } ?? false
-        let split = (book.split?.isOld == true ? nil : book.split?.current(at: price.at))?.shown.map {
-            book.place(of: $0, near: book.reference?.log)
-        }
+        let split = book.split?.standing(at: price.at)?.shown.map { book.place(of: $0, near: book.reference?.log) }
         last = split?.median ?? book.agreed ?? book.reference?.log
         vote = Vote(
             book.claims(of: price, isPreferred: true, at: price.at),
@@ -151,7 +149,7 @@ struct Ballot {
     }
 
     /// No majority: the price nearest to the middle of all is shown, and its side of the split stays.
-    func undecided() -> Decision {
+    private func undecided() -> Decision {
         var claims: [Claim] = []
         for claim in vote.claims where claim.opposes || book.falsetickers.contains(claim.price.market) {
             // Of the possible places of a price in USDT, the one nearest to the last value.
@@ -269,8 +267,6 @@ struct Ballot {
         let ticks = before.map { $0.at == price.at ? $0.ticks : $0.ticks + 1 } ?? 1
         return PendingJump(market: price.market, log: price.log, at: price.at, ticks: ticks)
     }
-
-    // MARK: - The result
 
     /// The decision to show a price, converted if that is wanted.
     /// - Parameter side: The claims that agree with it; `nil` for those that have won.

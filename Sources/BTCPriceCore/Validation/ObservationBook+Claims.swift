@@ -43,7 +43,7 @@ extension ObservationBook {
     ///   - answered: The markets that were requested now.
     ///   - isJump: Whether the price is far from the last one. Then older prices don't support it either.
     func claims(beside price: MarketObservation, answered: [Market], isFirst: Bool, isJump: Bool) -> [Claim] {
-        let (now, split) = (price.at, split?.isOld == true ? nil : split?.current(at: price.at))
+        let (now, split) = (price.at, split?.standing(at: price.at))
         // A market that was outvoted must agree exactly before it is believed again.
         let isContested = falsetickers.contains(price.market)
         let sides = split.map { $0.shown + $0.others } ?? []

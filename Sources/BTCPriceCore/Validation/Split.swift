@@ -16,6 +16,9 @@ struct Split: Sendable {
         return current.shown.isEmpty || current.others.isEmpty && rate == nil ? nil : current
     }
 
+    /// The same for a vote, in which prices that are too old do not count.
+    func standing(at boottime: Int64) -> Split? { isOld ? nil : current(at: boottime) }
+
     /// `bitstamp and coinbase ($68,850.00) contradict binance ($70,915.00)`; each has its own price if they differ from each other.
     func text(_ currency: Currency) -> String {
         let against = rate.map { "\($0.text) contradict" } ?? "\(Self.names(others, currency)) contradict"
