@@ -56,11 +56,6 @@ struct Assembly {
             settings, client: client, credentials: credentials, instance: instance, now: now, logger: logger,
             report: { reporter.report($1, ofStream: $0) })
         let running = RunningSettings(settings, unusable: candidates.unusable)
-        let plans = candidates.plans(observes: settings.observeInterval, clock: loop.clock, now: now)
-        let sources = plans[0].fetch.sources
-        sources.resume(stored.cooldowns)
-        ConfiguredSources.describe(sources, of: settings.first.currency, at: now().boottime, logger: logger)
-        candidates.describe(logger: logger)
         let archive = settings.history.map { history in
             HistoryStore(
                 directory: settings.directories.state, settings: history.store, now: now,
@@ -69,12 +64,16 @@ struct Assembly {
         let history = archive.map { PriceHistory(store: $0) }
         let persist = PersistLastValidPrice(store: store, report: { reporter.report($0) })
         let engine = PriceEngine(
-            plans, clock: loop.clock, budget: settings.budget, executor: loop.executor, now: now,
-            subscribers: [persist, status], history: history,
+            candidates.plans, clock: loop.clock, budget: settings.budget, observes: settings.observeInterval,
+            executor: loop.executor, now: now, subscribers: [persist, status], history: history,
             report: { event in
                 if case .ticked = event { heartbeat.beat(at: now().boottime) }
                 reporter.report(event)
             })
+        await engine.resume(stored.cooldowns)
+        ConfiguredSources.describe(
+            await engine.registry, of: settings.first.currency, at: now().boottime, logger: logger)
+        candidates.describe(logger: logger)
         let suspend = SuspendMonitor(engine: engine, client: client, clock: loop.clock, logger: logger)
         let ticker = OneSecondTicker(settings.intervals, clock: loop.clock, target: suspend, executor: loop.executor)
         let activity = ClientActivity(at: now().boottime)
@@ -119,7 +118,8 @@ struct Assembly {
         for price in stored.prices { await engine.restore(price) }
         await rates.change(settings.rateSources.map { $0.loader(client, now: now) })
         let observer = Observer(
-            clock: loop.clock, target: engine, interval: { running.value.settings.observeInterval },
+            clock: loop.clock, observe: { await engine.observe() },
+            interval: { running.value.settings.observeInterval },
             isPaused: { await ticker.isPaused })
         archive?.open(
             present: { history?.presentMinute(of: $0) },

@@ -89,7 +89,7 @@ struct CallHandler: Sendable {
         // While the price is not current, no source is in use.
         let isFresh = record.state.freshness == .fresh
         let verdicts = isFresh ? record.verdicts : [:]
-        var reports = await engine.sources.registry.reports(
+        var reports = await engine.registry.reports(
             of: await engine.markets(of: currency), at: now(), verdicts)
         if currency == .usd {
             for report in running.value.unusable {
@@ -116,7 +116,7 @@ struct CallHandler: Sendable {
 
     /// The names of all sources, including those without a key.
     private func names() async -> [String] {
-        let usable = await engine.sources.registry.entries.map(\.source.name)
+        let usable = await engine.registry.entries.map(\.source.name)
         let all = Set(usable + running.value.unusable.map(\.name))
         return running.value.settings.sources.map(\.name).filter(all.contains)
     }
@@ -146,7 +146,7 @@ struct CallHandler: Sendable {
         }
         return DaemonMetrics(
             now: now(), startedAt: startedAt, isTicking: await control.ticking == .running, currencies: currencies,
-            registry: await engine.sources.registry, clients: clients, lastSync: store.lastSync, writes: store.writes,
+            registry: await engine.registry, clients: clients, lastSync: store.lastSync, writes: store.writes,
             heldCandles: history?.store.held, historyFails: history?.store.failure != nil,
             process: .current()
         ).families

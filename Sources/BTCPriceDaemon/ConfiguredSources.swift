@@ -8,7 +8,7 @@ import Systemd
 /// The configured sources of all currencies: those that can be requested, and those that can't.
 struct ConfiguredSources {
     /// By currency, in the configured order.
-    private(set) var asked: [(settings: Settings.CurrencySettings, candidates: [FetchCandidate])] = []
+    private(set) var asked: [(settings: Settings.CurrencySettings, candidates: [FetchLatestPrice])] = []
     /// The exchanges' candles of each currency, in the order of the sources.
     private(set) var candles: [Currency: [any CandleLoader]] = [:]
     /// Sources without the key that they require.
@@ -69,7 +69,7 @@ struct ConfiguredSources {
             }
         }
         asked = settings.currencies.map { currency in
-            let candidates = currency.sources.compactMap { source -> FetchCandidate? in
+            let candidates = currency.sources.compactMap { source -> FetchLatestPrice? in
                 let loader: (any PriceLoader)? =
                     switch source.kind {
                     case .exchange(let exchange, _, _): exchange.markets[currency.currency].flatMap { loaders[$0] }
@@ -77,9 +77,8 @@ struct ConfiguredSources {
                         PeerFeed(name: name, path: socket, ownInstance: instance, now: now)
                     }
                 return loader.map {
-                    FetchCandidate(
-                        fetch: FetchLatestPrice(loader: $0, stream: streams[$0.market]),
-                        address: source.address, timeout: source.timeout,
+                    FetchLatestPrice(
+                        loader: $0, stream: streams[$0.market], address: source.address, timeout: source.timeout,
                         hedge: source.hedge, reserve: source.reserve)
                 }
             }
@@ -88,18 +87,12 @@ struct ConfiguredSources {
     }
 
     /// The plan of each currency.
-    /// - Parameters:
-    ///   - observes: The minimum time between two requests of the observer.
-    ///   - previous: The sources that these replace.
-    func plans(
-        observes: Duration, clock: TickClock, now: @escaping TimeSource, after previous: Sources? = nil
-    ) -> [CurrencyPlan] {
-        CurrencyPlan.plans(
-            asked.map { settings, candidates in
-                .init(
-                    settings.currency, candidates, interval: settings.interval, rules: settings.rules,
-                    derivation: settings.derivation)
-            }, observes: observes, now: now, clock: clock, after: previous)
+    var plans: [CurrencyPlan] {
+        asked.map { settings, candidates in
+            CurrencyPlan(
+                settings.currency, candidates, interval: settings.interval, rules: settings.rules,
+                derivation: settings.derivation)
+        }
     }
 
     /// The candle loaders that fill gaps of the history, by currency; none if the backfill is off.
@@ -135,8 +128,7 @@ struct ConfiguredSources {
     }
 
     /// Logs the sources that can't be requested at every tick, and those with a cooldown from before the start.
-    static func describe(_ sources: Sources, of currency: Currency, at boottime: Int64, logger: Logger) {
-        let registry = sources.registry
+    static func describe(_ registry: SourceRegistry, of currency: Currency, at boottime: Int64, logger: Logger) {
         // If no source can be requested at every tick, some ticks have no source to request.
         let first = registry.entries.indices.filter { registry.entries[$0].source.market.currency == currency }
         let slow = first.filter(registry.isSlow)

@@ -42,20 +42,19 @@ final class EuroWorld: Sendable {
                 wall: Timestamp(milliseconds: World.start.wall.milliseconds + passed),
                 boottime: World.start.boottime + passed)
         }
-        func candidate(_ loader: SetLoader) -> FetchCandidate {
-            FetchCandidate(
-                fetch: FetchLatestPrice(loader: loader), address: "https://\(loader.venue.name)",
-                timeout: .milliseconds(800), hedge: .milliseconds(400))
+        func source(_ loader: SetLoader) -> FetchLatestPrice {
+            FetchLatestPrice(
+                loader: loader, address: "https://\(loader.venue.name)", timeout: .milliseconds(800),
+                hedge: .milliseconds(400))
         }
-        let plans = CurrencyPlan.plans(
-            [
-                .init(.eur, [candidate(euros)], interval: .seconds(1)),
-                .init(
-                    Self.czk, policy == .always ? [] : [candidate(korunas)], interval: .seconds(1), derivation: policy),
-            ], now: now, jitter: { 0.5 }, clock: clock)
+        let plans = [
+            CurrencyPlan(.eur, [source(euros)], interval: .seconds(1)),
+            CurrencyPlan(
+                Self.czk, policy == .always ? [] : [source(korunas)], interval: .seconds(1), derivation: policy),
+        ]
         let persist = PersistLastValidPrice(store: store, report: { _ in })
         engine = PriceEngine(
-            plans, clock: clock, budget: .seconds(1), now: now, subscribers: [persist],
+            plans, clock: clock, budget: .seconds(1), now: now, jitter: { 0.5 }, subscribers: [persist],
             report: { [events] in events.add($0) })
         guard let rate else { return }
         for source in sources { await take(rate, by: source) }

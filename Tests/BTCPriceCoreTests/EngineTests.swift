@@ -75,7 +75,7 @@ import Testing
             #expect(try await state.value.quote?.source == "coinbase")
             #expect(world.primary.asks == 2)
         }
-        let report = await world.engine.sources.registry.reports(
+        let report = await world.engine.registry.reports(
             of: [.binance], at: world.now(), [:])[0]
         #expect(report.requests == Int64(world.primary.asks))
         #expect(report.lastFailure?.kind == "unreachable")

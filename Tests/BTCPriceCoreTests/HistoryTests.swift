@@ -502,7 +502,7 @@ private final class ScriptedCandles: CandleLoader {
             #expect(news.all == [.failed(.coinbase, .refused("HTTP 403"))])
             #expect(await backfill.failure == "coinbase BTC/USD: refused: HTTP 403")
         }
-        #expect(await world.engine.sources.isCoolingDown(.coinbase) == false)
+        #expect(await world.engine.registry.isCoolingDown(.coinbase, at: world.now().boottime) == false)
         await backfill.retry()
         _ = try await finish(Task { try await backfill.fill() }, world.clock)
         #expect(loader.requests.count == 2)

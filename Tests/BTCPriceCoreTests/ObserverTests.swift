@@ -6,12 +6,12 @@ import Testing
 
 @Suite(.timeLimit(.minutes(3))) struct ObserverTests {
     /// Counts the observer's requests.
-    final class Target: ObserverTarget {
+    final class Target: Sendable {
         let looks = Counter()
         /// Whether the prices have moved apart.
         let isRestless: Bool
         init(isRestless: Bool = false) { self.isRestless = isRestless }
-        func observe() async -> Bool {
+        @Sendable func observe() async -> Bool {
             looks.add()
             return isRestless
         }
@@ -19,7 +19,7 @@ import Testing
 
     @Test func `the observer sends a request soon, then every 3 to 4.5 s, until its task is cancelled`() async {
         let (clock, target) = (TestClock(), Target())
-        let observer = Observer(clock: clock, target: target, jitter: { 1 })
+        let observer = Observer(clock: clock, observe: target.observe, jitter: { 1 })
         let task = Task { await observer.run() }
         await clock.run(to: .seconds(3))
         await clock.run(to: .milliseconds(7500))
@@ -31,7 +31,7 @@ import Testing
 
     @Test func `while the prices move apart, the observer sends a request every second`() async {
         let (clock, target) = (TestClock(), Target(isRestless: true))
-        let observer = Observer(clock: clock, target: target, jitter: { 0 })
+        let observer = Observer(clock: clock, observe: target.observe, jitter: { 0 })
         let task = Task { await observer.run() }
         for second in [2, 3, 4] { await clock.run(to: .seconds(second)) }
         await clock.timer(at: .seconds(5))
@@ -43,7 +43,8 @@ import Testing
     @Test func `a shorter interval applies to the first request too, and a changed one after the next request`() async {
         let (clock, target) = (TestClock(), Target())
         let interval = Mutex(Duration.seconds(1))
-        let observer = Observer(clock: clock, target: target, interval: { interval.withLock { $0 } }, jitter: { 0 })
+        let observer = Observer(
+            clock: clock, observe: target.observe, interval: { interval.withLock { $0 } }, jitter: { 0 })
         let task = Task { await observer.run() }
         await clock.timer(at: .seconds(1))
         interval.withLock { $0 = .seconds(4) }
@@ -58,7 +59,7 @@ import Testing
     @Test func `the observer stands still while the ticks are paused`() async {
         let (clock, target) = (TestClock(), Target())
         let observer = Observer(
-            clock: clock, target: target, jitter: { 0 }, isPaused: { clock.offset < .seconds(20) })
+            clock: clock, observe: target.observe, jitter: { 0 }, isPaused: { clock.offset < .seconds(20) })
         let task = Task { await observer.run() }
         for second in [2, 5, 8, 11, 14, 17, 20] { await clock.run(to: .seconds(second)) }
         await clock.timer(at: .seconds(23))

@@ -23,20 +23,3 @@ extension SourceRegistry {
         reports(of: markets, at: now, verdicts)
     }
 }
-
-extension Sources {
-    convenience init(
-        _ sources: [SourceDescription], interval: Duration, now: @escaping TimeSource,
-        jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) }, after previous: Sources? = nil
-    ) {
-        self.init(sources.map { ($0, interval) }, now: now, jitter: jitter, after: previous)
-    }
-
-    func plan(_ requester: Requester) -> SourceRegistry.Plan {
-        plan(requester, among: Set(registry.entries.map(\.source.market)))
-    }
-
-    func reject(_ name: String, _ error: PriceLoadingError) -> SourceCooldown? {
-        reject(name, of: registry.entries.map(\.source.market), error)
-    }
-}

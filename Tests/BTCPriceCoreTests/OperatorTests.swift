@@ -64,6 +64,24 @@ import Testing
         #expect(uses(quick) == [.full])
     }
 
+    @Test func `after a reload, a source at the same address keeps its health`() {
+        let registry = { (sources: [(name: String, address: String)]) in
+            SourceRegistry(
+                sources.map {
+                    SourceDescription(venue: Venue($0.name), market: Market($0.name, "BTC/USD"), address: $0.address)
+                }, interval: .seconds(1))
+        }
+        var old = registry([("a", "https://a"), ("b", "https://b")])
+        ask(&old, 0, .failure(.refused("HTTP 451")))
+        var new = registry([("c", "https://c"), ("b", "https://b"), ("a", "https://a")])
+        new.inherit(old, at: time(10_000))
+        #expect(uses(new) == [.untried, .untried, .refused])
+        // Another address is another host.
+        var elsewhere = registry([("a", "https://mirror")])
+        elsewhere.inherit(new, at: time(10_000))
+        #expect(uses(elsewhere) == [.untried])
+    }
+
     @Test func `the letters are all different`() {
         let letters = SourceReport.Use.allCases.map(\.letter)
         #expect(Set(letters).count == letters.count)
@@ -283,32 +301,25 @@ import Testing
         await world.ticker.stop()
     }
 
-    @Test func `new sources are requested from the next fetch on, and unchanged ones keep their health`() async {
+    @Test(arguments: [true, false])
+    func `a ban that comes in after a reload counts if the address is the same`(isSame: Bool) async {
         let world = World()
-        let now = world.now
-        let registry = { (names: [String], previous: Sources?) in
-            Sources(
-                names.map {
-                    SourceDescription(venue: Venue($0), market: Market($0, "m"), address: "https://\($0)")
-                }, interval: .seconds(1), now: now,
-                jitter: { 0 }, after: previous)
-        }
-        let old = registry(["a", "b"], nil)
-        _ = old.take(Market("a", "m"), .tick)
-        _ = old.ended(Market("a", "m"), .failure(.refused("HTTP 451")), latency: .zero)
-        let new = registry(["c", "b", "a"], old)
-        #expect(new.registry.reports(at: now(), [:]).map(\.use) == [.untried, .untried, .refused])
-        // The result of a pending request to the old sources is passed to the new ones: a ban must not be lost.
-        _ = old.take(Market("b", "m"), .tick)
-        _ = old.ended(Market("b", "m"), .failure(.rateLimited("HTTP 429", retryAfter: nil)), latency: .zero)
-        #expect(new.registry.reports(at: now(), [:]).map(\.use) == [.untried, .limited, .refused])
-        #expect(new.takeCooldownsChanged())
-        // Another address is another host.
-        let elsewhere = Sources(
-            [SourceDescription(venue: Venue("a"), market: Market("a", "m"), address: "https://mirror")],
-            interval: .seconds(1), now: now, jitter: { 0 },
-            after: new)
-        #expect(elsewhere.registry.reports(at: now(), [:]).map(\.use) == [.untried])
+        await world.ticker.start()
+        await world.primary.isAsked()
+        let sources = [
+            FetchLatestPrice(
+                loader: world.primary, address: isSame ? "https://binance" : "https://mirror",
+                timeout: .milliseconds(800), hedge: .milliseconds(400))
+        ]
+        await world.engine.apply([CurrencyPlan(.usd, sources, interval: .seconds(1))], budget: .seconds(1))
+        world.primary.fail(.rateLimited("HTTP 429", retryAfter: .seconds(60)))
+        // The fallback is not configured any more.
+        #expect(await world.nextTick().failure != nil)
+        let registry = await world.engine.registry
+        #expect(registry.isCoolingDown(.binance, at: world.now().boottime) == isSame)
+        #expect(world.store.cooldowns.isEmpty != isSame)
+        #expect(world.fallback.asks == 0)
+        await world.ticker.stop()
     }
 
     @Test func `the ticks stop before a sleep, and the first one after it is at once`() async {

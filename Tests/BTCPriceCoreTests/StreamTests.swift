@@ -200,9 +200,8 @@ private struct Setup {
         let setup = Setup()
         let world = setup.world
         await setup.watch()
-        let sources = await world.engine.sources
         setup.stream.tell(.limited(.rateLimited("its stream: HTTP 429", retryAfter: .seconds(30))))
-        while !sources.isCoolingDown(.binance) { await Task.yield() }
+        while await !world.engine.registry.isCoolingDown(.binance, at: world.now().boottime) { await Task.yield() }
         world.clock.advance(to: .seconds(1))
         async let tick: Void = world.engine.tick(Tick(due: world.clock.now, lateness: .zero, skipped: 0), of: .usd)
         await world.fallback.isAsked()

@@ -45,22 +45,20 @@ final class World: Sendable {
                 boottime: World.start.boottime + passed)
         }
         self.now = now
-        let candidates = [primary, fallback].map { loader in
-            FetchCandidate(
-                fetch: FetchLatestPrice(loader: loader, stream: loader.market == .binance ? stream : nil),
-                address: "https://\(loader.venue.name)",
-                timeout: .milliseconds(800), hedge: .milliseconds(400))
+        let sources = [primary, fallback].map { loader in
+            FetchLatestPrice(
+                loader: loader, stream: loader.market == .binance ? stream : nil,
+                address: "https://\(loader.venue.name)", timeout: .milliseconds(800), hedge: .milliseconds(400))
         }
         let persist = PersistLastValidPrice(store: store, report: { events.add($0) })
         let watcher = Watcher { [shownUnsaved] state, toWatchers in
             if state.freshness == .fresh, store.price?.quote != state.quote { shownUnsaved.add() }
             published.yield((state, toWatchers))
         }
-        let fetch = CurrencyPlan.plans(
-            [.init(.usd, candidates, interval: interval)], now: now, jitter: { 0.5 }, clock: clock)[0].fetch
+        let plan = CurrencyPlan(.usd, sources, interval: interval, rules: rules, book: isNew ? nil : .ofToday)
         engine = PriceEngine(
-            [CurrencyPlan(.usd, fetch: fetch, interval: interval, rules: rules, book: isNew ? nil : .ofToday)],
-            clock: clock, budget: .seconds(1), now: now, subscribers: [persist, watcher], report: { events.add($0) })
+            [plan], clock: clock, budget: .seconds(1), now: now, jitter: { 0.5 }, subscribers: [persist, watcher],
+            report: { events.add($0) })
         ticker = OneSecondTicker([.init(.usd, interval)], clock: clock, target: engine)
         getPrice = GetPrice(engine: engine, now: now)
     }

@@ -126,18 +126,13 @@ import Testing
     @Test func `one deadline applies to head and body`() async throws {
         let setup = try await Setup(faults: "binance always stall-body", connectTimeout: .seconds(600))
         let clock = setup.loop.clock
-        let candidate = FetchCandidate(
-            fetch: FetchLatestPrice(loader: try setup.loader("binance")), address: "", timeout: .milliseconds(150),
-            hedge: .milliseconds(50))
-        let fetch = CurrencyPlan.plans(
-            [.init(.usd, [candidate], interval: .seconds(1))], now: { .now() }, clock: clock)[0].fetch
+        let source = FetchLatestPrice(
+            loader: try setup.loader("binance"), address: "", timeout: .milliseconds(150), hedge: .milliseconds(50))
+        let engine = PriceEngine(
+            [CurrencyPlan(.usd, [source], interval: .seconds(1))], clock: clock, budget: .seconds(2),
+            now: { .now() }, subscribers: [], report: { _ in })
         var failure: FetchFailure?
-        do throws(FetchFailure) {
-            _ = try await fetch.execute(
-                .tick, deadline: clock.now.advanced(by: .seconds(2)), record: { _, _ in nil })
-        } catch {
-            failure = error
-        }
+        do throws(FetchFailure) { _ = try await engine.refresh() } catch { failure = error }
         #expect(failure?.failures == [SourceFailure(source: "binance", error: .timedOut(after: .milliseconds(150)))])
         await setup.end()
     }

@@ -69,17 +69,15 @@ final class VirtualDaemon: Sendable {
             uniqueKeysWithValues: (isStreamed ? currencies.flatMap(\.loaders) : []).compactMap { loader in
                 (loader as? ScriptedVenue).map { ($0.market, VirtualStream($0)) }
             })
-        let plans = CurrencyPlan.plans(
-            currencies.map { kept in
-                let candidates = kept.loaders.map { loader in
-                    FetchCandidate(
-                        fetch: FetchLatestPrice(loader: loader, stream: streams[loader.market]),
-                        address: "virtual", timeout: .milliseconds(800),
-                        hedge: .milliseconds(400))
-                }
-                return .init(
-                    kept.currency, candidates, interval: kept.interval, rules: kept.rules, derivation: kept.derivation)
-            }, observes: observes, now: now, jitter: jitter, clock: clock)
+        let plans = currencies.map { kept in
+            let sources = kept.loaders.map { loader in
+                FetchLatestPrice(
+                    loader: loader, stream: streams[loader.market], address: "virtual", timeout: .milliseconds(800),
+                    hedge: .milliseconds(400))
+            }
+            return CurrencyPlan(
+                kept.currency, sources, interval: kept.interval, rules: kept.rules, derivation: kept.derivation)
+        }
         let watcher = Watcher(seesChanges: isStreamed) { state in
             watch(state)
             let loaders = currencies.first { $0.currency.rawValue == state.currency }?.loaders ?? []
@@ -96,7 +94,7 @@ final class VirtualDaemon: Sendable {
             }
         }
         engine = PriceEngine(
-            plans, clock: clock, budget: .seconds(1), now: now,
+            plans, clock: clock, budget: .seconds(1), observes: observes, now: now, jitter: jitter,
             subscribers: [PersistLastValidPrice(store: store, report: { reporter.report($0) }), watcher],
             history: history,
             report: { event in
@@ -111,10 +109,11 @@ final class VirtualDaemon: Sendable {
         ticker = OneSecondTicker(currencies.map { .init($0.currency, $0.interval) }, clock: clock, target: engine)
         getPrice = GetPrice(engine: engine, now: now)
         let stored = store.load()
-        plans[0].fetch.sources.resume(stored.cooldowns)
+        await engine.resume(stored.cooldowns)
         for price in stored.prices { await engine.restore(price) }
         _ = await engine.take(rates)
-        let observer = Observer(clock: clock, target: engine, interval: { observes }, jitter: jitter)
+        let observer = Observer(
+            clock: clock, observe: { [engine] in await engine.observe() }, interval: { observes }, jitter: jitter)
         observing = Task { await observer.run() }
         if isStreamed {
             await engine.startFeeds()

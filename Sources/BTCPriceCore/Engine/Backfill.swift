@@ -252,7 +252,7 @@ package actor Backfill {
         let deadline = clock.now.advanced(by: longest)
         while !Task.isCancelled, clock.now < deadline, breakers[market]?.state(at: now().boottime) != .open {
             let left = clock.now.duration(to: deadline)
-            guard let wait = await engine.sources.grant(market, requester, within: left) else { return false }
+            guard let wait = await engine.grant(market, requester, within: left) else { return false }
             if wait == 0 { return true }
             do { try await clock.sleep(for: .milliseconds(wait)) } catch { return false }
         }
@@ -282,7 +282,7 @@ package actor Backfill {
                 report(.failed(market, error))
             }
             if error.category == .rateLimited {
-                await engine.sources.limited(market, error)
+                await engine.limited(market, error)
             } else if error.retryAfter != nil || error.category == .refused && requester == .candles {
                 _ = breakers[market, default: CircuitBreaker()].open(error, at: now(), jitter: .random(in: 0...1))
             }

@@ -1,79 +1,50 @@
 /// How the price of one currency is kept.
 package struct CurrencyPlan: Sendable {
     package let currency: Currency
-    /// Polls the sources of the currency.
-    package let fetch: FetchWithFallback
+    /// The sources, the primary first.
+    package let sources: [FetchLatestPrice]
     /// The interval of its ticks.
     package let interval: Duration
     package let rules: SelectionRules
-    /// When its price is derived from another currency's.
+    /// When its price is derived from another currency's, which must be kept too.
     let derivation: DerivationPolicy
-    /// How long the price of another exchange supports the shown one, milliseconds; see ``ObservationBook/memory``.
-    let memory: Int64
     /// The observations that are already known.
     let book: ObservationBook
+    /// The markets of the sources, in their order.
+    let markets: [Market]
+    /// The markets whose responses state the value of USDT.
+    let marketsStatingPeg: Set<Market>
 
-    /// What is configured for one currency.
-    package struct Outline: Sendable {
-        let currency: Currency
-        let candidates: [FetchCandidate]
-        let interval: Duration
-        let rules: SelectionRules
-        let derivation: DerivationPolicy
-
-        /// - Parameters:
-        ///   - candidates: The sources, the primary first.
-        ///   - interval: The interval of the ticks.
-        ///   - derivation: When the price is derived from another currency's, which must be among the outlines.
-        package init(
-            _ currency: Currency, _ candidates: [FetchCandidate], interval: Duration,
-            rules: SelectionRules = SelectionRules(), derivation: DerivationPolicy = .never
-        ) {
-            self.currency = currency
-            self.candidates = candidates
-            self.interval = interval
-            self.rules = rules
-            self.derivation = derivation
-        }
-    }
-
-    /// The plans of all currencies, which share their sources: limits and bans belong to the venue.
     /// - Parameters:
-    ///   - outlines: In the order of the currencies.
-    ///   - observes: The minimum time between two requests of the observer.
-    ///   - now: Reads the clocks that date cooldowns and limits.
-    ///   - jitter: Returns a random number from 0 to 1 at each call; it spreads cooldowns.
-    ///   - clock: Measures the waits.
-    ///   - previous: The sources that were requested before. They keep their health.
-    package static func plans(
-        _ outlines: [Outline], observes: Duration = .seconds(3), now: @escaping TimeSource,
-        jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) }, clock: any BoottimeClock,
-        after previous: Sources? = nil
-    ) -> [CurrencyPlan] {
-        let sources = Sources(
-            outlines.flatMap { outline in outline.candidates.map { ($0.source, outline.interval) } }, now: now,
-            jitter: jitter, after: previous)
-        return outlines.enumerated().map { place, outline in
-            CurrencyPlan(
-                outline.currency,
-                fetch: FetchWithFallback(candidates: outline.candidates, among: sources, clock: clock),
-                interval: outline.interval, rules: outline.rules, derivation: outline.derivation,
-                memory: Observer.turn(every: observes, isFirst: place == 0, of: outlines.count))
-        }
-    }
-
-    init(
-        _ currency: Currency, fetch: FetchWithFallback, interval: Duration, rules: SelectionRules = SelectionRules(),
-        derivation: DerivationPolicy = .never, memory: Int64 = Vote.Bounds.memory, book: ObservationBook? = nil
+    ///   - sources: The primary first.
+    ///   - interval: The interval of the ticks.
+    ///   - derivation: When the price is derived from another currency's, which must be among the plans.
+    ///   - book: The observations that are already known.
+    package init(
+        _ currency: Currency, _ sources: [FetchLatestPrice], interval: Duration,
+        rules: SelectionRules = SelectionRules(), derivation: DerivationPolicy = .never, book: ObservationBook? = nil
     ) {
         self.currency = currency
-        self.fetch = fetch
+        self.sources = sources
         self.interval = interval
         self.rules = rules
         self.derivation = derivation
-        self.memory = max(memory, Vote.Bounds.memory)
         self.book = book ?? ObservationBook(currency: currency)
+        markets = sources.map(\.market)
+        marketsStatingPeg = Set(
+            sources.filter { $0.source.companions.contains { $0.pair == Market.pegPair } }.map(\.market))
     }
 
-    var tracker: PriceTracker { PriceTracker(interval: interval, rules: rules, memory: memory, book: book) }
+    /// Has the sources use new connections from now on.
+    /// - Parameter name: Only this source; `nil` for all.
+    func discardConnections(of name: String?) {
+        for source in sources where name == nil || source.venue.name == name { source.discardConnection() }
+    }
+}
+
+extension SourceRegistry {
+    /// The sources of all currencies: limits and bans belong to the venue.
+    init(_ plans: [CurrencyPlan], at boottime: Int64) {
+        self.init(plans.flatMap { plan in plan.sources.map { ($0.source, plan.interval) } }, at: boottime)
+    }
 }

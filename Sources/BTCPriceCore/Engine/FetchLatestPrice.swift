@@ -1,25 +1,46 @@
-/// Requests one source.
+/// Requests one source of a currency.
 package struct FetchLatestPrice: Sendable {
     private let loader: any PriceLoader
     /// Its stream, if it has one.
     let stream: (any PriceStream)?
+    /// The waits that it is granted.
+    let patience: PollPlan.Patience
     /// The minimum time between two requests that the source's limits allow.
     let pace: Duration
+    /// The source's properties.
+    package let source: SourceDescription
 
-    package init(loader: any PriceLoader, stream: (any PriceStream)? = nil) {
+    /// - Parameters:
+    ///   - address: The base address of its requests.
+    ///   - timeout: From the request to giving up.
+    ///   - hedge: From the request to the request of the next source.
+    ///   - reserve: How long all sources other than reserves must be without a price before this one is requested; `nil` if it is
+    ///     not a reserve.
+    package init(
+        loader: any PriceLoader, stream: (any PriceStream)? = nil, address: String, timeout: Duration, hedge: Duration,
+        reserve: Duration? = nil
+    ) {
         self.loader = loader
         self.stream = stream
+        patience = .init(timeout: timeout, hedge: hedge)
         pace = RequestLimiter(loader.venue.allLimits).pace
+        var source = SourceDescription(
+            venue: loader.venue, market: loader.market, companions: loader.companions, address: address)
+        source.reserve = reserve
+        self.source = source
     }
 
     /// The venue that is requested.
-    var venue: Venue { loader.venue }
+    var venue: Venue { source.venue }
 
     /// The market that is requested.
-    var market: Market { loader.market }
+    var market: Market { source.market }
 
     /// Whether its price costs a request.
     var needsRequest: Bool { loader.needsRequest }
+
+    /// The source, if it pushes its prices.
+    var feed: (any PriceFeed)? { loader as? any PriceFeed }
 
     /// Begins the request that was granted.
     func begin() { loader.begin() }
@@ -27,19 +48,9 @@ package struct FetchLatestPrice: Sendable {
     /// Has the next request use a new connection.
     func discardConnection() { loader.discardConnection() }
 
-    /// The source, if it pushes its prices.
-    var feed: (any PriceFeed)? { loader as? any PriceFeed }
-
-    /// The source's properties.
-    /// - Parameter address: The base address of its requests.
-    package func source(at address: String) -> SourceDescription {
-        SourceDescription(
-            venue: loader.venue, market: loader.market, companions: loader.companions, address: address)
-    }
-
     /// - Returns: The price of the market, and any others in the same response.
     /// - Throws: ``PriceLoadingError/cancelled`` if the task is cancelled, otherwise why the source gave no price.
-    package func load() async throws(PriceLoadingError) -> [LoadedPrice] {
+    func load() async throws(PriceLoadingError) -> [LoadedPrice] {
         let loaded: [LoadedPrice]
         do {
             loaded = try await loader.load()

@@ -1,10 +1,3 @@
-/// Makes an observer's requests.
-package protocol ObserverTarget: Sendable {
-    /// Requests the source whose turn it is.
-    /// - Returns: Whether the prices have moved apart, so that the next request should come soon.
-    func observe() async -> Bool
-}
-
 /// Requests a source that the ticks do not request, every 3 to 4.5 seconds unless configured otherwise. This shows whether the shown
 /// price is still that of the other markets, keeps a connection open for the tick that will need it, and finds sources that have
 /// recovered.
@@ -27,25 +20,26 @@ package struct Observer: Sendable {
     }
 
     private let clock: any BoottimeClock
-    private let target: any ObserverTarget
+    private let observe: @Sendable () async -> Bool
     private let interval: @Sendable () -> Duration
     private let jitter: @Sendable () -> Double
     private let isPaused: @Sendable () async -> Bool
 
     /// - Parameters:
     ///   - clock: A monotonic clock.
-    ///   - target: Makes the requests.
+    ///   - observe: Requests the source whose turn it is. Returns whether the prices have moved apart, so that the next request should come
+    ///     soon.
     ///   - interval: Returns the minimum time from one request to the next; up to half of it is added.
     ///   - jitter: Returns a random number from 0 to 1 at each call.
     ///   - isPaused: Whether the ticks are stopped; then it does nothing.
     package init(
-        clock: any BoottimeClock, target: any ObserverTarget,
+        clock: any BoottimeClock, observe: @escaping @Sendable () async -> Bool,
         interval: @escaping @Sendable () -> Duration = { .seconds(3) },
         jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) },
         isPaused: @escaping @Sendable () async -> Bool = { false }
     ) {
         self.clock = clock
-        self.target = target
+        self.observe = observe
         self.interval = interval
         self.jitter = jitter
         self.isPaused = isPaused
@@ -58,7 +52,7 @@ package struct Observer: Sendable {
             let next = clock.now.advanced(by: wait * (1 + jitter() / 2))
             do { try await clock.sleep(until: next) } catch { return }
             wait = interval()
-            if await !isPaused(), await target.observe() { wait = min(wait, Self.soon) }
+            if await !isPaused(), await observe() { wait = min(wait, Self.soon) }
         }
     }
 }

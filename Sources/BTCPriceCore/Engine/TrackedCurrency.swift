@@ -13,12 +13,8 @@ final class TrackedCurrency {
     }
 
     let currency: Currency
-    var fetch: FetchWithFallback
+    var plan: CurrencyPlan
     var tracker: PriceTracker
-    /// The interval of its ticks.
-    var interval: Duration
-    /// When its price is derived from another currency's.
-    var derivation: DerivationPolicy
     var shared: SharedRound?
     /// Whether the configuration still contains it. If not, a round that was in progress has no effect.
     var isKept = true
@@ -40,12 +36,13 @@ final class TrackedCurrency {
     /// When the stream of each market last brought a price, `CLOCK_BOOTTIME` in milliseconds.
     var streamed: [Market: Int64] = [:]
 
-    init(_ plan: CurrencyPlan, since: Int64) {
+    /// - Parameters:
+    ///   - memory: See ``ObservationBook/memory``.
+    ///   - since: The present, `CLOCK_BOOTTIME` in milliseconds.
+    init(_ plan: CurrencyPlan, memory: Int64, since: Int64) {
         currency = plan.currency
-        fetch = plan.fetch
-        tracker = plan.tracker
-        interval = plan.interval
-        derivation = plan.derivation
+        self.plan = plan
+        tracker = PriceTracker(interval: plan.interval, rules: plan.rules, memory: memory, book: plan.book)
         self.since = since
     }
 
@@ -81,7 +78,7 @@ final class TrackedCurrency {
     var others: [Market]? {
         let state = tracker.state
         guard state.freshness == .fresh, state.derivation == nil, let quote = state.quote else { return nil }
-        return fetch.markets.filter { $0.venue != quote.supplier }
+        return plan.markets.filter { $0.venue != quote.supplier }
     }
 
     /// Ends its round in progress, because the currency is no longer kept.

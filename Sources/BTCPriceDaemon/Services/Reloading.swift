@@ -56,12 +56,10 @@ struct Reloading: Sendable {
         if settings.clientSettings != old.clientSettings || settings.caFile != nil {
             try client.apply(settings.clientSettings)
         }
-        let plans = candidates.plans(
-            observes: settings.observeInterval, clock: clock, now: now, after: await engine.sources)
+        await engine.apply(candidates.plans, budget: settings.budget, observes: settings.observeInterval)
         ConfiguredSources.describe(
-            plans[0].fetch.sources, of: settings.first.currency, at: now().boottime, logger: logger)
+            await engine.registry, of: settings.first.currency, at: now().boottime, logger: logger)
         candidates.describe(logger: logger)
-        await engine.apply(plans, budget: settings.budget)
         server.change(settings.currencies.map(\.currency))
         // Before the ticker: the watchdog must allow the longer silence.
         running.value = RunningSettings.Value(settings: settings, unusable: candidates.unusable)

@@ -1,0 +1,220 @@
+extension PriceEngine {
+    /// Waits for the round in progress, or for a new one. A caller that is cancelled returns at once, and the round continues for the
+    /// others.
+    func join(
+        _ tracked: TrackedCurrency, _ requester: Requester, deadline: ContinuousClock.Instant
+    ) async -> Result<PriceState, FetchFailure> {
+        guard !Task.isCancelled, tracked.isKept else { return .failure(.cancelled) }
+        let id = tracked.shared?.id ?? start(tracked, requester, deadline: deadline)
+        lastID += 1
+        let waiter = lastID
+        return await withTaskCancellationHandler {
+            // A closure is on the actor only if it uses `self`.
+            await withCheckedContinuation { self.enter($0, waiter, tracked, isTick: requester == .tick) }
+        } onCancel: {
+            Task { await self.leave(id, waiter) }
+        }
+    }
+
+    private func enter(
+        _ waiting: TrackedCurrency.SharedRound.Waiter, _ id: Int, _ tracked: TrackedCurrency, isTick: Bool
+    ) {
+        tracked.shared?.waiters[id] = waiting
+        if isTick { tracked.shared?.tick = id }
+    }
+
+    private func start(_ tracked: TrackedCurrency, _ requester: Requester, deadline: ContinuousClock.Instant) -> Int {
+        lastID += 1
+        let (id, currency) = (lastID, tracked.currency)
+        let task = Task(executorPreference: executor) { await self.run(currency, id, requester, deadline: deadline) }
+        tracked.shared = TrackedCurrency.SharedRound(id: id, requester: requester, task: task)
+        return id
+    }
+
+    func round(of tracked: TrackedCurrency) -> Round {
+        // Of the other currencies, the first one has the most frequent ticks.
+        let other = self.tracked.first { $0 !== tracked }?.tracker.shown
+        let present = now()
+        var round = tracked.tracker.round(
+            at: present.boottime, markets: tracked.plan.markets, statingPeg: tracked.plan.marketsStatingPeg,
+            beside: other)
+        round.expected = expected(tracked, beside: other, at: present.wall)
+        return round
+    }
+
+    /// One round: selects, polls what the selector needs, and selects again.
+    private func run(_ currency: Currency, _ id: Int, _ requester: Requester, deadline: ContinuousClock.Instant) async {
+        guard let tracked = tracked(currency), tracked.shared?.id == id else { return }
+        // A round ends with the sources that it began with.
+        let plan = tracked.plan
+        // A first price is compared with the first currency's, whose first round may be in progress. A derived price is made of the
+        // other currency's, whose first round may also come later.
+        let isDerived = tracked.plan.derivation == .always
+        if let other = isDerived ? base(of: tracked) : first, other !== tracked,
+            isDerived || other.plan.derivation != .always, other.tracker.state.freshness != .fresh,
+            !rates.tables.isEmpty,
+            other.shared != nil || (isDerived && other.tracker.state.awaitsTick && !isPaused)
+        {
+            _ = await join(other, requester, deadline: deadline)
+        }
+        var round = round(of: tracked)
+        while tracked.isKept {
+            // A tick may have joined a client's round.
+            round.isTick = tracked.shared?.id == id && tracked.shared?.tick != nil
+            switch tracked.tracker.select(round) {
+            case .decided(let decision):
+                return finish(tracked, id, .success((decision, round)))
+            case .needs(let need):
+                let quorum = need.wantsAll ? tracked.tracker.rules.quorum : nil
+                let result: PollResult
+                do throws(FetchFailure) {
+                    result = try await fetch(
+                        requester, plan, among: need.markets, quorum: quorum, deadline: deadline)
+                } catch {
+                    if error.isCancelled || need.purpose == .price { return finish(tracked, id, .failure(error)) }
+                    result = PollResult(failures: error.failures, skipped: error.skipped)
+                }
+                tracked.tracker.add(result, to: &round, for: need.purpose)
+                if clock.now >= deadline { round.end() }
+            }
+        }
+    }
+
+    /// Applies a result once, however many callers waited for it.
+    private func finish(_ tracked: TrackedCurrency, _ id: Int, _ result: Result<(Decision, Round), FetchFailure>) {
+        // The round may have been given up meanwhile, and another one begun.
+        guard let finished = tracked.shared, finished.id == id else { return }
+        tracked.shared = nil
+        let isTick =
+            finished.tick != nil
+            && (tracked.plan.derivation == .always || !Self.requestedNone(finished.requester, result))
+        let actions: PriceTracker.Actions
+        switch result {
+        case .success(let (decision, round)):
+            let derived =
+                decision.quote == nil
+                ? derived(tracked, isConfirmedOnly: decision.contradictsRate).price : nil
+            actions = tracked.tracker.decided(decision, in: round, isTick: isTick, derived: derived)
+            tracked.tracker.requested(hasPrice: decision.quote != nil)
+        case .failure(var failure):
+            let derived = derived(tracked, isConfirmedOnly: false)
+            failure.notDerived = derived.failure
+            actions = tracked.tracker.failed(failure, isTick: isTick, derived: derived.price, at: now().boottime)
+            tracked.tracker.requested(hasPrice: false)
+        }
+        perform(actions, tracked)
+        let answer =
+            actions.failure.map { Result<PriceState, FetchFailure>.failure($0) } ?? .success(tracked.tracker.state)
+        for waiter in finished.waiters.values { waiter.resume(returning: answer) }
+        let waiting = tracked.waiting
+        tracked.waiting = [:]
+        for (price, source) in waiting.values { received(.price(price), from: source) }
+    }
+
+    /// Whether a round of another requester than the ticks ended before any source was requested.
+    static func requestedNone<Value>(_ requester: Requester, _ result: Result<Value, FetchFailure>) -> Bool {
+        guard requester != .tick, case .failure(let failure) = result else { return false }
+        return failure.failures.isEmpty && !failure.isCancelled
+    }
+
+    private func leave(_ id: Int, _ waiter: Int) {
+        guard let tracked = tracked.first(where: { $0.shared?.id == id }),
+            let leaving = tracked.shared?.waiters.removeValue(forKey: waiter)
+        else { return }
+        if tracked.shared?.tick == waiter { tracked.shared?.tick = nil }
+        leaving.resume(returning: .failure(.cancelled))
+        guard tracked.shared?.waiters.isEmpty == true else { return }
+        // The next caller must not join a round that was given up.
+        tracked.shared?.task.cancel()
+        tracked.shared = nil
+    }
+
+    // MARK: - Fetches
+
+    /// Polls sources until one has a price, and records the responses.
+    /// - Parameters:
+    ///   - requester: Who requests.
+    ///   - markets: The sources in question, among those of the plan.
+    ///   - quorum: If all sources are wanted, the number that is enough without those in a cooldown; `nil` if one source is enough.
+    ///   - deadline: The end of the budget. The call returns or throws by then.
+    /// - Throws: ``FetchFailure`` if no source gave a price, or if the task was cancelled.
+    func fetch(
+        _ requester: Requester, _ plan: CurrencyPlan, among markets: [Market], quorum: Int? = nil,
+        deadline: ContinuousClock.Instant
+    ) async throws(FetchFailure) -> PollResult {
+        let atHand = plan.sources.filter { !$0.needsRequest }.map(\.market)
+        var turn = requestable(by: requester, among: markets, atHand: Set(atHand))
+        if let quorum {
+            let well = turn.order.filter { !turn.lastResort.contains($0) }
+            if well.count >= quorum { turn.order = well }
+        }
+        let sources = turn.order.compactMap { market in plan.sources.first { $0.market == market } }
+        guard !sources.isEmpty else { throw FetchFailure(failures: [], skipped: turn.skipped) }
+        var fetch = FetchWithFallback(
+            sources, skipped: turn.skipped, clock: clock, deadline: deadline, wantsAll: quorum != nil)
+        let outcome = await withTaskGroup(of: FetchWithFallback.Step.self) { group in
+            while true {
+                let step = await fetch.next(in: &group)
+                if case .finished(let result) = step { return result }
+                await self.advance(&fetch, step, requester, in: &group)
+            }
+        }
+        switch outcome {
+        case .answered(let places, let failures):
+            for place in places { end(place, .success, of: &fetch) }
+            let failures = end(failures, of: &fetch)
+            return PollResult(
+                answered: places.map { sources[$0].market }, failures: failures, skipped: fetch.skipped)
+        case .failed(let failures):
+            throw FetchFailure(failures: end(failures, of: &fetch), skipped: fetch.skipped)
+        case .cancelled: throw .cancelled
+        }
+    }
+
+    private func advance(
+        _ fetch: inout FetchWithFallback, _ step: FetchWithFallback.Step, _ requester: Requester,
+        in group: inout TaskGroup<FetchWithFallback.Step>
+    ) async {
+        switch step {
+        case .turn(let place):
+            let source = fetch.sources[place]
+            // Another requester may have used up the limit since the sources were chosen.
+            if source.needsRequest, await !take(source.market, requester) {
+                // If it was requested before, its connection was closed.
+                end(place, .failure(.connectionClosed), of: &fetch)
+                return fetch.skip(place, .limit)
+            }
+            fetch.request(place, in: &group)
+        case .response(let place, let prices):
+            let source = fetch.sources[place]
+            if let error = record(prices, source) {
+                source.discardConnection()
+                end(place, .failure(error), of: &fetch)
+                return fetch.fail(place, error)
+            }
+            if let bytes = prices.first?.bodyBytes { received(source, bytes: bytes) }
+            if fetch.accept(place) { end(place, .success, of: &fetch) }
+        case .failure(let place, let error):
+            end(place, .failure(error), of: &fetch)
+            fetch.fail(place, error)
+        case .woke, .finished: break
+        }
+    }
+
+    /// Records the end of a request, unless that is already recorded.
+    private func end(_ place: Int, _ outcome: MarketHealth.Outcome, of fetch: inout FetchWithFallback) {
+        guard let latency = fetch.end(place) else { return }
+        fetch.cooldowns[place] = ended(fetch.sources[place], outcome, latency: latency)
+    }
+
+    /// Also records the end of the requests that were given up.
+    private func end(
+        _ failures: [(index: Int, error: PriceLoadingError)], of fetch: inout FetchWithFallback
+    ) -> [SourceFailure] {
+        failures.map { place, error in
+            end(place, .failure(error), of: &fetch)
+            return SourceFailure(
+                source: fetch.sources[place].market.venue, error: error, cooldown: fetch.cooldowns[place])
+        }
+    }
+}

@@ -1,0 +1,154 @@
+extension PriceEngine {
+    // MARK: - Feeds
+
+    private var feeds: [FetchLatestPrice] { tracked.flatMap { $0.plan.sources.filter { $0.feed != nil } } }
+
+    /// Starts the sources that push their prices. A pause stops them, and its end starts them again.
+    package func startFeeds() {
+        guard !feedsRun else { return }
+        feedsRun = true
+        for source in feeds {
+            source.feed?.start { [weak self, executor] in
+                Task(executorPreference: executor) { await self?.arrived(source) }
+            }
+        }
+        startStreams()
+    }
+
+    /// Stops the sources that push their prices.
+    package func stopFeeds() {
+        feedsRun = false
+        for source in feeds { source.feed?.stop() }
+        stopStreams()
+    }
+
+    /// Records that a source has pushed a price, or has lost it. This is not a request: whether the source fails is judged when its
+    /// price is needed.
+    private func arrived(_ source: FetchLatestPrice) async {
+        // An exchange with a cooldown is not requested; likewise, its pushed price does not count.
+        guard !registry.isCoolingDown(source.market, at: now().boottime) else { return lost(source.market) }
+        let loaded: [LoadedPrice]
+        do throws(PriceLoadingError) {
+            loaded = try await source.load()
+        } catch {
+            return lost(source.market)
+        }
+        if record(loaded, source) != nil { lost(source.market) }
+    }
+
+    private func lost(_ market: Market) { tracked(market)?.tracker.lost(market) }
+
+    // MARK: - Streams
+
+    private var streams: [FetchLatestPrice] { tracked.flatMap { $0.plan.sources.filter { $0.stream != nil } } }
+
+    /// Opens or closes the streams.
+    /// - Parameter interval: The minimum time between two changes of the price that are published between the ticks; `nil` for none, which
+    ///   closes the streams.
+    package func publishChanges(every interval: Duration?) {
+        guard interval != changeInterval else { return }
+        stopStreams()
+        changeInterval = interval
+        startStreams()
+    }
+
+    /// Restarts the streams after a suspend: their connections are dead, which only a timeout would show.
+    package func restartStreams() {
+        stopStreams()
+        startStreams()
+    }
+
+    private func startStreams() {
+        guard feedsRun, let changeInterval else { return }
+        for source in streams {
+            source.stream?.start(every: changeInterval) { [weak self, executor] news in
+                Task(executorPreference: executor) { await self?.received(news, from: source) }
+            }
+        }
+    }
+
+    private func stopStreams() {
+        for source in streams { source.stream?.stop() }
+        for each in tracked { each.stopStreams() }
+    }
+
+    func received(_ news: StreamNews, from source: FetchLatestPrice) {
+        switch news {
+        case .limited(let error): limited(source.market, error)
+        case .price(let price):
+            // As for a feed, the price of an exchange with a cooldown does not count.
+            guard feedsRun, changeInterval != nil, let tracked = tracked(source.market),
+                !registry.isCoolingDown(source.market, at: now().boottime)
+            else { return }
+            // A round in progress decides on the responses to its requests.
+            guard tracked.shared == nil else {
+                tracked.waiting[source.market] = (price, source)
+                return
+            }
+            let present = now()
+            do throws(PriceLoadingError) {
+                guard try tracked.tracker.record(streamed: price, from: source.venue, at: present) else {
+                    return request(tracked)
+                }
+                tracked.streamed[source.market] = present.boottime
+                publishChange(tracked)
+            } catch {
+                // The response to the last request is newer.
+            }
+        }
+    }
+
+    /// Publishes the current price of the streams, at once or as soon as the minimum interval is over.
+    private func publishChange(_ tracked: TrackedCurrency) {
+        // A round in progress publishes its result.
+        guard tracked.change == nil, tracked.shared == nil, let changeInterval else { return }
+        guard let last = tracked.lastPublication, clock.now < last.advanced(by: changeInterval) else {
+            return selectChange(tracked)
+        }
+        let (due, currency) = (last.advanced(by: changeInterval), tracked.currency)
+        tracked.change = Task(executorPreference: executor) {
+            do { try await self.clock.sleep(until: due) } catch { return }
+            await self.changeIsDue(currency)
+        }
+    }
+
+    private func changeIsDue(_ currency: Currency) {
+        guard let tracked = tracked(currency), tracked.change.take() != nil else { return }
+        // A tick that came in between has published everything.
+        publishChange(tracked)
+    }
+
+    /// Selects among the prices of the streams. If that is another source's, a request must decide, so that the price does not switch between
+    /// sources with every message.
+    private func selectChange(_ tracked: TrackedCurrency) {
+        let state = tracked.tracker.state
+        guard let quote = state.quote, state.freshness == .fresh, state.derivation == nil else { return }
+        var round = round(of: tracked)
+        round.answered = tracked.tracker.current(round.markets, at: round.began).filter {
+            $0.venue == quote.supplier || tracked.tracker.rules.mode == .median
+        }
+        guard !round.answered.isEmpty else { return }
+        guard case .decided(let decision) = tracked.tracker.select(round), let selected = decision.quote,
+            selected.source == quote.source
+        else { return request(tracked) }
+        if selected.value == quote.value { return }
+        perform(tracked.tracker.decided(decision, in: round, isTick: false), tracked)
+    }
+
+    /// Starts a round, at most once a second: only a request shows which price is right.
+    private func request(_ tracked: TrackedCurrency) {
+        guard tracked.lastRequest.map({ $0.advanced(by: .seconds(1)) <= clock.now }) ?? true else { return }
+        tracked.lastRequest = clock.now
+        let currency = tracked.currency
+        Task(executorPreference: executor) { await self.confirm(currency) }
+    }
+
+    /// A round between the ticks: for a change that another market must confirm, or for a derived price.
+    func confirm(_ currency: Currency) async {
+        guard let tracked = tracked(currency) else { return }
+        _ = await join(tracked, .confirmation, deadline: clock.now.advanced(by: budget))
+    }
+
+    /// The currency that has a market among its sources.
+    func tracked(_ market: Market) -> TrackedCurrency? { tracked.first { $0.plan.markets.contains(market) } }
+}
