@@ -40,7 +40,6 @@ let package = Package(
         .executable(name: "exchange-simulator", targets: ["exchange-simulator"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
@@ -63,7 +62,7 @@ let package = Package(
             name: "BTCPriceDaemon",
             dependencies: [
                 "BTCPriceAPI", "BTCPriceCore", "BTCPriceFeature", "BTCPriceNetworking", "BTCPricePersistence",
-                "BTCPriceServer", "CLinux", "Configuration", "Systemd", "Varlink",
+                "BTCPriceServer", "CLinux", "CommandLine", "Configuration", "Systemd", "Varlink",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
@@ -105,8 +104,7 @@ let package = Package(
         .target(
             name: "BTCPriceHTTP",
             dependencies: [
-                "BTCPriceAPI", "BTCPriceCore", "BTCPriceFeature", "EventLoopTasks", "Systemd", "Varlink",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "BTCPriceAPI", "BTCPriceCore", "BTCPriceFeature", "CommandLine", "EventLoopTasks", "Systemd", "Varlink",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -120,8 +118,8 @@ let package = Package(
         .target(
             name: "BTCPriceFleet",
             dependencies: [
-                "BTCPriceAPI", "BTCPriceCore", "BTCPriceServer", "CLinux", "CMosquitto", "Systemd", "Varlink",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "BTCPriceAPI", "BTCPriceCore", "BTCPriceServer", "CLinux", "CMosquitto", "CommandLine", "Systemd",
+                "Varlink",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
@@ -132,11 +130,13 @@ let package = Package(
         .target(
             name: "BTCCtl",
             dependencies: [
-                "BTCPriceAPI", "BTCPriceCore", "BTCPriceFeature", "Varlink",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "BTCPriceAPI", "BTCPriceCore", "BTCPriceFeature", "CommandLine", "Varlink",
             ],
             swiftSettings: ours),
         .target(name: "BTCPriceFeature", dependencies: ["BTCPriceCore"], swiftSettings: ours),
+
+        // The command lines of all programs.
+        .target(name: "CommandLine", dependencies: ["BTCPriceCore"], swiftSettings: ours),
 
         // Shared by the daemon and the client.
         .target(
@@ -152,8 +152,7 @@ let package = Package(
         .target(
             name: "ExchangeSimulator",
             dependencies: [
-                "BTCPriceAPI", "BTCPriceCore", "BTCPriceNetworking", "Configuration",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "BTCPriceAPI", "BTCPriceCore", "BTCPriceNetworking", "CommandLine", "Configuration",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -192,18 +191,18 @@ let package = Package(
             ]),
         test("BTCPricePersistence", ["BTCPriceCore", "TestSupport"]),
         test("BTCPriceFeature", ["BTCPriceCore"]),
+        test("CommandLine", ["TestSupport"]),
         test(
             "BTCPriceDaemon",
             [
-                "BTCPriceCore", "BTCPriceNetworking", "Configuration", "Systemd", "TestSupport",
+                "BTCPriceCore", "BTCPriceNetworking", "CommandLine", "Configuration", "Systemd", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ]),
         test(
             "BTCCtl",
             [
-                "BTCPriceAPI", "BTCPriceCore", "BTCPriceFeature", "TestSupport", "Varlink",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "BTCPriceAPI", "BTCPriceCore", "BTCPriceFeature", "CommandLine", "TestSupport", "Varlink",
             ]),
         test(
             "BTCPriceHTTP",

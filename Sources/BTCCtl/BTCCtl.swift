@@ -1,86 +1,64 @@
-import ArgumentParser
 import BTCPriceAPI
-import BTCPriceFeature
+import CommandLine
 import Glibc
+
+/// A command of the client.
+struct Verb: Sendable {
+    let command: Command
+    let run: @Sendable (ParsedLine) throws(UsageError) -> Int32
+}
 
 /// The entry point of the client.
 package enum BTCCtl {
+    static let verbs = [
+        Current.verb, Watch.verb, Wait.verb, Convert.verb, History.verb, At.verb, ChartView.verb, Report.statusVerb,
+        Report.sourcesVerb, Report.currenciesVerb, Metrics.verb, Control.pauseVerb, Control.resumeVerb,
+        Control.retryVerb,
+    ]
+
+    static let program = Program(
+        Command(
+            "btcctl", "Shows the price of a bitcoin that btc-priced keeps.",
+            details: """
+                Examples:
+                  btcctl current             Aug 25, 14:30 - $68,901.23
+                  btcctl watch               the same at every tick
+                  btcctl convert 0.05btc     0.05 BTC = 5,000,000 sat = $3,445.06
+                  btcctl chart               the last 24 hours
+                  btcctl sources             where the price comes from
+
+                Exit status: 0 on success, 64 for a wrong command line; the help of each command has the others.
+                """, commands: verbs.map(\.command)),
+        version: "btcctl \(Product.version)",
+        otherNames: [
+            "price": "current", "get": "current", "show": "current", "now": "current", "follow": "watch",
+            "tail": "watch", "stream": "watch", "calc": "convert", "candles": "history", "ohlc": "history",
+            "graph": "chart", "plot": "chart", "info": "status", "list": "sources", "exchanges": "sources",
+            "stop": "pause", "start": "resume", "continue": "resume",
+        ])
+
     /// Runs the client.
     /// - Parameter arguments: The command line, without the program's name.
     /// - Returns: The exit status.
     package static func main(arguments: [String]) -> Int32 {
         Output.holdStandardDescriptors()
-        if let invocation = Invocation(hotForm: arguments) { return run(invocation) }
         // Without a command, a terminal shows the overview. A program that reads the output gets the help text, as in earlier versions.
         if arguments.isEmpty, isatty(STDOUT_FILENO) == 1 { return Overview.run() }
-        return parse(arguments)
-    }
-
-    // Not inlined, so that the hot forms do not pay for the setup of ArgumentParser's types.
-    @inline(never)
-    private static func parse(_ given: [String]) -> Int32 {
-        let repaired = CommandLineRepair(given)
-        let arguments = repaired.arguments
-        if let complaint = repaired.complaint {
-            return tellOfMistake(complaint, verb: repaired.verb, arguments, status: ExitStatus.usage)
-        }
-        do {
-            var command = try BTCCtlCommand.parseAsRoot(arguments)
-            if let command = command as? any InvocationCommand { return run(try command.invocation()) }
-            try command.run()
+        do throws(UsageError) {
+            switch try program.read(arguments) {
+            case .print(let text): Output.write(text, to: STDOUT_FILENO)
+            case .run(let line):
+                guard let verb = verbs.first(where: { $0.command.name == line.command }) else { break }
+                return try program.advised(line.command) { () throws(UsageError) in try verb.run(line) }
+            }
             return ExitStatus.success
         } catch {
-            return finish(error, arguments, verb: repaired.verb)
+            let complaint = Complaint(word: "usage", message: error.message, status: ExitStatus.usage)
+            // A status bar gets a line that it can show.
+            if let bar = bar(in: arguments) { return PriceOutput(form: .bar(bar)).tell(complaint) }
+            Output.tell(complaint, json: arguments.contains("--json"))
+            return complaint.status
         }
-    }
-
-    private static func run(_ invocation: Invocation) -> Int32 {
-        switch invocation {
-        case .current(let options): Current.run(options)
-        case .watch(let options): Watch.run(options)
-        case .wait(let options): Wait.run(options)
-        case .convert(let options): Convert.run(options)
-        case .history(let options): History.run(options)
-        case .at(let options): At.run(options)
-        case .chart(let options): ChartView.run(options)
-        case .report(let options): Report.run(options)
-        case .metrics(let options): Metrics.run(options)
-        case .change(let change, let socket, let json, let timestamps):
-            Control.run(change, socket: socket, json: json, timestamps: timestamps)
-        }
-    }
-
-    /// Handles a parser error; help and version are errors with status 0. With `--bar`, the line stays valid and the status is 0.
-    private static func finish(_ error: any Error, _ arguments: [String], verb: String?) -> Int32 {
-        let status = BTCCtlCommand.exitCode(for: error).rawValue
-        if status == ExitStatus.success {
-            Output.line(BTCCtlCommand.fullMessage(for: error))
-            return status
-        }
-        var message = BTCCtlCommand.message(for: error)
-        // The parser also suggests options that differ a lot from the given one. Remove such a suggestion.
-        if let guess = message.firstMatch(of: /'--([^']*)'\. Did you mean '--([^']*)'\?/),
-            Suggestion.nearest(to: String(guess.1), among: [String(guess.2)]) == nil,
-            let end = message.firstRange(of: " Did you mean")
-        {
-            message = String(message[..<end.lowerBound])
-        }
-        if let option = arguments.first(where: { $0.hasPrefix("--") && message.contains("option '\($0)'") }),
-            CommandLineRepair.verbs.contains(String(option.dropFirst(2)))
-        {
-            message += " There is a command of that name: 'btcctl \(option.dropFirst(2))'."
-        }
-        return tellOfMistake(message, verb: verb, arguments, status: status)
-    }
-
-    /// Reports a wrong command line in one line.
-    private static func tellOfMistake(_ message: String, verb: String?, _ arguments: [String], status: Int32) -> Int32 {
-        let help = verb.map { "btcctl \($0) --help" } ?? "btcctl --help"
-        let stop = message.hasSuffix(".") || message.hasSuffix("?") ? "" : "."
-        let complaint = Complaint(word: "usage", message: "\(message)\(stop) See '\(help)'.", status: status)
-        if let bar = bar(in: arguments) { return PriceOutput(form: .bar(bar)).tell(complaint) }
-        Output.tell(complaint, json: arguments.contains("--json"))
-        return status
     }
 
     /// The status bar that an invalid command line names.

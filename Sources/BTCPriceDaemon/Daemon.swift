@@ -1,8 +1,10 @@
 import Configuration
+import BTCPriceCore
 import BTCPriceNetworking
 import BTCPriceServer
 import BTCPriceAPI
 import CLinux
+import CommandLine
 import Glibc
 import Logging
 import Systemd
@@ -13,7 +15,6 @@ package enum Daemon {
     /// Exit statuses (sysexits.h).
     private enum Exit {
         static let failure: Int32 = 1
-        static let usage: Int32 = 64
         static let configuration: Int32 = 78
     }
 
@@ -30,13 +31,8 @@ package enum Daemon {
         setenv("RES_OPTIONS", "timeout:1 attempts:4", 0)
         // If a reader is gone, that of standard error too, a write must fail instead of ending the process.
         signal(SIGPIPE, SIG_IGN)
-        let commandLine: DaemonCommandLine
-        do {
-            commandLine = try DaemonCommandLine(arguments)
-        } catch {
-            let isAdvised = error.description.hasSuffix("?")
-            complain(isAdvised ? "\(error)" : "\(error); 'btc-priced --help' shows what there is")
-            exit(Exit.usage)
+        let commandLine = DaemonCommandLine.program.readOrExit(arguments) { line throws(UsageError) in
+            try DaemonCommandLine(line)
         }
         if case .run = commandLine.action { holdSignals() }
         Task.detached {
@@ -48,19 +44,9 @@ package enum Daemon {
 
     private static func run(_ commandLine: DaemonCommandLine, environment: [String: String]) async -> Int32 {
         switch commandLine.action {
-        case .printVersion:
-            print("\(Product.name) \(Product.version)")
-            return 0
-        case .printHelp:
-            print(DaemonCommandLine.help, terminator: "")
-            return 0
         case .printStandardConfiguration:
             print(SettingKey.standardFile, terminator: "")
             return 0
-        case .printCompletions(let shell):
-            print(Completions.script(for: shell), terminator: "")
-            return 0
-        case .reload(let process): return reload(process)
         case .run, .checkConfiguration, .printConfiguration, .tryExchange: break
         }
         let settings: Settings
@@ -118,24 +104,6 @@ package enum Daemon {
         } catch {
             logger.tell(.startFailed, "Ended by an error: \(error)")
             return Exit.failure
-        }
-    }
-
-    /// Checks the configuration of another daemon, and makes it reload it.
-    private static func reload(_ id: Int32) -> Int32 {
-        do {
-            let process = try DaemonProcess(id)
-            let commandLine = try DaemonCommandLine(process.arguments)
-            if commandLine.configurationPath?.hasPrefix("/") == false { try process.enterDirectory() }
-            try process.takeUser()
-            let settings = try Settings.read(
-                commandLine: commandLine, environment: process.environment, uid: process.uid)
-            try ExchangeClient.check(settings.clientSettings)
-            try process.reload()
-            return 0
-        } catch {
-            complain("\(error)")
-            return error is DaemonProcess.Failure ? Exit.failure : Exit.configuration
         }
     }
 

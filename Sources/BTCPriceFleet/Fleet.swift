@@ -1,8 +1,8 @@
-import ArgumentParser
 import BTCPriceAPI
 import BTCPriceCore
 import BTCPriceServer
 import CMosquitto
+import CommandLine
 import FoundationEssentials
 import Glibc
 import Logging
@@ -18,11 +18,8 @@ package struct Fleet {
 
     /// Runs the program to its end.
     package static func main() async -> Never {
-        let command: any ParsableCommand
-        do {
-            command = try FleetCommand.parseAsRoot()
-        } catch {
-            FleetCommand.exit(withError: error)
+        let command = FleetCommand.program.readOrExit(Array(Swift.CommandLine.arguments.dropFirst())) {
+            line throws(UsageError) in try FleetCommand(line)
         }
         // If a broker or a client is gone, the write must fail with an error, not end the process.
         signal(SIGPIPE, SIG_IGN)
@@ -32,30 +29,30 @@ package struct Fleet {
         do {
             let fleet = Fleet(logger: logger)
             switch command {
-            case let command as PublishCommand: try await fleet.publish(command)
-            case let command as FollowCommand: try await fleet.follow(command)
-            default: throw CleanExit.helpRequest(FleetCommand.self)
+            case .publish(let broker, let socket, let name, let isForHomeAssistant):
+                try await fleet.publish(broker, socket, name: name, isForHomeAssistant: isForHomeAssistant)
+            case .follow(let broker, let directory, let publishers):
+                try await fleet.follow(broker, directory, publishers)
             }
             exit(0)
-        } catch let failure as FleetStartFailure {
-            logger.error("\(failure)")
-            exit(1)
         } catch {
-            FleetCommand.exit(withError: error)
+            logger.error("\(error)")
+            exit(1)
         }
     }
 
     // MARK: - Publish
 
-    private func publish(_ command: PublishCommand) async throws {
+    private func publish(
+        _ broker: BrokerOptions, _ named: String?, name: String, isForHomeAssistant: Bool
+    ) async throws(FleetStartFailure) {
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
-        let settings = try brokerSettings(command.broker, keepAlive: 5)
-        let socket = SocketSearch.finder(named: command.socket, environment: { environment[$0] }, uid: getuid())
+        let settings = try brokerSettings(broker, keepAlive: 5)
+        let socket = SocketSearch.finder(named: named, environment: { environment[$0] }, uid: getuid())
         let news = DaemonNews()
         let loop = BrokerLoop<Publishing>(settings, logger: logger) { _ in }
         loop.start(
-            Publishing(
-                name: command.name, bootID: Self.random(), isForHomeAssistant: command.homeAssistant, news: news))
+            Publishing(name: name, bootID: Self.random(), isForHomeAssistant: isForHomeAssistant, news: news))
         let watch = PriceWatch(socket: socket)
         let hasComplained = Mutex(false)
         watch.start(.ticks) { [logger] seen in
@@ -76,7 +73,7 @@ package struct Fleet {
             loop.wake()
         }
         poll.start()
-        ready("Publishing as \(command.name)", settings)
+        ready("Publishing as \(name)", settings)
         for await _ in signals { break }
         manager.stopping()
         watch.stop()
@@ -87,19 +84,21 @@ package struct Fleet {
 
     // MARK: - Follow
 
-    private func follow(_ command: FollowCommand) async throws {
+    private func follow(
+        _ broker: BrokerOptions, _ directory: String, _ publishers: [String]
+    ) async throws(FleetStartFailure) {
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         ServerLimits.raiseDescriptors()
-        let settings = try brokerSettings(command.broker, keepAlive: 30)
-        let sockets = PublisherSockets(directory: command.directory, logger: logger)
+        let settings = try brokerSettings(broker, keepAlive: 30)
+        let sockets = PublisherSockets(directory: directory, logger: logger)
         do throws(SocketError) {
-            for name in command.publishers { try sockets.add(name) }
+            for name in publishers { try sockets.add(name) }
         } catch {
             throw FleetStartFailure(description: "\(error)")
         }
         let loop = BrokerLoop<Following>(settings, logger: logger) { sockets.perform($0) }
-        loop.start(Following(named: command.publishers))
-        let whom = command.publishers.isEmpty ? "all publishers" : command.publishers.joined(separator: ", ")
+        loop.start(Following(named: publishers))
+        let whom = publishers.isEmpty ? "all publishers" : publishers.joined(separator: ", ")
         ready("Following \(whom)", settings)
         for await _ in signals { break }
         manager.stopping()

@@ -1,5 +1,5 @@
-import ArgumentParser
 import BTCPriceAPI
+import CommandLine
 import EventLoopTasks
 import FoundationEssentials
 import Glibc
@@ -17,7 +17,9 @@ package struct HTTPGateway {
 
     /// Runs the program to its end.
     package static func main() async -> Never {
-        let command = GatewayCommand.parseOrExit()
+        let command = GatewayCommand.program.readOrExit(Array(Swift.CommandLine.arguments.dropFirst())) {
+            line throws(UsageError) in try GatewayCommand(line)
+        }
         // If a client is gone, the write must fail with an error, not end the process.
         signal(SIGPIPE, SIG_IGN)
         let logger = Logger(label: "btc-price-http") {

@@ -1,5 +1,5 @@
-import ArgumentParser
 import BTCPriceAPI
+import CommandLine
 import Dispatch
 import Glibc
 
@@ -7,83 +7,112 @@ import Glibc
 package enum SimulatorProgram {
     /// Reads the command line and runs until SIGTERM or SIGINT.
     package static func main() async {
-        // An error quotes arguments.
-        await SimulatorCommand.main(CommandLine.arguments.dropFirst().map(\.printable))
+        let command = SimulatorCommand.program.readOrExit(Array(Swift.CommandLine.arguments.dropFirst())) {
+            line throws(UsageError) in try SimulatorCommand(line)
+        }
+        do {
+            try await command.run()
+        } catch {
+            SimulatorCommand.program.fail("\(error)", status: 1)
+        }
     }
 }
 
-struct SimulatorCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "exchange-simulator",
-        abstract: "Real HTTP endpoints shaped like the exchanges, on loopback, with scripted faults.",
-        discussion: """
-            Prints a line for each venue with its address, one for the control port, and 'ready'. The daemon is pointed at \
-            them with source.<name>.url. POST a fault script to <control>/faults at any time; GET <control>/requests counts, and \
-            GET <control>/limits holds the counts against what the exchanges publish. The streams are at the same addresses; \
-            GET <control>/streams counts them.
-            """)
+struct SimulatorCommand {
+    private let feed: PriceSeries
+    private let script: FaultScript
+    private let port: Int
+    private let host: String
+    private let descriptions: String?
+    private let certificates: String?
+    private let roundTrip: Int
+    private let trades: Double
+    /// The seed to print; `nil` for a replay.
+    private let seed: UInt64?
 
-    @Option(help: ArgumentHelp("Replay this CSV file, a row a request.", valueName: "file"))
-    var replay: String?
+    static let program = Program(
+        Command(
+            "exchange-simulator",
+            "Real HTTP endpoints shaped like the exchanges, on loopback, with scripted faults.",
+            details: """
+                Prints a line for each venue with its address, one for the control port, and 'ready'. The daemon is pointed at \
+                them with source.<name>.url. POST a fault script to <control>/faults at any time; GET <control>/requests counts, \
+                and GET <control>/limits holds the counts against what the exchanges publish. The streams are at the same \
+                addresses; GET <control>/streams counts them.
+                """,
+            options: [
+                replay, column, seedOption, faults, portOption, hostOption, files, folder, distance, pace,
+            ]),
+        version: "exchange-simulator \(Product.version)")
 
-    @Option(help: ArgumentHelp("The column of the prices.", valueName: "name"))
-    var column = "close"
+    private static let replay = Option(
+        "--replay", value: "file", "Replay this CSV file, a row a request.", completion: .files)
+    private static let column = Option("--column", value: "name", "The column of the prices. Without it: close.")
+    private static let seedOption = Option(
+        "--seed", value: "number", "Without a replay: the seed of a random walk. Any, and printed, unless given.")
+    private static let faults = Option(
+        "--faults", value: "file", "A fault script to begin with.", completion: .files)
+    private static let portOption = Option(
+        "--port", value: "port", "The first port; 0, or nothing, for any that are free.")
+    private static let hostOption = Option(
+        "--host", value: "address", "The address to listen on. Without it: 127.0.0.1.")
+    private static let files = Option(
+        "--descriptions", value: "path",
+        "More exchanges: a file with descriptions, [exchange.NAME], or a directory with such files.",
+        completion: .files)
+    private static let folder = Option(
+        "--certificates", value: "directory",
+        "Speak HTTPS with the certificate server.pem and the key server.key of this directory.",
+        completion: .directories)
+    private static let distance = Option(
+        "--round-trip", value: "ms", "How far away the exchanges are: a round trip in milliseconds. Without it: 0.")
+    private static let pace = Option(
+        "--trades", value: "number",
+        "How often the market trades in a second while a stream is subscribed, 0.1 to 2000. Without it: 5.")
 
-    @Option(
-        help: ArgumentHelp(
-            "Without a replay: the seed of a random walk. Any, and printed, unless given.", valueName: "number"))
-    var seed: UInt64?
-
-    @Option(help: ArgumentHelp("A fault script to begin with.", valueName: "file"))
-    var faults: String?
-
-    @Option(help: ArgumentHelp("The first port; 0 for any that are free.", valueName: "port"))
-    var port = 0
-
-    @Option(help: ArgumentHelp("The address to listen on.", valueName: "address"))
-    var host = "127.0.0.1"
-
-    @Option(
-        help: ArgumentHelp(
-            "More exchanges: a file with descriptions, [exchange.NAME], or a directory with such files.",
-            valueName: "path"))
-    var descriptions: String?
-
-    @Option(
-        help: ArgumentHelp(
-            "Speak HTTPS with the certificate server.pem and the key server.key of this directory.",
-            valueName: "directory"))
-    var certificates: String?
-
-    @Option(help: ArgumentHelp("How far away the exchanges are: a round trip in milliseconds.", valueName: "ms"))
-    var roundTrip = 0
-
-    @Option(
-        help: ArgumentHelp(
-            "How often the market trades in a second while a stream is subscribed, 0.1 to 2000.", valueName: "number"))
-    var trades = 5.0
-
-    init() {}
-
-    /// Rejects options that exclude each other and values out of range.
-    func validate() throws {
-        guard replay == nil || seed == nil else { throw ValidationError("--replay and --seed exclude each other") }
-        guard (0...10_000).contains(roundTrip) else { throw ValidationError("--round-trip is 0 to 10000") }
-        guard (0.1...2000).contains(trades) else { throw ValidationError("--trades is 0.1 to 2000") }
-        guard port == 0 || (1024...65_000).contains(port) else { throw ValidationError("--port is 0 or 1024 to 65000") }
+    init(_ line: ParsedLine) throws(UsageError) {
+        if line.has(Self.replay), line.has(Self.seedOption) {
+            throw UsageError("--replay and --seed exclude each other")
+        }
+        port =
+            try line.value(Self.portOption) { text throws(UsageError) in
+                text == "0" ? 0 : try number(text, in: 1024...65_000)
+            } ?? 0
+        host = line.text(Self.hostOption) ?? "127.0.0.1"
+        descriptions = line.text(Self.files)
+        certificates = line.text(Self.folder)
+        roundTrip = try line.value(Self.distance) { text throws(UsageError) in try number(text, in: 0...10_000) } ?? 0
+        trades =
+            try line.value(Self.pace) { text throws(UsageError) in
+                guard let number = Double(text), (0.1...2000).contains(number) else {
+                    throw UsageError("it is a number from 0.1 to 2000")
+                }
+                return number
+            } ?? 5
+        script =
+            try line.value(Self.faults) { path throws(UsageError) in
+                do { return try FaultScript(try Self.text(path)) } catch { throw UsageError("\(error)") }
+            } ?? .none
+        let given = try line.value(Self.seedOption) { text throws(UsageError) in
+            guard let seed = UInt64(text) else { throw UsageError("it is a whole number") }
+            return seed
+        }
+        let column = line.text(Self.column) ?? "close"
+        let replayed = try line.value(Self.replay) { path throws(UsageError) in
+            do {
+                return try PriceSeries(replaying: try Self.text(path), column: column)
+            } catch {
+                throw UsageError("\(error)")
+            }
+        }
+        let walk = given ?? .random(in: 0..<1_000_000)
+        seed = replayed == nil ? walk : nil
+        feed = replayed ?? PriceSeries(walkSeed: walk)
     }
 
     /// Runs until SIGTERM or SIGINT.
     func run() async throws {
-        let script = try faults.map { try FaultScript(try text($0)) } ?? .none
-        let feed: PriceSeries
-        if let replay {
-            feed = try PriceSeries(replaying: try text(replay), column: column)
-        } else {
-            let seed = seed ?? .random(in: 0..<1_000_000)
-            print("seed \(seed)")
-            feed = PriceSeries(walkSeed: seed)
-        }
+        if let seed { print("seed \(seed)") }
         let simulator = try await Simulator.start(
             feed: feed, script: script, firstPort: port, host: host, roundTrip: .milliseconds(roundTrip),
             trades: trades, descriptions: descriptions,
@@ -98,9 +127,9 @@ struct SimulatorCommand: AsyncParsableCommand {
         await simulator.stop()
     }
 
-    private func text(_ path: String) throws -> String {
+    private static func text(_ path: String) throws(UsageError) -> String {
         guard let bytes = readFile(path), let text = String(validating: bytes, as: UTF8.self) else {
-            throw ValidationError("cannot read \(path) as text")
+            throw UsageError("it cannot be read as text")
         }
         return text
     }

@@ -1,41 +1,82 @@
-import BTCPriceAPI
 import BTCPriceCore
+import BTCPriceFeature
+import CommandLine
 import Testing
 
 @testable import BTCCtl
 
+/// What is read from the options that several commands share. The whole command lines are in 052-forms.
 @Suite struct CommandLineTests {
+    private func line(_ text: String) throws -> ParsedLine {
+        let request = try BTCCtl.program.read(text.split(separator: " ").map(String.init))
+        guard case .run(let line) = request else { throw UsageError("no command line") }
+        return line
+    }
+
     @Test(arguments: [
         ("curent", "current"), ("currnet", "current"), ("CURRENT", "current"), ("price", "current"), ("get", "current"),
         ("wtach", "watch"), ("souces", "sources"), ("stop", "pause"), ("stat", "status"), ("curr", "current"),
-        ("dance", nil), ("x", nil), ("", nil),
+        ("dance", nil), ("x", nil),
     ])
     func `a mistyped command gets a suggestion`(word: String, meant: String?) {
-        #expect(CommandLineRepair.meant(by: word) == meant)
+        let advice = meant.map { "Did you mean '\($0)'? " } ?? ""
+        #expect(throws: UsageError("no command '\(word)'. \(advice)See 'btcctl --help'.")) { try line(word) }
+    }
+
+    @Test func `options become the price that is wanted, and its form`() throws {
+        #expect(
+            try line("current --socket /x --max-age 1.5 --refresh -c €").asking()
+                == AskingOptions(socket: "/x", policy: .remoteFirst, maxAge: .milliseconds(1500), currency: "EUR"))
+        #expect(
+            try line("--format {price} watch --utc --iso").output()
+                == PriceOutput(
+                    form: .format(try FormatTemplate("{price}")),
+                    timestamps: ReaderTimestampFormatter(isUTC: true, isISO: true)))
+        #expect(try line("watch --bar=waybar").output() == PriceOutput(form: .bar(.waybar)))
+        #expect(
+            try line("wait --below 60000.5 --change 2.5% --above 70k --confirmed").condition()
+                == PriceCondition(
+                    above: 70000, below: Price("60000.5") ?? 0, change: .percent(Price("2.5") ?? 0), trust: .confirmed))
+        #expect(try line("wait --change 500").condition() == PriceCondition(change: .dollars(500)))
+    }
+
+    @Test func `amounts are read with their units, and a currency alone is wanted`() throws {
+        let read = { (text: String) in try Convert.read(text.split(separator: " ").map(String.init), in: nil) }
+        #expect(try read("70k eur") == ([GivenAmount(value: 70_000, unit: .money(.eur))], nil))
+        #expect(
+            try read("7sat $3") == (
+                [GivenAmount(value: 7, unit: .sat), GivenAmount(value: 3, unit: .money(.usd))], nil
+            ))
+        #expect(try read("eur usd") == ([GivenAmount(value: 1, unit: .money(.eur))], "USD"))
+        // Without a unit, an amount is in the currency of the daemon.
+        #expect(GivenAmount(value: 2).amount(in: .eur) == Amount(2, .money(.eur)))
+        for text in ["5", "1xyz", "-1btc", "-5m"] { #expect(throws: UsageError.self) { try read(text) } }
     }
 
     @Test(arguments: [
-        ("current --json", "current --json"), ("--json current", "current --json"),
-        ("--socket /x --raw current --utc", "current --socket /x --raw --utc"), ("--help", "--help"), ("", ""),
-        ("--generate-completion-script bash", "--generate-completion-script bash"), ("at -1h", "at 1h"),
-        ("history --since -7d --json", "history --since 7d --json"), ("help at", "help at"),
-        ("at -3mo 0.5btc", "at 3mo 0.5btc"), ("at --utc -c EUR -1y", "at --utc -c EUR 1y"),
+        ("30", 30_000), ("0.2", 200), (".5h", 1_800_000), ("5min", 300_000), ("1h30m", 5_400_000),
+        ("1d2h3s", 93_603_000), ("1.", 1000),
     ])
-    func `options may stand before the command`(given: String, expected: String) {
-        let repaired = CommandLineRepair(given.split(separator: " ").map(String.init))
-        #expect(repaired.arguments.joined(separator: " ") == expected)
-        #expect(repaired.complaint == nil)
+    func `a duration is read as people write it`(text: String, milliseconds: Int64) throws {
+        #expect(try duration(text) == .milliseconds(milliseconds))
+    }
+
+    @Test(arguments: ["", "-1", "abc", "1mo", "1h30", "1e99", "nan", "5x", ".", "1.2.3", "5 m", "99999999999"])
+    func `no other duration is`(text: String) {
+        #expect(throws: UsageError.self) { try duration(text) }
     }
 
     @Test(arguments: [
-        ("help foo", "no command 'foo'."), ("help wtach", "no command 'wtach'. Did you mean 'watch'?"),
-        ("convert -5btc", "'-5btc' is not an amount: it is below zero."),
-        ("at 1d -5m", "'-5m' is not an amount: it is below zero."),
-        ("current --max-age -5m", "--max-age: '-5m' is below zero."),
-        ("wait --above -1", "--above: '-1' is below zero."),
+        "current -c USD,EUR", "current --refresh --no-cache", "current --json --raw", "current --bar waybar --json",
+        "current --bar bar", "current --format {nothing}", "watch --color blue", "chart --day-zone mars",
+        "wait --above -3", "wait --above 0", "wait --above 70,00", "wait --above 3btc", "wait --change 2%%",
+        "wait --change %", "wait --confirmed --unconfirmed",
     ])
-    func `options that can't be combined are reported`(given: String, complaint: String) {
-        #expect(CommandLineRepair(given.split(separator: " ").map(String.init)).complaint == complaint)
+    func `options that are not valid are refused`(text: String) {
+        #expect(throws: UsageError.self) {
+            let line = try line(text)
+            _ = (try line.asking(), try line.output(), try line.condition(), try line.color(), try line.dayZone())
+        }
     }
 
     @Test func `control characters are escaped for a terminal`() {

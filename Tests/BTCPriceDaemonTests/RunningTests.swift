@@ -114,7 +114,7 @@ import Testing
         let bare = try ConfigurationFile(text: SettingKey.standardFile, path: "c.toml")
         let settings = try Settings(
             Layers(
-                commandLine: DaemonCommandLine([]), environment: [:], files: ConfigurationFiles(bare, path: "c.toml")),
+                commandLine: DaemonCommandLine(), environment: [:], files: ConfigurationFiles(bare, path: "c.toml")),
             environment: [:],
             uid: 0)
         #expect(settings.entries.allSatisfy { $0.origin == .standard })
@@ -124,22 +124,17 @@ import Testing
         let set = try ConfigurationFile(text: lines.joined(separator: "\n"), path: "c.toml")
         let same = try Settings(
             Layers(
-                commandLine: DaemonCommandLine([]), environment: [:], files: ConfigurationFiles(set, path: "c.toml")),
+                commandLine: DaemonCommandLine(), environment: [:], files: ConfigurationFiles(set, path: "c.toml")),
             environment: [:],
             uid: 0)
         #expect(same.entries.allSatisfy { $0.origin != .standard })
         #expect(same.first.interval == .seconds(10) && same.sources.map(\.url) == settings.sources.map(\.url))
     }
 
-    @Test(arguments: Completions.Shell.allCases) func `completions have every flag`(shell: Completions.Shell) {
-        let script = Completions.script(for: shell)
-        for flag in DaemonCommandLine.flags.map(\.flag) + SettingKey.all.map(\.flag) {
-            #expect(script.contains(shell == .fish ? "-l \(flag.dropFirst(2)) " : flag), "\(flag)")
+    @Test func `every setting is an option`() throws {
+        for key in SettingKey.all {
+            let read = try DaemonCommandLine([key.flag, "x"]).settings
+            #expect(read.map(\.key.name) == [key.name] && read.map(\.text) == ["x"])
         }
-    }
-
-    @Test(arguments: [["--reload", "x"], ["--reload"], ["--reload", "0"], ["--generate-completion-script", "csh"]])
-    func `an invalid process or shell is refused`(arguments: [String]) {
-        #expect(throws: DaemonCommandLine.UsageError.self) { try DaemonCommandLine(arguments) }
     }
 }

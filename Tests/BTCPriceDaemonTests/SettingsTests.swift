@@ -1,6 +1,7 @@
 import Configuration
 import BTCPriceCore
 import BTCPriceNetworking
+import CommandLine
 import FoundationEssentials
 import Logging
 import TestSupport
@@ -211,18 +212,16 @@ import Testing
     }
 
     @Test func `errors on the command line and in the environment are reported too`() throws {
-        #expect(complaint(["--nonsense"]) == "unknown argument '--nonsense'")
+        #expect(complaint(["--nonsense"])?.contains("unknown option '--nonsense'. See") == true)
         #expect(
-            complaint(["--chek-config"]) == "unknown argument '--chek-config'; did you mean --check-config?")
-        #expect(
-            complaint(["--tick-intervall-ms=5"])
-                == "unknown argument '--tick-intervall-ms=5'; did you mean --tick-interval-ms?")
+            complaint(["--tick-intervall-ms=5"])?.contains(
+                "unknown option '--tick-intervall-ms'. Did you mean '--tick-interval-ms'?") == true)
         #expect(complaint(["--sources", "binanc,kraken"])?.hasSuffix("; did you mean binance?") == true)
         #expect(
             complaint(environment: ["BTC_PRICED_TICK_INTERVAL": "5"])
                 == "the environment: BTC_PRICED_TICK_INTERVAL is not a setting of btc-priced; did you mean BTC_PRICED_TICK_INTERVAL_MS?"
         )
-        #expect(complaint(["--tick-interval-ms"]) == "--tick-interval-ms needs a value")
+        #expect(complaint(["--tick-interval-ms"])?.contains("--tick-interval-ms needs a value") == true)
         #expect(
             complaint(["--tick-interval-ms", "abc"])
                 == "the command line, --tick-interval-ms: tick.interval-ms = \"abc\": must be a whole number from 100 to 3600000"
@@ -283,7 +282,7 @@ import Testing
         try Data("a = 1\n".utf8).write(to: URL(filePath: "\(path)/luno.toml"))
         func read(_ environment: [String: String]) throws {
             _ = try ConfigurationFiles(
-                DaemonCommandLine([]), environment: ["XDG_DATA_DIRS": directory.path].merging(environment) { $1 },
+                DaemonCommandLine(), environment: ["XDG_DATA_DIRS": directory.path].merging(environment) { $1 },
                 uid: 1000)
         }
         try read(["EDITOR": "luno", "BTC_PRICED_SERVICE_HOST": "luno"])
@@ -329,7 +328,7 @@ import Testing
         }
         let directory = TemporaryDirectory()
         _ = try Settings.read(
-            commandLine: DaemonCommandLine([]),
+            commandLine: DaemonCommandLine(),
             environment: ["XDG_CONFIG_HOME": directory.path, "HOME": directory.path], uid: 1000)
     }
 
@@ -384,5 +383,12 @@ import Testing
         ] as [(String, HTTPTransportSettings.Proxy?)])
     func `addresses of proxies are checked`(text: String, expected: HTTPTransportSettings.Proxy?) {
         #expect(URLRule.proxy(text) == expected)
+    }
+}
+
+extension DaemonCommandLine {
+    init(_ arguments: [String]) throws {
+        guard case .run(let line) = try Self.program.read(arguments) else { throw UsageError("nothing to run") }
+        try self.init(line)
     }
 }

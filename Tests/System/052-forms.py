@@ -161,20 +161,19 @@ def _():
         equal(done.status, 0, words)
         equal(done.out, btcctl(None, "help", *words).out, words)
         assert not words or f"\n.It Cm {words[0]}\n" in source, f"{words} is not in the manual"
-        for option in re.findall(r"--[a-z-]+", done.out.split("OPTIONS:")[1]):
+        for option in re.findall(r"--[a-z-]+", done.out.split("\nOptions:")[1].split("\nCommands:")[0]):
             assert option in manual, f"{words} {option} is not in the manual"
-        # Options may stand before the verb, if their values are not taken for it (CommandLineRepair).
-        for option in re.findall(r"(--[a-z-]+) <", done.out.split("OPTIONS:")[1]):
+        # Options may stand before the verb, if their values are not taken for it.
+        for option in re.findall(r"(--[a-z-]+) <", done.out.split("\nOptions:")[1]):
             assert "no command" not in btcctl(None, option, "1", *words, "--help").err, f"{option} before {words}"
-        overview = done.out.split("USAGE:")[0]
+        overview = done.out.split("\nUsage:")[0]
         statuses |= dict.fromkeys(re.findall(r"\b\d+\b", overview.split("Exit status: ")[1]))
         assert "64 for a wrong" in re.sub(r"\s+", " ", overview), overview
         for verb, rest in re.findall(r"(?m)^  (?:sudo )?btcctl (\w+)(.*)", overview):
             assert verb in verbs(), overview
             for option in re.findall(r" (--[a-z-]+)", rest):
                 assert has_option(verb, option), f"{verb} has no {option}"
-        # The parser doesn't wrap the line of the usage.
-        assert all(len(line) <= 80 for line in done.out.splitlines() if not line.startswith("USAGE:")), done.out
+        assert all(len(line) <= 80 for line in done.out.splitlines()), done.out
     equal(sorted(map(int, statuses)), [int(status) for status in re.findall(r"(?m)^\.It (\d+)$", source)], "exit statuses in the manual")
 
 

@@ -280,9 +280,9 @@ def _():
         equal(error(typo), f"btcctl: no command '{typo}'. Did you mean '{meant}'? See 'btcctl --help'.")
     text = error("current", "--watch")
     assert "--utc" not in text and "'btcctl watch'" in text and text.endswith("See 'btcctl current --help'."), text
-    equal(error("current", "--foo"), "btcctl: Unknown option '--foo'. See 'btcctl current --help'.")
+    equal(error("current", "--foo"), "btcctl: unknown option '--foo'. See 'btcctl current --help'.")
     for typo, meant in (("--jsno", "--json"), ("--rwa", "--raw")):
-        equal(error("current", typo), f"btcctl: Unknown option '{typo}'. Did you mean '{meant}'? See 'btcctl current --help'.")
+        equal(error("current", typo), f"btcctl: unknown option '{typo}'. Did you mean '{meant}'? See 'btcctl current --help'.")
     screen("A mistake", "btcctl curent", btcctl(None, "curent").err)
     result = Result(subprocess.run([BINARIES / "btcctl", "--socket", place.socket, "--raw", "current"],
                                    capture_output=True, text=True))
@@ -290,7 +290,7 @@ def _():
     equal(btcctl(place, "current", "--sats").out.split(" - ")[1], "1,451 sat per $1\n")
     equal(btcctl(place, "current", "--sats", "--raw").out, "1451\n")
     help_text = btcctl(None, "current", "--help").out
-    assert help_text.index("btcctl current --raw") < help_text.index("USAGE"), help_text
+    assert help_text.index("btcctl current --raw") < help_text.index("Usage:"), help_text
     daemon.stop()
 
 
@@ -307,7 +307,7 @@ def _():
     for duration in ("30s", "5m", "5min", "1h30m", "1d", "30"):
         equal(btcctl(place, "current", "--max-age", duration).status, 0, duration)
     result = btcctl(place, "current", "--max-age", "-5m")
-    equal((result.status, result.err), (64, "btcctl: --max-age: '-5m' is below zero. See 'btcctl current --help'.\n"))
+    equal((result.status, result.err), (64, "btcctl: '-5m' is not valid for --max-age: it is below zero. See 'btcctl current --help'.\n"))
     # Without a unit, an amount is in the daemon's first currency.
     euros = Place()
     other = Daemon(euros, replaying("60000").urls, "--currencies", "EUR", sources=("coinbase", "kraken"))

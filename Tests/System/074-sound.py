@@ -2,7 +2,6 @@
 """Impossible settings and states end with an error that names the remedy, and no client waits in vain."""
 
 import os
-import pty
 import resource
 import sys
 
@@ -10,32 +9,6 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib
 from btcpriced import *  # noqa: E402, F403
 
 PRICE = "io.btcpriced.Price"
-
-
-@scenario("--reload refuses a daemon with a terminal, which the signal would end, and any other program")
-def _():
-    place, simulator = Place(), replaying("68901.23")
-    child, master = pty.fork()
-    command = [BINARIES / "btc-priced", "--state-directory", place.state, "--runtime-directory", place.runtime, "--sources",
-               "binance", "--source-binance-url", simulator.urls["binance"]]
-    if child == 0:
-        os.execv(command[0], [str(word) for word in command])
-    try:
-        fresh(place)
-        done = subprocess.run([BINARIES / "btc-priced", "--reload", str(child)], capture_output=True, text=True)
-        equal(done.returncode, 1)
-        assert "has a terminal" in done.stderr, done.stderr
-        other = subprocess.Popen(["sleep", "60"])
-        done = subprocess.run([BINARIES / "btc-priced", "--reload", str(other.pid)], capture_output=True, text=True)
-        equal((done.returncode, done.stderr), (1, f"btc-priced: error: process {other.pid} is not btc-priced\n"))
-        equal(other.poll(), None, "another program lives on, too")
-        other.kill()
-        other.wait()
-        equal(btcctl(place, "current", "--json").status, 0, "it lives on")
-    finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        os.close(master)
 
 
 @scenario("the interface, the packages and the requests name no domain of another project")

@@ -1,14 +1,50 @@
 import BTCPriceAPI
 import BTCPriceCore
 import BTCPriceFeature
+import CommandLine
 import Glibc
 import Varlink
 
 /// `btcctl chart`: draws the price's history, once or at every tick.
 struct ChartView {
+    static let verb = Verb(
+        command: Command(
+            "chart", "Draw the price's history in the terminal.",
+            details: """
+                Examples:
+                  btcctl chart                    the last 24 hours
+                  btcctl chart --span 30d --candles
+                  btcctl chart --span 1h --watch
+
+                The highest and the lowest price are marked. With --watch, it is redrawn every second. A line needs a font with \
+                braille characters; --ascii, and a locale that is not UTF-8, do without. On a pipe it has 80 columns and no colours.
+
+                Exit status: 0 with a chart, 1 if nothing is known of that time, 64 for a wrong command line, 69 if the daemon \
+                can't be reached, 74 if standard output can't be written.
+                """,
+            options: [.socket, .currency, spanOption, .dayZone, candlesFlag, watchFlag, asciiFlag, .color, .utc])
+    ) { line throws(UsageError) in
+        var view = try ChartView(line)
+        return view.run()
+    }
+
+    private static let spanOption = Option(
+        "--span", value: "span", "What is shown: 1h, 24h (the default), 7d, 30d, 1y or all.",
+        completion: .words(ChartSpan.allCases.map(\.rawValue)))
+    private static let candlesFlag = Option(
+        "--candles", "Draw candles: the first, highest, lowest and last price of each column.")
+    private static let watchFlag = Option("--watch", "Draw again every second, until stopped.")
+    private static let asciiFlag = Option("--ascii", "Use ASCII characters only.")
+
     private static let period: Duration = .seconds(1)
 
-    private let options: ChartOptions
+    private let socket: String?
+    private let named: String?
+    private let span: ChartSpan
+    private let days: DayZone
+    private let isCandles: Bool
+    private let watch: Bool
+    private let isUTC: Bool
     private let isTerminal: Bool
     private let isColored: Bool
     private let isASCII: Bool
@@ -20,23 +56,25 @@ struct ChartView {
     /// The lines drawn last, and when the daemon stopped responding; `nil` while it responds.
     private var last: (lines: [StyledLine], lost: ContinuousClock.Instant?) = ([], nil)
 
-    // Not inlined, so that `current` does not pay for the run-time setup of these types.
-    @inline(never)
-    static func run(_ options: ChartOptions) -> Int32 {
-        var view = ChartView(options)
-        return view.run()
-    }
-
-    private init(_ options: ChartOptions) {
-        self.options = options
+    private init(_ line: ParsedLine) throws(UsageError) {
+        socket = line.socket
+        named = try line.currency()
+        span =
+            try line.value(Self.spanOption) { text throws(UsageError) in
+                try choice(text, among: ChartSpan.allCases)
+            } ?? .day
+        days = try line.dayZone()
+        isCandles = line.has(Self.candlesFlag)
+        watch = line.has(Self.watchFlag)
+        isUTC = line.has(.utc)
         isTerminal = isatty(STDOUT_FILENO) == 1
-        isColored = options.color.isWanted(isTerminal: isTerminal, environment: Connecting.environment)
-        isASCII = options.isASCII || !WatchView.isUnicode
+        isColored = try line.color().isWanted(isTerminal: isTerminal, environment: Connecting.environment)
+        isASCII = line.has(Self.asciiFlag) || !WatchView.isUnicode
     }
 
     private mutating func run() -> Int32 {
-        let signals = options.watch ? Signals.catchThem() : -1
-        let isRedrawn = options.watch && Screen.isPossible(environment: Connecting.environment)
+        let signals = watch ? Signals.catchThem() : -1
+        let isRedrawn = watch && Screen.isPossible(environment: Connecting.environment)
         if isRedrawn { Signals.catchKeys() }
         var isFirst = true
         while true {
@@ -62,7 +100,7 @@ struct ChartView {
                     Output.write(screen.draw(lines, in: Screen.size, isColored: isColored), to: STDOUT_FILENO)
                 }
             }
-            guard options.watch else { return ExitStatus.success }
+            guard watch else { return ExitStatus.success }
             isFirst = false
             Signals.wait(Self.period, on: signals)
             Signals.endIfAsked { if isRedrawn { Output.line("") } }
@@ -79,18 +117,18 @@ struct ChartView {
         let present = Candle.Step.minute.start(of: now)
         let isNew = minute != present
         var (requested, currency) = ([Candle](), self.currency)
-        let state = try Connecting.withDaemon(socket: options.socket) { connection throws(ClientError) in
+        let state = try Connecting.withDaemon(socket: socket) { connection throws(ClientError) in
             if isNew {
-                let asked = HistoryOptions(
-                    currency: options.currency,
-                    from: Timestamp(milliseconds: (options.span.seconds.map { now - $0 } ?? 0) * 1000),
-                    to: Timestamp(milliseconds: (now + 1) * 1000), days: options.days)
+                let asked = History.Request(
+                    currency: named,
+                    from: Timestamp(milliseconds: (span.seconds.map { now - $0 } ?? 0) * 1000),
+                    to: Timestamp(milliseconds: (now + 1) * 1000), days: days)
                 requested = []
-                try History.request(asked, options.span.step, &connection) { candles, named in
+                try History.request(asked, span.step, &connection) { candles, named in
                     requested += candles
                     currency = named
                 }
-                if options.span == .hour {
+                if span == .hour {
                     var seconds: [Candle] = []
                     try History.request(asked, .second, &connection) { candles, _ in seconds += candles }
                     // The candles of seconds may begin later than the span. Before them, use the candles of minutes.
@@ -98,7 +136,7 @@ struct ChartView {
                     requested = requested.filter { $0.start < first } + seconds.filter { $0.start >= first }
                 }
             }
-            return try connection.getPrice(in: Connecting.currency(options.currency)).state
+            return try connection.getPrice(in: Connecting.currency(named)).state
         }
         if isNew { (candles, self.currency, minute) = (requested, currency, present) }
         // Between two requests for candles, append the current price.
@@ -119,14 +157,14 @@ struct ChartView {
     /// - Returns: `nil` if no price in the span is known.
     private func lines(_ state: PriceState, _ size: (width: Int, height: Int)) -> [StyledLine]? {
         let now = ObservationTime.now().wall.milliseconds / 1000
-        let axis = options.span.axis(
-            now: now, first: candles.first?.start, isUTC: options.timestamps.isUTC, width: size.width)
+        let axis = span.axis(
+            now: now, first: candles.first?.start, isUTC: isUTC, width: size.width)
         let chart = Chart(
             candles, axis: axis, currency: currency, size: (size.width, size.height - 1),
-            form: options.isCandles ? .candles : .line, isASCII: isASCII)
+            form: isCandles ? .candles : .line, isASCII: isASCII)
         let drawn = chart.lines
         guard !drawn.isEmpty else { return nil }
-        let title = ChartTitle(candles, currency: currency, span: options.span, now: now)
+        let title = ChartTitle(candles, currency: currency, span: span, now: now)
         return [StyledLine(title.parts(state, width: size.width).map(StyledLine.Part.init))]
             + drawn.map { StyledLine($0.map(StyledLine.Part.init)) }
     }

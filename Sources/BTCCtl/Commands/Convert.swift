@@ -1,25 +1,112 @@
 import BTCPriceCore
 import BTCPriceFeature
 import BTCPriceAPI
+import CommandLine
 import Varlink
+
+/// An amount of the command line.
+struct GivenAmount: Equatable {
+    let value: Price
+    /// `nil` for the currency of the price.
+    var unit: Amount.Unit?
+
+    /// - Parameter currency: The currency of the price.
+    func amount(in currency: Currency) -> Amount { Amount(value, unit ?? .money(currency)) }
+}
 
 /// `btcctl convert`: prints one line per amount.
 enum Convert {
-    static func run(_ options: ConvertOptions) -> Int32 {
+    static let verb = Verb(
+        command: Command(
+            "convert", "Print what amounts are worth in bitcoin, satoshis and money.",
+            details: """
+                Examples:
+                  btcctl convert 0.05btc          0.05 BTC in satoshis and dollars
+                  btcctl convert 250usd 70k       what 250 and 70,000 dollars buy
+                  btcctl convert 0.5 btc --raw    the exact number of dollars alone
+                  btcctl convert 0.05btc eur      0.05 BTC in satoshis and euros
+                  btcctl convert 250eur usd       what 250 euros buy, and their value in dollars
+
+                An amount is 0.05btc, .5 btc, 100000sat, 250usd, '$70,000' or 70k; without an amount, one unit of the currency \
+                is converted. The code of a currency alone says what the others are converted to. Money is converted to whole \
+                satoshis, and to eight places of another currency. All other conversions are exact to 18 digits; --raw and \
+                --json print them all.
+
+                Exit status: 0 with a price (a stale one says so on standard error), 1 with none, 64 for a wrong command line, \
+                69 if the daemon can't be reached, 74 if standard output can't be written, 75 if the price is older than --max-age.
+                """,
+            options: [.socket, .currency] + Option.policies + [
+                .json,
+                Option("--raw", "Print the exact number alone: money, or bitcoin for money without another currency."),
+            ],
+            words: [
+                Words("amount", "What to convert: 0.05btc, 100000sat, 250usd, '$70,000', 70k usd.", count: 0...1000)
+            ])
+    ) { line throws(UsageError) in
+        let form = try line.plainForm()
+        var asking = try line.asking()
+        let (amounts, currency) = try read(line.words, in: asking.currency)
+        asking.currency = currency
+        return run(asking, amounts.isEmpty ? [GivenAmount(value: 1)] : amounts, form)
+    }
+
+    /// Reads amounts and the currency to convert them to, which may be named by a code alone as the last word.
+    static func read(_ words: [String], in named: String?) throws(UsageError) -> ([GivenAmount], String?) {
+        var (texts, currency) = (joined(words), named)
+        if let last = texts.last, texts.count > 1, let code = Currency(rawValue: last.uppercased()) {
+            guard named ?? code.rawValue == code.rawValue else {
+                throw UsageError("--currency \(named ?? "") and '\(last)' exclude each other")
+            }
+            currency = code.rawValue
+            texts.removeLast()
+        }
+        var amounts: [GivenAmount] = []
+        for text in texts { amounts.append(try amount(text)) }
+        return (amounts, currency)
+    }
+
+    /// Joins a number and its unit if they are two words: `0.05 btc`.
+    private static func joined(_ words: [String]) -> [String] {
+        var texts: [String] = []
+        for word in words {
+            // Join a number and a unit even if they are not a valid amount, so that the error names both.
+            if let last = texts.last, Amount(last) == nil,
+                last.last.map({ $0.isNumber || "kKmM".contains($0) }) == true,
+                Amount.Unit(name: word.lowercased()) != nil
+            {
+                texts[texts.count - 1] = last + word
+            } else {
+                texts.append(word)
+            }
+        }
+        return texts
+    }
+
+    /// Reads an amount. A unit alone means one of it: `btc` is 1 BTC. A number with k or M may have no unit.
+    private static func amount(_ text: String) throws(UsageError) -> GivenAmount {
+        if let unit = Amount.Unit(name: text.lowercased()) { return GivenAmount(value: 1, unit: unit) }
+        if let amount = Amount(text) { return GivenAmount(value: amount.value, unit: amount.unit) }
+        if text.last.map({ "kKmM".contains($0) }) == true, let amount = Amount(text, unit: .money(.usd)) {
+            return GivenAmount(value: amount.value)
+        }
+        throw UsageError("'\(text)' is not an amount: \(Amount.mistake(in: text))")
+    }
+
+    private static func run(_ asking: AskingOptions, _ amounts: [GivenAmount], _ form: PlainForm) -> Int32 {
         do throws(Complaint) {
             let now = ObservationTime.now()
-            var prices = CurrentPrices(asking: options.asking)
-            for given in options.amounts {
+            var prices = CurrentPrices(asking: asking)
+            for given in amounts {
                 let price = try prices.price(in: currency(of: given.unit))
                 let amount = given.amount(in: price.currency)
                 let own = currency(of: amount.unit)
                 let converted = amount.converted(at: price.value)
                 var other: (price: CurrentPrices.Known, money: Price)?
-                if let own, let wanted = options.asking.currency, wanted != own {
+                if let own, let wanted = asking.currency, wanted != own {
                     let theirs = try prices.price(in: wanted)
                     other = (theirs, (amount.value * theirs.value).divided(by: price.value, places: 8))
                 }
-                switch options.form {
+                switch form {
                 case .text:
                     let isDerived = [price, other?.price].contains { $0?.message.state.derivation != nil }
                     let last = other.map { Amount($0.money, .money($0.price.currency)) }
@@ -36,7 +123,7 @@ enum Convert {
                     Output.line(Output.json("converted", .object(object)))
                 }
             }
-            if options.form != .json {
+            if form != .json {
                 for message in prices.fetched {
                     // The line does not show what a derived price is made of.
                     let printer = PricePrinter(PriceOutput(form: .raw))
@@ -46,7 +133,7 @@ enum Convert {
             }
             return ExitStatus.success
         } catch {
-            Output.tell(error, json: options.form == .json)
+            Output.tell(error, json: form == .json)
             return error.status
         }
     }

@@ -1,19 +1,38 @@
 import BTCPriceAPI
 import BTCPriceCore
 import BTCPriceFeature
+import CommandLine
 import Varlink
 
 /// `btcctl current`: prints the price once.
 enum Current {
-    static func run(_ options: CurrentOptions) -> Int32 {
+    static let verb = Verb(
+        command: Command(
+            "current", "Print the price once.",
+            details: """
+                Examples:
+                  btcctl current                                  Aug 25, 14:30 - $68,901.23
+                  btcctl current --raw                            68901.23, for scripts
+                  btcctl current --max-age 5m || echo too old
+                  btcctl current --format '{price} {age}'
+                  btcctl current -c EUR                           Aug 25, 14:30 - €59,411.02
+
+                Exit status: 0 with a price (a stale one says so on standard error), 1 with none, 64 for a wrong command line, \
+                69 if the daemon can't be reached, 74 if standard output can't be written, 75 if the price is older than \
+                --max-age. With --bar: 0 whatever fails.
+                """, options: [.socket, .currency] + Option.policies + Option.forms + [.bar])
+    ) { line throws(UsageError) in
+        try run(line.asking(), line.output())
+    }
+
+    private static func run(_ asking: AskingOptions, _ output: PriceOutput) -> Int32 {
         do throws(Complaint) {
-            let isHurried =
-                options.output.bar != nil && options.asking.policy == .localFirst && options.asking.maxAge == nil
-            let message = try state(options.asking, patience: isHurried ? Bar.patience : .seconds(5))
-            PricePrinter(options.output).show(message, at: .now())
-            return message.state.quote == nil && options.output.bar == nil ? ExitStatus.noPrice : ExitStatus.success
+            let isHurried = output.bar != nil && asking.policy == .localFirst && asking.maxAge == nil
+            let message = try state(asking, patience: isHurried ? Bar.patience : .seconds(5))
+            PricePrinter(output).show(message, at: .now())
+            return message.state.quote == nil && output.bar == nil ? ExitStatus.noPrice : ExitStatus.success
         } catch {
-            return options.output.tell(error)
+            return output.tell(error)
         }
     }
 

@@ -1,17 +1,95 @@
 import BTCPriceAPI
 import BTCPriceCore
 import BTCPriceFeature
+import CommandLine
 import Glibc
 import Varlink
 
 /// `btcctl history`: prints candles.
 enum History {
+    /// What is printed, and of which time.
+    struct Request {
+        /// How candles are printed.
+        enum Form {
+            /// A table on a terminal; otherwise, one line per candle.
+            case text
+            case csv
+            case json
+        }
+
+        var socket: String?
+        var currency: String?
+        var from: Timestamp
+        var to: Timestamp
+        /// What is to be known of the two times.
+        var notes: [String] = []
+        /// `nil` for the shortest one that covers the span and gives a table of readable length.
+        var step: Candle.Step?
+        var days = DayZone.utc
+        var form = Form.text
+        var timestamps = ReaderTimestampFormatter()
+    }
+
+    static let verb = Verb(
+        command: Command(
+            "history", "Print what the price did, as candles.",
+            details: """
+                Examples:
+                  btcctl history                                 the last 24 hours, hour by hour
+                  btcctl history --since 7d --step 1d
+                  btcctl history --since 2026-08-25 --until 2026-08-26T12:00 --csv > august.csv
+                  btcctl history --since 2026-08-01 --step 1d --day-zone local
+                  btcctl history --since 10m --step 1s --json
+
+                A candle has the first, the highest, the lowest and the last price of its span. On a terminal this prints a table, \
+                else a row a line: the time, these four prices, and the origin. The origin is own, or an exchange for a candle that \
+                was requested from it and not checked. Seconds are kept for the last hour. Days are in UTC, without --day-zone. A \
+                candle that covers only a part of its span, or has prices in doubt, says so.
+
+                Exit status: 0 with at least one candle, 1 with none, 64 for a wrong command line, 69 if the daemon can't be \
+                reached, 74 if standard output can't be written.
+                """,
+            options: [.socket, .currency, since, until, step, .dayZone, csv] + Option.times + [
+                Option("--json", "Print one JSON object per line, also for errors.")
+            ])
+    ) { line throws(UsageError) in
+        run(try request(line))
+    }
+
+    private static let since = Option(
+        "--since", value: "time", "The start: 24h (the default) or 7d ago, yesterday, 2026-08-25, 2026-08-25T14:30.")
+    private static let until = Option("--until", value: "time", "The end, in the same forms.")
+    private static let step = Option(
+        "--step", value: "step", "The length of a candle: 1s, 1m, 1h, 1d or auto (the default).",
+        completion: .words(StepChoice.allCases.map(\.rawValue)))
+    private static let csv = Option("--csv", "Print comma-separated values with a header.")
+
+    private static func request(_ line: ParsedLine) throws(UsageError) -> Request {
+        if line.has(csv), line.has(.json) { throw UsageError("only one of --csv and --json can be printed") }
+        let (now, isUTC) = (ObservationTime.now().wall, line.has(.utc))
+        let read = { (text: String) throws(UsageError) -> (time: Timestamp, note: String?) in
+            try moment(text, isUTC: isUTC, now: now)
+        }
+        let from = try line.value(since, read)
+        let to = try line.value(until, read) ?? (time: now, note: nil)
+        let start = from?.time ?? Timestamp(milliseconds: now.milliseconds - 24 * 3_600_000)
+        guard start < to.time else {
+            let text = line.text(since) ?? "24h"
+            throw UsageError(
+                line.text(until).map { "--since: '\(text)' is not before '\($0)'" }
+                    ?? "--since: '\(text)' is in the future")
+        }
+        let chosen = try line.value(step) { text throws(UsageError) in try choice(text, among: StepChoice.allCases) }
+        return Request(
+            socket: line.socket, currency: try line.currency(), from: start, to: to.time,
+            notes: [from?.note, to.note].compactMap(\.self), step: chosen?.step, days: try line.dayZone(),
+            form: line.has(csv) ? .csv : line.has(.json) ? .json : .text, timestamps: line.timestamps)
+    }
+
     /// The most candles that are requested only to count them.
     private static let mostCounted: Int64 = 10_000
 
-    // Not inlined, so that `current` does not pay for the run-time setup of these types.
-    @inline(never)
-    static func run(_ options: HistoryOptions) -> Int32 {
+    private static func run(_ options: Request) -> Int32 {
         let isTable = options.form == .text && isatty(STDOUT_FILENO) == 1
         let coverage = HistoryCoverage(from: options.from, to: min(options.to, ObservationTime.now().wall))
         var table: [[String]] = []
@@ -64,7 +142,7 @@ enum History {
     /// Requests candles, from the oldest to the newest.
     /// - Parameter take: Called for each batch, with its currency.
     static func request(
-        _ options: HistoryOptions, _ step: Candle.Step, _ connection: inout PriceConnection,
+        _ options: Request, _ step: Candle.Step, _ connection: inout PriceConnection,
         _ take: ([Candle], String) -> Void
     ) throws(ClientError) {
         var query = HistoryQuery(
@@ -93,7 +171,7 @@ enum History {
     /// The candles of the shortest step that covers the span, and gives a table of readable length; if none covers it, of the one that
     /// covers most.
     private static func covering(
-        _ options: HistoryOptions, _ coverage: HistoryCoverage, _ connection: inout PriceConnection
+        _ options: Request, _ coverage: HistoryCoverage, _ connection: inout PriceConnection
     ) throws(ClientError) -> (Candle.Step, [Candle], String) {
         let length = (options.to.milliseconds - options.from.milliseconds) / 1000
         let shortest: Candle.Step = length <= 3 * 3600 ? .minute : length <= 7 * 86_400 ? .hour : .day
@@ -125,7 +203,7 @@ enum History {
     ///   - count: The number of candles that are known.
     ///   - known: The seconds that they cover.
     private static func missing(
-        _ options: HistoryOptions, _ step: Candle.Step, count: Int64, known: Int64, _ coverage: HistoryCoverage,
+        _ options: Request, _ step: Candle.Step, count: Int64, known: Int64, _ coverage: HistoryCoverage,
         _ connection: inout PriceConnection
     ) throws(ClientError) -> String? {
         guard coverage.isPoor(known / step.seconds, step) else { return nil }
@@ -149,71 +227,35 @@ enum History {
     }
 }
 
-/// `btcctl at`: prints the price at a moment.
-enum At {
-    /// The timeout with `--fetch`, because the daemon then requests the minute from an exchange.
-    private static let fetchPatience = Duration.seconds(30)
+/// The value of `--step`.
+enum StepChoice: String, CaseIterable {
+    case auto
+    case second = "1s"
+    case minute = "1m"
+    case hour = "1h"
+    case day = "1d"
 
-    @inline(never)
-    static func run(_ options: AtOptions) -> Int32 {
-        do throws(Complaint) {
-            let (answer, state) = try Connecting.withDaemon(
-                socket: options.socket, patience: options.fetch ? fetchPatience : .seconds(5)
-            ) { connection throws(ClientError) in
-                let named = Connecting.currency(options.currency)
-                let answer = try connection.price(at: options.time, in: named, fetch: options.fetch)
-                return (answer, answer.known == nil ? try connection.getPrice(in: named).state : nil)
+    init(_ step: Candle.Step) {
+        self =
+            switch step {
+            case .second: .second
+            case .minute: .minute
+            case .hour: .hour
+            case .day: .day
             }
-            let (known, currency, notFetched) = answer
-            for note in [options.note, notFetched.map { "The minute could not be requested: \($0)." }] {
-                if let note { Output.complain(note) }
-            }
-            guard let known else { throw .nothingKnown(in: state) }
-            let text = HistoryText(currency: currency, step: known.step, timestamps: options.timestamps)
-            if let maxStep = options.maxStep, known.step > maxStep {
-                throw .tooCoarse(text.range(of: known.candle), canFetch: !options.fetch)
-            }
-            let unit = Currency(rawValue: currency) ?? .usd
-            let amounts = options.amounts.map { $0.amount(in: unit) }
-            switch options.form {
-            case .text:
-                Output.line(text.line(known, at: options.time))
-                Output.line(text.description(of: known.candle))
-                for amount in amounts {
-                    Output.line(Convert.text(amount, amount.converted(at: known.price), unit))
-                }
-            case .raw:
-                if known.isCoarse {
-                    Output.complain("The exact moment is not known, only the \(text.range(of: known.candle)).")
-                }
-                if known.candle.isInDoubt { Output.complain(PriceTexts.unconfirmed) }
-                if amounts.isEmpty { Output.line(known.price.description) }
-                for amount in amounts {
-                    let converted = amount.converted(at: known.price)
-                    Output.line((amount.unit == .money(unit) ? converted.btc : converted.money).description)
-                }
-            case .json:
-                for amount in amounts.isEmpty ? [nil] : amounts as [Amount?] {
-                    Output.line(json(known, amount, unit, at: options.time))
-                }
-            }
-            return ExitStatus.success
-        } catch {
-            Output.tell(error, json: options.form == .json)
-            return error.status
-        }
     }
 
-    private static func json(_ known: PriceAt, _ amount: Amount?, _ unit: Currency, at time: Timestamp) -> String {
-        var object: JSONObject = [
-            "currency": .string(unit.rawValue), "time": .integer(time.milliseconds),
-            "price": .string(known.price.description), "step": .string(known.step.rawValue),
-            "candle": .object(known.candle.json),
-        ]
-        if let amount {
-            let members = Convert.json(amount, amount.converted(at: known.price), unit).members
-            for member in members { object[member.name] = member.value }
+    /// The choices that are a length of time: all except ``auto``.
+    static let steps: [StepChoice] = [.second, .minute, .hour, .day]
+
+    /// `nil` if it depends on the span.
+    var step: Candle.Step? {
+        switch self {
+        case .auto: nil
+        case .second: .second
+        case .minute: .minute
+        case .hour: .hour
+        case .day: .day
         }
-        return Output.json("at", .object(object))
     }
 }

@@ -1,14 +1,72 @@
 import BTCPriceAPI
 import BTCPriceCore
 import BTCPriceFeature
+import CommandLine
 import Glibc
 import Varlink
 
 /// `btcctl status`, `btcctl sources` and `btcctl currencies`: one request, or one every second with `--watch`.
 struct Report {
+    private enum Question {
+        case status
+        case sources(isVerbose: Bool, currency: String?)
+        case currencies
+    }
+
+    private static let exitStatus = """
+        Exit status: 0 with a response, 64 for a wrong command line, 69 if the daemon can't be reached (at the start, with --watch), \
+        74 if standard output can't be written.
+        """
+    private static let watchFlag = Option("--watch", "Repeat the request every second, until stopped.")
+    private static let verbose = Option("--verbose", letter: "v", "Show the vote, and explain the letters and columns.")
+    private static let options = [watchFlag] + Option.times + [.json]
+
+    static let statusVerb = Verb(
+        command: Command(
+            "status", "Show the state of the daemon.",
+            details: """
+                Examples:
+                  btcctl status
+                  btcctl status --watch
+
+                \(exitStatus)
+                """, options: [.socket] + options)
+    ) { line in run(.status, line) }
+
+    static let sourcesVerb = Verb(
+        command: Command(
+            "sources", "Show the sources, and why each is used or not.",
+            details: """
+                Examples:
+                  btcctl sources
+                  btcctl sources -v         with the vote, and what the letters and columns mean
+                  btcctl sources -c EUR     those of the price in euros
+
+                \(exitStatus)
+                """, options: [.socket, .currency, verbose] + options)
+    ) { line throws(UsageError) in
+        run(.sources(isVerbose: line.has(verbose), currency: try line.currency()), line)
+    }
+
+    static let currenciesVerb = Verb(
+        command: Command(
+            "currencies", "Show the price in every currency that is kept.",
+            details: """
+                Examples:
+                  btcctl currencies
+                  btcctl currencies --watch
+
+                \(exitStatus)
+                """, options: [.socket] + options)
+    ) { line in run(.currencies, line) }
+
     private static let period: Duration = .seconds(1)
 
-    private let options: ReportOptions
+    private let question: Question
+    private let socket: String?
+    private let watch: Bool
+    private let json: Bool
+    private let timestamps: ReaderTimestampFormatter
     private var screen = Screen()
     /// Whether the report is redrawn in place.
     private let isTerminal: Bool
@@ -17,21 +75,22 @@ struct Report {
     /// The lines shown last, and when the daemon stopped responding; `nil` while it responds.
     private var last: (lines: [String], lost: ContinuousClock.Instant?) = ([], nil)
 
-    /// Runs the command and returns the exit status.
-    // Not inlined, so that `current` does not pay for the run-time setup of these types.
-    @inline(never)
-    static func run(_ options: ReportOptions) -> Int32 {
-        var report = Report(options)
+    private static func run(_ question: Question, _ line: ParsedLine) -> Int32 {
+        var report = Report(question, line)
         return report.run()
     }
 
-    private init(_ options: ReportOptions) {
-        self.options = options
-        isTerminal = options.watch && !options.json && Screen.isPossible(environment: Connecting.environment)
+    private init(_ question: Question, _ line: ParsedLine) {
+        self.question = question
+        socket = line.socket
+        watch = line.has(Self.watchFlag)
+        json = line.has(.json)
+        timestamps = line.timestamps
+        isTerminal = watch && !json && Screen.isPossible(environment: Connecting.environment)
     }
 
     private mutating func run() -> Int32 {
-        let signals = options.watch ? Signals.catchThem() : -1
+        let signals = watch ? Signals.catchThem() : -1
         if isTerminal { Signals.catchKeys() }
         var isFirst = true
         var lost: Complaint?
@@ -42,7 +101,7 @@ struct Report {
                 lost = nil
             } catch {
                 if isFirst {
-                    Output.tell(error, json: options.json)
+                    Output.tell(error, json: json)
                     return error.status
                 }
                 // The same error is reported only once.
@@ -51,11 +110,11 @@ struct Report {
                     last.lost = since
                     show(Self.lost(last.lines.map { StyledLine($0) }, error, for: since.duration(to: .now)))
                 } else if error != lost {
-                    Output.tell(error, json: options.json)
+                    Output.tell(error, json: json)
                 }
                 lost = error
             }
-            guard options.watch else { return ExitStatus.success }
+            guard watch else { return ExitStatus.success }
             isFirst = false
             Signals.wait(Self.period, on: signals)
             Signals.endIfAsked { if isTerminal { Output.line("") } }
@@ -76,20 +135,20 @@ struct Report {
     }
 
     private func answer() throws(Complaint) -> [String] {
-        try Connecting.withDaemon(socket: options.socket) { connection throws(ClientError) in
-            switch options.question {
+        try Connecting.withDaemon(socket: socket) { connection throws(ClientError) in
+            switch question {
             case .status:
                 let status = try connection.getStatus()
-                if options.json { return [Output.json("status", .object(status.json))] }
-                return StatusText(timestamps: options.timestamps).lines(status, at: .now(), width: width)
+                if json { return [Output.json("status", .object(status.json))] }
+                return StatusText(timestamps: timestamps).lines(status, at: .now(), width: width)
             case .currencies:
                 let currencies = try connection.listCurrencies()
-                if options.json { return [Output.json("currencies", .array(currencies.map { .object($0.json) }))] }
-                return CurrenciesText(timestamps: options.timestamps).lines(currencies, at: .now())
+                if json { return [Output.json("currencies", .array(currencies.map { .object($0.json) }))] }
+                return CurrenciesText(timestamps: timestamps).lines(currencies, at: .now())
             case .sources(let isVerbose, let currency):
                 let reports = try connection.listSources(Connecting.currency(currency))
-                if options.json { return [Output.json("sources", .array(reports.map { .object($0.json) }))] }
-                return SourcesText(timestamps: options.timestamps).lines(
+                if json { return [Output.json("sources", .array(reports.map { .object($0.json) }))] }
+                return SourcesText(timestamps: timestamps).lines(
                     reports, isVerbose: isVerbose, at: .now(), width: min(width, 80))
             }
         }
@@ -102,50 +161,9 @@ struct Report {
         } else {
             let isUnicode = WatchView.isUnicode
             let texts = lines.map {
-                (options.json ? $0 : $0.cut(to: width, isUnicode: isUnicode)).text(isColored: false)
+                (json ? $0 : $0.cut(to: width, isUnicode: isUnicode)).text(isColored: false)
             }
-            Output.line(texts.joined(separator: "\n") + (options.watch && !options.json ? "\n" : ""))
+            Output.line(texts.joined(separator: "\n") + (watch && !json ? "\n" : ""))
         }
-    }
-}
-
-/// `btcctl pause`, `btcctl resume` and `btcctl retry`.
-enum Control {
-    static func run(
-        _ change: ReportOptions.Change, socket: String?, json: Bool, timestamps: ReaderTimestampFormatter
-    ) -> Int32 {
-        do throws(Complaint) {
-            switch change {
-            case .pause:
-                try Connecting.withDaemon(socket: socket) { connection throws(ClientError) in try connection.pause() }
-                if json { Output.line(Output.json("ticking", .string("paused"))) }
-            case .resume:
-                try Connecting.withDaemon(socket: socket) { connection throws(ClientError) in try connection.resume() }
-                if json { Output.line(Output.json("ticking", .string("running"))) }
-            case .retry(let source):
-                let result = try Connecting.withDaemon(socket: socket) { connection throws(ClientError) in
-                    try connection.retry(source)
-                }
-                for line in json ? [Output.json("retry", JSON(result.json))] : lines(result, timestamps) {
-                    Output.line(line)
-                }
-            }
-        } catch {
-            Output.tell(error, json: json)
-            return error.status
-        }
-        return ExitStatus.success
-    }
-
-    private static func lines(
-        _ result: PriceConnection.RetryResult, _ timestamps: ReaderTimestampFormatter
-    ) -> [String] {
-        let retried =
-            result.retried.isEmpty
-            ? [] : ["Requested again from the next tick on: \(result.retried.joined(separator: ", "))."]
-        let kept = result.kept.map { kept in
-            "Kept: \(kept.source), cooldown until \(timestamps.string(from: kept.until)), as the exchange asked: \(kept.reason)."
-        }
-        return retried.isEmpty && kept.isEmpty ? ["No source is in a cooldown."] : retried + kept
     }
 }

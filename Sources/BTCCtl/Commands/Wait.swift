@@ -1,16 +1,46 @@
 import BTCPriceAPI
 import BTCPriceCore
 import BTCPriceFeature
+import CommandLine
 import Glibc
 import Varlink
 
 /// `btcctl wait`: waits for a fresh price, or for one that meets a condition. If the daemon is not running, it waits for the daemon
 /// too, so that other programs can be ordered after it.
 struct Wait {
+    static let verb = Verb(
+        command: Command(
+            "wait", "Wait for a fresh price, or for one that meets a condition, and print it.",
+            details: """
+                Examples:
+                  btcctl wait --timeout 30s && start-the-shop
+                  btcctl wait --above 70k
+                  btcctl wait --change 2% --format 'moved to {price}'
+
+                If the daemon is not running, wait for it too. --change is measured from the first fresh price. An unconfirmed \
+                price counts only with --unconfirmed.
+
+                Exit status: 0 with a fresh price, or if the only condition holds; with several conditions, 10 if --above holds, \
+                11 if --below holds, 12 if --change holds; 64 for a wrong command line, 69 if the daemon's response is not \
+                understood, 74 if standard output can't be written, 75 if the price did not come within --timeout.
+                """, options: [.socket, .currency] + Option.conditions + [timeLimit] + Option.forms)
+    ) { line throws(UsageError) in
+        var wait = try Wait(line)
+        return wait.run()
+    }
+
+    private static let timeLimit = Option(
+        "--timeout", value: "duration", "Give up after so long: 30s, 5m. Without it: never.")
     private static let shortestPause: Duration = .milliseconds(50)
     private static let longestPause: Duration = .milliseconds(500)
 
-    private let options: WaitOptions
+    private let socket: String?
+    private let currency: String?
+    /// `nil` for no limit.
+    private let timeout: Duration?
+    /// If it is empty, any fresh price is enough.
+    private let condition: PriceCondition
+    private let output: PriceOutput
     private let printer: PricePrinter
     private var conditions: ConditionWatch
     private let clock = ContinuousClock()
@@ -20,19 +50,15 @@ struct Wait {
     private var hasToldOfDaemon = false
     private var signals: Int32 = -1
 
-    /// Runs the command and returns the exit status.
-    // Not inlined, so that `current` does not pay for the run-time setup of these types.
-    @inline(never)
-    static func run(_ options: WaitOptions) -> Int32 {
-        var wait = Wait(options)
-        return wait.run()
-    }
-
-    private init(_ options: WaitOptions) {
-        self.options = options
-        printer = PricePrinter(options.output)
-        conditions = ConditionWatch(options.condition)
-        deadline = options.timeout.map(ContinuousClock().now.advanced)
+    private init(_ line: ParsedLine) throws(UsageError) {
+        socket = line.socket
+        currency = try line.currency()
+        condition = try line.condition()
+        timeout = try line.value(Self.timeLimit, duration)
+        output = try line.output()
+        printer = PricePrinter(output)
+        conditions = ConditionWatch(condition)
+        deadline = timeout.map(ContinuousClock().now.advanced)
     }
 
     private mutating func run() -> Int32 {
@@ -40,21 +66,21 @@ struct Wait {
         var backoff = Backoff(from: Self.shortestPause, to: Self.longestPause)
         while true {
             do throws(Complaint) {
-                if let (message, condition) = try firstWantedState() {
-                    printer.show(message, at: .now(), condition: condition)
-                    return options.condition.count > 1 ? condition.map(ExitStatus.holds) ?? 0 : ExitStatus.success
+                if let (message, holds) = try firstWantedState() {
+                    printer.show(message, at: .now(), condition: holds)
+                    return condition.count > 1 ? holds.map(ExitStatus.holds) ?? 0 : ExitStatus.success
                 }
                 backoff.reset()
             } catch {
                 guard error.status == ExitStatus.unreachable, error.word == "unreachable" else {
-                    return options.output.tell(error)
+                    return output.tell(error)
                 }
                 reason = error.message
                 tellOfDaemon()
             }
             if isOver {
-                let what = options.condition.count == 0 ? "No fresh price" : "No fresh price that meets a condition"
-                return options.output.tell(.timedOut(options.timeout ?? .zero, what: what, reason))
+                let what = condition.count == 0 ? "No fresh price" : "No fresh price that meets a condition"
+                return output.tell(.timedOut(timeout ?? .zero, what: what, reason))
             }
             Signals.wait(min(backoff.next(), timeLeft), on: signals)
             Signals.endIfAsked()
@@ -70,9 +96,9 @@ struct Wait {
         // Even with no time left, a state that is already available is read.
         let shortest: Duration = .milliseconds(100)
         return try Connecting.withDaemon(
-            socket: options.socket, patience: min(.seconds(5), max(timeLeft, shortest))
+            socket: socket, patience: min(.seconds(5), max(timeLeft, shortest))
         ) { connection throws(ClientError) in
-            try connection.watch(Connecting.currency(options.currency).map { [$0] })
+            try connection.watch(Connecting.currency(currency).map { [$0] })
             var isHeard = false
             repeat {
                 do throws(ClientError) {
@@ -82,15 +108,15 @@ struct Wait {
                         interruption: signals)
                     isHeard = true
                     if message.state.freshness == .fresh, let quote = message.state.quote,
-                        !options.condition.trusts(message.state.confirmation)
+                        !condition.trusts(message.state.confirmation)
                     {
                         reason = "it is \(Self.text(quote)), and not confirmed"
                         if message.state.confirmation == .unconfirmed, let warning = message.state.warning {
                             reason += ": \(warning)"
                         }
                     } else if message.state.freshness == .fresh, let quote = message.state.quote {
-                        let condition = conditions.take(quote.value)
-                        if condition != nil || options.condition.count == 0 { return (message, condition) }
+                        let holds = conditions.take(quote.value)
+                        if holds != nil || condition.count == 0 { return (message, holds) }
                         reason = "it is \(Self.text(quote))"
                     } else {
                         reason = message.state.failure ?? "no tick yet"
@@ -115,7 +141,7 @@ struct Wait {
     }
 
     private mutating func tellOfDaemon() {
-        guard !options.output.isJSON else { return }
+        guard !output.isJSON else { return }
         if !hasToldOfDaemon { Output.complain("btcctl: waiting: \(reason)") }
         hasToldOfDaemon = true
         // The full reason was printed before, so the timeout error needs only a summary.

@@ -1,10 +1,48 @@
 import BTCPriceAPI
 import BTCPriceCore
+import CommandLine
 import Glibc
 import Varlink
 
 /// `btcctl watch`: follows the daemon across its restarts and passes each new state to a sink.
 struct Watch {
+    static let verb = Verb(
+        command: Command(
+            "watch", "Show the price at every tick, until stopped.",
+            details: """
+                Examples:
+                  btcctl watch
+                  btcctl watch -c EUR,USD
+                  btcctl watch --bar waybar
+                  btcctl watch --above 70k --exec 'notify-send "Bitcoin $BTCCTL_PRICE"'
+
+                On a terminal, the price is redrawn in place. On a pipe, each tick is one line. The watch survives a restart of the daemon.
+
+                With --exec, watch prints nothing and runs the command with sh at each change of the price or of its freshness. \
+                With --above, --below or --change, it runs the command when the condition begins to hold. An unconfirmed price \
+                counts only with --unconfirmed. The environment of the command has BTCCTL_VALUE, BTCCTL_PREVIOUS_VALUE, \
+                BTCCTL_DIRECTION and others, see btcctl(1). Only one command runs at a time.
+
+                Exit status: 64 for a wrong command line, 69 if the daemon can't be reached at the start, 74 if standard output \
+                can't be written. With --bar, it waits for the daemon and shows the error meanwhile.
+                """, options: [.socket, codes, live] + Option.forms + [.bar, .color, exec] + Option.conditions)
+    ) { line throws(UsageError) in
+        var watch = try Watch(line)
+        return watch.run()
+    }
+
+    private static let codes = Option(
+        "--currency", letter: "c", value: "codes",
+        "The currencies, separated by commas. Without them: $BTCCTL_CURRENCY, the daemon's first.",
+        completion: .computed { words, beginning in
+            let given = beginning.lastIndex(of: ",").map { beginning[...$0] } ?? ""
+            return Completions.currencies(words).filter { !given.contains($0) }.map { given + $0 }
+        })
+    private static let live = Option(
+        "--live", "Show each change of the price between the ticks, too, as the exchanges' streams bring it.")
+    private static let exec = Option(
+        "--exec", value: "command", "Run this at each change, or when a condition begins to hold.")
+
     /// After this time without a message, watch subscribes again. If the tick interval is longer, that is normal.
     private static let longestSilence: Duration = .seconds(5)
 
@@ -33,27 +71,40 @@ struct Watch {
     /// When to check whether a stream is open; `nil` if no check is needed.
     private var lookAt: ContinuousClock.Instant?
 
-    /// Runs the command and returns the exit status.
-    // Not inlined, so that `current` does not pay for the run-time setup of these types.
-    @inline(never)
-    static func run(_ options: WatchOptions) -> Int32 {
-        var watch = Watch(options)
-        return watch.run()
-    }
-
-    private init(_ options: WatchOptions) {
-        socket = options.socket
-        currencies =
-            options.currencies.isEmpty ? Connecting.currency(nil).map { [$0] } : options.currencies
-        updates = options.updates
-        output = options.output
+    private init(_ line: ParsedLine) throws(UsageError) {
+        let (output, condition, command) = (try line.output(), try line.condition(), line.text(Self.exec))
+        if command == nil, condition != PriceCondition() {
+            throw UsageError(
+                "--above, --below, --change, --confirmed and --unconfirmed say when to run --exec; to wait for them: btcctl wait"
+            )
+        }
+        if command?.allSatisfy(\.isWhitespace) == true { throw UsageError("--exec has no command") }
+        if command != nil, output.form != .text {
+            throw UsageError("with --exec nothing is printed: it excludes --json, --raw, --format and --bar")
+        }
+        let named = try line.value(Self.codes) { text throws(UsageError) -> [String] in
+            var codes: [String] = []
+            for word in text.split(separator: ",", omittingEmptySubsequences: false) {
+                let code = try currencyCode(String(word))
+                if !codes.contains(code) { codes.append(code) }
+            }
+            return codes
+        }
+        if let named, named.count > 1, command != nil || output.bar != nil {
+            throw UsageError("--exec and --bar take one currency")
+        }
+        let color = try line.color()
+        socket = line.socket
+        currencies = named ?? Connecting.currency(nil).map { [$0] }
+        updates = line.has(Self.live) ? .changes : .ticks
+        self.output = output
         if updates == .changes, output.form == .text || output.form == .raw {
             lookAt = clock.now.advanced(by: Self.streamPatience)
         }
         let isTerminal = Screen.isPossible(environment: Connecting.environment)
-        let isColored = options.color.isWanted(isTerminal: isTerminal, environment: Connecting.environment)
-        if let command = options.command {
-            sink = ExecSink(command, options.condition, output)
+        let isColored = color.isWanted(isTerminal: isTerminal, environment: Connecting.environment)
+        if let command {
+            sink = ExecSink(command, condition, output)
         } else if let bar = output.bar {
             sink = BarSink(bar, output)
         } else if isTerminal, output.form == .text {

@@ -1,5 +1,5 @@
 import BTCPriceCore
-import BTCPriceFeature
+import CommandLine
 import BTCPriceNetworking
 import Configuration
 import Logging

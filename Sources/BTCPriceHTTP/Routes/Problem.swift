@@ -1,4 +1,4 @@
-import BTCPriceFeature
+import CommandLine
 import NIOCore
 import NIOHTTP1
 import Varlink

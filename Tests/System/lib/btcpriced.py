@@ -255,11 +255,11 @@ def btcctl(place, *arguments, timeout=20, environment=None):
 
 def verbs():
     """The verbs of btcctl, from its help: a test of every verb need not be told of a new one."""
-    return re.findall(r"(?m)^  (\w+) {2,}", btcctl(None, "--help").out.split("SUBCOMMANDS:")[1])
+    return re.findall(r"(?m)^  (\w+) {2,}", btcctl(None, "--help").out.split("\nCommands:")[1])
 
 
 def has_option(verb, option):
-    return bool(re.search(rf"(?m)^  .*{option}\b", btcctl(None, verb, "--help").out.split("OPTIONS:")[1]))
+    return bool(re.search(rf"(?m)^  .*{option}\b", btcctl(None, verb, "--help").out.split("\nOptions:")[1]))
 
 
 def replaying(*prices, **options):

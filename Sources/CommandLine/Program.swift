@@ -1,0 +1,149 @@
+/// Reads the command lines of a program by the table of its commands.
+///
+/// An option is `--name`, `--name value`, `--name=value` or `-n value`, before or after the command. A word that begins with a hyphen
+/// is an option, unless a digit follows (`-1h`). After `--` nothing is an option. If an option is repeated, the last one counts.
+package struct Program: Sendable {
+    /// What a command line asks for.
+    package enum Request: Sendable {
+        case run(ParsedLine)
+        /// Print this text: the help, the version, or what a shell needs.
+        case print(String)
+    }
+
+    let command: Command
+    let version: String
+    /// Other names for commands, for the suggestions.
+    let otherNames: [String: String]
+    /// An option that is not in the table: those that the program's configuration adds.
+    let otherOption: @Sendable (String) -> Option?
+
+    /// - Parameters:
+    ///   - command: The program. Its options are those of each of its commands.
+    ///   - version: What `--version` prints.
+    package init(
+        _ command: Command, version: String, otherNames: [String: String] = [:],
+        otherOption: @escaping @Sendable (String) -> Option? = { _ in nil }
+    ) {
+        self.command = command
+        self.version = version
+        self.otherNames = otherNames
+        self.otherOption = otherOption
+    }
+
+    /// - Parameter arguments: Without the program's name.
+    /// - Throws: ``UsageError``, whose message ends with the command that shows the help.
+    package func read(_ arguments: [String]) throws(UsageError) -> Request {
+        if arguments.first == Self.completing { return .print(completions(Array(arguments.dropFirst()))) }
+        if arguments.isEmpty, !command.commands.isEmpty { return .print(help(command)) }
+        guard let place = place(ofCommandIn: arguments) else { return try read(arguments, of: command) }
+        if arguments[place] == "help" {
+            let named = arguments[(place + 1)...].first { !$0.hasPrefix("-") }
+            return .print(help(try named.map { name throws(UsageError) in try self.command(name) } ?? command))
+        }
+        return try read(Array(arguments[..<place] + arguments[(place + 1)...]), of: try self.command(arguments[place]))
+    }
+
+    /// Adds to an error the command that shows the help.
+    package func advised<Result>(
+        _ name: String, _ body: () throws(UsageError) -> Result
+    ) throws(UsageError) -> Result {
+        do throws(UsageError) {
+            return try body()
+        } catch {
+            let stop = error.message.last.map { ".?".contains($0) } == true ? "" : "."
+            let words = name == command.name ? name : "\(command.name) \(name)"
+            throw UsageError("\(error.message)\(stop) See '\(words) --help'.")
+        }
+    }
+
+    /// The place of the command's name: the first word that is neither an option nor the value of one.
+    func place(ofCommandIn arguments: [String]) -> Int? {
+        guard !command.commands.isEmpty else { return nil }
+        var place = 0
+        while place < arguments.count {
+            guard arguments[place].hasPrefix("-") else { return place }
+            let option = command.commands.lazy.compactMap { self.option(arguments[place], of: $0) }.first
+            place += option?.value == nil ? 1 : 2
+        }
+        return nil
+    }
+
+    private func command(_ name: String) throws(UsageError) -> Command {
+        if let known = command.commands.first(where: { $0.name == name }) { return known }
+        return try advised(command.name) { () throws(UsageError) in
+            let lower = name.lowercased()
+            let names = command.commands.map(\.name) + ["help"]
+            let meant = otherNames[lower] ?? Suggestion.nearest(to: lower, among: names)
+            throw UsageError("no command '\(name)'." + (meant.map { " Did you mean '\($0)'?" } ?? ""))
+        }
+    }
+
+    private func read(_ arguments: [String], of chosen: Command) throws(UsageError) -> Request {
+        try advised(chosen.name) { () throws(UsageError) in try request(arguments, of: chosen) }
+    }
+
+    private func request(_ arguments: [String], of chosen: Command) throws(UsageError) -> Request {
+        var line = ParsedLine(command: chosen.name)
+        var rest = arguments[...]
+        var mayBeOption = true
+        while let word = rest.popFirst() {
+            guard mayBeOption, Self.isOption(word) else {
+                line.words.append(word)
+                continue
+            }
+            if word == "--" {
+                mayBeOption = false
+                continue
+            }
+            let equals = word.hasPrefix("--") ? word.firstIndex(of: "=") : nil
+            let name = String(word[..<(equals ?? word.endIndex)])
+            guard let option = self.option(name, of: chosen) else { throw unknown(name, in: chosen) }
+            var text = equals.map { String(word[word.index(after: $0)...]) }
+            if option.value == nil {
+                guard text == nil else { throw UsageError("\(option.name) has no value") }
+            } else if text == nil {
+                guard let next = rest.first, !Self.isOption(next) else {
+                    throw UsageError("\(option.name) needs a value: \(option.usage)")
+                }
+                text = rest.removeFirst()
+            }
+            switch option.name {
+            case Option.help.name: return .print(help(chosen))
+            case Option.version.name: return .print(version + "\n")
+            case Option.completionScript.name: return .print(try completionScript(for: text ?? ""))
+            default: line.options.append((option.name, text ?? ""))
+            }
+        }
+        guard chosen.commands.isEmpty else { throw UsageError("a command is missing") }
+        let most = chosen.words.reduce(0) { $0 + $1.count.upperBound }
+        if line.words.count > most { throw UsageError("unexpected word '\(line.words[most])'") }
+        if let missing = chosen.words.enumerated().first(where: { line.words.count < $0 + $1.count.lowerBound }) {
+            throw UsageError("\(missing.element.usage) is missing")
+        }
+        return .run(line)
+    }
+
+    func option(_ name: some StringProtocol, of chosen: Command) -> Option? {
+        (chosen.options + Option.standard).first { $0.isNamed(name) } ?? otherOption(String(name))
+    }
+
+    private static func isOption(_ word: String) -> Bool {
+        guard word.utf8.first == UInt8(ascii: "-"), word.utf8.count > 1 else { return false }
+        let second = word.utf8[word.utf8.index(after: word.startIndex)]
+        return !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(second) && second != UInt8(ascii: ".")
+    }
+
+    private func unknown(_ name: String, in chosen: Command) -> UsageError {
+        if chosen.commands.contains(where: { option(name, of: $0) != nil }) {
+            return UsageError("a command is missing")
+        }
+        var message = "unknown option '\(name)'."
+        if name != "--", let near = Suggestion.nearest(to: name, among: chosen.options.map(\.name)) {
+            message += " Did you mean '\(near)'?"
+        }
+        if let other = command.commands.first(where: { "--\($0.name)" == name }) {
+            message += " There is a command of that name: '\(command.name) \(other.name)'."
+        }
+        return UsageError(message)
+    }
+}
