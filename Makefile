@@ -30,7 +30,7 @@ deb: build
 ## Run all checks.
 test: build
 	@scripts/dependencies test
-	@scripts/build rehearsal varlink-certification
+	@scripts/build rehearsal
 	@scripts/deb
 	@scripts/test
 
@@ -56,7 +56,7 @@ test-flaky:
 ## Run the tests that take longer, or one part of them: make test-deep PART=months
 test-deep: build
 	@scripts/dependencies test
-	@scripts/build rehearsal varlink-certification
+	@scripts/build rehearsal
 	@scripts/test-deep $(PART)
 
 ## Measure the costs beside those of other programs, and rewrite docs/BENCHMARKS.md.

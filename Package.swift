@@ -173,9 +173,6 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ],
             path: "Tests/Rehearsal", swiftSettings: ours),
-        .executableTarget(
-            name: "varlink-certification", dependencies: ["TestSupport", "Varlink"], path: "Tests/Certification",
-            swiftSettings: ours),
         .target(name: "CVirtualTime", path: "Tests/CVirtualTime"),
         test("BTCPriceCore", ["TestSupport"]),
         test("Varlink", ["TestSupport"]),

@@ -34,7 +34,8 @@ def _():
     equal((state["freshness"], state["quote"]["source"]), ("fresh", "binance"))
     state = json.loads(cli("call", f"unix:{place.socket}/{PRICE}.GetPrice", '{"cachePolicy": "remoteFirst"}'))["state"]
     equal(state["freshness"], "fresh")
-    assert "certification" not in cli("help", f"unix:{place.socket}/org.varlink.service")
+    for interface in ("org.varlink.service", "io.btcpriced.History"):
+        assert f"interface {interface}" in cli("help", f"unix:{place.socket}/{interface}"), interface
     daemon.stop()
 
 
