@@ -80,9 +80,13 @@ import Varlink
     }
 
     @Test(arguments: [(Int64(0), Int64(3)), (29, 3), (30, 4), (59, 4)])
-    func `the price at a moment is the nearer one of the first and the last price`(second: Int64, expected: Int64) {
+    func `the price at a moment is the nearer one of the first and the last price`(second: Int64, expected: Int64)
+        throws
+    {
         let candle = Candle(start: 600, open: 3, high: 5, low: 2, close: 4)
-        #expect(PriceAt(candle, .minute, at: 600 + second).price == Price(expected))
+        let known = PriceAt(candle, .minute, at: 600 + second)
+        #expect(known.price == Price(expected))
+        #expect(try PriceAt(json: Reply.priceAt(known, in: "USD").parameters) == known)
         #expect(PriceAt(candle, .second, at: 600).price == 3)
     }
 }

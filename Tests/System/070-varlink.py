@@ -34,30 +34,27 @@ def _():
     equal((state["freshness"], state["quote"]["source"]), ("fresh", "binance"))
     state = json.loads(cli("call", f"unix:{place.socket}/{PRICE}.GetPrice", '{"cachePolicy": "remoteFirst"}'))["state"]
     equal(state["freshness"], "fresh")
-    for interface in ("org.varlink.service", "io.btcpriced.History"):
-        assert f"interface {interface}" in cli("help", f"unix:{place.socket}/{interface}"), interface
+    for name in ("org.varlink.service", "io.btcpriced.History"):
+        assert f"interface {name}" in cli("help", f"unix:{place.socket}/{name}"), name
     daemon.stop()
 
 
-def declarations(definition):
-    """The declarations of an interface by kind and name, without comments: a type's fields by name, otherwise the text."""
-    found = {}
-    text = "\n".join(line.split("#")[0].rstrip() for line in definition.splitlines())
-    for kind, name, rest in re.findall(r"(?m)^(type|method|error) (\w+) ?((?:.|\n)*?)(?=^(?:type|method|error) |\Z)", text):
-        fields, depth, field = [], 0, ""
-        for character in re.sub(r"\s+", " ", rest.strip()).replace("( ", "(").replace(" )", ")")[1:]:
-            if character == "(":
-                depth += 1
-            elif character == ")":
-                depth -= 1
-            if character == "," and depth == 0 or depth < 0:
-                fields.append(field.strip())
-                field = ""
-                depth = 0 if depth < 0 else depth
-            else:
-                field += character
-        found[kind, name] = [f for f in fields + [field.strip()] if f]
-    return found
+@scenario("every method takes the parameters of its definition and no other, and responds as defined")
+def _():
+    place, simulator, daemon = running()
+    required = {"time": 1_724_596_200_000}
+    for found in interface.interfaces().values():
+        for method in found.methods.values():
+            name, more = f"{found.name}.{method.name}", method.name == "WatchPrice"
+            parameters = {field: required.get(field) for field, _, _ in method.fields}
+            connection = Varlink(place.socket)
+            connection.send({"method": name, "parameters": parameters, "more": more})
+            reply = interface.checked(name, connection.receive())
+            assert "error" not in reply, (name, reply)
+            connection = Varlink(place.socket)
+            connection.send({"method": name, "parameters": {**parameters, "other": None}, "more": more})
+            equal(connection.receive(), {"error": "org.varlink.service.InvalidParameter", "parameters": {"parameter": "other"}}, name)
+    daemon.stop()
 
 
 @scenario("no part of interface 0.1.0 is removed or has another type; new fields are nullable and last")
@@ -66,17 +63,17 @@ def _():
     found = Varlink(place.socket).call(
         "org.varlink.service.GetInterfaceDescription", interface=PRICE)["parameters"]["description"]
     daemon.stop()
-    promised = declarations((Path(__file__).parent / "interface-0.1.0.varlink").read_text())
+    promised = interface.Interface((Path(__file__).parent / "interface-0.1.0.varlink").read_text()).members
     equal(len(promised), 22, "declarations of 0.1.0")
-    present = declarations(found)
-    for key, fields in promised.items():
-        assert key in present, f"{key} has vanished"
-        # A method's parameters may grow too. The reply follows them.
-        parts = [[f for f in now if f.startswith("->") == reply] for now in (fields, present[key]) for reply in (False, True)]
-        for before, now in ((parts[0], parts[2]), (parts[1], parts[3])):
-            equal(now[:len(before)], before, key)
-            for field in now[len(before):]:
-                assert ": ?" in field, f"{key}: the new field '{field}' is not nullable"
+    present = {(member.kind, member.name): member for member in interface.Interface(found).members}
+    for before in promised:
+        now = present.get((before.kind, before.name))
+        assert now, f"{before.name} has vanished"
+        # A method's parameters may grow too.
+        for old, new in ((before.fields, now.fields), (before.reply, now.reply)):
+            kept, added = ([(name, kind) for name, kind, _ in part] for part in (new[:len(old)], new[len(old):]))
+            equal(kept, [(name, kind) for name, kind, _ in old], before.name)
+            assert all(kind[0] == "?" for _, kind in added), f"{before.name}: a field of {added} is not nullable"
     return f"{len(promised)} declarations"
 
 

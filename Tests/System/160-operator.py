@@ -68,6 +68,11 @@ def define(name, faults, sources, wanted):
 
         text = wait_until(seen, what=lambda: f"{wanted}, not {uses(place)}")
         golden.check(f"sources: {name}", text)
+        # The replies are as defined, with every member that is null while all is well.
+        client = Varlink(place.socket)
+        client.call("io.btcpriced.Price.ListSources")
+        kept = client.call("io.btcpriced.Price.Retry")["parameters"]["kept"]
+        assert kept or "limited" not in wanted.values(), "a wait that the exchange requires stays"
         daemon.stop()
 
 
@@ -101,6 +106,7 @@ def _():
     wait_until(
         lambda: btcctl(place, "status", "--json").json["status"]["store"]["failure"], what="the store's failure")
     golden.check("status: the price can't be kept", shown(place, "status"))
+    Varlink(place.socket).call("io.btcpriced.Price.GetStatus")
     daemon.stop()
 
 

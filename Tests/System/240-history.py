@@ -762,6 +762,7 @@ def _():
         done = btcctl(place, *words)
         equal(done.status, 1, words)
         assert "history.enabled is false" in done.err, done
+    equal(Varlink(place.socket).call("io.btcpriced.History.GetDay")["error"], "io.btcpriced.History.Disabled")
     daemon.stop()
     equal(Path(place.state, "history.sqlite3").exists(), False)
 

@@ -16,8 +16,3 @@ extension JSONObject {
     /// The object as a parsed value.
     package var value: JSONValue { JSONValue(.object(self)) }
 }
-
-extension Call {
-    /// The method without its interface.
-    package var name: String { method.split(separator: ".").last.map(String.init) ?? "" }
-}

@@ -24,6 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 
+import interface
 from certificates import Certificates
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -399,8 +400,9 @@ class Varlink:
         return json.loads(message)
 
     def call(self, method, **parameters):
+        """The reply, which is as defined."""
         self.send({"method": method, "parameters": parameters})
-        return self.receive()
+        return interface.checked(method, self.receive())
 
     def close(self):
         self.socket.close()
@@ -533,8 +535,7 @@ def within(limits):
 
 def interface_fields(name):
     """The names of the fields of a type of io.btcpriced.Price, in their order."""
-    text = (ROOT / "Sources/BTCPriceAPI/Interface/io.btcpriced.Price.varlink").read_text()
-    return re.findall(r"(?m)^  (\w+): ", re.search(rf"(?ms)^type {name} \((.*?)^\)", text)[1])
+    return [field for field, _, _ in interface.interfaces()["io.btcpriced.Price"].types[name].fields]
 
 
 def rehearse(*arguments):
