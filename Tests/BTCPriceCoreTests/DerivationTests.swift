@@ -4,26 +4,6 @@ import Testing
 
 @testable import BTCPriceCore
 
-/// A loader whose price a test sets.
-final class SetLoader: PriceLoader {
-    let venue: Venue
-    let market: Market
-    let value: Mutex<String?>
-
-    init(_ market: Market, _ value: String?) {
-        venue = Venue(market.venue, limits: [])
-        self.market = market
-        self.value = Mutex(value)
-    }
-
-    func load() async throws(PriceLoadingError) -> [LoadedPrice] {
-        guard let text = value.withLock(\.self) else { throw .unavailable("HTTP 503") }
-        return [LoadedPrice(market, price(text))]
-    }
-
-    func set(_ text: String?) { value.withLock { $0 = text } }
-}
-
 /// Euros, and korunas that may be derived from them.
 final class EuroWorld: Sendable {
     static let czk = Currency(rawValue: "CZK") ?? .usd

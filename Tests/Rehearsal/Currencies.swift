@@ -2,30 +2,6 @@ import BTCPriceCore
 import BTCPriceNetworking
 import TestSupport
 
-/// One market of a virtual exchange: its dollar price times a rate, with a lie for some time.
-private struct VirtualMarket: PriceLoader {
-    let exchange: VirtualExchange
-    let market: Market
-    let clock: VirtualClock
-    /// The factor of the price at a time in seconds.
-    let factor: @Sendable (Double) -> Double
-    /// The shared request of an exchange that has all markets in one response.
-    let shared: SharedRequest?
-
-    var venue: Venue { exchange.venue }
-    var needsRequest: Bool { shared?.isNeeded(after: .min) ?? true }
-
-    func load() async throws(PriceLoadingError) -> [LoadedPrice] {
-        if let shared { return try await shared.load(after: .min) }
-        return try await exchange.load().map(priced)
-    }
-
-    func priced(_ dollars: LoadedPrice) -> LoadedPrice {
-        let cents = Int64((dollars.value.double * factor(clock.seconds) * 100).rounded())
-        return LoadedPrice(market, Price(cents, scale: 2), position: dollars.position)
-    }
-}
-
 /// The results of one currency.
 private struct CurrencyTally {
     var ticks = 0
@@ -46,25 +22,30 @@ func rehearseCurrencies(seed: UInt64, clock: VirtualClock) async throws {
         let virtual = try VirtualExchange(
             exchange, clock: clock, seed: seed &+ UInt64(index) &* 7919, faults: [], calm: .seconds(1 << 40))
         exchanges.append(virtual)
-        let own = exchange.markets.map { currency, market in
-            VirtualMarket(
-                exchange: virtual, market: market, clock: clock,
-                factor: { seconds in
-                    let isLie = exchange.name == "coinbase" && currency == .eur && (1200..<2400).contains(seconds)
-                    return (rates[currency] ?? 1) * (isLie ? 1 - 0.2 * (seconds - 1200) / 1200 : 1)
-                }, shared: nil)
+        // The dollar price times a rate, with a lie for some time.
+        @Sendable func priced(_ dollars: LoadedPrice, in currency: Currency, on market: Market) -> LoadedPrice {
+            let seconds = clock.seconds
+            let isLie = exchange.name == "coinbase" && currency == .eur && (1200..<2400).contains(seconds)
+            let factor = (rates[currency] ?? 1) * (isLie ? 1 - 0.2 * (seconds - 1200) / 1200 : 1)
+            let cents = Int64((dollars.value.double * factor * 100).rounded())
+            return LoadedPrice(market, Price(cents, scale: 2), position: dollars.position)
         }
+        // Kraken has all markets in one response.
         let shared = SharedRequest(cacheTime: exchange.venue.cacheTime, now: now) {
             () throws(PriceLoadingError) in
             let dollars = try await virtual.load()
-            return own.flatMap { market in dollars.map(market.priced) }
+            return exchange.markets.flatMap { currency, market in
+                dollars.map { priced($0, in: currency, on: market) }
+            }
         }
-        for market in own {
-            loaders[market.market] =
-                exchange.name == "kraken"
-                ? VirtualMarket(
-                    exchange: virtual, market: market.market, clock: clock, factor: market.factor, shared: shared)
-                : market
+        let isShared = exchange.name == "kraken"
+        for (currency, market) in exchange.markets {
+            loaders[market] = SetLoader(
+                exchange.venue, market, isNeeded: { isShared ? shared.isNeeded(after: .min) : true }
+            ) { () throws(PriceLoadingError) in
+                if isShared { return try await shared.load(after: .min) }
+                return try await virtual.load().map { priced($0, in: currency, on: market) }
+            }
         }
     }
     let kept = Exchange.currencies.map { currency in

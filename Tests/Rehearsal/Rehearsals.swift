@@ -1,7 +1,6 @@
 import BTCPriceCore
 import BTCPriceNetworking
 import Glibc
-import Synchronization
 import TestSupport
 
 /// Random numbers from 0 to 1. The same seed gives the same numbers.
@@ -82,7 +81,15 @@ func rehearseDay(
 /// Runs a day in which every second response of every source is an error.
 func rehearseAlternation(seed: UInt64, clock: VirtualClock) async throws {
     let exchanges = try exchanges(clock, seed: seed, calm: .seconds(1 << 40)) { _ in [] }
-    try await runDay(exchanges, seed: seed, clock: clock) { AlternatingLoader($0) }
+    try await runDay(exchanges, seed: seed, clock: clock) { exchange in
+        let asks = Counter()
+        return SetLoader(exchange.venue, exchange.market) { () throws(PriceLoadingError) in
+            let prices = try await exchange.load()
+            asks.add()
+            if asks.count % 2 == 0 { throw .unavailable("HTTP 502") }
+            return prices
+        }
+    }
 }
 
 private func runDay(
@@ -96,21 +103,4 @@ private func runDay(
     await daemon.stop()
     report(tally.current, exchanges)
     for line in tally.current.lines { print("| \(line)") }
-}
-
-/// Fails every second request.
-private final class AlternatingLoader: PriceLoader {
-    private let exchange: VirtualExchange
-    private let asks = Atomic(0)
-
-    init(_ exchange: VirtualExchange) { self.exchange = exchange }
-
-    var venue: Venue { exchange.venue }
-    var market: Market { exchange.market }
-
-    func load() async throws(PriceLoadingError) -> [LoadedPrice] {
-        let price = try await exchange.load()
-        if asks.add(1, ordering: .relaxed).newValue % 2 == 0 { throw .unavailable("HTTP 502") }
-        return price
-    }
 }

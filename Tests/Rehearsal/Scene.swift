@@ -1,6 +1,5 @@
 import BTCPriceCore
 import BTCPriceNetworking
-import Synchronization
 import TestSupport
 
 /// What the venues respond for some time, without a condition: the counts are compared from one version to the next.
@@ -131,26 +130,14 @@ private struct SceneCount: Sendable {
 }
 
 /// A market of an exchange that has all its markets in one response.
-private final class SharedVenue: PriceLoader {
-    private let own: ScriptedVenue
-    private let shared: SharedRequest
-    private let returned = Atomic(Int64.min)
-
-    init(_ own: ScriptedVenue, _ shared: SharedRequest) {
-        self.own = own
-        self.shared = shared
-    }
-
-    var venue: Venue { own.venue }
-    var market: Market { own.market }
-    var companions: [Market] { own.companions }
-    var needsRequest: Bool { shared.isNeeded(after: returned.load(ordering: .relaxed)) }
-
-    func begin() { shared.begin() }
-
-    func load() async throws(PriceLoadingError) -> [LoadedPrice] {
-        let prices = try await shared.load(after: returned.load(ordering: .relaxed))
-        if let observed = prices.first?.observed { returned.store(observed.boottime, ordering: .relaxed) }
+private func sharing(_ shared: SharedRequest, _ own: ScriptedVenue) -> SetLoader {
+    let returned = Shared(Int64.min)
+    return SetLoader(
+        own.venue, own.market, companions: own.companions, isNeeded: { shared.isNeeded(after: returned.current) },
+        begun: { shared.begin() }
+    ) { () throws(PriceLoadingError) in
+        let prices = try await shared.load(after: returned.current)
+        if let observed = prices.first?.observed { returned.update { $0 = observed.boottime } }
         return prices
     }
 }
@@ -187,7 +174,7 @@ extension Scene {
             return VirtualCurrency(
                 currency: kept.currency, interval: kept.interval,
                 loaders: venues.map { venue -> any PriceLoader in
-                    venue.venue.name == "kraken" && kraken.count > 1 ? SharedVenue(venue, shared) : venue
+                    venue.venue.name == "kraken" && kraken.count > 1 ? sharing(shared, venue) : venue
                 }, rules: rules, derivation: kept.currency.nearest == nil ? .never : .fallback)
         }
         let counts = Shared([Currency: SceneCount]())
