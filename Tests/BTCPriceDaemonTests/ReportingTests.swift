@@ -46,21 +46,11 @@ struct LineLogHandler: LogHandler {
         func advance(_ duration: Duration) { milliseconds.add(duration.wholeMilliseconds, ordering: .relaxed) }
     }
 
-    @Test func `transitions are logged in the fixed words`() {
-        let reporter = reporter(at: TimeBox())
-        reporter.report(.becameStale(failure: "binance: no response within 800 ms", quote: nil))
-        reporter.report(.becameFresh(quote, failedTicks: 1))
+    @Test func `a recovery is logged with the number of failed ticks`() {
+        reporter(at: TimeBox()).report(.becameFresh(quote, failedTicks: 1))
         #expect(
             log.all == [
-                "warning: Failed to update value. No value is held yet: binance: no response within 800 ms",
-                "notice: The price is current again after 1 failed tick: 68901.23 USD, from binance (BTC/USDT).",
-            ])
-        let second = LineLog()
-        Reporter(logger: Logger(label: "t") { _ in LineLogHandler(log: second) }) { .now() }.report(
-            PriceEvent.becameStale(failure: "x", quote: quote))
-        #expect(
-            second.all == [
-                "warning: Failed to update value. Displaying last updated value from 2024-08-25 14:30:00 UTC: x"
+                "notice: The price is current again after 1 failed tick: 68901.23 USD, from binance (BTC/USDT)."
             ])
     }
 

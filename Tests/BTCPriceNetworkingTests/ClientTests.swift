@@ -67,32 +67,6 @@ import Testing
         await simulator.stop()
     }
 
-    @Test func `CryptoCompare is sent its key, and refuses without one`() async throws {
-        let setup = try await Setup()
-        _ = try await setup.loader("cryptocompare", key: "k").load()
-        #expect(
-            await error(of: try setup.loader("cryptocompare", key: nil)) == .refused("HTTP 401, API key required"))
-        await setup.end()
-    }
-
-    @Test(arguments: [
-        ("binance always status 451 body {\"code\":0,\"msg\":\"restricted\"}", "refused: HTTP 451, restricted"),
-        ("binance always status 429 retry-after 30 body {}", "rate limited for 30 s: HTTP 429"),
-        ("binance always status 200 body <html>maintenance</html>", "invalid response: a page of HTML instead of JSON"),
-        ("binance always status 200", "invalid response: an empty body"),
-        ("binance always reset", "not reached: "),
-        ("binance always refuse", "not reached: "),
-    ])
-    func `each fault of a connection has its error`(faults: String, expected: String) async throws {
-        let setup = try await Setup(faults: faults)
-        var found = await error(of: try setup.loader("binance"))
-        // The simulator closes its port a moment after the script is set.
-        while found == nil, faults.hasSuffix("refuse") { found = await error(of: try setup.loader("binance")) }
-        let text = found.map { "\($0)" }
-        #expect(text?.hasPrefix(expected) == true, "\(text ?? "no error")")
-        await setup.end()
-    }
-
     @Test func `an unknown host is reported`() async throws {
         let setup = try await Setup()
         let exchange = try #require(Exchange.all.first)
