@@ -3,29 +3,9 @@ import Testing
 
 @testable import BTCPriceCore
 
-/// The scenarios of the main job, with the shipped ticker, fallback and state machine. Tests/System tests the same with the
-/// built binaries.
+/// The scenarios of the main job, with the shipped ticker, fallback and state machine. 010-scenarios.py and 130-faults.py have what a
+/// user sees of them.
 @Suite(.timeLimit(.minutes(3))) struct ScenarioTests {
-    @Test func `primary succeeds`() async {
-        let world = World()
-        await world.ticker.start()
-        await world.primary.isAsked()
-        world.primary.answer("68901.23")
-        let state = await world.nextTick()
-        #expect(state.freshness == .fresh)
-        #expect(state.tick == 1)
-        #expect(state.quote?.value == price("68901.23"))
-        #expect(state.quote?.source == "binance")
-        #expect(state.quote?.market == "BTC/USDT")
-        #expect(state.quote?.timestamp == World.start.wall)
-        #expect(state.observedBoottime == World.start.boottime)
-        #expect(state.confirmation == .single)
-        #expect(state.failure == nil)
-        #expect(world.fallback.asks == 0)
-        #expect(world.store.price?.quote == state.quote)
-        await world.ticker.stop()
-    }
-
     @Test func `primary fails and the fallback succeeds in the same tick`() async {
         let world = World()
         await world.ticker.start()
@@ -128,22 +108,6 @@ import Testing
         #expect(state.tick == 2)
         let quote = state.quote
         #expect(world.events.all.last == quote.map { .becameFresh($0, failedTicks: 1) })
-        await world.ticker.stop()
-    }
-
-    @Test func `one line a second`() async {
-        let world = World()
-        await world.ticker.start()
-        for second in 0..<60 {
-            if second > 0 { await world.clock.run(to: .seconds(second)) }
-            await world.primary.isAsked()
-            world.primary.answer("\(68_900 + second).01")
-            let state = await world.nextTick()
-            #expect(state.tick == Int64(second + 1))
-            #expect(state.quote?.timestamp.milliseconds == World.start.wall.milliseconds + Int64(second) * 1000)
-        }
-        #expect(world.primary.asks == 60)
-        #expect(world.primary.mostAtOnce == 1)
         await world.ticker.stop()
     }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The scenarios of the main job, as a user sees them: simulator, daemon and client as built."""
+"""The scenarios of the main job, as a user sees them: simulator, daemon and client as built. 130-faults.py has the faults of the primary,
+030-ticks.py a line a second."""
 
 import os
 import re
@@ -64,36 +65,6 @@ def _():
     daemon.stop()
 
 
-@scenario("primary fails and the fallback succeeds in the same tick")
-def _():
-    place, simulator = Place(), Simulator("--seed", "1", faults="binance always status 503")
-    # The third source confirms the first price.
-    daemon = Daemon(place, simulator.urls, sources=("binance", "coinbase", "bitstamp"))
-    watch = Watch(place, "--json")
-    wait_until(lambda: len(watch.lines) >= 4, what="four lines")
-    ticks = [state for state in watch.states if state["tick"] > 0]
-    equal({state["quote"]["source"] for state in ticks}, {"coinbase"})
-    equal({state["freshness"] for state in ticks}, {"fresh"})
-    equal((ticks[0]["confirmation"], ticks[-1]["confirmation"]), ("confirmed", "confirmed"))
-    daemon.says("binance gave no price: not available: HTTP 503")
-    daemon.stop()
-
-
-@scenario("primary slower than 800 ms and the fallback succeeds")
-def _():
-    place, simulator = Place(), Simulator("--seed", "1", faults="binance always delay 900ms")
-    daemon = Daemon(place, simulator.urls)
-    state = fresh(place)
-    equal(state["quote"]["source"], "coinbase")
-    watch = Watch(place, "--json")
-    wait_until(lambda: len(watch.lines) >= 4, what="four lines")
-    equal({state["freshness"] for state in watch.states}, {"fresh"})
-    equal({state["quote"]["source"] for state in watch.states}, {"coinbase"})
-    # A tick that began late on a busy machine has less left.
-    daemon.says("binance gave no price: no response")
-    daemon.stop()
-
-
 @scenario("primary slower than the hedge but within 800 ms still wins")
 def _():
     place, simulator = Place(), Simulator("--seed", "1", faults="binance always delay 500ms")
@@ -101,23 +72,6 @@ def _():
     state = fresh(place)
     equal(state["quote"]["source"], "binance")
     assert simulator.requests()["coinbase"] > 0, "the fallback was asked too"
-    daemon.stop()
-
-
-@scenario("a body that stalls past the budget fails the tick")
-def _():
-    place, simulator, daemon = running()
-    simulator.faults("* always stall-body")
-    watch = Watch(place, "--json")
-    wait_until(lambda: len(watch.lines) >= 5, what="five lines")
-    equal(watch.states[-1]["freshness"], "stale")
-    # The first stale tick. After some of them the primary is in cooldown, and is requested last.
-    failure = next(state["failure"] for state in watch.states if state["freshness"] == "stale")
-    left = "no response in the time that was left"
-    # Or the second one, if the tick began late on a busy machine.
-    assert failure in (f"binance: no response within 800 ms; coinbase: {left}", f"binance: {left}; coinbase: {left}"), failure
-    ticks = [state["tick"] for state in watch.states]
-    equal(ticks, list(range(ticks[0], ticks[0] + len(ticks))), "still a line a tick")
     daemon.stop()
 
 
@@ -175,18 +129,6 @@ def _():
     result = btcctl(place, "current")
     equal((result.status, result.err), (0, ""))
     daemon.says("The price is current again after")
-    daemon.stop()
-
-
-@scenario("one line a second")
-def _():
-    place, simulator, daemon = running()
-    watch, objects = Watch(place), Watch(place, "--json")
-    wait_until(lambda: len(watch.lines) >= 6, what="six lines")
-    observed = [state["observedBoottime"] for state in objects.states]
-    span = (observed[-1] - observed[0]) / (len(observed) - 1)
-    assert 900 < span < 1100, f"{span} ms from tick to tick"
-    assert abs(len(watch.lines) - len(objects.lines)) <= 1, "a line a tick in both forms"
     daemon.stop()
 
 

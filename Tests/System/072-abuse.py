@@ -321,27 +321,6 @@ def _():
     return f"{count} connections in 3 s"
 
 
-@abuse("a thousand callers of a refresh at once share one fetch")
-def _():
-    simulator.faults("* always delay 300ms")
-    connections = [Varlink(place.socket) for _ in range(1000)]
-    time.sleep(0.1)
-    before = simulator.requests()
-    message = json.dumps({"method": f"{PRICE}.GetPrice", "parameters": {"cachePolicy": "remoteFirst"}}).encode() + b"\0"
-    for connection in connections:
-        connection.send(message)
-    replies = [connection.receive() for connection in connections]
-    after = simulator.requests()
-    simulator.faults("")
-    equal({reply["parameters"]["state"]["freshness"] for reply in replies}, {"fresh"})
-    for connection in connections:
-        connection.close()
-    asked = after["binance"] - before["binance"]
-    # The callers' fetch, and those of ticks that began meanwhile.
-    assert asked <= 3, asked
-    return f"{asked} requests at the exchange with the ticks'"
-
-
 @scenario("above the limit of pending calls the next one gets an error, and the others get their replies")
 def _():
     # An exchange that responds slowly, so that the calls stay pending.

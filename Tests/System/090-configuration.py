@@ -50,9 +50,7 @@ def _():
             ("a = [1, }\n", "FILE, line 1: a closing bracket without its opening one"), ("[;]\n", "FILE, line 1: a table without a name"),
             ("a-1 = 19so-05-ba 1 = true\n", "FILE, line 1: a value that is not quoted"),
             ("[[;]\n", "FILE, line 1: an array of tables, which has no meaning here"),
-            ('source.binance.url = "http://::1:8080"\n', "must be an address like https://host"),
-            ('source.binance.stream-url = "wss://:443:443"\n', "must be an address like wss://host"),
-            ('proxy.url = "http://a:b:80"\n', "must be http://host:port")):
+            ('source.binance.stream-url = "wss://:443:443"\n', "must be an address like wss://host")):
         for arguments in ([], ["--check-config"]):
             result = with_file(text, *arguments)
             equal((result.status, result.out), (78, ""), text)
@@ -67,34 +65,15 @@ def _():
     equal(result.status, 78)
 
 
-@scenario("a variable of another program is ignored with a warning, one that is nearly a setting's is an error")
+@scenario("a warning about the configuration is printed by --check-config, and by the daemon, which starts")
 def _():
     result = btc_priced("--check-config", environment={"BTC_PRICED_PORT": "tcp://10.43.0.7:8340"})
     equal((result.status, result.out, result.err), (
         0, "The configuration is good.\n",
         "btc-priced: warning: the environment: BTC_PRICED_PORT is not a setting of btc-priced, and is ignored\n"))
-    result = btc_priced("--check-config", environment={"BTC_PRICED_TICK_INTERVALL_MS": "5000"})
-    equal(result.status, 78)
-    assert result.err.endswith("did you mean BTC_PRICED_TICK_INTERVAL_MS?\n"), result
-
-
-@scenario("values that have gone are a warning")
-def _():
-    for key, gone, now, advice in (
-            ("streams", "always", "auto", "each tick requests a price, and streams are open while a client watches changes"),
-            ("currency.usdt", "refuse", "warn", "to use no price in USDT, leave binance out of sources")):
-        line, name = f'{key} = "{gone}"', key.replace(".", "-")
-        variable = f"BTC_PRICED_{name.replace('-', '_').upper()}"
-        warning = f'{line} has gone, and now means "{now}"; {advice}\n'
-        for origin, result in (
-                ("FILE, line 1", with_file(line, "--check-config")),
-                (f"the command line, --{name}", btc_priced("--check-config", f"--{name}", gone)),
-                (f"the environment, {variable}", btc_priced("--check-config", environment={variable: gone}))):
-            equal((result.status, result.out, result.err), (
-                0, "The configuration is good.\n", f"btc-priced: warning: {origin}: {warning}"))
     place, simulator = Place(), Simulator("--seed", "1")
     daemon = Daemon(place, simulator.urls, "--currency-usdt", "refuse", sources=("kraken",))
-    daemon.says("warning: the command line, --currency-usdt: " + warning.strip())
+    daemon.says('warning: the command line, --currency-usdt: currency.usdt = "refuse" has gone, and now means "warn"; to use no price')
     fresh(place)
     daemon.stop()
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The ways to an exchange: distance, proxies, IPv6, name servers, a second address, cooldowns across a restart, clients in a loop."""
+"""The ways to an exchange: distance, proxies, IPv6, name servers, a second address, cooldowns across a restart."""
 
 import ctypes
 import datetime
@@ -499,30 +499,6 @@ def _():
     fresh(place)
     daemon.stop()
     return "5 starts, 1 request to each exchange"
-
-
-@scenario("clients in a loop exceed no limit and cost no tick")
-def _():
-    simulator, place = Simulator("--seed", "1"), Place()
-    daemon = Daemon(place, simulator.urls, sources=("coinbase", "bitstamp"))
-    fresh(place)
-    begun, asked, answered = state(place)["tick"], 0, 0
-    connections = [Varlink(place.socket) for _ in range(8)]
-    deadline = time.monotonic() + 6
-    while time.monotonic() < deadline:
-        for connection in connections:
-            connection.send({"method": "io.btcpriced.Price.GetPrice", "parameters": {"cachePolicy": "noCache"}})
-        for connection in connections:
-            asked += 1
-            answered += "error" not in connection.receive()
-    found = state(place)
-    equal((found["freshness"], found["quote"]["source"]), ("fresh", "coinbase"))
-    assert found["tick"] - begun >= 5, found
-    limits = simulator.limits()
-    assert within(limits), limits
-    assert not daemon.said("gave no price"), daemon.lines
-    daemon.stop()
-    return f"{asked} calls, {answered} with a price; coinbase {limits['coinbase']}"
 
 
 @scenario("sources that can't be requested at every tick are reported and come last")

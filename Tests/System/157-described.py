@@ -231,17 +231,6 @@ def _():
             contains(result.stdout, "Nothing shows how old the price is.")
 
 
-@scenario("a body that is not JSON is answered with the line and the column, and a byte order mark is skipped", beside=True)
-def _():
-    place = Place()
-    good = '{"quotes":[{"name":"X","last":1},\n{"name":"BTC","last":"59000"}]}'
-    for body, answer in [(good.replace("1", "NaN"), "not JSON: line 1, column 31: expected a value"),
-                         (good.replace("}]}", "},]}"), "not JSON: line 2, column 31: expected a value"), ("\ufeff" + good, "= 59000")]:
-        result = tried_on(place, body, "", "/quotes", "/name", "BTC")
-        contains(result.stdout, answer)
-        equal(result.returncode, 0 if answer.startswith("=") else 1, result.stderr)
-
-
 @scenario("an error with status 200 is shown with its text, wherever its place is said to begin", beside=True)
 def _():
     place = Place()
