@@ -32,13 +32,11 @@ let staticPIE: [LinkerSetting] = [
 
 let package = Package(
     name: "btc-priced",
-    products: [
-        .executable(name: "btc-priced", targets: ["btc-priced"]),
-        .executable(name: "btcctl", targets: ["btcctl"]),
-        .executable(name: "btc-price-http", targets: ["btc-price-http"]),
-        .executable(name: "btc-price-fleet", targets: ["btc-price-fleet"]),
-        .executable(name: "exchange-simulator", targets: ["exchange-simulator"]),
-    ],
+    products: libFuzzer != nil
+        ? []
+        : ["btc-priced", "btcctl", "btc-price-http", "btc-price-fleet", "exchange-simulator"].map {
+            .executable(name: $0, targets: [$0])
+        },
     dependencies: [
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
@@ -48,33 +46,45 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
-        // Executables: only an entry point.
-        .executableTarget(
-            name: "btc-priced", dependencies: ["BTCPriceDaemon"], swiftSettings: ours),
-        .executableTarget(
-            name: "btcctl", dependencies: ["BTCCtl"], swiftSettings: ours, linkerSettings: staticPIE),
-        .executableTarget(name: "btc-price-http", dependencies: ["BTCPriceHTTP"], swiftSettings: ours),
-        .executableTarget(name: "btc-price-fleet", dependencies: ["BTCPriceFleet"], swiftSettings: ours),
-        .executableTarget(name: "exchange-simulator", dependencies: ["ExchangeSimulator"], swiftSettings: ours),
+        // The programs that hold their own code.
+        program(
+            "btcctl", ["BTCPriceCore", "BTCPriceFeature", "BTCPriceSocket", "CommandLine"], linkerSettings: staticPIE),
+        program(
+            "btc-price-http",
+            [
+                "BTCPriceCore", "BTCPriceFeature", "BTCPriceSocket", "CommandLine", "EventLoopTasks", "Systemd",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+            ], resources: [.embedInCode("Page/index.html"), .embedInCode("Page/openapi.json")]),
+        program(
+            "btc-price-fleet",
+            [
+                "BTCPriceCore", "BTCPriceSocket", "CLinux", "CMosquitto", "CommandLine", "Systemd",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+            ]),
+        .systemLibrary(name: "CMosquitto", pkgConfig: "libmosquitto", providers: [.apt(["libmosquitto-dev"])]),
 
         // The daemon.
+        .executableTarget(name: "btc-priced", dependencies: ["BTCPriceDaemon"], swiftSettings: ours),
         .target(
             name: "BTCPriceDaemon",
             dependencies: [
-                "BTCPriceAPI", "BTCPriceCore", "BTCPriceFeature", "BTCPriceNetworking", "BTCPricePersistence",
-                "BTCPriceServer", "CLinux", "CommandLine", "Configuration", "Systemd", "Varlink",
+                "BTCPriceCore", "BTCPriceFeature", "BTCPriceNetworking", "BTCPricePersistence", "BTCPriceSocket",
+                "CLinux", "CommandLine", "Systemd",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             swiftSettings: ours),
         .target(
-            name: "BTCPriceServer", dependencies: ["BTCPriceAPI", "BTCPriceCore", "CLinux", "Varlink"],
-            swiftSettings: ours),
-        .target(
             name: "BTCPriceNetworking",
             dependencies: [
-                "BTCPriceAPI", "BTCPriceCore", "Configuration", "EventLoopTasks", "Varlink",
+                "BTCPriceCore", "BTCPriceSocket", "EventLoopTasks",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -82,77 +92,40 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOWebSocket", package: "swift-nio"),
+                .product(name: "TOMLKit", package: "TOMLKit"),
             ],
             resources: [.embedInCode("Exchanges/exchanges.toml"), .embedInCode("Exchanges/reference-rates.toml")],
             swiftSettings: ours),
         .target(
-            name: "Configuration", dependencies: [.product(name: "TOMLKit", package: "TOMLKit")], swiftSettings: ours),
-        .target(
-            name: "BTCPricePersistence", dependencies: ["BTCPriceCore", "CSQLite", "Varlink"], swiftSettings: ours),
-        .target(
-            name: "Systemd", dependencies: ["CSystemd", .product(name: "Logging", package: "swift-log")],
+            name: "BTCPricePersistence", dependencies: ["BTCPriceCore", "BTCPriceSocket", "CSQLite"],
             swiftSettings: ours),
-        .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-        .target(name: "CLinux"),
 
+        // Shared by the programs.
         .target(
-            name: "EventLoopTasks", dependencies: [.product(name: "NIOCore", package: "swift-nio")], swiftSettings: ours
-        ),
-
-        // The HTTP gateway.
-        .target(
-            name: "BTCPriceHTTP",
-            dependencies: [
-                "BTCPriceAPI", "BTCPriceCore", "BTCPriceFeature", "CommandLine", "EventLoopTasks", "Systemd", "Varlink",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
-            ],
-            resources: [.embedInCode("Page/index.html"), .embedInCode("Page/openapi.json")], swiftSettings: ours),
-
-        // The satellite of a fleet.
-        .target(
-            name: "BTCPriceFleet",
-            dependencies: [
-                "BTCPriceAPI", "BTCPriceCore", "BTCPriceServer", "CLinux", "CMosquitto", "CommandLine", "Systemd",
-                "Varlink",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
-            ],
-            swiftSettings: ours),
-        .systemLibrary(name: "CMosquitto", pkgConfig: "libmosquitto", providers: [.apt(["libmosquitto-dev"])]),
-
-        // The client.
-        .target(
-            name: "BTCCtl",
-            dependencies: [
-                "BTCPriceAPI", "BTCPriceCore", "BTCPriceFeature", "CommandLine", "Varlink",
-            ],
-            swiftSettings: ours),
-        .target(name: "BTCPriceFeature", dependencies: ["BTCPriceCore"], swiftSettings: ours),
-
-        // The command lines of all programs.
-        .target(name: "CommandLine", dependencies: ["BTCPriceCore"], swiftSettings: ours),
-
-        // Shared by the daemon and the client.
-        .target(
-            name: "BTCPriceAPI", dependencies: ["BTCPriceCore", "CLinux", "Varlink"],
+            name: "BTCPriceSocket", dependencies: ["BTCPriceCore", "CLinux"],
             resources: [
                 .embedInCode("Interface/io.btcpriced.Price.varlink"),
                 .embedInCode("Interface/io.btcpriced.History.varlink"),
             ], swiftSettings: ours),
-        .target(name: "Varlink", swiftSettings: ours),
+        .target(name: "BTCPriceFeature", dependencies: ["BTCPriceCore"], swiftSettings: ours),
         .target(name: "BTCPriceCore", swiftSettings: ours),
+        .target(name: "CommandLine", dependencies: ["BTCPriceCore"], swiftSettings: ours),
+        .target(
+            name: "Systemd", dependencies: ["CSystemd", .product(name: "Logging", package: "swift-log")],
+            swiftSettings: ours),
+        .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
+        .target(name: "CLinux"),
+        .target(
+            name: "EventLoopTasks", dependencies: [.product(name: "NIOCore", package: "swift-nio")], swiftSettings: ours
+        ),
 
         // Simulated exchanges, for tests, benchmarks and an offline demo.
+        .executableTarget(name: "exchange-simulator", dependencies: ["ExchangeSimulator"], swiftSettings: ours),
         .target(
             name: "ExchangeSimulator",
             dependencies: [
-                "BTCPriceAPI", "BTCPriceCore", "BTCPriceNetworking", "CommandLine", "Configuration",
+                "BTCPriceCore", "BTCPriceNetworking", "BTCPriceSocket", "CommandLine",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -163,7 +136,7 @@ let package = Package(
 
         // Tests. The tests of the built binaries are in Tests/System.
         .target(
-            name: "TestSupport", dependencies: ["BTCPriceCore", "Varlink"], path: "Tests/TestSupport",
+            name: "TestSupport", dependencies: ["BTCPriceCore", "BTCPriceSocket"], path: "Tests/TestSupport",
             swiftSettings: ours),
         .executableTarget(
             name: "rehearsal",
@@ -175,44 +148,51 @@ let package = Package(
             path: "Tests/Rehearsal", swiftSettings: ours),
         .target(name: "CVirtualTime", path: "Tests/CVirtualTime"),
         test("BTCPriceCore", ["TestSupport"]),
-        test("Varlink", ["TestSupport"]),
-        test("BTCPriceAPI", ["BTCPriceCore", "TestSupport", "Varlink"]),
-        test("BTCPriceServer", ["BTCPriceAPI", "BTCPriceCore", "TestSupport", "Varlink"]),
+        test("BTCPriceSocket", ["BTCPriceCore", "TestSupport"]),
         test(
             "BTCPriceNetworking",
             [
-                "BTCPriceAPI", "BTCPriceCore", "Configuration", "ExchangeSimulator", "TestSupport", "Varlink",
+                "BTCPriceCore", "BTCPriceSocket", "ExchangeSimulator", "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOWebSocket", package: "swift-nio"),
             ]),
-        test("BTCPricePersistence", ["BTCPriceCore", "TestSupport"]),
+        test("BTCPricePersistence", ["BTCPriceCore", "BTCPriceSocket", "TestSupport"]),
         test("BTCPriceFeature", ["BTCPriceCore"]),
         test("CommandLine", ["TestSupport"]),
         test(
             "BTCPriceDaemon",
             [
-                "BTCPriceCore", "BTCPriceNetworking", "CommandLine", "Configuration", "Systemd", "TestSupport",
+                "BTCPriceCore", "BTCPriceNetworking", "BTCPriceSocket", "CommandLine", "Systemd", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ]),
+        test("btcctl", ["BTCPriceCore", "BTCPriceFeature", "BTCPriceSocket", "CommandLine", "TestSupport"]),
         test(
-            "BTCCtl",
+            "btc-price-http",
             [
-                "BTCPriceAPI", "BTCPriceCore", "BTCPriceFeature", "CommandLine", "TestSupport", "Varlink",
-            ]),
-        test(
-            "BTCPriceHTTP",
-            [
-                "BTCPriceAPI", "BTCPriceCore", "Varlink", .product(name: "NIOCore", package: "swift-nio"),
+                "BTCPriceCore", "BTCPriceSocket", .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
             ]),
-        test("BTCPriceFleet", ["BTCPriceAPI", "BTCPriceCore", "Varlink"]),
+        test("btc-price-fleet", ["BTCPriceCore", "BTCPriceSocket"]),
         test("ExchangeSimulator", ["TestSupport"]),
         test("Systemd", ["TestSupport", .product(name: "Logging", package: "swift-log")]),
     ],
     swiftLanguageModes: [.v6]
 )
+
+/// A program whose code is its own. For the fuzzing harness, which can't link another program, it is a library without its entry point.
+func program(
+    _ name: String, _ dependencies: [Target.Dependency], resources: [Resource] = [],
+    linkerSettings: [LinkerSetting] = []
+) -> Target {
+    libFuzzer == nil
+        ? .executableTarget(
+            name: name, dependencies: dependencies, resources: resources, swiftSettings: ours,
+            linkerSettings: linkerSettings)
+        : .target(
+            name: name, dependencies: dependencies, exclude: ["main.swift"], resources: resources, swiftSettings: ours)
+}
 
 /// The test target of a target.
 func test(_ target: String, _ others: [Target.Dependency] = []) -> Target {
@@ -226,8 +206,8 @@ if let libFuzzer {
         .executableTarget(
             name: "fuzz-decoders",
             dependencies: [
-                "BTCCtl", "BTCPriceAPI", "BTCPriceCore", "BTCPriceDaemon", "BTCPriceFeature", "BTCPriceFleet",
-                "BTCPriceNetworking", "BTCPricePersistence", "BTCPriceServer", "CLibFuzzer", "Configuration", "Varlink",
+                "BTCPriceCore", "BTCPriceDaemon", "BTCPriceFeature", "BTCPriceNetworking", "BTCPricePersistence",
+                "BTCPriceSocket", "CLibFuzzer", "btc-price-fleet", "btcctl",
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOWebSocket", package: "swift-nio"),

@@ -1,8 +1,6 @@
-import BTCPriceAPI
 import BTCPriceCore
-import Varlink
 
-@testable import BTCPriceServer
+@testable import BTCPriceSocket
 
 /// Serves a client. The replies do not depend on how its bytes are cut. The input: the limits, the cuts, the stream.
 func connection(_ input: [UInt8]) {

@@ -1,8 +1,6 @@
-import BTCPriceAPI
+import BTCPriceSocket
 import BTCPriceFeature
-import Configuration
 import NIOHTTP1
-import Varlink
 
 @testable import BTCPriceCore
 @testable import BTCPriceNetworking

@@ -1,4 +1,4 @@
-import Configuration
+import BTCPriceNetworking
 
 @testable import BTCPriceCore
 @testable import BTCPriceDaemon
@@ -63,7 +63,7 @@ private func settings(_ text: String) -> Settings? {
         let environment = ["HOME": "/home/fuzz"]
         let file = try ConfigurationFile(text: text, path: path)
         let layers = try Layers(
-            commandLine: try DaemonCommandLine([]), environment: environment,
+            commandLine: DaemonCommandLine(), environment: environment,
             files: ConfigurationFiles(file, path: path))
         return try Settings(layers, environment: environment, uid: 1000)
     }

@@ -1,7 +1,7 @@
-import BTCPriceAPI
+import BTCPriceSocket
 
 @testable import BTCPriceCore
-@testable import BTCPriceFleet
+@testable import btc_price_fleet
 
 /// Reads a message from a broker as a follower: live and retained, each again a second later.
 func fleetQuote(_ input: [UInt8]) {

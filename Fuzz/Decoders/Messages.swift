@@ -1,8 +1,7 @@
 import BTCPriceFeature
-import BTCPriceAPI
-import Varlink
+import BTCPriceSocket
 
-@testable import BTCCtl
+@testable import btcctl
 @testable import BTCPriceCore
 @testable import BTCPriceNetworking
 

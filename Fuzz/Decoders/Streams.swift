@@ -1,7 +1,7 @@
 import NIOCore
 import NIOEmbedded
 import NIOWebSocket
-import Varlink
+import BTCPriceSocket
 
 @testable import BTCPriceCore
 @testable import BTCPriceNetworking

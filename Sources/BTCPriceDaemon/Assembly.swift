@@ -1,9 +1,7 @@
-import Configuration
-import BTCPriceCore
 import BTCPriceNetworking
+import BTCPriceCore
 import BTCPricePersistence
-import BTCPriceServer
-import BTCPriceAPI
+import BTCPriceSocket
 import Glibc
 import Logging
 import ServiceLifecycle
@@ -130,7 +128,7 @@ struct Assembly {
             engine: engine, ticker: ticker, history: archive, backfill: past?.backfill,
             streams: streams, rates: rates, report: { reporter.report($1, ofStream: $0) },
             control: control,
-            server: server, level: level, clock: loop.clock, now: now, logger: logger)
+            server: server, level: level, now: now, logger: logger)
         // Trapped before READY=1, since a SIGHUP right after it must not end the daemon.
         let reload = isReloadWanted ? await UnixSignalsSequence(trapping: .sighup) : nil
         let signals = suspend.follow(control)

@@ -1,11 +1,9 @@
 import BTCPriceCore
 import BTCPricePersistence
-import BTCPriceServer
-import BTCPriceAPI
+import BTCPriceSocket
 import Glibc
 import Logging
 import BTCPriceNetworking
-import Varlink
 
 /// Handles the calls that need more than the held price.
 struct CallHandler: Sendable {

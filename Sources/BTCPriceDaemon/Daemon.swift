@@ -1,8 +1,6 @@
-import Configuration
-import BTCPriceCore
 import BTCPriceNetworking
-import BTCPriceServer
-import BTCPriceAPI
+import BTCPriceCore
+import BTCPriceSocket
 import CLinux
 import CommandLine
 import Glibc
@@ -131,12 +129,4 @@ package enum Daemon {
                 JournalLogHandler.orStandardError(identifier: $0, environment: environment), level: level)
         }
     }
-}
-
-/// The daemon can't start.
-struct StartFailure: Error, CustomStringConvertible {
-    /// What is wrong and what to do.
-    let description: String
-    /// Whether another start with the same configuration would fail the same way.
-    var isConfiguration = false
 }

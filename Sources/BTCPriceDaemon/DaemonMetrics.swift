@@ -1,7 +1,6 @@
-import BTCPriceAPI
+import BTCPriceSocket
 import BTCPriceCore
 import BTCPricePersistence
-import BTCPriceServer
 import Glibc
 
 /// The daemon's metrics for a monitoring system. No label comes from outside: no error texts, no names of clients, no addresses.

@@ -1,6 +1,5 @@
 import BTCPriceCore
 import BTCPriceNetworking
-import Configuration
 import FoundationEssentials
 import Systemd
 

@@ -1,8 +1,6 @@
-import BTCPriceAPI
+import BTCPriceSocket
 import BTCPriceCore
 import BTCPricePersistence
-import BTCPriceServer
-import Varlink
 
 /// Handles the calls to `io.btcpriced.History`.
 struct HistoryCalls: Sendable {

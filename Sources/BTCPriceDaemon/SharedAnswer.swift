@@ -1,4 +1,4 @@
-import BTCPriceServer
+import BTCPriceSocket
 
 /// An answer that is expensive to make: calls that come while it is made share it, and its memory.
 actor SharedAnswer {

@@ -1,5 +1,5 @@
 import BTCPriceCore
-import Varlink
+import BTCPriceSocket
 
 /// The file as JSON. Times are in milliseconds: of `CLOCK_BOOTTIME` if the name ends in `Boottime`, otherwise since 1970.
 /// The names are those of version 0.1.0, whose files can be read.
@@ -29,16 +29,16 @@ extension QuoteFile {
     }
 
     init(json: JSONValue) throws {
-        self.init(sequence: try json.required("sequence", \.count))
+        self.init(sequence: try json.required("sequence", .count))
         // Absent from the files of the first release.
-        if let rests = usable("the cooldowns", { try json.optional("rests", \.objectValue) }) {
+        if let rests = usable("the cooldowns", { try json.optional("rests", .object) }) {
             for (name, rest) in rests.members {
                 let source = name.stringValue ?? ""
                 cooldowns[source] = usable("the cooldown of \(source)") { try KeptCooldown(json: rest) }
             }
         }
         add("the price in \(Currency.usd)", json)
-        if let currencies = usable("the other currencies", { try json.optional("currencies", \.objectValue) }) {
+        if let currencies = usable("the other currencies", { try json.optional("currencies", .object) }) {
             for (name, price) in currencies.members { add("the price in \(name.stringValue ?? "")", price) }
         }
     }
@@ -60,11 +60,11 @@ extension QuoteFile {
 extension CachedPrice {
     fileprivate func write(to json: inout JSONObject) {
         json["confirmation"] = confirmation.map { .string($0.rawValue) }
-        json["conversion"] = conversion.map { .object($0.json) }
-        json["derived"] = derivation.map { .object($0.json) }
+        json["conversion"] = conversion.map { .object($0.json.stored) }
+        json["derived"] = derivation.map { .object($0.json.stored) }
         json["learned"] = learned.map { .object($0.json) }
         json["observedBoottime"] = observedBoottime.map { .integer($0) }
-        json["quote"] = .object(quote.json)
+        json["quote"] = .object(quote.json.stored)
         var venues = JSONObject()
         for (market, position) in positions.sorted(by: { $0.key.venue < $1.key.venue }) {
             venues[market.venue] = .object(position.json(of: market))
@@ -75,84 +75,46 @@ extension CachedPrice {
     /// - Returns: `nil` if there is no quote.
     fileprivate init?(json: JSONValue) throws {
         var positions: [Market: FeedPosition] = [:]
-        for (source, position) in try json.required("venues", \.objectValue).members {
+        for (source, position) in try json.required("venues", .object).members {
             // 0.1.0 wrote no pair: its sources with positions have this one.
-            let pair = try position.optional("market", \.stringValue) ?? Currency.usd.pair
+            let pair = try position.optional("market", .text) ?? Currency.usd.pair
             positions[Market(source.stringValue ?? "", pair)] = try FeedPosition(json: position)
         }
-        let observedBoottime = try json.optional("observedBoottime", \.milliseconds)
-        let conversion = try json.optional("conversion", \.objectValue).map(Conversion.init(json:))
-        guard let quote = try json.optional("quote", \.objectValue) else { return nil }
-        self.init(
-            quote: try PriceQuote(json: quote), observedBoottime: observedBoottime,
-            // Absent from the files of 0.1.0.
-            confirmation: try json.optional("confirmation", \.stringValue).flatMap(Confirmation.init(rawValue:)),
-            conversion: conversion,
-            derivation: try json.optional("derived", \.objectValue).map(Derivation.init(json:)), positions: positions,
-            learned: try json.optional("learned", \.objectValue).map(LearnedMarkets.init(json:)))
-    }
-}
-
-extension PriceQuote {
-    fileprivate var json: JSONObject {
-        var json: JSONObject = [
-            "currency": .string(currency), "market": .string(market), "source": .string(source),
-            "timestamp": .integer(timestamp.milliseconds), "value": .string(value.description),
-        ]
-        json["via"] = via.map { .string($0) }
-        return json
-    }
-
-    fileprivate init(json: JSONValue) throws {
-        let value = try json.required("value", \.decimal)
-        let currency = try json.required("currency", \.stringValue)
-        guard Currency(rawValue: currency).map({ $0.prices.contains(value) }) == true else {
+        let observedBoottime = try json.optional("observedBoottime", .milliseconds)
+        let conversion = try json.optional("conversion", JSONKind<Conversion>.message)
+        if let conversion {
+            guard Currency.usd.prices.contains(conversion.value), ResponseCheck.pegRates.contains(conversion.rate)
+            else {
+                throw QuoteFile.Damage("the conversion is not valid")
+            }
+        }
+        guard let quote = try json.optional("quote", JSONKind<PriceQuote>.message) else { return nil }
+        guard Currency(rawValue: quote.currency).map({ $0.prices.contains(quote.value) }) == true else {
             throw QuoteFile.Damage("the price is outside the accepted range")
         }
-        self.init(
-            value: value, currency: currency,
-            timestamp: Timestamp(milliseconds: try json.required("timestamp", \.milliseconds)),
-            source: try json.required("source", \.stringValue), market: try json.required("market", \.stringValue),
-            via: try json.optional("via", \.stringValue))
-    }
-}
-
-extension Conversion {
-    fileprivate var json: JSONObject {
-        [
-            "measuredBoottime": .integer(measuredBoottime), "rate": .string(rate.description),
-            "sources": .array(sources.map { .string($0) }), "value": .string(value.description),
-        ]
-    }
-
-    fileprivate init(json: JSONValue) throws {
-        let (value, rate) = (try json.required("value", \.decimal), try json.required("rate", \.decimal))
-        guard Currency.usd.prices.contains(value), ResponseCheck.pegRates.contains(rate) else {
-            throw QuoteFile.Damage("the conversion is not valid")
+        let derivation = try json.optional("derived", JSONKind<Derivation>.message)
+        if let derivation {
+            guard Currency(rawValue: derivation.currency).map({ $0.prices.contains(derivation.value) }) == true,
+                ReferenceRateTable.possible.contains(derivation.rate)
+            else { throw QuoteFile.Damage("the derived price is not valid") }
         }
         self.init(
-            value: value, rate: rate, sources: try json.texts("sources"),
-            measuredBoottime: try json.required("measuredBoottime", \.milliseconds))
+            quote: quote, observedBoottime: observedBoottime,
+            // Absent from the files of 0.1.0.
+            confirmation: try json.optional("confirmation", .text).flatMap(Confirmation.init(rawValue:)),
+            conversion: conversion, derivation: derivation, positions: positions,
+            learned: try json.optional("learned", .object).map(LearnedMarkets.init(json:)))
     }
 }
 
-extension Derivation {
-    fileprivate var json: JSONObject {
-        [
-            "currency": .string(currency), "rate": .string(rate.description), "rateDate": .string(rateDate),
-            "rateSource": .string(rateSource), "value": .string(value.description),
-        ]
-    }
-
-    fileprivate init(json: JSONValue) throws {
-        let (value, rate) = (try json.required("value", \.decimal), try json.required("rate", \.decimal))
-        let currency = try json.required("currency", \.stringValue)
-        guard Currency(rawValue: currency).map({ $0.prices.contains(value) }) == true,
-            ReferenceRateTable.possible.contains(rate)
-        else { throw QuoteFile.Damage("the derived price is not valid") }
-        self.init(
-            value: value, currency: currency, rate: rate, rateSource: try json.required("rateSource", \.stringValue),
-            rateDate: try json.required("rateDate", \.stringValue))
+extension JSONObject {
+    /// As it is stored: without absent values, in the order of the names.
+    fileprivate var stored: JSONObject {
+        var stored = JSONObject()
+        for member in members.sorted(by: { $0.name < $1.name }) where member.value != .null {
+            stored.append(member.name, member.value)
+        }
+        return stored
     }
 }
 
@@ -166,8 +128,8 @@ extension FeedPosition {
 
     fileprivate init(json: JSONValue) throws {
         self.init(
-            time: try json.optional("time", \.milliseconds).map { Timestamp(milliseconds: $0) },
-            sequence: try json.optional("trade", \.integerValue))
+            time: try json.optional("time", .milliseconds).map { Timestamp(milliseconds: $0) },
+            sequence: try json.optional("trade", .integer))
     }
 }
 
@@ -183,7 +145,7 @@ extension LearnedMarkets {
         self.init(
             bases: try json.members.map { name, value in
                 let names = (name.stringValue ?? "").split(separator: " ", maxSplits: 1)
-                let numbers = value.arrayValue?.compactMap(\.milliseconds) ?? []
+                let numbers = value.arrayValue?.compactMap(\.millisecondsValue) ?? []
                 guard names.count == 2, numbers.count == 2 else { throw QuoteFile.Damage("a basis is not valid") }
                 return Basis(
                     market: Market(String(names[0]), String(names[1])), millionths: numbers[0], age: numbers[1])
@@ -209,30 +171,23 @@ extension KeptCooldown {
     }
 
     fileprivate init(json: JSONValue) throws {
-        let reason = try json.required("reason", \.stringValue)
-        let isRefused = try json.required("kind", \.stringValue) == "refused"
+        let reason = try json.required("reason", .text)
+        let isRefused = try json.required("kind", .text) == "refused"
         func time(_ wall: StaticString, _ boottime: StaticString) throws -> ObservationTime {
             ObservationTime(
-                wall: Timestamp(milliseconds: try json.required(wall, \.milliseconds)),
-                boottime: try json.required(boottime, \.milliseconds))
+                wall: Timestamp(milliseconds: try json.required(wall, .milliseconds)),
+                boottime: try json.required(boottime, .milliseconds))
         }
         self.init(
-            address: try json.required("address", \.stringValue),
+            address: try json.required("address", .text),
             cooldown: SourceCooldown(
                 reason: isRefused ? .refused(reason) : .rateLimited(reason, retryAfter: nil),
                 since: try time("since", "sinceBoottime"), until: try time("until", "untilBoottime"),
-                consecutiveFailures: Int(try json.required("strikes", \.count))),
+                consecutiveFailures: Int(try json.required("strikes", .count))),
             isOfThisBoot: true)
     }
 }
 
-/// Numbers outside these bounds are rejected, because arithmetic on them could overflow.
-extension JSONValue {
-    fileprivate var milliseconds: Int64? {
-        integerValue.flatMap { Timestamp.possibleMilliseconds.contains($0) ? $0 : nil }
-    }
-
-    fileprivate var count: Int64? { integerValue.flatMap { (0...QuoteFile.highestCount).contains($0) ? $0 : nil } }
-
-    fileprivate var decimal: Price? { rawString.flatMap { Price(utf8: $0) } }
+extension JSONKind<Int64> {
+    fileprivate static var count: JSONKind<Int64> { integer.only { (0...QuoteFile.highestCount).contains($0) } }
 }

@@ -1,5 +1,5 @@
 import BTCPriceCore
-import Varlink
+import BTCPriceSocket
 
 /// The content of `last-quote.json`: readable JSON with a schema version, a save sequence and a checksum over the whole file.
 struct QuoteFile: Equatable {
@@ -49,7 +49,7 @@ struct QuoteFile: Equatable {
         }
         do {
             let json = try JSONValue(parsing: bytes[...])
-            let schema = try json.required("schemaVersion", \.integerValue)
+            let schema = try json.required("schemaVersion", .integer)
             guard schema == Self.schemaVersion else { throw Damage("schema version \(schema) is not supported") }
             try self.init(json: json)
         } catch let damage as Damage {

@@ -7,8 +7,8 @@ extension Program {
         let (before, last) = (Array(words.dropLast()), words.last ?? "")
         let name = place(ofCommandIn: before).map { before[$0] }
         let chosen = name.flatMap { name in command.commands.first { $0.name == name } } ?? command
-        if last.hasPrefix("--"), let equals = last.firstIndex(of: "="), let option = self.option(last[..<equals], of: chosen)
-        {
+        let equals = last.hasPrefix("--") ? last.firstIndex(of: "=") : nil
+        if let equals, let option = option(last[..<equals], of: chosen) {
             let beginning = String(last[last.index(after: equals)...])
             return candidates(option.completion, words, beginning, prefix: "\(option.name)=")
         }

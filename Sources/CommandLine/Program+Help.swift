@@ -10,7 +10,7 @@ extension Program {
                 + (chosen.commands.isEmpty ? [] : ["<command>"]) + ["[options]"] + chosen.words.map(\.usage))
         var parts = [Self.wrapped(chosen.summary), Self.wrapped(chosen.details)]
         parts.append("Usage: \(usage.joined(separator: " "))")
-        parts.append(Self.table("Words:", chosen.words.map { ("<\($0.name)>", $0.help) }))
+        parts.append(Self.table("Arguments:", chosen.words.map { ("<\($0.name)>", $0.help) }))
         parts.append(Self.table("Options:", options.map { ($0.usage, $0.help) }))
         parts.append(Self.table("Commands:", chosen.commands.map { ($0.name, $0.summary) }))
         if !chosen.commands.isEmpty { parts.append("'\(command.name) help <command>' has more.") }

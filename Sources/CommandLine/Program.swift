@@ -138,8 +138,10 @@ package struct Program: Sendable {
             return UsageError("a command is missing")
         }
         var message = "unknown option '\(name)'."
-        if name != "--", let near = Suggestion.nearest(to: name, among: chosen.options.map(\.name)) {
-            message += " Did you mean '\(near)'?"
+        // Without the hyphens, which all have in common.
+        let names = chosen.options.map { String($0.name.dropFirst(2)) }
+        if name.utf8.count > 3, let near = Suggestion.nearest(to: String(name.dropFirst(2)), among: names) {
+            message += " Did you mean '--\(near)'?"
         }
         if let other = command.commands.first(where: { "--\($0.name)" == name }) {
             message += " There is a command of that name: '\(command.name) \(other.name)'."

@@ -1,6 +1,5 @@
 import BTCPriceCore
 import BTCPriceNetworking
-import Configuration
 import Glibc
 import NIOCore
 import NIOHTTP1

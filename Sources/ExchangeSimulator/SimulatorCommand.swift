@@ -1,4 +1,4 @@
-import BTCPriceAPI
+import BTCPriceSocket
 import CommandLine
 import Dispatch
 import Glibc

@@ -1,3 +1,1 @@
-import BTCPriceFleet
-
 await Fleet.main()

@@ -1,3 +1,1 @@
-import BTCPriceHTTP
-
 await HTTPGateway.main()

@@ -1,4 +1,3 @@
-import BTCCtl
 import Glibc
 
 exit(BTCCtl.main(arguments: Array(CommandLine.arguments.dropFirst())))

@@ -1,6 +1,5 @@
-import Configuration
-import BTCPriceCore
 import BTCPriceNetworking
+import BTCPriceCore
 import Logging
 import ServiceLifecycle
 import Synchronization

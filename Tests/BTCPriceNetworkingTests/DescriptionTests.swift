@@ -1,9 +1,8 @@
 import BTCPriceCore
-import Configuration
 import FoundationEssentials
 import TestSupport
 import Testing
-import Varlink
+import BTCPriceSocket
 
 @testable import BTCPriceNetworking
 

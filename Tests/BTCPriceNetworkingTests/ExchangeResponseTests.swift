@@ -2,7 +2,7 @@ import BTCPriceCore
 import FoundationEssentials
 import TestSupport
 import Testing
-import Varlink
+import BTCPriceSocket
 
 @testable import BTCPriceNetworking
 

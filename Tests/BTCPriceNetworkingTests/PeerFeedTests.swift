@@ -1,12 +1,11 @@
-import BTCPriceAPI
 import BTCPriceCore
 import Dispatch
 import Glibc
 import TestSupport
 import Testing
-import Varlink
 
 @testable import BTCPriceNetworking
+@testable import BTCPriceSocket
 
 /// A peer that sends its state again and again, as fast as it is read.
 private final class FloodingPeer: Sendable {

@@ -1,5 +1,4 @@
 import BTCPriceCore
-import Configuration
 import TestSupport
 import NIOHTTP1
 import Testing

@@ -1,5 +1,5 @@
 import Testing
-import Varlink
+import BTCPriceSocket
 
 @testable import BTCPriceNetworking
 

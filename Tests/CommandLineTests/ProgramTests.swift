@@ -52,6 +52,7 @@ import Testing
         ("send a b c", "unexpected word 'c'. See 'tool send --help'."),
         ("list x", "unexpected word 'x'. See 'tool list --help'."),
         ("list --size 3", "unknown option '--size'. See 'tool list --help'."),
+        ("list --quit", "unknown option '--quit'. Did you mean '--quiet'? See 'tool list --help'."),
         ("list --quite", "unknown option '--quite'. Did you mean '--quiet'? See 'tool list --help'."),
         (
             "list --send",
@@ -91,7 +92,7 @@ import Testing
 
                 Usage: tool send [options] <file> ...
 
-                Words:
+                Arguments:
                   <file>                A file.
 
                 Options:

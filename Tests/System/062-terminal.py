@@ -247,7 +247,7 @@ def _():
     terminal.run("btcctl")
     terminal.shows("- $68,000.00", "binance BTC/USDT, ", "Go on with 'btcctl watch', 'btcctl chart' or 'btcctl sources'")
     terminal.run("btcctl | head -1")
-    terminal.shows("OVERVIEW: ")
+    terminal.shows("Shows the price of a bitcoin")
     terminal.run("clear; btcctl watch --live")
     terminal.shows("No stream is open: this shows the ticks.")
     terminal.close()

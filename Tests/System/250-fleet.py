@@ -478,10 +478,10 @@ def _():
     def run(*arguments):
         return subprocess.run([BINARIES / "btc-price-fleet", *arguments], capture_output=True, text=True, timeout=20)
     for arguments, status, word in (
-            (["publish", "--name", "alpha"], 64, "--broker"), (["publish", "--broker", "http://a", "--name", "alpha"], 64, "is not a valid address of a broker"),
-            (["publish", "--broker", "mqtts://a", "--name", "Al/pha"], 64, "is not a valid name of a publisher"), (["nothing"], 64, "nothing"),
-            (["follow", "--broker", "mqtts://a", "--publishers", "a,../b"], 64, "is not a valid name of a publisher"),
-            (["follow", "--broker", "mqtts://a", "--publishers", ""], 64, "is not a valid name of a publisher"),
+            (["publish", "--name", "alpha"], 64, "--broker"), (["publish", "--broker", "http://a", "--name", "alpha"], 64, "is not valid for --broker"),
+            (["publish", "--broker", "mqtts://a", "--name", "Al/pha"], 64, "a name has lower-case letters"), (["nothing"], 64, "nothing"),
+            (["follow", "--broker", "mqtts://a", "--publishers", "a,../b"], 64, "a name has lower-case letters"),
+            (["follow", "--broker", "mqtts://a", "--publishers", ""], 64, "a name has lower-case letters"),
             (["follow", "--broker", "mqtts://a", "--ca-file", "/nowhere"], 1, "cannot read /nowhere"),
             (["follow", "--broker", "mqtts://a", "--key", "/dev/null"], 1, "belong together"),
             (["follow", "--broker", "mqtts://a", "--directory", "/nowhere", "--publishers", "alpha"], 1, "/nowhere/alpha"),

@@ -1,4 +1,4 @@
-package import Varlink
+package import BTCPriceSocket
 
 extension JSON {
     /// Parses a text into a tree of values.

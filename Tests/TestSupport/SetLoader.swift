@@ -10,7 +10,9 @@ package final class SetLoader: PriceLoader {
     package let companions: [Market]
     private let isNeeded: @Sendable () -> Bool
     private let begun: @Sendable () -> Void
-    private let response: Mutex<Response>
+    /// In a struct: a function that is a generic value itself is wrapped once more with each access.
+    private struct Held: Sendable { var response: Response }
+    private let held: Mutex<Held>
 
     /// - Parameters:
     ///   - isNeeded: Whether a request would be sent.
@@ -23,7 +25,7 @@ package final class SetLoader: PriceLoader {
     ) {
         (self.venue, self.market, self.companions) = (venue, market, companions)
         (self.isNeeded, self.begun) = (isNeeded, begun)
-        self.response = Mutex(response)
+        held = Mutex(Held(response: response))
     }
 
     /// A loader with a price; `nil` for a failure.
@@ -36,8 +38,7 @@ package final class SetLoader: PriceLoader {
     package func begin() { begun() }
 
     package func load() async throws(PriceLoadingError) -> [LoadedPrice] {
-        let response = response.withLock { $0 }
-        return try await response()
+        try await held.withLock { $0.response }()
     }
 
     /// Sets the price; `nil` for a failure.
@@ -47,6 +48,6 @@ package final class SetLoader: PriceLoader {
             guard let price else { throw .unavailable("HTTP 503") }
             return [LoadedPrice(market, Price(price) ?? 0)]
         }
-        response.withLock { $0 = new }
+        held.withLock { $0.response = new }
     }
 }

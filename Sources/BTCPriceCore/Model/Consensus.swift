@@ -1,11 +1,11 @@
 /// The sources of a median.
 package struct Consensus: Sendable, Hashable {
     /// The sources that the price is the median of, in their order.
-    package let sources: [String]
+    package var sources: [String]
     /// The sources that are too far from the others to count.
-    package let outliers: [String]
+    package var outliers: [String]
     /// The difference between the lowest and the highest price that counts, in the price's currency.
-    package let spread: Price
+    package var spread: Price
 
     package init(sources: [String], outliers: [String], spread: Price) {
         self.sources = sources

@@ -1,13 +1,13 @@
 /// The conversion of a USDT price to dollars.
 package struct Conversion: Sendable, Hashable {
     /// The price in USDT, as it was read.
-    package let value: Price
+    package var value: Price
     /// The rate it was multiplied by.
-    package let rate: Price
+    package var rate: Price
     /// The sources that the rate was measured from.
-    package let sources: [String]
+    package var sources: [String]
     /// When the rate was measured, `CLOCK_BOOTTIME` in milliseconds.
-    package let measuredBoottime: Int64
+    package var measuredBoottime: Int64
 
     package init(value: Price, rate: Price, sources: [String], measuredBoottime: Int64) {
         self.value = value

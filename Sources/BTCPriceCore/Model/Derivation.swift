@@ -1,15 +1,15 @@
 /// What a derived price is made of: the price of a bitcoin in another currency, and a reference rate.
 package struct Derivation: Sendable, Hashable {
     /// The price in the other currency.
-    package let value: Price
+    package var value: Price
     /// The other currency, ISO 4217.
-    package let currency: String
+    package var currency: String
     /// How much of the price's currency buys one of the other one.
-    package let rate: Price
+    package var rate: Price
     /// Who published the rate: `ecb`.
-    package let rateSource: String
+    package var rateSource: String
     /// The day of the rate: `2026-11-20`.
-    package let rateDate: String
+    package var rateDate: String
 
     package init(value: Price, currency: String, rate: Price, rateSource: String, rateDate: String) {
         self.value = value

@@ -8,11 +8,11 @@ package struct MetricFamily: Sendable, Hashable {
     /// One value.
     package struct Sample: Sendable, Hashable {
         /// The text after the family's name: `_total`, `_bucket`; empty for most samples.
-        package let suffix: String
+        package var suffix: String
         /// The labels, in their order.
-        package let labels: [Label]
+        package var labels: [Label]
         /// A decimal number.
-        package let value: String
+        package var value: String
 
         package init(suffix: String = "", labels: [Label] = [], value: String) {
             self.suffix = suffix
@@ -23,8 +23,8 @@ package struct MetricFamily: Sendable, Hashable {
 
     /// Distinguishes a sample from the others of its family.
     package struct Label: Sendable, Hashable {
-        package let name: String
-        package let value: String
+        package var name: String
+        package var value: String
 
         package init(_ name: String, _ value: String) {
             self.name = name
@@ -33,10 +33,10 @@ package struct MetricFamily: Sendable, Hashable {
     }
 
     /// `btcpriced_price`
-    package let name: String
-    package let kind: Kind
+    package var name: String
+    package var kind: Kind
     /// What is measured, in one line.
-    package let help: String
+    package var help: String
     package var samples: [Sample]
 
     package init(_ name: String, _ kind: Kind, _ help: String, samples: [Sample] = []) {

@@ -1,13 +1,13 @@
 /// The value of one USDT in dollars, measured from the markets.
 package struct PegRate: Sendable, Hashable {
     /// Dollars for one USDT, with six digits after the point.
-    package let value: Price
+    package var value: Price
     /// The sources whose prices it was measured from.
-    package let sources: [String]
+    package var sources: [String]
     /// When the newest of those prices was observed, `CLOCK_BOOTTIME` in milliseconds.
-    package let measuredBoottime: Int64
+    package var measuredBoottime: Int64
     /// Whether it is too far from one to use USDT prices as dollar prices.
-    package let isOffPeg: Bool
+    package var isOffPeg: Bool
 
     package init(value: Price, sources: [String], measuredBoottime: Int64, isOffPeg: Bool) {
         self.value = value

@@ -1,15 +1,15 @@
 /// The movement of the price in the last 24 hours, by the minute.
 package struct PriceDay: Sendable, Hashable {
     /// When the first of its prices was seen: 24 hours ago, or later if less is known.
-    package let since: Timestamp
+    package var since: Timestamp
     /// The first price.
-    package let open: Price
-    package let high: Price
-    package let low: Price
+    package var open: Price
+    package var high: Price
+    package var low: Price
     /// The last price.
-    package let close: Price
+    package var close: Price
     /// Whether minutes that this daemon has not seen are filled with candles from an exchange.
-    package let isBackfilled: Bool
+    package var isBackfilled: Bool
 
     package init(since: Timestamp, open: Price, high: Price, low: Price, close: Price, isBackfilled: Bool = false) {
         self.since = since

@@ -1,20 +1,20 @@
 /// A price of one bitcoin from one source.
 package struct PriceQuote: Sendable, Hashable {
     /// The exact price: never rounded, never converted through a binary floating-point number.
-    package let value: Price
+    package var value: Price
     /// ISO 4217 code of the currency of ``value``: `USD`.
-    package let currency: String
+    package var currency: String
     /// When it was observed, by this machine's wall clock.
-    package let timestamp: Timestamp
+    package var timestamp: Timestamp
     /// The name of the source: `binance`.
-    package let source: String
+    package var source: String
     /// The market it was read from: `BTC/USDT`. Every quote carries it, because a USDT market is not a USD market.
-    package let market: String
+    package var market: String
     /// The peer that it came from, or one of them if it is a median; `nil` if this daemon received it from an exchange. Peers
     /// don't accept a price that came from a peer.
-    package let via: String?
+    package var via: String?
 
-    /// Makes an unchecked quote. ``ResponseCheck`` checks it.
+    /// Makes an unchecked quote.
     package init(
         value: Price, currency: String, timestamp: Timestamp, source: String, market: String, via: String? = nil
     ) {

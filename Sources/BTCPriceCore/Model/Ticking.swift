@@ -1,6 +1,6 @@
 /// Whether the ticks run.
 package enum Ticking: String, Sendable, Hashable, CaseIterable {
-    /// The ticks run.
+    /// The ticks run, or are stopped only while the machine sleeps.
     case running
     /// An operator has paused them.
     case paused

@@ -48,11 +48,11 @@ package struct SourceReport: Sendable, Hashable {
 
     /// The last request that gave no price.
     package struct Failure: Sendable, Hashable {
-        package let at: Timestamp
+        package var at: Timestamp
         /// The kind in one word: ``PriceLoadingError/kind``.
-        package let kind: String
+        package var kind: String
         /// The reason in one line.
-        package let reason: String
+        package var reason: String
 
         package init(at: Timestamp, kind: String, reason: String) {
             self.at = at
@@ -64,13 +64,13 @@ package struct SourceReport: Sendable, Hashable {
     /// Percentiles of the latency of its last responses, in milliseconds.
     package struct Latency: Sendable, Hashable {
         /// The latency that 50 % of the responses did not exceed.
-        package let p50: Int64
+        package var p50: Int64
         /// The latency that 90 % of the responses did not exceed.
-        package let p90: Int64
+        package var p90: Int64
         /// The latency that 99 % of the responses did not exceed.
-        package let p99: Int64
+        package var p99: Int64
         /// The number of responses, at most the last 128.
-        package let answers: Int64
+        package var answers: Int64
 
         package init(p50: Int64, p90: Int64, p99: Int64, answers: Int64) {
             self.p50 = p50
@@ -83,11 +83,11 @@ package struct SourceReport: Sendable, Hashable {
     /// A published limit and its current use.
     package struct Limit: Sendable, Hashable {
         /// The maximum number of requests in any span of the period.
-        package let requests: Int64
+        package var requests: Int64
         /// The period in milliseconds.
-        package let period: Int64
+        package var period: Int64
         /// The number of requests in the period that ends now.
-        package let made: Int64
+        package var made: Int64
 
         package init(requests: Int64, period: Int64, made: Int64) {
             self.requests = requests

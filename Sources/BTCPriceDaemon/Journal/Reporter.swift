@@ -2,7 +2,7 @@ package import BTCPriceCore
 import BTCPriceFeature
 import BTCPriceNetworking
 import BTCPricePersistence
-import BTCPriceServer
+import BTCPriceSocket
 package import Logging
 import Synchronization
 

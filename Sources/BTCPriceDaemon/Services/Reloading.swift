@@ -1,8 +1,7 @@
-import Configuration
-import BTCPriceCore
 import BTCPriceNetworking
+import BTCPriceCore
 import BTCPricePersistence
-import BTCPriceServer
+import BTCPriceSocket
 import Glibc
 import Logging
 import ServiceLifecycle
@@ -30,7 +29,6 @@ struct Reloading: Sendable {
     let control: TickControl
     let server: PriceServer
     let level: SharedLogLevel
-    let clock: TickClock
     let now: TimeSource
     let logger: Logger
 

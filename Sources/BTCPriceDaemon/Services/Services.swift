@@ -1,5 +1,5 @@
 import BTCPriceCore
-import BTCPriceServer
+import BTCPriceSocket
 import Logging
 import ServiceLifecycle
 import BTCPriceNetworking

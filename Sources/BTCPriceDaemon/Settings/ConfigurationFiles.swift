@@ -1,6 +1,5 @@
 import BTCPriceCore
 import BTCPriceNetworking
-import Configuration
 
 /// The configuration file, and the files that describe exchanges.
 struct ConfigurationFiles {

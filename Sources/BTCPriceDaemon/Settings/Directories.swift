@@ -1,4 +1,4 @@
-import Configuration
+import BTCPriceNetworking
 import Glibc
 
 /// The directories for the daemon's files.

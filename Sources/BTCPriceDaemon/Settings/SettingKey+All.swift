@@ -1,6 +1,5 @@
-import Configuration
-import BTCPriceCore
 import BTCPriceNetworking
+import BTCPriceCore
 
 /// Every setting, in the order in which it is shown.
 extension SettingKey {

@@ -1,6 +1,5 @@
-import Configuration
-import BTCPriceCore
 import BTCPriceNetworking
+import BTCPriceCore
 
 /// One setting: its name in the file, its type and its default. The file, the environment and the command line are checked against
 /// the table ``all``.

@@ -1,9 +1,7 @@
 import BTCPriceCore
 import BTCPriceNetworking
 import BTCPricePersistence
-import BTCPriceServer
-import Configuration
-import BTCPriceAPI
+import BTCPriceSocket
 import Logging
 
 /// All settings, checked and typed.

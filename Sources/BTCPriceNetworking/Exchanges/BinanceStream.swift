@@ -1,5 +1,5 @@
 import BTCPriceCore
-import Varlink
+import BTCPriceSocket
 
 extension StreamSource {
     /// Binance spot, `/stream?streams=btcusdt@aggTrade/btceur@aggTrade` (developers.binance.com, WebSocket Streams).

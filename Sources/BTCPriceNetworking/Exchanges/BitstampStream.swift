@@ -1,5 +1,5 @@
 import BTCPriceCore
-import Varlink
+import BTCPriceSocket
 
 extension StreamSource {
     /// Bitstamp, the channels `live_trades_btcusd`, `live_trades_btceur`, `live_trades_btcgbp` (www.bitstamp.net/websocket/v2).

@@ -1,5 +1,5 @@
 import BTCPriceCore
-import Varlink
+import BTCPriceSocket
 
 extension StreamSource {
     /// Coinbase Exchange, the channels `ticker` and `heartbeat` (docs.cdp.coinbase.com, Exchange WebSocket, Channels).

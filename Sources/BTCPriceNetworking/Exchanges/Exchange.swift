@@ -1,5 +1,4 @@
 package import BTCPriceCore
-import Configuration
 
 /// An exchange that can be a source: its description, and what data can't express.
 package struct Exchange: Sendable {
@@ -95,7 +94,7 @@ package struct Exchange: Sendable {
         self.init(description, candles: nil, stream: nil)
     }
 
-    /// The exchanges that are built in, in the default order of requests. ARCHITECTURE.md says how to add one.
+    /// The exchanges that are built in, in the default order of requests. CONTRIBUTING.md says how to add one.
     package static let all: [Exchange] = {
         do throws(SettingsError) {
             let file = try ConfigurationFile(

@@ -1,5 +1,5 @@
 import BTCPriceCore
-import Varlink
+import BTCPriceSocket
 
 /// How an exchange's candles are requested and read.
 package struct CandleSource: Sendable {

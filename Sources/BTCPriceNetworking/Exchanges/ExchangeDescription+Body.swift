@@ -1,5 +1,5 @@
 package import BTCPriceCore
-import Varlink
+import BTCPriceSocket
 
 extension ExchangeDescription {
     /// The markets that a request is for; none if no market of this exchange has such a request.

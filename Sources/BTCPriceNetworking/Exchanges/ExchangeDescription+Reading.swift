@@ -1,6 +1,5 @@
 import BTCPriceCore
-package import Configuration
-import Varlink
+import BTCPriceSocket
 
 extension ExchangeDescription {
     /// The keys of a description, for advice on a misspelled one.

@@ -1,5 +1,5 @@
 package import BTCPriceCore
-import Varlink
+import BTCPriceSocket
 
 /// How an exchange's price is requested and read: data, so that an exchange needs no code.
 ///

@@ -1,5 +1,5 @@
 import BTCPriceCore
-import Varlink
+import BTCPriceSocket
 
 /// What a description's places lead to.
 extension JSONValue {

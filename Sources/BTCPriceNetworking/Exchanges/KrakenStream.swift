@@ -1,5 +1,5 @@
 import BTCPriceCore
-import Varlink
+import BTCPriceSocket
 
 extension StreamSource {
     /// Kraken, the channel `ticker` of version 2 (docs.kraken.com, WebSocket v2, Ticker).

@@ -1,5 +1,4 @@
 package import BTCPriceCore
-package import Configuration
 
 /// A source of reference rates. It is described as an exchange is; its markets are the rates of all currencies.
 package struct ReferenceRateSource: Sendable {

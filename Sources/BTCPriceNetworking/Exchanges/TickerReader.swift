@@ -1,5 +1,5 @@
 import BTCPriceCore
-import Varlink
+import BTCPriceSocket
 
 /// Reads the prices of some markets from a response of a described exchange: a pure value.
 struct TickerReader: Sendable {

@@ -1,4 +1,4 @@
-import Varlink
+import BTCPriceSocket
 
 /// The attributes of an XML document's elements, as JSON. Enough for the reference rates of a central bank: a document with a document
 /// type is refused, and an element with a reference in its attributes is left out.

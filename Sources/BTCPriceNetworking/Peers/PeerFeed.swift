@@ -1,7 +1,6 @@
-import BTCPriceAPI
+import BTCPriceSocket
 package import BTCPriceCore
 import Synchronization
-import Varlink
 
 /// A source that is another btc-priced. Watches it at its Varlink socket, and counts each of its states as one price.
 ///

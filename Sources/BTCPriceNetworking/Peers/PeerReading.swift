@@ -1,4 +1,4 @@
-import BTCPriceAPI
+import BTCPriceSocket
 import BTCPriceCore
 
 /// Reads the states of a peer, and determines which of them are prices and when they were observed. A pure value.

@@ -1,5 +1,5 @@
 import BTCPriceCore
-import Varlink
+import BTCPriceSocket
 
 /// A message of an exchange's stream.
 enum StreamMessage: Sendable, Equatable {

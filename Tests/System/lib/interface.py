@@ -8,7 +8,7 @@ import functools
 import re
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parents[3] / "Sources/BTCPriceAPI/Interface"
+FOLDER = Path(__file__).resolve().parents[3] / "Sources/BTCPriceSocket/Interface"
 # `fields` and `reply` are lists of (name, type, comment). Only a method has a reply.
 Member = collections.namedtuple("Member", "kind name comment fields reply")
 

@@ -1,0 +1,171 @@
+import BTCPriceCore
+import BTCPriceNetworking
+import BTCPricePersistence
+import BTCPriceSocket
+import Logging
+import Systemd
+
+/// The configured sources of all currencies: those that can be requested, and those that can't.
+struct ConfiguredSources {
+    /// By currency, in the configured order.
+    private(set) var asked: [(settings: Settings.CurrencySettings, candidates: [FetchLatestPrice])] = []
+    /// The exchanges' candles of each currency, in the order of the sources.
+    private(set) var candles: [Currency: [any CandleLoader]] = [:]
+    /// Sources without the key that they require.
+    private(set) var unusable: [SourceReport] = []
+
+    /// - Parameters:
+    ///   - report: Receives stream events.
+    /// - Throws: ``StartFailure`` if a credential can't be read.
+    init(
+        _ settings: Settings, client: ExchangeClient, credentials: Credentials, instance: String,
+        now: @escaping TimeSource, logger: Logger,
+        report: @escaping @Sendable (String, StreamEvent) -> Void
+    ) throws {
+        var loaders: [Market: any PriceLoader] = [:]
+        var streams: [Market: any PriceStream] = [:]
+        for (index, source) in settings.sources.enumerated() {
+            guard case .exchange(let exchange, let url, let secondURL) = source.kind else { continue }
+            var key: String?
+            if let credential = exchange.credential {
+                do {
+                    key = try credentials.secret(credential)
+                } catch {
+                    throw StartFailure(description: "\(error)", isConfiguration: true)
+                }
+                if key == nil {
+                    logger.tell(
+                        .sourceNeedsKey, "\(source.name) is skipped: it needs a key, the credential \(credential).",
+                        ["source": "\(source.name)"])
+                    if let market = exchange.markets[.usd] {
+                        let known = SourceDescription(venue: exchange.venue, market: market, address: url)
+                        unusable.append(SourceReport(withoutKey: known, order: Int64(index + 1)))
+                    }
+                    continue
+                }
+            }
+            if url != exchange.baseURL {
+                logger.tell(
+                    .sourceElsewhere,
+                    "\(source.name) is requested at \(url), which is not the exchange's own address.",
+                    ["source": "\(source.name)"])
+            }
+            let access = Exchange.Access(client: client, baseURL: url, secondURL: secondURL, key: key)
+            let currencies = settings.currencies.filter { $0.sources.contains { $0.name == source.name } }
+            for loader in exchange.loaders(access, for: currencies.map(\.currency), now: now).values {
+                loaders[loader.market] = loader
+            }
+            if !source.streamURLs.isEmpty, source.reserve == nil, settings.changeInterval != nil {
+                let exchangeStreams = exchange.streams(
+                    client, urls: source.streamURLs, for: currencies.map(\.currency), now: now,
+                    report: { report(source.name, $0) })
+                streams.merge(exchangeStreams) { $1 }
+            }
+            // A reserve exchange is not requested for candles.
+            for settings in currencies
+            where settings.sources.contains(where: { $0.name == source.name && $0.reserve == nil }) {
+                candles[settings.currency, default: []] +=
+                    [exchange.candleLoader(access, for: settings.currency)].compactMap(\.self)
+            }
+        }
+        asked = settings.currencies.map { currency in
+            let candidates = currency.sources.compactMap { source -> FetchLatestPrice? in
+                let loader: (any PriceLoader)? =
+                    switch source.kind {
+                    case .exchange(let exchange, _, _): exchange.markets[currency.currency].flatMap { loaders[$0] }
+                    case .peer(let name, let socket):
+                        PeerFeed(name: name, path: socket, ownInstance: instance, now: now)
+                    }
+                return loader.map {
+                    FetchLatestPrice(
+                        loader: $0, stream: streams[$0.market], address: source.address, timeout: source.timeout,
+                        hedge: source.hedge, reserve: source.reserve)
+                }
+            }
+            return (currency, candidates)
+        }
+    }
+
+    /// The plan of each currency.
+    var plans: [CurrencyPlan] {
+        asked.map { settings, candidates in
+            CurrencyPlan(
+                settings.currency, candidates, interval: settings.interval, rules: settings.rules,
+                derivation: settings.derivation)
+        }
+    }
+
+    /// The candle loaders that fill gaps of the history, by currency; none if the backfill is off.
+    func backfill(_ settings: Settings) -> [Backfill.Lane] {
+        guard settings.history?.isBackfilled == true else { return [] }
+        return settings.currencies.map { .init($0.currency, candles[$0.currency] ?? []) }
+    }
+
+    /// Logs a warning if the sources belong to fewer exchanges than the quorum, or if prices in USDT must be converted but no source has
+    /// the rate.
+    func describe(logger: Logger) {
+        for (settings, _) in asked where !settings.neededBy.isEmpty {
+            let needing = settings.neededBy.map(\.rawValue).joined(separator: ", ")
+            logger.tell(
+                .currencyNeeded,
+                "The price in \(settings.currency) is kept too, because that in \(needing) may be derived from it.")
+        }
+        for (settings, candidates) in asked where settings.rules.mode == .median && settings.derivation != .always {
+            let exchanges = Set(candidates.map { $0.source.venue.upstream ?? $0.source.name })
+            guard exchanges.count < settings.rules.quorum else { continue }
+            logger.tell(
+                .quorumUnreachable,
+                "quorum is \(settings.rules.quorum), but the sources of \(settings.currency) are of \(exchanges.count) exchanges only (\(exchanges.sorted().joined(separator: ", "))), so there is no price. Add a source, or make quorum smaller."
+            )
+        }
+        guard let (settings, candidates) = asked.first(where: { $0.settings.currency == .usd }) else { return }
+        let (rules, markets) = (settings.rules, candidates.map(\.source.market))
+        guard rules.peg == .convert, !markets.isEmpty, markets.allSatisfy(\.isInTether) else { return }
+        logger.tell(
+            .conversionImpossible,
+            "currency.usdt is \"convert\", but no configured source has the rate of USDT, so there is no price. Add a dollar market, such as kraken."
+        )
+    }
+
+    /// Logs the sources that can't be requested at every tick, and those with a cooldown from before the start.
+    static func describe(_ registry: SourceRegistry, of currency: Currency, at boottime: Int64, logger: Logger) {
+        // If no source can be requested at every tick, some ticks have no source to request.
+        let first = registry.entries.indices.filter { registry.entries[$0].source.market.currency == currency }
+        let slow = first.filter(registry.isSlow)
+        let advice =
+            slow.count < first.count
+            ? "it comes after those that can" : "add another source, or make the interval of the ticks as long"
+        for index in slow {
+            let entry = registry.entries[index]
+            logger.tell(
+                .sourceSlow,
+                "\(entry.source.name) can't be requested at every tick within its limit, only once in "
+                    + "\(registry.pace(index).wholeMilliseconds) ms: \(advice).",
+                ["source": "\(entry.source.name)"])
+        }
+        for (index, entry) in registry.entries.enumerated() where registry.isCoolingDown(index, at: boottime) {
+            guard let cooldown = registry.cooldown(index) else { continue }
+            logger.tell(
+                .sourceStillRests,
+                "\(entry.source.name) has a cooldown from before the start, until \(cooldown.until.wall.utcText): \(cooldown.reason)",
+                ["source": "\(entry.source.name)"])
+        }
+    }
+}
+
+extension Settings {
+    /// The sources whose URL is not the exchange's own.
+    var elsewhere: [String] {
+        sources.compactMap { source in
+            guard case .exchange(let exchange, let url, _) = source.kind, url != exchange.baseURL else { return nil }
+            return exchange.name
+        }
+    }
+
+    /// The settings of the HTTP client.
+    var clientSettings: HTTPTransportSettings {
+        HTTPTransportSettings(
+            userAgent: "\(Product.name)/\(Product.version)", caFile: caFile, proxy: proxy,
+            connectTimeout: max(budget, sources.map(\.timeout).max() ?? budget) + .seconds(1))
+    }
+}

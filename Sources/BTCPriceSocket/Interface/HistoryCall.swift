@@ -1,0 +1,174 @@
+package import BTCPriceCore
+
+/// A call to `io.btcpriced.History`, read and checked.
+package enum HistoryCall: Sendable, Hashable {
+    /// `GetHistory`
+    case getHistory(HistoryQuery)
+    /// `GetPriceAt`: in this currency; `nil` for the first one. With `fetch`, a minute that is not known is requested from an exchange.
+    case getPriceAt(Timestamp, String? = nil, fetch: Bool = false)
+    /// `GetDay`: of this currency; `nil` for the first one.
+    case getDay(String? = nil)
+
+    /// The method, for counting calls.
+    package var method: PriceMethod {
+        switch self {
+        case .getHistory: .getHistory
+        case .getPriceAt: .getPriceAt
+        case .getDay: .getDay
+        }
+    }
+
+    /// The currency that the call names; `nil` for the first one.
+    package var currency: String? {
+        switch self {
+        case .getHistory(let query): query.currency
+        case .getPriceAt(_, let currency, _), .getDay(let currency): currency
+        }
+    }
+
+    /// Reads a call to the interface.
+    /// - Returns: The call, or the error to reply with; `nil` if the interface has no such method.
+    static func read(_ call: Call) -> Result<HistoryCall, PriceCall.Refusal>? {
+        var (currency, time, fetch) = (String?.none, Timestamp?.none, Bool?.none)
+        var query = HistoryQuery(more: call.more)
+        let known: Set<String>
+        switch call.method {
+        case HistoryInterface.getHistory: known = ["currency", "from", "to", "step", "limit"]
+        case HistoryInterface.getPriceAt: known = ["currency", "time", "fetch"]
+        case HistoryInterface.getDay: known = ["currency"]
+        default: return nil
+        }
+        for (name, value) in call.parameters.members {
+            let refusal = PriceCall.Refusal(.invalidParameter(name))
+            guard let text = name.stringValue, known.contains(text) else { return .failure(refusal) }
+            if value.isNull { continue }
+            switch text {
+            case "currency": currency = value.stringValue
+            case "step": query.step = value.stringValue.flatMap(Candle.Step.init(rawValue:)) ?? query.step
+            case "limit": query.limit = value.integerValue.flatMap { $0 > 0 ? Int(clamping: $0) : nil }
+            case "from": query.from = value.timestampValue
+            case "to": query.to = value.timestampValue
+            case "fetch": fetch = value.boolValue
+            default: time = value.timestampValue
+            }
+            let isRead =
+                switch text {
+                case "currency": currency != nil
+                case "step": value.stringValue == query.step.rawValue
+                case "limit": query.limit != nil
+                case "from": query.from != nil
+                case "to": query.to != nil
+                case "fetch": fetch != nil
+                default: time != nil
+                }
+            guard isRead else { return .failure(refusal) }
+        }
+        query.currency = currency
+        switch call.method {
+        case HistoryInterface.getHistory: return .success(.getHistory(query))
+        case HistoryInterface.getDay: return .success(.getDay(currency))
+        default:
+            guard let time else { return .failure(PriceCall.Refusal(.invalidParameter(JSONValue(.string("time"))))) }
+            return .success(.getPriceAt(time, currency, fetch: fetch ?? false))
+        }
+    }
+
+    /// The call as a message.
+    package var call: Call {
+        switch self {
+        case .getHistory(let query):
+            var parameters: JSONObject = ["step": .string(query.step.rawValue)]
+            parameters["currency"] = query.currency.map { .string($0) }
+            parameters["from"] = query.from.map { .integer($0.milliseconds) }
+            parameters["to"] = query.to.map { .integer($0.milliseconds) }
+            parameters["limit"] = query.limit.map { .integer(Int64($0)) }
+            return Call(method: HistoryInterface.getHistory, parameters: parameters, more: query.more)
+        case .getPriceAt(let time, let currency, let fetch):
+            var parameters: JSONObject = ["time": .integer(time.milliseconds)]
+            parameters["currency"] = currency.map { .string($0) }
+            // Omitted if false, because an older daemon does not know it.
+            if fetch { parameters["fetch"] = .bool(true) }
+            return Call(method: HistoryInterface.getPriceAt, parameters: parameters)
+        case .getDay(let currency):
+            var parameters = JSONObject()
+            parameters["currency"] = currency.map { .string($0) }
+            return Call(method: HistoryInterface.getDay, parameters: parameters)
+        }
+    }
+}
+
+/// The parameters of `GetHistory`.
+package struct HistoryQuery: Sendable, Hashable {
+    /// The maximum number of candles in one reply.
+    package static let batch = 100
+
+    /// ISO 4217; `nil` for the first currency.
+    package var currency: String?
+    /// `nil` for 24 hours before ``to``.
+    package var from: Timestamp?
+    /// `nil` for now.
+    package var to: Timestamp?
+    package var step: Candle.Step
+    /// The maximum number of candles; `nil` for all.
+    package var limit: Int?
+    /// Whether the daemon may send more than one reply.
+    package var more: Bool
+
+    package init(
+        currency: String? = nil, from: Timestamp? = nil, to: Timestamp? = nil, step: Candle.Step = .minute,
+        limit: Int? = nil, more: Bool = false
+    ) {
+        self.currency = currency
+        self.from = from
+        self.to = to
+        self.step = step
+        self.limit = limit
+        self.more = more
+    }
+}
+
+extension Reply {
+    /// The reply to `GetHistory`.
+    /// - Parameter next: The start of the next candle; `nil` if there are no more.
+    package static func history(
+        _ candles: [Candle], of currency: String, _ step: Candle.Step, next: Timestamp?
+    ) -> Reply {
+        Reply(parameters: [
+            "currency": .string(currency), "step": .string(step.rawValue),
+            "candles": .array(candles.map { .object($0.json) }),
+            "next": next.map { .integer($0.milliseconds) } ?? .null,
+        ])
+    }
+
+    /// The reply to `GetPriceAt`.
+    /// - Parameter reason: Why the minute could not be requested.
+    package static func priceAt(_ known: PriceAt?, in currency: String, notFetched reason: String? = nil) -> Reply {
+        Reply(parameters: [
+            "currency": .string(currency), "price": known.map { .string($0.price.description) } ?? .null,
+            "step": known.map { .string($0.step.rawValue) } ?? .null,
+            "candle": known.map { .object($0.candle.json) } ?? .null,
+            "notFetched": reason.map { .string($0) } ?? .null,
+        ])
+    }
+
+    /// The reply to `GetDay`.
+    package static func day(_ day: PriceDay?, of currency: String) -> Reply {
+        Reply(parameters: ["currency": .string(currency), "day": day.map { .object($0.json) } ?? .null])
+    }
+
+    /// `io.btcpriced.History.UnknownCurrency`
+    /// - Parameter kept: The currencies that are kept.
+    package static func noSuchCurrency(_ currency: String, kept: [Currency]) -> Reply {
+        Reply(
+            parameters: ["currency": .string(currency), "known": .array(kept.map { .string($0.rawValue) })],
+            error: HistoryInterface.unknownCurrency)
+    }
+
+    /// `io.btcpriced.History.Disabled`
+    package static let historyDisabled = Reply(error: HistoryInterface.disabled)
+
+    /// `io.btcpriced.History.Unavailable`
+    package static func historyUnavailable(_ reason: String) -> Reply {
+        Reply(parameters: ["reason": .string(reason)], error: HistoryInterface.unavailable)
+    }
+}

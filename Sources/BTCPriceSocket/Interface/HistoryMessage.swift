@@ -1,0 +1,81 @@
+package import BTCPriceCore
+
+extension Candle: JSONMessage {
+    package static var blank: Candle { Candle(start: 0, open: .zero, high: .zero, low: .zero, close: .zero) }
+
+    /// The interface's `Candle`.
+    package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
+        try fields.required("start", &start, .seconds)
+        try fields.required("open", &open, .decimal)
+        try fields.required("high", &high, .decimal)
+        try fields.required("low", &low, .decimal)
+        try fields.required("close", &close, .decimal)
+        try fields.required("ticks", &ticks, .integer)
+        try fields.required("fresh", &fresh, .integer)
+        try fields.required("origin", &origin, .text)
+        try fields.optional("coveredMinutes", &coveredMinutes, .integer)
+        try fields.optional("doubtful", &doubtful, .integer)
+        guard fields.isReading else { return }
+        let checked = Candle(
+            checkedStart: start, open: open, high: high, low: low, close: close, ticks: ticks, fresh: fresh,
+            origin: origin, coveredMinutes: coveredMinutes, doubtful: doubtful, in: nil)
+        guard checked != nil else { throw JSONFieldError(field: "candle") }
+    }
+}
+
+extension JSONKind<Int64> {
+    /// Seconds, which are sent as milliseconds.
+    fileprivate static var seconds: JSONKind<Int64> {
+        .init({ .integer($0 * 1000) }) { $0.millisecondsValue.map { $0 / 1000 } }
+    }
+}
+
+extension PriceDay: JSONMessage {
+    package static var blank: PriceDay {
+        PriceDay(since: Timestamp(milliseconds: 0), open: .zero, high: .zero, low: .zero, close: .zero)
+    }
+
+    /// The interface's `Day`.
+    package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
+        var change = change
+        try fields.required("since", &since, .time)
+        try fields.required("open", &open, .price)
+        try fields.required("high", &high, .price)
+        try fields.required("low", &low, .price)
+        try fields.required("change", &change, .decimal)
+        fields.derived("changePercent", .string(changePercent.description))
+        try fields.required("backfilled", &isBackfilled, .flag)
+        guard fields.isReading else { return }
+        close = open + change
+        guard Currency.pricesOfAny.contains(close) else { throw JSONFieldError(field: "change") }
+    }
+}
+
+/// The reply to `GetPriceAt`.
+package struct PriceAt: Sendable, Hashable {
+    /// The known price that is nearest to the moment.
+    package let price: Price
+    /// The shortest known candle of the moment.
+    package let candle: Candle
+    package let step: Candle.Step
+
+    /// Whether the candle is longer than a minute.
+    package var isCoarse: Bool { step > .minute }
+
+    /// - Parameter second: The moment, Unix seconds.
+    package init(_ candle: Candle, _ step: Candle.Step, at second: Int64) {
+        price = second - candle.start < step.seconds - step.seconds / 2 ? candle.open : candle.close
+        self.candle = candle
+        self.step = step
+    }
+
+    /// Reads the reply.
+    /// - Returns: `nil` if nothing is known.
+    /// - Throws: ``JSONFieldError`` if a field is missing or of the wrong type.
+    init?(json: JSONValue) throws(JSONFieldError) {
+        guard let candle = try json.optional("candle", JSONKind<Candle>.message) else { return nil }
+        price = try json.required("price", .price)
+        self.candle = candle
+        step = try json.required("step", JSONKind<Candle.Step>.choice)
+    }
+}

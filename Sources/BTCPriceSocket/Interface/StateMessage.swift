@@ -1,0 +1,71 @@
+package import BTCPriceCore
+
+/// The interface's `State`: ``BTCPriceCore/PriceState`` with the daemon's instance. The only mapping between the two.
+package struct StateMessage: Sendable, Hashable {
+    /// Changes at every start of the daemon.
+    package var instance: String
+    package var state: PriceState
+    /// The daemon's `CLOCK_BOOTTIME` when it made the reply, milliseconds; `nil` if it does not say it.
+    package var boottime: Int64?
+
+    /// - Parameters:
+    ///   - instance: Changes at every start of the daemon.
+    ///   - state: The state.
+    ///   - boottime: `CLOCK_BOOTTIME`, milliseconds.
+    package init(instance: String, state: PriceState, boottime: Int64? = nil) {
+        self.instance = instance
+        self.state = state
+        self.boottime = boottime
+    }
+
+    /// The message as JSON, with the age of the price added: `ageMs`, which is null without a price or if its age is not known, and
+    /// `ageIsEstimate`, which is null without a price.
+    /// - Parameter now: The clocks of the machine on which the price was observed.
+    package func json(at now: ObservationTime) -> JSONObject {
+        var object = json
+        let age = state.age(at: now)
+        object["ageMs"] = age.map { .integer($0.age.wholeMilliseconds) } ?? .null
+        object["ageIsEstimate"] = state.quote == nil ? .null : .bool(age?.isEstimate ?? true)
+        return object
+    }
+}
+
+extension StateMessage: JSONMessage {
+    package static var blank: StateMessage { StateMessage(instance: "", state: .empty()) }
+
+    package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
+        try fields.required("instance", &instance, .text)
+        try fields.required("tick", &state.tick, .integer)
+        try fields.required("freshness", &state.freshness, .choice)
+        try fields.optional("quote", &state.quote, .message)
+        try fields.optional("observedBoottime", &state.observedBoottime, .milliseconds)
+        try fields.optional("confirmation", &state.confirmation, .choice)
+        try fields.optional("failure", &state.failure, .text)
+        try fields.optional("warning", &state.warning, .text)
+        fields.lenient("consensus", &state.consensus, .message)
+        try fields.optional("conversion", &state.conversion, .message)
+        fields.lenient("uncertainty", &state.uncertainty, .message)
+        // Absent in messages of btc-priced 0.1.0, which keeps only dollars.
+        try fields.added("currency", &state.currency, .text)
+        fields.lenient("day", &state.day, .message)
+        try fields.optional("derived", &state.derivation, .message)
+        fields.lenient("ticking", &state.ticking, .choice)
+        fields.lenient("boottime", &boottime, .milliseconds)
+    }
+}
+
+extension PriceQuote: JSONMessage {
+    package static var blank: PriceQuote {
+        PriceQuote(value: .zero, currency: "", timestamp: Timestamp(milliseconds: 0), source: "", market: "")
+    }
+
+    /// The interface's `Quote`.
+    package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
+        try fields.required("value", &value, .price)
+        try fields.required("currency", &currency, .text)
+        try fields.required("timestamp", &timestamp, .time)
+        try fields.required("source", &source, .text)
+        try fields.required("market", &market, .text)
+        try fields.optional("via", &via, .text)
+    }
+}

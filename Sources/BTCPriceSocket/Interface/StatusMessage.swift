@@ -1,0 +1,212 @@
+package import BTCPriceCore
+
+/// The interface's `Status`: the daemon's status.
+package struct StatusMessage: Sendable, Hashable {
+    /// The ticks since the start.
+    package struct Ticks: Sendable, Hashable {
+        /// The time between two ticks, milliseconds.
+        package var interval: Int64
+        /// Finished ticks, including the failed ones.
+        package var done: Int64
+        /// Ticks that ended without a price.
+        package var failed: Int64
+        /// Ticks that did not start in time.
+        package var skipped: Int64
+        /// The results of the ticks that needed more than one market.
+        package var validated: ValidatedTicks
+
+        package init(
+            interval: Int64, done: Int64, failed: Int64, skipped: Int64, validated: ValidatedTicks = ValidatedTicks()
+        ) {
+            self.interval = interval
+            self.done = done
+            self.failed = failed
+            self.skipped = skipped
+            self.validated = validated
+        }
+    }
+
+    /// Where the last price is stored, and whether that works.
+    package struct Store: Sendable, Hashable {
+        /// The directory that keeps the price across a restart.
+        package var runtimeDirectory: String
+        /// The directory that keeps the price across a reboot.
+        package var stateDirectory: String
+        /// When it was last written to disk; `nil` if that is not known.
+        package var synced: Timestamp?
+        /// Why it can't be stored; `nil` while it can.
+        package var failure: String?
+        /// The candles of the history that are not on the disk yet; `nil` if no history is kept.
+        package var heldCandles: Int64?
+        /// Why the history can't be written; `nil` while it can.
+        package var historyFailure: String?
+        /// Why gaps of the history can't be filled with an exchange's candles; `nil` while they can.
+        package var candleFailure: String?
+
+        package init(
+            runtimeDirectory: String, stateDirectory: String, synced: Timestamp?, failure: String?,
+            heldCandles: Int64? = nil, historyFailure: String? = nil, candleFailure: String? = nil
+        ) {
+            self.runtimeDirectory = runtimeDirectory
+            self.stateDirectory = stateDirectory
+            self.synced = synced
+            self.failure = failure
+            self.heldCandles = heldCandles
+            self.historyFailure = historyFailure
+            self.candleFailure = candleFailure
+        }
+    }
+
+    /// The clients and their limits.
+    package struct Clients: Sendable, Hashable {
+        /// A limit, and how often it was hit since the start.
+        package struct Limit: Sendable, Hashable {
+            /// Its name, one of those in the interface's definition.
+            package var name: String
+            /// The maximum.
+            package var most: Int64
+            /// How often a client exceeded it.
+            package var hits: Int64
+
+            package init(name: String, most: Int64, hits: Int64) {
+                self.name = name
+                self.most = most
+                self.hits = hits
+            }
+        }
+
+        /// Connections that are open.
+        package var connections: Int64
+        /// Users with open connections.
+        package var users: Int64
+        /// Connections that watch.
+        package var watchers: Int64
+        /// Calls since the start.
+        package var calls: Int64
+        package var limits: [Limit]
+
+        package init(connections: Int64, users: Int64, watchers: Int64, calls: Int64, limits: [Limit]) {
+            self.connections = connections
+            self.users = users
+            self.watchers = watchers
+            self.calls = calls
+            self.limits = limits
+        }
+    }
+
+    /// The daemon's semantic version.
+    package var version: String
+    /// Its process id.
+    package var pid: Int64
+    /// Time since its start, milliseconds, including suspended time.
+    package var uptime: Int64
+    /// The price, as in the reply to `GetPrice`, with the daemon's instance.
+    package var price: StateMessage
+    /// When the current freshness began.
+    package var since: Timestamp
+    /// Whether the ticks run.
+    package var ticking: Ticking
+    /// The ticks since the start.
+    package var ticks: Ticks
+    /// The rate of USDT; `nil` before the first measurement.
+    package var pegRate: PegRate?
+    /// Where the last price is stored.
+    package var store: Store
+    /// The clients and their limits.
+    package var clients: Clients
+    /// The sources at addresses other than the exchanges' own.
+    package var elsewhere: [String]
+
+    package init(
+        version: String, pid: Int64, uptime: Int64, price: StateMessage, since: Timestamp, ticking: Ticking,
+        ticks: Ticks, pegRate: PegRate? = nil, store: Store, clients: Clients, elsewhere: [String] = []
+    ) {
+        self.version = version
+        self.pid = pid
+        self.uptime = uptime
+        self.price = price
+        self.since = since
+        self.ticking = ticking
+        self.ticks = ticks
+        self.pegRate = pegRate
+        self.store = store
+        self.clients = clients
+        self.elsewhere = elsewhere
+    }
+}
+
+extension StatusMessage: JSONMessage {
+    package static var blank: StatusMessage {
+        StatusMessage(
+            version: "", pid: 0, uptime: 0, price: .blank, since: Timestamp(milliseconds: 0), ticking: .running,
+            ticks: .blank, store: .blank, clients: .blank)
+    }
+
+    package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
+        try fields.required("version", &version, .text)
+        try fields.required("pid", &pid, .integer)
+        try fields.required("uptimeMs", &uptime, .milliseconds)
+        try fields.required("state", &price, .message)
+        try fields.required("since", &since, .time)
+        try fields.required("ticking", &ticking, .choice)
+        try fields.required("ticks", &ticks, .message)
+        try fields.optional("tetherRate", &pegRate, .message)
+        try fields.required("store", &store, .message)
+        try fields.required("clients", &clients, .message)
+        try fields.added("elsewhere", &elsewhere, .texts)
+    }
+}
+
+extension StatusMessage.Ticks: JSONMessage {
+    package static var blank: StatusMessage.Ticks { .init(interval: 0, done: 0, failed: 0, skipped: 0) }
+
+    package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
+        try fields.required("intervalMs", &interval, .interval)
+        try fields.required("done", &done, .integer)
+        try fields.required("failed", &failed, .integer)
+        try fields.required("skipped", &skipped, .integer)
+        try fields.added("confirmed", &validated.confirmed, .integer)
+        try fields.added("unconfirmed", &validated.unconfirmed, .integer)
+        try fields.added("withheld", &validated.withheld, .integer)
+    }
+}
+
+extension StatusMessage.Store: JSONMessage {
+    package static var blank: StatusMessage.Store {
+        .init(runtimeDirectory: "", stateDirectory: "", synced: nil, failure: nil)
+    }
+
+    package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
+        try fields.required("runtimeDirectory", &runtimeDirectory, .text)
+        try fields.required("stateDirectory", &stateDirectory, .text)
+        try fields.optional("syncedAt", &synced, .time)
+        try fields.optional("failure", &failure, .text)
+        try fields.optional("heldCandles", &heldCandles, .integer)
+        try fields.optional("historyFailure", &historyFailure, .text)
+        try fields.optional("candleFailure", &candleFailure, .text)
+    }
+}
+
+extension StatusMessage.Clients: JSONMessage {
+    package static var blank: StatusMessage.Clients {
+        .init(connections: 0, users: 0, watchers: 0, calls: 0, limits: [])
+    }
+
+    package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
+        try fields.required("connections", &connections, .integer)
+        try fields.required("users", &users, .integer)
+        try fields.required("watchers", &watchers, .integer)
+        try fields.required("calls", &calls, .integer)
+        try fields.required("limits", &limits, .list(.message))
+    }
+}
+
+extension StatusMessage.Clients.Limit: JSONMessage {
+    package static var blank: StatusMessage.Clients.Limit { .init(name: "", most: 0, hits: 0) }
+
+    package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
+        try fields.required("name", &name, .text)
+        try fields.required("most", &most, .integer)
+        try fields.required("hits", &hits, .integer)
+    }
+}

@@ -1,0 +1,61 @@
+package import BTCPriceCore
+
+extension Consensus: JSONMessage {
+    package static var blank: Consensus { Consensus(sources: [], outliers: [], spread: .zero) }
+
+    /// The interface's `Consensus`.
+    package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
+        try fields.required("sources", &sources, .texts)
+        try fields.required("outliers", &outliers, .texts)
+        try fields.required("spread", &spread, .decimal)
+    }
+}
+
+extension Conversion: JSONMessage {
+    package static var blank: Conversion { Conversion(value: .zero, rate: .zero, sources: [], measuredBoottime: 0) }
+
+    /// The interface's `Conversion`.
+    package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
+        try fields.required("value", &value, .decimal)
+        try fields.required("rate", &rate, .decimal)
+        try fields.required("sources", &sources, .texts)
+        try fields.required("measuredBoottime", &measuredBoottime, .milliseconds)
+    }
+}
+
+extension Derivation: JSONMessage {
+    package static var blank: Derivation {
+        Derivation(value: .zero, currency: "", rate: .zero, rateSource: "", rateDate: "")
+    }
+
+    /// The interface's `Derived`.
+    package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
+        try fields.required("value", &value, .price)
+        try fields.required("currency", &currency, .text)
+        try fields.required("rate", &rate, .decimal)
+        try fields.required("rateSource", &rateSource, .text)
+        try fields.required("rateDate", &rateDate, .text)
+    }
+}
+
+extension Uncertainty: JSONMessage {
+    package static var blank: Uncertainty { Uncertainty(plusMinus: .zero, markets: 0) }
+
+    /// The interface's `Uncertainty`.
+    package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
+        try fields.required("plusMinus", &plusMinus, .decimal)
+        try fields.required("markets", &markets, .integer)
+    }
+}
+
+extension PegRate: JSONMessage {
+    package static var blank: PegRate { PegRate(value: .zero, sources: [], measuredBoottime: 0, isOffPeg: false) }
+
+    /// The interface's `TetherRate`.
+    package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
+        try fields.required("value", &value, .decimal)
+        try fields.required("sources", &sources, .texts)
+        try fields.required("measuredBoottime", &measuredBoottime, .milliseconds)
+        try fields.required("offPeg", &isOffPeg, .flag)
+    }
+}

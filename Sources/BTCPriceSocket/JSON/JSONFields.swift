@@ -1,0 +1,146 @@
+/// A message as a table of its fields: each line writes a field and reads it.
+package protocol JSONMessage {
+    /// What is read into; the required fields are replaced.
+    static var blank: Self { get }
+
+    /// Visits the fields in the order of the definition.
+    mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError)
+}
+
+extension JSONMessage {
+    /// The message as JSON, with every field; `null` for a value that is absent.
+    package var json: JSONObject {
+        var (message, fields) = (self, JSONFields())
+        // Writing does not fail.
+        do { try message.visit(&fields) } catch {}
+        return fields.object
+    }
+
+    /// Reads the message. Unknown fields are ignored: newer programs may send them.
+    /// - Throws: ``JSONFieldError`` if a field is missing or of the wrong type.
+    package init(json: JSONValue) throws(JSONFieldError) {
+        self = .blank
+        var fields = JSONFields(reading: json)
+        try visit(&fields)
+    }
+}
+
+/// Writes the fields of a message, or reads them.
+package struct JSONFields {
+    /// What was written.
+    package private(set) var object = JSONObject()
+    /// What is read; `nil` to write.
+    private let source: JSONValue?
+
+    /// Writes.
+    package init() { source = nil }
+
+    /// Reads.
+    package init(reading source: JSONValue) { self.source = source }
+
+    /// Whether the fields are read.
+    package var isReading: Bool { source != nil }
+
+    /// A field that every message has.
+    package mutating func required<Value>(
+        _ name: StaticString, _ value: inout Value, _ kind: JSONKind<Value>
+    ) throws(JSONFieldError) {
+        guard let source else { return object.append(name.description, kind.write(value)) }
+        value = try source.required(name, kind)
+    }
+
+    /// A field that may be null or absent.
+    package mutating func optional<Value>(
+        _ name: StaticString, _ value: inout Value?, _ kind: JSONKind<Value>
+    ) throws(JSONFieldError) {
+        guard let source else { return object.append(name.description, value.map(kind.write) ?? .null) }
+        value = try source.optional(name, kind)
+    }
+
+    /// A field that an older program does not send: then the value of the blank message stays.
+    package mutating func added<Value>(
+        _ name: StaticString, _ value: inout Value, _ kind: JSONKind<Value>
+    ) throws(JSONFieldError) {
+        var read = Optional(value)
+        try optional(name, &read, kind)
+        if let read { value = read }
+    }
+
+    /// A field that is less important than the others: if it can't be read, it counts as absent.
+    package mutating func lenient<Value>(_ name: StaticString, _ value: inout Value?, _ kind: JSONKind<Value>) {
+        do { try optional(name, &value, kind) } catch { value = nil }
+    }
+
+    /// A field that is written for its readers and follows from others.
+    package mutating func derived(_ name: StaticString, _ value: @autoclosure () -> JSON) {
+        if source == nil { object.append(name.description, value()) }
+    }
+}
+
+/// How a value is written and read.
+package struct JSONKind<Value> {
+    package let write: (Value) -> JSON
+    /// Returns `nil` for a value of another type, or out of range.
+    package let read: (JSONValue) throws(JSONFieldError) -> Value?
+
+    package init(
+        _ write: @escaping (Value) -> JSON, _ read: @escaping (JSONValue) throws(JSONFieldError) -> Value?
+    ) {
+        self.write = write
+        self.read = read
+    }
+
+    /// The same, but only values that are valid.
+    package func only(_ isValid: @escaping (Value) -> Bool) -> JSONKind {
+        JSONKind(write) { (json) throws(JSONFieldError) in try read(json).flatMap { isValid($0) ? $0 : nil } }
+    }
+
+    /// The values of an array.
+    package static func list<Element>(_ kind: JSONKind<Element>) -> JSONKind<[Element]> where Value == [Element] {
+        JSONKind<[Element]>({ .array($0.map(kind.write)) }) { (json) throws(JSONFieldError) in
+            guard let elements = json.arrayValue else { return nil }
+            var values: [Element] = []
+            for element in elements {
+                guard let value = try kind.read(element) else { return nil }
+                values.append(value)
+            }
+            return values
+        }
+    }
+}
+
+extension JSONKind<String> {
+    package static var text: JSONKind<String> { .init({ .string($0) }, \.stringValue) }
+}
+
+extension JSONKind<Int64> {
+    package static var integer: JSONKind<Int64> { .init({ .integer($0) }, \.integerValue) }
+}
+
+extension JSONKind<JSONValue> {
+    /// An object, unread.
+    package static var object: JSONKind<JSONValue> { .init({ JSON($0) }, \.objectValue) }
+}
+
+extension JSONKind<Bool> {
+    package static var flag: JSONKind<Bool> { .init({ .bool($0) }, \.boolValue) }
+}
+
+extension JSONKind<[String]> {
+    package static var texts: JSONKind<[String]> { .list(.text) }
+}
+
+extension JSONKind where Value: RawRepresentable, Value.RawValue == String {
+    /// One of several words.
+    package static var choice: JSONKind<Value> {
+        .init({ .string($0.rawValue) }) { $0.stringValue.flatMap(Value.init(rawValue:)) }
+    }
+}
+
+extension JSONKind where Value: JSONMessage {
+    package static var message: JSONKind<Value> {
+        .init({ .object($0.json) }) { (json) throws(JSONFieldError) in
+            try json.objectValue.map { (object) throws(JSONFieldError) in try Value(json: object) }
+        }
+    }
+}

@@ -1,0 +1,180 @@
+import BTCPriceCore
+import CLinux
+import Glibc
+import Synchronization
+
+/// Passes publications, replies and commands from any thread to the loop's thread.
+final class Inbox: Sendable {
+    /// What has arrived since the loop last took a delivery.
+    struct Delivery {
+        /// States for the watchers, in order.
+        var fanOut: [(state: PriceState, version: UInt64, isTick: Bool)] = []
+        /// Replies to pending calls, by connection.
+        var answers: [(connection: UInt64, uid: UInt32?, answer: CallAnswer)] = []
+        var beat: UInt64 = 0
+        var limits: ServerLimits?
+        var currenciesChanged = false
+        var stop = false
+    }
+
+    private struct Contents {
+        var delivery = Delivery()
+        /// The newest state of each currency, in the order of the currencies.
+        var states: [(state: PriceState, version: UInt64)] = []
+        var version: UInt64 = 0
+        var instance: String
+        var watchers = 0
+        /// The watchers that also watch changes between the ticks.
+        var changeWatchers = 0
+        var isSignalled = false
+    }
+
+    /// Readable if there is a delivery for the loop.
+    let wakeDescriptor: Int32
+    private let contents: Mutex<Contents>
+    private let beaten = Atomic<UInt64>(0)
+    /// The version in ``contents``, readable without the lock.
+    private let version = Atomic<UInt64>(0)
+
+    init(instance: String) throws(SocketError) {
+        contents = Mutex(Contents(instance: instance))
+        wakeDescriptor = clinux_eventfd()
+        guard wakeDescriptor >= 0 else { throw SocketError("cannot make an eventfd: \(systemError(errno))") }
+    }
+
+    deinit {
+        close(wakeDescriptor)
+    }
+
+    /// Sets the currencies and their order, and ends the watches of others. The state of another currency adds that at the end.
+    func change(_ currencies: [String]) {
+        deliver { contents in
+            contents.states = currencies.compactMap { code in contents.states.first { $0.state.currency == code } }
+            contents.version += 1
+            version.store(contents.version, ordering: .releasing)
+            contents.delivery.currenciesChanged = true
+            return true
+        }
+    }
+
+    /// Sets the daemon whose states are published from now on.
+    func change(instance: String) {
+        deliver { contents in
+            guard contents.instance != instance else { return false }
+            contents.instance = instance
+            contents.version += 1
+            version.store(contents.version, ordering: .releasing)
+            return false
+        }
+    }
+
+    /// Publishes a state. Without watchers the loop is not woken: the next call finds the state.
+    /// - Parameter isTick: Whether the state is from a tick. Any other state is sent only to the watchers of changes.
+    func publish(_ state: PriceState, isTick: Bool) {
+        deliver { contents in
+            contents.version += 1
+            if let index = contents.states.firstIndex(where: { $0.state.currency == state.currency }) {
+                contents.states[index] = (state, contents.version)
+            } else {
+                contents.states.append((state, contents.version))
+            }
+            version.store(contents.version, ordering: .releasing)
+            guard (isTick ? contents.watchers : contents.changeWatchers) > 0 else { return false }
+            // While watchers are served, changes of a currency do not queue up.
+            if !isTick,
+                let last = contents.delivery.fanOut.lastIndex(where: { $0.state.currency == state.currency }),
+                !contents.delivery.fanOut[last].isTick
+            {
+                contents.delivery.fanOut.remove(at: last)
+            }
+            contents.delivery.fanOut.append((state, contents.version, isTick))
+            return true
+        }
+    }
+
+    /// - Parameter uid: The caller's user; `nil` for a call that was refused and never counted as pending.
+    func answer(_ connection: UInt64, of uid: UInt32?, _ answer: CallAnswer) {
+        deliver { contents in
+            contents.delivery.answers.append((connection, uid, answer))
+            return true
+        }
+    }
+
+    func change(_ limits: ServerLimits) {
+        deliver { contents in
+            contents.delivery.limits = limits
+            return true
+        }
+    }
+
+    func stop() {
+        deliver { contents in
+            contents.delivery.stop = true
+            return true
+        }
+    }
+
+    /// Requests a sign of life from the loop.
+    func ping(_ number: UInt64) {
+        deliver { contents in
+            contents.delivery.beat = number
+            return true
+        }
+    }
+
+    /// The number of the last ``ping(_:)`` that the loop has processed.
+    var lastBeat: UInt64 { beaten.load(ordering: .acquiring) }
+
+    // MARK: The loop's side
+
+    /// Updates `replies` to the newest states.
+    func refresh(_ replies: inout ReplyCache) {
+        guard version.load(ordering: .acquiring) != replies.version else { return }
+        let (states, instance, version) = contents.withLock { ($0.states, $0.instance, $0.version) }
+        replies.show(states, of: instance, version: version)
+    }
+
+    /// Counts one more watcher and updates `replies` under the same lock, so that no state is missed.
+    func enterWatcher(of updates: WatchUpdates, _ replies: inout ReplyCache) {
+        let (states, instance, version) = contents.withLock { contents in
+            contents.watchers += 1
+            if updates == .changes { contents.changeWatchers += 1 }
+            return (contents.states, contents.instance, contents.version)
+        }
+        if version != replies.version { replies.show(states, of: instance, version: version) }
+    }
+
+    func leaveWatcher(of updates: WatchUpdates) {
+        contents.withLock { contents in
+            contents.watchers -= 1
+            if updates == .changes { contents.changeWatchers -= 1 }
+        }
+    }
+
+    func take() -> Delivery {
+        var count: UInt64 = 0
+        _ = read(wakeDescriptor, &count, MemoryLayout.size(ofValue: count))
+        return contents.withLock { contents in
+            defer {
+                contents.delivery = Delivery()
+                contents.isSignalled = false
+            }
+            return contents.delivery
+        }
+    }
+
+    func beat(_ number: UInt64) {
+        beaten.store(number, ordering: .releasing)
+    }
+
+    private func deliver(_ change: (inout Contents) -> Bool) {
+        let wake = contents.withLock { contents in
+            guard change(&contents), !contents.isSignalled else { return false }
+            contents.isSignalled = true
+            return true
+        }
+        guard wake else { return }
+        var one: UInt64 = 1
+        _ = write(wakeDescriptor, &one, MemoryLayout.size(ofValue: one))
+    }
+}

@@ -1,0 +1,126 @@
+import BTCPriceCore
+
+/// Counts over all connections since the start.
+struct CallCounts: Equatable {
+    /// Complete calls.
+    var calls: Int64 = 0
+    /// Calls that were replied to.
+    var replied = CallTally()
+    /// Calls that want a price.
+    var priceCalls: Int64 = 0
+    /// Messages above ``ServerLimits/messageBytes``.
+    var tooLong: Int64 = 0
+    /// Clients whose next call had to wait because they did not read.
+    var heldBack: Int64 = 0
+}
+
+/// What to do about a price that is older than a client accepts.
+enum TooOld: Equatable {
+    /// Wait: the first tick after a start or a pause is still to come.
+    case waits
+    /// Reply with this error.
+    case refuses(Reply)
+
+    /// - Parameter maxAge: What the client accepts, milliseconds; `nil` for any age.
+    /// - Returns: `nil` if the price is not too old.
+    init?(_ state: PriceState, _ maxAge: Int64?, at boottime: Int64) {
+        guard let maxAge, !state.isWithin(maxAge, at: boottime) else { return nil }
+        let waits = state.awaitsTick && state.ticking != .paused
+        self = waits ? .waits : .refuses(.tooOld(state.aged(at: boottime), at: boottime))
+    }
+}
+
+/// What all connections share: the limits, the counts and the published states. Replies of the same form share an encoding for a short
+/// time.
+struct ReplyCache {
+    /// How long replies share an encoding, milliseconds. The time that it contains is no older.
+    private static let sharedFor: Int64 = 100
+
+    /// The published state of a currency.
+    private struct Shown {
+        let state: PriceState
+        let version: UInt64
+        /// How long the encoded replies are valid, `CLOCK_BOOTTIME` in milliseconds.
+        var trueUntil = Int64.min
+        var single: [UInt8]?
+        var continued: [UInt8]?
+    }
+
+    /// Replies to the calls of `org.varlink.service`.
+    let service: ServiceInterface
+    /// The limits in force.
+    var limits: ServerLimits
+    /// Identifies the daemon whose states are published.
+    private(set) var instance: String
+    /// In the order of the currencies.
+    private var shown: [Shown] = []
+    /// The currencies. The first one is the default if a client names none.
+    private(set) var currencies: [String] = []
+
+    var counts = CallCounts()
+
+    /// The version of the published states.
+    private(set) var version: UInt64 = 0
+
+    init(instance: String, service: ServiceInterface, limits: ServerLimits) {
+        self.instance = instance
+        self.service = service
+        self.limits = limits
+    }
+
+    /// Whether the published state of a currency has a price.
+    /// - Parameter currency: `nil` for the first one.
+    func holdsPrice(_ currency: String?) -> Bool {
+        place(of: currency).map { shown[$0].state.freshness != .none } ?? false
+    }
+
+    /// Whether the published state of a currency has a price that is too old, and what to do; `nil` if it has not.
+    /// - Parameter currency: `nil` for the first one.
+    func tooOld(_ currency: String?, _ maxAge: Int64?, at boottime: Int64) -> TooOld? {
+        place(of: currency).flatMap { TooOld(shown[$0].state, maxAge, at: boottime) }
+    }
+
+    private func place(of currency: String?) -> Int? {
+        guard let currency else { return shown.indices.first }
+        return currencies.firstIndex(of: currency)
+    }
+
+    /// - Parameter states: The states of all currencies, in their order.
+    mutating func show(_ states: [(state: PriceState, version: UInt64)], of instance: String, version: UInt64) {
+        self.version = version
+        if self.instance != instance {
+            self.instance = instance
+            shown = []
+        }
+        shown = states.map { state, version in
+            shown.first { $0.version == version }
+                ?? Shown(state: state, version: version)
+        }
+        currencies = shown.map { $0.state.currency }
+    }
+
+    /// The reply to a call, NUL included; empty if the currency is not kept.
+    /// - Parameters:
+    ///   - currency: `nil` for the first one.
+    ///   - continues: Whether more replies follow.
+    ///   - boottime: The time of the reply, `CLOCK_BOOTTIME` in milliseconds. A fresh state may be stale by then.
+    mutating func reply(_ currency: String?, continues: Bool, at boottime: Int64) -> [UInt8] {
+        guard let place = place(of: currency) else { return [] }
+        if boottime > shown[place].trueUntil {
+            let freshUntil = shown[place].state.freshUntil.flatMap { $0 < boottime ? nil : $0 } ?? .max
+            shown[place].trueUntil = min(freshUntil, boottime + Self.sharedFor)
+            (shown[place].single, shown[place].continued) = (nil, nil)
+        }
+        if let bytes = continues ? shown[place].continued : shown[place].single { return bytes }
+        let bytes = Self.reply(shown[place].state, instance: instance, continues: continues, at: boottime)
+        if continues { shown[place].continued = bytes } else { shown[place].single = bytes }
+        return bytes
+    }
+
+    /// Encodes a state as a reply, NUL included.
+    /// - Parameter boottime: The time of the reply, `CLOCK_BOOTTIME` in milliseconds.
+    static func reply(_ state: PriceState, instance: String, continues: Bool, at boottime: Int64) -> [UInt8] {
+        let message = StateMessage(instance: instance, state: state.aged(at: boottime), boottime: boottime)
+        return Reply.state(message, continues: continues).encoded()
+    }
+}

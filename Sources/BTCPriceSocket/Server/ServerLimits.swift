@@ -1,0 +1,137 @@
+import BTCPriceCore
+import CLinux
+import Glibc
+
+/// The limits for a server's clients, so that none can take the others' share.
+package struct ServerLimits: Sendable, Hashable {
+    /// Connections in total; the next one is closed.
+    package var connections: Int
+    /// Connections of one user; the next one is closed.
+    package var connectionsPerUser: Int
+    /// The longest message from a client, bytes. Calls of this interface take less than a hundred. A longer message ends the
+    /// connection.
+    package var messageBytes: Int
+    /// Queued replies for a client that pipelines calls without reading, bytes. Above this no further call is read.
+    package var queuedBytes: Int
+    /// Pending calls in total, such as fetches. The next one gets the error `Busy`, unless it is an administrator's call that
+    /// changes the daemon.
+    package var pendingCalls: Int
+    /// How long a connection may go without a call, unless it watches, before it is closed; `nil` for no limit.
+    package var idleTimeout: Duration?
+    /// How long a call may take from its first byte to its last before the connection is closed; `nil` for no limit.
+    package var messageTimeout: Duration?
+    /// How long a client may leave its replies unread before the connection is closed; `nil` for no limit.
+    package var writeTimeout: Duration?
+    /// The socket's send buffer (SO_SNDBUF), bytes. It is small because a slow reader gets its contents late: with the default a
+    /// stopped `watch` had 167 old replies ahead of the newest.
+    var sendBufferBytes: Int32
+    /// Watchers served in one turn of the loop, so that a call does not wait for all of them.
+    var watchersPerTurn: Int
+
+    package init(
+        connections: Int, connectionsPerUser: Int, messageBytes: Int = 8 * 1024, queuedBytes: Int = 16 * 1024,
+        pendingCalls: Int = 4096, idleTimeout: Duration? = .seconds(600), messageTimeout: Duration? = .seconds(30),
+        writeTimeout: Duration? = .seconds(60), sendBufferBytes: Int32 = 4096, watchersPerTurn: Int = 256
+    ) {
+        self.connections = connections
+        self.connectionsPerUser = connectionsPerUser
+        self.messageBytes = messageBytes
+        self.queuedBytes = queuedBytes
+        self.pendingCalls = pendingCalls
+        self.idleTimeout = idleTimeout
+        self.messageTimeout = messageTimeout
+        self.writeTimeout = writeTimeout
+        self.sendBufferBytes = sendBufferBytes
+        self.watchersPerTurn = watchersPerTurn
+    }
+
+    /// The soft limit that ``raiseDescriptors()`` aims for.
+    private static let usefulDescriptors: rlim_t = 32_768
+
+    /// Raises this process's soft limit on file descriptors to 32,768 or the hard limit, if lower. The usual 1024 is for programs
+    /// that use select(2) (systemd.exec(5), LimitNOFILE=). Under the unit the limit is already high enough.
+    package static func raiseDescriptors() {
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        var limit = rlimit()
+        guard getrlimit(resource, &limit) == 0, limit.rlim_cur < min(limit.rlim_max, usefulDescriptors) else { return }
+        limit.rlim_cur = min(limit.rlim_max, usefulDescriptors)
+        setrlimit(resource, &limit)
+    }
+
+    /// The limits that fit this process: three quarters of its file descriptors, and for one user three quarters of that, as in
+    /// systemd's sd-varlink.
+    package static func fitting() -> ServerLimits {
+        let connections = max(16, min(descriptors, 1 << 20) / 4 * 3)
+        return ServerLimits(connections: connections, connectionsPerUser: connections / 4 * 3)
+    }
+
+    /// How many files this process may have open; 1024 if unknown.
+    package static var descriptors: Int {
+        var limit = rlimit()
+        return getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0
+            ? Int(clamping: limit.rlim_cur) : 1024
+    }
+
+    /// The minimum number of descriptors. The daemon itself needs about twenty, and sources and clients need more.
+    package static let fewestDescriptors = 64
+
+    /// Pending calls of one user: three quarters of the total, so that others find room.
+    var pendingCallsPerUser: Int { pendingCalls - pendingCalls / 4 }
+
+    /// The timeout for what the server waits for; `nil` for none.
+    func timeout(_ patience: Connection.Patience) -> Duration? {
+        switch patience {
+        case .idle: idleTimeout
+        case .message: messageTimeout
+        case .write: writeTimeout
+        }
+    }
+
+    /// How often connections are checked for timeouts, so that each ends at most a quarter of its timeout late. `nil` if there are
+    /// no timeouts.
+    var sweepPeriod: Duration? {
+        [idleTimeout, messageTimeout, writeTimeout].compactMap(\.self).min().map { max(.milliseconds(100), $0 / 4) }
+    }
+}
+
+/// The loop's counts of its clients, and of the limits hit since the start.
+package struct ClientCounts: Sendable, Hashable {
+    /// Open connections.
+    package var connections = 0
+    /// Users with open connections.
+    package var users = 0
+    /// Connections that watch.
+    package var watchers = 0
+    /// Calls since the start.
+    package var calls: Int64 = 0
+    /// Calls that were replied to, by their methods.
+    package var replied = CallTally()
+    /// The limits in force.
+    package var limits: ServerLimits
+    /// Connections refused because of ``ServerLimits/connections``.
+    package var refused: Int64 = 0
+    /// Connections refused because of ``ServerLimits/connectionsPerUser``.
+    package var refusedOfUser: Int64 = 0
+    /// Connections ended because of ``ServerLimits/messageBytes``.
+    package var tooLong: Int64 = 0
+    /// Clients held back because of ``ServerLimits/queuedBytes``.
+    package var heldBack: Int64 = 0
+    /// Calls refused because of ``ServerLimits/pendingCalls``.
+    package var refusedCalls: Int64 = 0
+    /// Connections ended because of ``ServerLimits/idleTimeout``.
+    package var idle: Int64 = 0
+    /// Connections ended because of ``ServerLimits/messageTimeout``.
+    package var slowMessages: Int64 = 0
+    /// Connections ended because of ``ServerLimits/writeTimeout``.
+    package var slowReaders: Int64 = 0
+}
+
+/// A socket event to report to the operator.
+package enum ServerEvent: Sendable, Hashable {
+    /// A connection was refused because there are too many in total.
+    case tooManyConnections(limit: Int)
+    /// A connection was refused because its user has too many.
+    case tooManyConnectionsOfUser(uid: UInt32, limit: Int)
+    /// No connection can be accepted at present. The ticks continue.
+    case acceptFailed(reason: String)
+}

@@ -1,0 +1,89 @@
+import BTCPriceCore
+import CLinux
+import Glibc
+
+/// Accepting and closing connections.
+extension SocketLoop {
+    mutating func accept() {
+        // At most 64 at a time: a client that connects continuously must not block the others.
+        for _ in 0..<64 {
+            let descriptor = clinux_accept(environment.listener.descriptor)
+            if descriptor >= 0 {
+                admit(descriptor)
+                continue
+            }
+            switch errno {
+            case EAGAIN, EINTR, ECONNABORTED: return
+            default:
+                // EMFILE and the like: the level-triggered event would be reported endlessly.
+                environment.report(.acceptFailed(reason: systemError(errno)))
+                acceptAgainAt = boottime + Self.acceptPause
+                _ = clinux_remove(epoll, environment.listener.descriptor)
+                return
+            }
+        }
+    }
+
+    mutating func resumeAccepting() {
+        let isBack = clinux_add(epoll, environment.listener.descriptor, clinux_in, Self.listenerTag) == 0
+        acceptAgainAt = isBack ? nil : boottime + Self.acceptPause
+    }
+
+    private mutating func admit(_ descriptor: Int32) {
+        let uid = UInt32(truncatingIfNeeded: clinux_peer_uid(descriptor))
+        let limits = replies.limits
+        guard table.count < limits.connections else {
+            refused.inAll += 1
+            environment.report(.tooManyConnections(limit: limits.connections))
+            close(descriptor)
+            return
+        }
+        guard table.count(of: uid) < limits.connectionsPerUser else {
+            refused.ofUser += 1
+            environment.report(.tooManyConnectionsOfUser(uid: uid, limit: limits.connectionsPerUser))
+            close(descriptor)
+            return
+        }
+        var size = limits.sendBufferBytes
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout.size(ofValue: size)))
+        let tag = table.add(
+            Connection(limits: limits, at: boottime), descriptor: descriptor, uid: uid, interest: clinux_in)
+        if clinux_add(epoll, descriptor, clinux_in, tag) != 0 { drop(descriptor) }
+    }
+
+    mutating func drop(_ descriptor: Int32) {
+        if let updates = watchers.leave(descriptor) {
+            environment.inbox.leaveWatcher(of: updates)
+            environment.activity.watcherLeft(changes: updates == .changes, at: boottime)
+        }
+        // No reply can be delivered: a fetch that no other client waits for ends here.
+        table[descriptor]?.answer?.cancel()
+        table.remove(descriptor)
+        close(descriptor)
+        if acceptAgainAt != nil { resumeAccepting() }
+    }
+
+    /// Closes the connections that exceeded a timeout.
+    mutating func sweep() {
+        if table.count > 0, let sweepAt, boottime < sweepAt { return }
+        guard table.count > 0, let period = replies.limits.sweepPeriod else {
+            sweepAt = nil
+            return
+        }
+        guard let due = sweepAt else {
+            sweepAt = boottime + period.wholeMilliseconds
+            return
+        }
+        guard boottime >= due else { return }
+        sweepAt = boottime + period.wholeMilliseconds
+        for descriptor in table.descriptors {
+            guard let patience = table[descriptor]?.connection.overdue(replies.limits, at: boottime) else { continue }
+            switch patience {
+            case .idle: overdue.idle += 1
+            case .message: overdue.message += 1
+            case .write: overdue.write += 1
+            }
+            drop(descriptor)
+        }
+    }
+}

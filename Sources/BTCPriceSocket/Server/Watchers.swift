@@ -1,0 +1,88 @@
+/// All watchers, and the progress of a fan-out: a pure value.
+struct Watchers {
+    private var ofTicks = WatcherList()
+    private var ofChanges = WatcherList()
+    /// Whether the present fan-out is for all of them.
+    private var isTick = true
+
+    var count: Int { ofTicks.count + ofChanges.count }
+
+    mutating func enter(_ descriptor: Int32, of updates: WatchUpdates = .ticks) {
+        switch updates {
+        case .ticks: ofTicks.enter(descriptor)
+        case .changes: ofChanges.enter(descriptor)
+        }
+    }
+
+    /// Removes a watcher.
+    /// - Returns: What it watched; `nil` if it was not a watcher.
+    mutating func leave(_ descriptor: Int32) -> WatchUpdates? {
+        if ofTicks.leave(descriptor) { return .ticks }
+        return ofChanges.leave(descriptor) ? .changes : nil
+    }
+
+    /// Starts a fan-out.
+    /// - Parameter isTick: Whether it is for all watchers, or only for those of changes.
+    mutating func beginFanOut(isTick: Bool = true) {
+        self.isTick = isTick
+        ofTicks.beginFanOut()
+        ofChanges.beginFanOut()
+    }
+
+    /// The next watcher to serve; `nil` if all are served.
+    mutating func nextToServe() -> Int32? { (isTick ? ofTicks.nextToServe() : nil) ?? ofChanges.nextToServe() }
+}
+
+/// Watchers of one kind, and the progress of a fan-out to them.
+///
+/// A fan-out serves the watchers in slices, while others enter and leave. None may be missed or served twice, so watchers that have
+/// the state stay in front of those that do not. Every operation takes constant time.
+private struct WatcherList {
+    private var order: [Int32] = []
+    /// The index in `order` by descriptor, or -1.
+    private var places: [Int32] = []
+    private var served = 0
+
+    var count: Int { order.count }
+
+    /// Adds a watcher at the end.
+    mutating func enter(_ descriptor: Int32) {
+        let missing = Int(descriptor) + 1 - places.count
+        if missing > 0 { places.append(contentsOf: repeatElement(-1, count: missing)) }
+        places[Int(descriptor)] = Int32(order.count)
+        order.append(descriptor)
+    }
+
+    /// Removes a watcher.
+    /// - Returns: Whether it was a watcher.
+    mutating func leave(_ descriptor: Int32) -> Bool {
+        guard Int(descriptor) < places.count, places[Int(descriptor)] >= 0 else { return false }
+        var hole = Int(places[Int(descriptor)])
+        if hole < served {
+            served -= 1
+            put(order[served], at: hole)
+            hole = served
+        }
+        let last = order.removeLast()
+        if hole < order.count { put(last, at: hole) }
+        places[Int(descriptor)] = -1
+        return true
+    }
+
+    /// Starts a fan-out to all watchers.
+    mutating func beginFanOut() {
+        served = 0
+    }
+
+    /// The next watcher to serve; `nil` if all are served.
+    mutating func nextToServe() -> Int32? {
+        guard served < order.count else { return nil }
+        defer { served += 1 }
+        return order[served]
+    }
+
+    private mutating func put(_ descriptor: Int32, at place: Int) {
+        order[place] = descriptor
+        places[Int(descriptor)] = Int32(place)
+    }
+}

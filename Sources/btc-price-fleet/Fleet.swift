@@ -1,0 +1,177 @@
+import BTCPriceSocket
+import BTCPriceCore
+import CMosquitto
+import CommandLine
+import FoundationEssentials
+import Glibc
+import Logging
+import Synchronization
+import Systemd
+import UnixSignals
+
+/// The satellite as a program: it creates the parts, runs them, and ends them in order.
+struct Fleet {
+    private let logger: Logger
+    private let manager = ServiceManager()
+    private let environment = ProcessInfo.processInfo.environment
+
+    /// Runs the program to its end.
+    static func main() async -> Never {
+        let command = FleetCommand.program.readOrExit(Array(Swift.CommandLine.arguments.dropFirst())) {
+            line throws(UsageError) in try FleetCommand(line)
+        }
+        // If a broker or a client is gone, the write must fail with an error, not end the process.
+        signal(SIGPIPE, SIG_IGN)
+        let logger = Logger(label: "btc-price-fleet") {
+            JournalLogHandler.orStandardError(identifier: $0, environment: ProcessInfo.processInfo.environment)
+        }
+        do {
+            let fleet = Fleet(logger: logger)
+            switch command {
+            case .publish(let broker, let socket, let name, let isForHomeAssistant):
+                try await fleet.publish(broker, socket, name: name, isForHomeAssistant: isForHomeAssistant)
+            case .follow(let broker, let directory, let publishers):
+                try await fleet.follow(broker, directory, publishers)
+            }
+            exit(0)
+        } catch {
+            logger.error("\(error)")
+            exit(1)
+        }
+    }
+
+    // MARK: - Publish
+
+    private func publish(
+        _ broker: BrokerOptions, _ named: String?, name: String, isForHomeAssistant: Bool
+    ) async throws(FleetStartFailure) {
+        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
+        let settings = try brokerSettings(broker, keepAlive: 5)
+        let socket = SocketSearch.finder(named: named, environment: { environment[$0] }, uid: getuid())
+        let news = DaemonNews()
+        let loop = BrokerLoop<Publishing>(settings, logger: logger) { _ in }
+        loop.start(
+            Publishing(name: name, bootID: Self.random(), isForHomeAssistant: isForHomeAssistant, news: news))
+        let watch = PriceWatch(socket: socket)
+        let hasComplained = Mutex(false)
+        watch.start(.ticks) { [logger] seen in
+            switch seen {
+            case .state(let message, let interval):
+                if hasComplained.withLock({ $0.take() }) { logger.info("The daemon is reachable again.") }
+                news.put(message, interval: interval)
+            case .gone(let error):
+                if !hasComplained.withLock({ $0.set() }) {
+                    logger.warning("The daemon can't be reached: \(error). Nothing is published until it is back.")
+                }
+                news.daemonIsGone()
+            }
+            loop.wake()
+        }
+        let poll = SourcePoll(socket: socket) { reports in
+            news.put(reports)
+            loop.wake()
+        }
+        poll.start()
+        ready("Publishing as \(name)", settings)
+        for await _ in signals { break }
+        manager.stopping()
+        watch.stop()
+        poll.stop()
+        loop.stop()
+        logger.info("Stopped.")
+    }
+
+    // MARK: - Follow
+
+    private func follow(
+        _ broker: BrokerOptions, _ directory: String, _ publishers: [String]
+    ) async throws(FleetStartFailure) {
+        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
+        ServerLimits.raiseDescriptors()
+        let settings = try brokerSettings(broker, keepAlive: 30)
+        let sockets = PublisherSockets(directory: directory, logger: logger)
+        do throws(SocketError) {
+            for name in publishers { try sockets.add(name) }
+        } catch {
+            throw FleetStartFailure(description: "\(error)")
+        }
+        let loop = BrokerLoop<Following>(settings, logger: logger) { sockets.perform($0) }
+        loop.start(Following(named: publishers))
+        let whom = publishers.isEmpty ? "all publishers" : publishers.joined(separator: ", ")
+        ready("Following \(whom)", settings)
+        for await _ in signals { break }
+        manager.stopping()
+        loop.stop()
+        sockets.stop()
+        logger.info("Stopped.")
+    }
+
+    // MARK: - Start
+
+    private func ready(_ what: String, _ settings: BrokerSettings) {
+        if !settings.address.isEncrypted, !settings.address.isLocal {
+            logger.warning("The connection to the broker is not encrypted: anybody on the way can change the price.")
+        }
+        manager.ready(status: "\(what) at \(settings.address)")
+        logger.info("Ready: \(what.prefix(1).lowercased() + what.dropFirst()) at the broker \(settings.address).")
+    }
+
+    private func brokerSettings(_ options: BrokerOptions, keepAlive: Int32) throws(FleetStartFailure) -> BrokerSettings
+    {
+        mosquitto_lib_init()
+        var settings = BrokerSettings(
+            address: options.broker, clientID: "btc-price-fleet-\(Self.random())", keepAlive: keepAlive)
+        settings.authorityFile = options.caFile ?? credential("broker-ca")
+        settings.certificateFile = options.certificate ?? credential("broker-certificate")
+        settings.keyFile = options.key ?? credential("broker-key")
+        settings.user = options.user
+        if let path = options.passwordFile ?? credential("broker-password") {
+            settings.password = try Self.password(path)
+        }
+        for path in [settings.authorityFile, settings.certificateFile, settings.keyFile].compactMap(\.self) {
+            guard access(path, R_OK) == 0 else {
+                throw FleetStartFailure(description: "cannot read \(path): \(String(cString: strerror(errno)))")
+            }
+        }
+        guard (settings.certificateFile == nil) == (settings.keyFile == nil) else {
+            throw FleetStartFailure(
+                description: "a certificate and its key belong together: give --certificate and --key")
+        }
+        return settings
+    }
+
+    /// The file of a credential that systemd has passed (systemd.exec(5), LoadCredential=).
+    private func credential(_ name: String) -> String? {
+        environment["CREDENTIALS_DIRECTORY"].map { "\($0)/\(name)" }.flatMap { access($0, F_OK) == 0 ? $0 : nil }
+    }
+
+    private static func password(_ path: String) throws(FleetStartFailure) -> String {
+        guard let data = try? String(contentsOfFile: path, encoding: .utf8) else {
+            throw FleetStartFailure(description: "cannot read the password in \(path)")
+        }
+        return String(data.prefix { !$0.isNewline })
+    }
+
+    private static func random() -> String { String(UInt64.random(in: 1 ... .max), radix: 16) }
+}
+
+/// An error that keeps the program from starting.
+struct FleetStartFailure: Error, CustomStringConvertible {
+    let description: String
+}
+
+extension Bool {
+    /// Sets the value to true.
+    /// - Returns: The previous value.
+    fileprivate mutating func set() -> Bool {
+        defer { self = true }
+        return self
+    }
+
+    /// Sets the value to false.
+    /// - Returns: The previous value.
+    fileprivate mutating func take() -> Bool {
+        defer { self = false }
+        return self
+    }
+}

@@ -1,0 +1,164 @@
+import BTCPriceSocket
+import BTCPriceCore
+
+/// The price in one currency that a publisher reports. Decides which messages are accepted, and how old the price is. A pure value.
+struct FollowedQuote: Sendable {
+    /// Why a message is refused.
+    enum Refusal: Error, Sendable, Hashable, CustomStringConvertible {
+        /// It is not a valid quote of this publisher and currency.
+        case malformed(String)
+        /// It is not newer than the one before.
+        case repeated
+        /// It was published too long before it arrived, milliseconds.
+        case old(Int64)
+        /// It was published too far in the future, milliseconds.
+        case ahead(Int64)
+
+        /// One word for counting.
+        var kind: String {
+            switch self {
+            case .malformed: "malformed"
+            case .repeated, .old: "replayed"
+            case .ahead: "ahead"
+            }
+        }
+
+        var description: String {
+            switch self {
+            case .malformed(let what): what
+            case .repeated: "its message is not newer than the one before"
+            case .old(let time): "its message was published \(time / 1000) s ago: a repeated one, or a clock is wrong"
+            case .ahead(let time): "its message was published \(time / 1000) s in the future: a clock is wrong"
+            }
+        }
+    }
+
+    /// The maximum difference between the publisher's wall clock and this machine's, including the transit time, milliseconds.
+    private static let clockTolerance: Int64 = 30_000
+    /// The number of intervals without a message after which a price is stale.
+    private static let silentIntervals: Int64 = 3
+
+    let publisher: String
+    private let currency: String
+    private var clock = RemoteClock()
+    private var last: QuoteMessage?
+    /// The state that is sent to clients.
+    private(set) var state: StateMessage
+    /// The time between two messages, milliseconds.
+    private(set) var interval: Int64 = 1000
+    /// The failure of a price that is stale because no message arrived.
+    private var silence = ""
+
+    init(publisher: String, currency: String) {
+        self.publisher = publisher
+        self.currency = currency
+        state = StateMessage(instance: "", state: .empty(of: Currency(rawValue: currency) ?? .usd))
+    }
+
+    /// The instance that the publisher's last message claims.
+    var claimedInstance: String? { last?.state.instance }
+
+    /// When the price becomes stale without another message, `CLOCK_BOOTTIME` in milliseconds; `nil` if it is not fresh.
+    var freshUntil: Int64? { state.state.freshUntil }
+
+    /// Sets the failure to report if no message arrives.
+    mutating func expect(_ reason: String) {
+        silence = reason
+        state.state.agedFailure = reason
+    }
+
+    /// Records that no message arrives.
+    /// - Parameter reason: Why. It becomes the failure of a price that is not fresh.
+    /// - Returns: Whether the state for clients has changed.
+    mutating func silent(because reason: String) -> Bool {
+        expect(reason)
+        guard state.state.freshness != .fresh, state.state.failure != reason else { return false }
+        state.state.failure = reason
+        return true
+    }
+
+    /// Makes the price stale if it has expired.
+    /// - Returns: Whether the state for clients has changed.
+    mutating func age(at now: ObservationTime) -> Bool {
+        let aged = state.state.aged(at: now.boottime)
+        guard aged.freshness != state.state.freshness else { return false }
+        state.state = aged
+        return true
+    }
+
+    /// Reads a message.
+    /// - Returns: Whether the state for clients has changed. It has not if the broker repeats a retained message.
+    mutating func read(
+        _ payload: [UInt8], isRetained: Bool, at now: ObservationTime
+    ) throws(Refusal) -> Bool {
+        let message = try decoded(payload)
+        let delay = now.wall.milliseconds - message.publishedAt.milliseconds
+        guard delay >= -Self.clockTolerance else { throw .ahead(-delay) }
+        // The broker, or the bridge to it, repeats a retained message.
+        if last == message { return false }
+        // If the last message is from the future, a clock was ahead and has been corrected, so the order is not checked.
+        if let last, last.publishedAt.milliseconds - now.wall.milliseconds <= Self.clockTolerance {
+            guard message.publishedAt >= last.publishedAt,
+                message.bootID != last.bootID || message.sequence > last.sequence
+            else { throw .repeated }
+        }
+        // A retained message may have any age, because the price is shown with its age.
+        guard isRetained || delay <= Self.clockTolerance else { throw .old(delay) }
+        last = message
+        interval = message.interval
+        show(message, isRetained: isRetained, at: now)
+        return true
+    }
+
+    private func decoded(_ payload: [UInt8]) throws(Refusal) -> QuoteMessage {
+        let message: QuoteMessage
+        do {
+            message = try QuoteMessage(payload: payload)
+        } catch {
+            throw .malformed(
+                "its message is not a valid quote: \(error.field.isEmpty ? "not JSON" : error.description)")
+        }
+        guard message.publisher == publisher, message.state.state.currency == currency,
+            message.state.state.quote.map({ $0.currency == currency }) ?? true
+        else { throw .malformed("its message does not match the publisher or currency of its topic") }
+        return message
+    }
+
+    private mutating func show(_ message: QuoteMessage, isRetained: Bool, at now: ObservationTime) {
+        state = message.state
+        // Another publisher can copy an instance. Publishers with the same one would count as a single peer.
+        state.instance = "\(publisher)/\(message.state.instance)"
+        state.state.agedFailure = silence
+        state.state.freshUntil = nil
+        guard state.state.quote != nil else {
+            (state.state.freshness, state.state.observedBoottime) = (.none, nil)
+            return
+        }
+        if state.state.freshness == .none { state.state.freshness = .stale }
+        // The delay of a retained message says nothing about the transit time, so it is not stored.
+        var clock = self.clock
+        let theirs = state.state.observedBoottime
+        let (published, isEstimate) = clock.date(
+            theirs.map { $0 + message.age }, message.publishedAt, of: message.state.instance, arrivedAt: now)
+        if !isRetained { self.clock = clock }
+        let observed = Self.possible(published.boottime - message.age)
+        state.state.observedBoottime = isEstimate ? nil : observed
+        if let theirs {
+            // The conversion also has a time of the publisher's clock.
+            state.state.conversion = state.state.conversion.map {
+                Conversion(
+                    value: $0.value, rate: $0.rate, sources: $0.sources,
+                    measuredBoottime: Self.possible($0.measuredBoottime + observed - theirs))
+            }
+        }
+        guard state.state.freshness == .fresh else { return }
+        state.state.freshUntil = published.boottime + Self.silentIntervals * interval
+        state.state = state.state.aged(at: now.boottime)
+    }
+
+    /// The nearest time that is valid in a state.
+    private static func possible(_ milliseconds: Int64) -> Int64 {
+        let range = Timestamp.possibleMilliseconds
+        return min(max(milliseconds, range.lowerBound), range.upperBound)
+    }
+}

@@ -1,0 +1,240 @@
+import BTCPriceSocket
+import BTCPriceCore
+
+/// The client of a broker that follows publishers.
+struct Following: BrokerClient {
+    /// An effect on a publisher's socket and its clients.
+    enum Effect: Sendable {
+        /// A publisher that was not named has appeared.
+        case came(String)
+        /// The state of a currency whose messages have this interval, milliseconds.
+        case state(publisher: String, StateMessage, interval: Int64)
+        case sources(publisher: String, [SourceReport])
+        case counted(publisher: String, kind: String)
+        /// A publisher's messages are refused from now on, or accepted again if there is no reason.
+        case refused(publisher: String, String?)
+        /// Two publishers claim the same instance.
+        case sameInstance(String, String)
+    }
+
+    /// The maximum number of publishers to follow if none is named. Each one needs a socket and a thread.
+    static let most = 32
+    /// The time without a refusal after which a publisher counts as accepted again, milliseconds. Keeps refusals from filling the journal.
+    private static let quarantine: Int64 = 600_000
+    /// The maximum size of a list of sources, bytes.
+    private static let longestList = 131_072
+    /// Stands for the publishers that have not come yet. It is all of them in a topic filter, and no publisher has this name.
+    private static let newcomers = "+"
+
+    private struct Publisher {
+        var quotes: [String: FollowedQuote] = [:]
+        var isOffline = false
+        /// When a message was last refused, `CLOCK_BOOTTIME` in milliseconds; `nil` if the publisher counts as accepted.
+        var lastRefusal: Int64?
+        var limit = MessageLimit()
+        /// The instance in its last message.
+        var instance: String?
+        var hasSharedInstance = false
+    }
+
+    /// Includes ``newcomers`` unless publishers are named.
+    private var publishers: [String: Publisher] = [:]
+    /// The publishers in the topic filters of the connection.
+    private var subscribed: [String] = []
+    /// Why there is no connection; `nil` while there is one.
+    private var failure: String?
+
+    /// - Parameter named: The publishers to follow; all if none is named.
+    init(named: [String]) {
+        if named.isEmpty { publishers[Self.newcomers] = Publisher() }
+        for name in named { add(name) }
+    }
+
+    private mutating func add(_ name: String) {
+        // A daemon requests dollars before the first message has arrived.
+        publishers[name] = Publisher(quotes: ["USD": FollowedQuote(publisher: name, currency: "USD")])
+    }
+
+    var will: BrokerMessage? { nil }
+
+    var deadline: Int64? {
+        let ageing = publishers.values.lazy.flatMap { $0.quotes.values.lazy.compactMap(\.freshUntil) }.min()
+        let resuming = publishers.values.lazy.compactMap(\.limit.ignoredUntil).min()
+        return [ageing.map { $0 + 1 }, resuming].compactMap(\.self).min()
+    }
+
+    mutating func connected(at now: ObservationTime) -> [BrokerAction<Effect>] {
+        failure = nil
+        subscribed = []
+        return subscriptions() + explainSilence()
+    }
+
+    mutating func disconnected(_ reason: String, at now: ObservationTime) -> [BrokerAction<Effect>] {
+        failure = reason
+        return explainSilence()
+    }
+
+    mutating func received(_ message: BrokerMessage, at now: ObservationTime) -> [BrokerAction<Effect>] {
+        guard let level = FleetTopic.publisher(in: message.topic) else { return [] }
+        let sender = publishers[level] == nil ? Self.newcomers : level
+        if let actions = excess(of: sender, message, at: now) { return actions }
+        guard let topic = FleetTopic(message.topic) else { return [] }
+        let name = topic.publisher
+        var actions: [BrokerAction<Effect>] = []
+        if publishers[name] == nil {
+            guard publishers.count <= Self.most, case .quote = topic,
+                (try? QuoteMessage(payload: message.payload))?.publisher == name
+            else { return [] }
+            add(name)
+            actions.append(.effect(.came(name)))
+        }
+        switch topic {
+        case .quote(_, let currency): return actions + quote(currency, of: name, message, at: now)
+        case .status: return actions + status(of: name, message)
+        case .sources: return actions + sources(of: name, message, at: now)
+        case .homeAssistant: return []
+        }
+    }
+
+    mutating func proceed(canPublish: Bool, at now: ObservationTime) -> [BrokerAction<Effect>] {
+        var actions = change { quote in quote.age(at: now) }
+        let resumed = publishers.keys.filter { publishers[$0]?.limit.isOver(at: now.boottime) == true }
+        guard !resumed.isEmpty else { return actions }
+        for name in resumed { publishers[name]?.limit.resume() }
+        if failure == nil { actions += subscriptions() }
+        return actions + explainSilence()
+    }
+
+    mutating func farewell() -> [BrokerMessage] { [] }
+
+    /// Subscribes to the publishers that are not ignored, and unsubscribes from the others. If one of all is ignored, the others are named.
+    private mutating func subscriptions() -> [BrokerAction<Effect>] {
+        let heard = publishers.filter { $0.value.limit.ignoredUntil == nil }.keys.sorted()
+        let isAll = heard.contains(Self.newcomers) && heard.count == publishers.count
+        let wanted = isAll ? [Self.newcomers] : heard.filter { $0 != Self.newcomers }
+        defer { subscribed = wanted }
+        return FleetTopic.filters(of: wanted.filter { !subscribed.contains($0) }).map { .subscribe($0) }
+            + FleetTopic.filters(of: subscribed.filter { !wanted.contains($0) }).map { .unsubscribe($0) }
+    }
+
+    // MARK: - Messages
+
+    /// Counts a message before it is read.
+    /// - Returns: What to do instead of reading it, if its publisher sends too many or is not followed; otherwise `nil`.
+    private mutating func excess(
+        of name: String, _ message: BrokerMessage, at now: ObservationTime
+    ) -> [BrokerAction<Effect>]? {
+        guard let publisher = publishers[name] else { return [] }
+        let ignored = BrokerAction<Effect>.effect(.counted(publisher: name, kind: "ignored"))
+        // The broker had sent it before it unsubscribed the follower.
+        if publisher.limit.ignoredUntil != nil { return [ignored] }
+        let isWithin = publishers[name]?.limit.take(message.payload.count, at: now.boottime)
+        guard isWithin == false else { return nil }
+        return [ignored] + refused(name, publisher.limit.reason, at: now) + subscriptions() + explainSilence(of: name)
+    }
+
+    private mutating func quote(
+        _ currency: String, of name: String, _ message: BrokerMessage, at now: ObservationTime
+    ) -> [BrokerAction<Effect>] {
+        guard Currency(rawValue: currency) != nil else { return [] }
+        var quote = publishers[name]?.quotes[currency] ?? FollowedQuote(publisher: name, currency: currency)
+        // A quote shows that the publisher is online, whatever its status is.
+        if !message.isRetained { publishers[name]?.isOffline = false }
+        quote.expect(silence(of: name))
+        do throws(FollowedQuote.Refusal) {
+            let isNew = try quote.read(message.payload, isRetained: message.isRetained, at: now)
+            publishers[name]?.quotes[currency] = quote
+            guard isNew else { return [] }
+            return refused(name, nil, at: now) + claimed(quote.claimedInstance, by: name) + [
+                .effect(.counted(publisher: name, kind: "ok")),
+                .effect(.state(publisher: name, quote.state, interval: quote.interval)),
+            ]
+        } catch {
+            var actions =
+                refused(name, error.description, at: now) + [.effect(.counted(publisher: name, kind: error.kind))]
+            if quote.silent(because: error.description) {
+                actions.append(.effect(.state(publisher: name, quote.state, interval: quote.interval)))
+            }
+            // A currency whose messages were all refused is not stored.
+            if publishers[name]?.quotes[currency] != nil { publishers[name]?.quotes[currency] = quote }
+            return actions
+        }
+    }
+
+    private mutating func refused(
+        _ name: String, _ reason: String?, at now: ObservationTime
+    ) -> [BrokerAction<Effect>] {
+        let last = publishers[name]?.lastRefusal
+        let isLongAgo = last.map { now.boottime - $0 >= Self.quarantine }
+        if reason == nil {
+            guard isLongAgo == true else { return [] }
+            publishers[name]?.lastRefusal = nil
+        } else {
+            publishers[name]?.lastRefusal = now.boottime
+            guard isLongAgo != false else { return [] }
+        }
+        return [.effect(.refused(publisher: name == Self.newcomers ? "unknown publishers" : name, reason))]
+    }
+
+    /// Tells once that a publisher has the instance of another one.
+    private mutating func claimed(_ instance: String?, by name: String) -> [BrokerAction<Effect>] {
+        guard publishers[name]?.instance != instance else { return [] }
+        publishers[name]?.instance = instance
+        let other = publishers.filter { $0.key != name && $0.value.instance == instance }.keys.min()
+        guard let other, publishers[name]?.hasSharedInstance == false else { return [] }
+        publishers[name]?.hasSharedInstance = true
+        return [.effect(.sameInstance(other, name))]
+    }
+
+    private mutating func status(of name: String, _ message: BrokerMessage) -> [BrokerAction<Effect>] {
+        guard message.payload.count <= QuoteMessage.longest, let json = try? JSONValue(parsing: message.payload[...]),
+            let state = json.objectValue?["state"]?.stringValue
+        else { return [] }
+        publishers[name]?.isOffline = state == "offline"
+        return explainSilence(of: name)
+    }
+
+    private mutating func sources(
+        of name: String, _ message: BrokerMessage, at now: ObservationTime
+    ) -> [BrokerAction<Effect>] {
+        let malformed = BrokerAction<Effect>.effect(.counted(publisher: name, kind: "malformed"))
+        guard message.payload.count <= Self.longestList, let json = try? JSONValue(parsing: message.payload[...]),
+            let elements = json["sources"]?.arrayValue
+        else { return refused(name, "its list of sources is not valid", at: now) + [malformed] }
+        let sources = elements.compactMap { try? SourceReport(json: $0) }
+        let shown = BrokerAction<Effect>.effect(.sources(publisher: name, sources))
+        guard sources.count < elements.count else { return [shown] }
+        let invalid = "\(elements.count - sources.count) of \(elements.count)"
+        return refused(name, "\(invalid) entries in its list of sources are not valid", at: now) + [malformed, shown]
+    }
+
+    // MARK: - Silence
+
+    /// Why there is no message from a publisher.
+    private func silence(of name: String) -> String {
+        if let failure { return failure }
+        if let limit = publishers[name]?.limit, limit.ignoredUntil != nil { return limit.reason }
+        return publishers[name]?.isOffline == true ? "\(name) is offline" : "no message from \(name)"
+    }
+
+    private mutating func explainSilence(of only: String? = nil) -> [BrokerAction<Effect>] {
+        let reasons = publishers.keys.reduce(into: [:]) { $0[$1] = silence(of: $1) }
+        return change(of: only) { quote in quote.silent(because: reasons[quote.publisher] ?? "") }
+    }
+
+    /// - Parameter body: Changes a quote, and returns whether clients must be notified.
+    private mutating func change(
+        of only: String? = nil, _ body: (inout FollowedQuote) -> Bool
+    ) -> [BrokerAction<Effect>] {
+        var actions: [BrokerAction<Effect>] = []
+        for name in publishers.keys where only == nil || name == only {
+            for currency in publishers[name]?.quotes.keys.sorted() ?? [] {
+                guard var quote = publishers[name]?.quotes[currency] else { continue }
+                let isChanged = body(&quote)
+                publishers[name]?.quotes[currency] = quote
+                if isChanged { actions.append(.effect(.state(publisher: name, quote.state, interval: quote.interval))) }
+            }
+        }
+        return actions
+    }
+}

@@ -1,0 +1,45 @@
+import BTCPriceSocket
+import BTCPriceCore
+
+/// What Home Assistant needs to find and read the price (home-assistant.io, MQTT integration, discovery of a device).
+enum HomeAssistantDiscovery {
+    /// The minimum time from the last value to one with this confirmation, milliseconds. Home Assistant records each value, so a price that
+    /// is unconfirmed for a moment is left out.
+    static func interval(of confirmation: Confirmation?) -> Int64 { confirmation == .unconfirmed ? 60_000 : 10_000 }
+    /// After this time without a value the sensor is unavailable, seconds.
+    private static let expiry: Int64 = 120
+
+    /// The topic of device discovery. The publisher is a separate level, so that a broker can bind it to the publisher's certificate.
+    static func topic(of publisher: String) -> String { "homeassistant/device/\(publisher)/btcpriced/config" }
+
+    /// The description of the device and of a sensor for each currency.
+    static func payload(publisher: String, currencies: [String]) -> [UInt8] {
+        let id = "btcpriced_\(publisher)"
+        var sensors = JSONObject()
+        for currency in currencies {
+            let topic = JSON.string(FleetTopic.homeAssistant(publisher: publisher, currency: currency).text)
+            // There is no device class, because `monetary` does not allow measurements.
+            sensors["price_\(currency.lowercased())"] = .object([
+                "p": .string("sensor"), "name": .string("BTC/\(currency)"),
+                "uniq_id": .string("\(id)_\(currency.lowercased())"), "stat_t": topic,
+                "val_tpl": .string("{{ value_json.value }}"), "json_attr_t": topic, "unit_of_meas": .string(currency),
+                "stat_cla": .string("measurement"), "exp_aft": .integer(expiry), "sug_dsp_prc": .integer(2),
+                "ic": .string("mdi:bitcoin"),
+            ])
+        }
+        let software: JSON = .object(["name": .string("btc-priced"), "sw": .string(Product.version)])
+        let object: JSONObject = [
+            "dev": .object([
+                "ids": .array([.string(id)]), "name": .string("btc-priced \(publisher)"),
+                "sw": .string(Product.version),
+            ]), "o": software,
+            "avty": .array([
+                .object([
+                    "t": .string(FleetTopic.status(publisher: publisher).text),
+                    "val_tpl": .string("{{ value_json.state }}"),
+                ])
+            ]), "cmps": .object(sensors),
+        ]
+        return Array(JSON.object(object).text.utf8)
+    }
+}

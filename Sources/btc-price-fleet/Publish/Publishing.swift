@@ -1,0 +1,174 @@
+import BTCPriceSocket
+import BTCPriceCore
+import Synchronization
+
+/// The news of the daemon that is not published yet. Only the newest of each kind is kept.
+final class DaemonNews: Sendable {
+    struct Contents: Sendable {
+        /// The newest state of each currency, in the order in which they arrived.
+        var states: [(message: StateMessage, interval: Int64)] = []
+        var sources: [SourceReport]?
+        /// Whether the daemon can be reached; `nil` if that has not changed.
+        var daemonIsReachable: Bool?
+    }
+
+    private let contents = Mutex(Contents())
+
+    func put(_ message: StateMessage, interval: Int64) {
+        contents.withLock { contents in
+            contents.states.removeAll { $0.message.state.currency == message.state.currency }
+            contents.states.append((message, interval))
+            contents.daemonIsReachable = true
+        }
+    }
+
+    func put(_ sources: [SourceReport]) { contents.withLock { $0.sources = sources } }
+
+    func daemonIsGone() { contents.withLock { $0.daemonIsReachable = false } }
+
+    func take() -> Contents {
+        contents.withLock { contents in
+            defer { contents = Contents() }
+            return contents
+        }
+    }
+}
+
+/// The client of a broker that publishes the prices and sources of a daemon.
+struct Publishing: BrokerClient {
+    typealias Effect = Never
+
+    private let name: String
+    private let bootID: String
+    private let isForHomeAssistant: Bool
+    private let news: DaemonNews
+    private var sequence: Int64 = 0
+    private var daemonIsThere = false
+    /// The newest state of each currency, in the order in which the currencies first arrived.
+    private var newest: [(message: StateMessage, interval: Int64)] = []
+    /// When Home Assistant last got a value, `CLOCK_BOOTTIME` in milliseconds, by currency.
+    private var lastValue: [String: Int64] = [:]
+    private var isDescribed = false
+
+    /// - Parameters:
+    ///   - name: The publisher's name.
+    ///   - bootID: Different at every start.
+    ///   - isForHomeAssistant: Whether to publish for Home Assistant, too.
+    ///   - news: The news to publish.
+    init(name: String, bootID: String, isForHomeAssistant: Bool, news: DaemonNews) {
+        self.name = name
+        self.bootID = bootID
+        self.isForHomeAssistant = isForHomeAssistant
+        self.news = news
+    }
+
+    var will: BrokerMessage? { status(isOnline: false, at: nil) }
+
+    /// Not needed, because news wake the loop.
+    var deadline: Int64? { nil }
+
+    mutating func connected(at now: ObservationTime) -> [BrokerAction<Never>] {
+        // A broker that was restarted may have lost the retained messages.
+        isDescribed = false
+        lastValue = [:]
+        var messages = [status(isOnline: daemonIsThere, at: now)]
+        for (message, interval) in newest { quote(message, interval, at: now).map { messages.append($0) } }
+        return messages.map { .publish($0) }
+    }
+
+    mutating func disconnected(_ reason: String, at now: ObservationTime) -> [BrokerAction<Never>] { [] }
+
+    mutating func received(_ message: BrokerMessage, at now: ObservationTime) -> [BrokerAction<Never>] { [] }
+
+    mutating func proceed(canPublish: Bool, at now: ObservationTime) -> [BrokerAction<Never>] {
+        // A slow broker gets only the newest news, after it has taken the earlier messages.
+        guard canPublish else { return [] }
+        let contents = news.take()
+        var messages: [BrokerMessage] = []
+        if let isReachable = contents.daemonIsReachable, isReachable != daemonIsThere {
+            daemonIsThere = isReachable
+            messages.append(status(isOnline: isReachable, at: now))
+        }
+        for (message, interval) in contents.states {
+            let place = newest.firstIndex { $0.message.state.currency == message.state.currency }
+            // Home Assistant does not know this currency yet.
+            if place == nil { isDescribed = false }
+            if let place { newest[place] = (message, interval) } else { newest.append((message, interval)) }
+            quote(message, interval, at: now).map { messages.append($0) }
+            if isForHomeAssistant { messages += forHomeAssistant(message, at: now) }
+        }
+        if let sources = contents.sources { messages.append(list(sources, at: now)) }
+        return messages.map { .publish($0) }
+    }
+
+    mutating func farewell() -> [BrokerMessage] { [status(isOnline: false, at: nil)] }
+
+    /// - Returns: `nil` if the age of the price is not known.
+    private mutating func quote(
+        _ message: StateMessage, _ interval: Int64, at now: ObservationTime
+    ) -> BrokerMessage? {
+        guard !message.state.isOfUnknownAge else { return nil }
+        sequence += 1
+        let quote = QuoteMessage(
+            state: StateMessage(instance: message.instance, state: message.state.aged(at: now.boottime)),
+            publisher: name, bootID: bootID, sequence: sequence, publishedAt: now.wall, interval: interval,
+            age: message.state.age(at: now)?.age.wholeMilliseconds ?? 0)
+        return BrokerMessage(
+            topic: FleetTopic.quote(publisher: name, currency: message.state.currency).text,
+            payload: quote.payload(at: now))
+    }
+
+    private func status(isOnline: Bool, at now: ObservationTime?) -> BrokerMessage {
+        var object: JSONObject = [
+            "state": .string(isOnline ? "online" : "offline"), "version": .string(Product.version),
+        ]
+        if let now { object["since"] = .integer(now.wall.milliseconds) }
+        return message(.status(publisher: name), object, .atLeastOnce)
+    }
+
+    private func list(_ sources: [SourceReport], at now: ObservationTime) -> BrokerMessage {
+        message(
+            .sources(publisher: name),
+            [
+                "publisher": .string(name), "publishedAt": .integer(now.wall.milliseconds),
+                "sources": .array(sources.map { .object($0.json) }),
+            ])
+    }
+
+    private mutating func forHomeAssistant(_ message: StateMessage, at now: ObservationTime) -> [BrokerMessage] {
+        let state = message.state
+        var messages: [BrokerMessage] = []
+        if !isDescribed {
+            isDescribed = true
+            messages.append(
+                BrokerMessage(
+                    topic: HomeAssistantDiscovery.topic(of: name),
+                    payload: HomeAssistantDiscovery.payload(
+                        publisher: name, currencies: newest.map(\.message.state.currency)),
+                    delivery: .atLeastOnce))
+        }
+        // A stale price is not published, so the sensor becomes unavailable after a while.
+        let interval = HomeAssistantDiscovery.interval(of: state.confirmation)
+        guard let quote = state.quote, state.freshness == .fresh,
+            lastValue[state.currency].map({ now.boottime - $0 >= interval }) ?? true
+        else { return messages }
+        lastValue[state.currency] = now.boottime
+        var value = self.message(
+            .homeAssistant(publisher: name, currency: state.currency),
+            [
+                "value": .string(quote.value.description), "source": .string(quote.source),
+                "market": .string(quote.market), "timestamp": .integer(quote.timestamp.milliseconds),
+                "confirmation": .optional(state.confirmation?.rawValue),
+            ])
+        // After a restart, Home Assistant would take a retained value for a new one.
+        value.isRetained = false
+        messages.append(value)
+        return messages
+    }
+
+    private func message(
+        _ topic: FleetTopic, _ object: JSONObject, _ delivery: BrokerMessage.Delivery = .atMostOnce
+    ) -> BrokerMessage {
+        BrokerMessage(topic: topic.text, payload: Array(JSON.object(object).text.utf8), delivery: delivery)
+    }
+}

@@ -1,0 +1,42 @@
+import BTCPriceSocket
+import BTCPriceCore
+import Dispatch
+import Synchronization
+
+/// Requests the reports of the daemon's sources every 10 s, because a watch does not include them. Uses its own thread, because the calls
+/// block.
+final class SourcePoll: Sendable {
+    private static let period = Duration.seconds(10)
+
+    private let socket: @Sendable () -> String
+    private let told: @Sendable ([SourceReport]) -> Void
+    private let signal = StopSignal()
+    private let isStopped = Atomic<Bool>(false)
+
+    /// - Parameters:
+    ///   - socket: Returns the path of the daemon's socket.
+    ///   - told: Called with the reports, on the poll's thread.
+    init(socket: @escaping @Sendable () -> String, told: @escaping @Sendable ([SourceReport]) -> Void) {
+        self.socket = socket
+        self.told = told
+    }
+
+    func start() {
+        DispatchQueue(label: "io.btcpriced.sources").async {
+            while !self.isStopped.load(ordering: .acquiring) {
+                do throws(ClientError) {
+                    var connection = try PriceConnection(path: self.socket(), timeout: .seconds(2))
+                    self.told(try connection.listSources())
+                } catch {
+                    // The watch reports why the daemon can't be reached.
+                }
+                self.signal.wait(Self.period)
+            }
+        }
+    }
+
+    func stop() {
+        isStopped.store(true, ordering: .releasing)
+        signal.set()
+    }
+}

@@ -1,0 +1,88 @@
+import BTCPriceSocket
+import CommandLine
+
+/// The command line of the gateway.
+struct GatewayCommand {
+    let socket: String?
+    let listen: [ListenAddress]
+    let hosts: [String]
+    let origins: [String]
+    /// Seconds.
+    let maxAge: Int64
+    let connections: Int
+    let connectionsPerAddress: Int
+    let eventStreams: Int
+
+    static let program = Program(
+        Command(
+            "btc-price-http", "Serves the price that btc-priced keeps over HTTP.",
+            details: """
+                Examples:
+                  btc-price-http
+                  btc-price-http --listen 127.0.0.1:8340 --listen unix:/run/btc-price-http/http.sock
+                  btc-price-http --listen 172.17.0.1:8340 --hosts host.docker.internal
+
+                Sockets that systemd passes take the place of --listen.
+
+                Exit status: 0 if it was stopped, 1 if it can't start, 64 for a wrong command line.
+                """, options: [socketOption, address, names, pages, age] + limits),
+        version: "btc-price-http \(Product.version)")
+
+    private static let socketOption = Option("--socket", value: "path", "The daemon's socket.", completion: .files)
+    private static let address = Option(
+        "--listen", value: "address",
+        "Listen at this address and port, or at unix: and a path. May be given several times. Without it: \(ListenAddress.standard)."
+    )
+    private static let names = Option(
+        "--hosts", value: "names",
+        "Names to answer to, separated by commas, beside localhost and the addresses that it listens at; '*' for any.")
+    private static let pages = Option(
+        "--origins", value: "origins",
+        "Origins whose pages may read the price, separated by commas: https://shop.example, chrome-extension://<id>.")
+    private static let age = Option(
+        "--max-age", value: "seconds",
+        "Treat an older price as missing, unless the request sets max-age. Without it: 120.")
+    private static let limits = [
+        Option(
+            "--connections", value: "number", "The most open connections. Without it: \(GatewayLimits().connections)."),
+        Option(
+            "--connections-per-address", value: "number",
+            "The most open connections of one address; addresses of this machine have no such limit. Without it: \(GatewayLimits().connectionsPerAddress)."
+        ),
+        Option(
+            "--event-streams", value: "number", "The most open event streams. Without it: \(GatewayLimits().streams)."),
+    ]
+
+    init(_ line: ParsedLine) throws(UsageError) {
+        socket = line.text(Self.socketOption)
+        listen = try line.values(Self.address) { text throws(UsageError) in
+            guard let address = ListenAddress(text) else {
+                throw UsageError("write 127.0.0.1:8340, [::1]:8340 or unix:/run/btc-price-http/http.sock")
+            }
+            return address
+        }
+        hosts =
+            try line.value(Self.names) { text throws(UsageError) in try Self.entries(of: text, AllowList.host) } ?? []
+        origins =
+            try line.value(Self.pages) { text throws(UsageError) in try Self.entries(of: text, AllowList.origin) } ?? []
+        maxAge = Int64(
+            try line.value(Self.age) { text throws(UsageError) in try number(text, in: 1...31_536_000) } ?? 120)
+        let most = { (place: Int) throws(UsageError) in
+            try line.value(Self.limits[place]) { text throws(UsageError) in try number(text, in: 1...1_000_000) }
+        }
+        let standard = GatewayLimits()
+        connections = try most(0) ?? standard.connections
+        connectionsPerAddress = try most(1) ?? standard.connectionsPerAddress
+        eventStreams = try most(2) ?? standard.streams
+    }
+
+    private static func entries(
+        of text: String, _ read: (Substring) throws(AllowList.Mistake) -> String
+    ) throws(UsageError) -> [String] {
+        do throws(AllowList.Mistake) {
+            return try text.split(separator: ",").map { (entry) throws(AllowList.Mistake) in try read(entry) }
+        } catch {
+            throw UsageError(error.description)
+        }
+    }
+}

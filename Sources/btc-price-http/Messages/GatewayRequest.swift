@@ -1,0 +1,86 @@
+import FoundationEssentials
+import NIOCore
+import NIOHTTP1
+
+/// A request of a client. It has no body.
+struct GatewayRequest: Sendable {
+    /// The segments of the path, not decoded, because no route needs an escape. Empty segments are omitted.
+    let path: [String]
+    /// The parameters of the query in their order, decoded. A plus sign is not decoded to a space, because time zones contain it.
+    let parameters: [(name: String, value: String)]
+    /// The authority: from an absolute target, otherwise from the Host header (RFC 9112, section 3.2.2).
+    let authority: String?
+    let method: HTTPMethod
+    let arrival: AccessPolicy.Arrival
+    private let headers: HTTPHeaders
+
+    /// - Returns: `nil` if the target is neither a path nor an absolute URL (RFC 9112, section 3.2).
+    init?(_ head: HTTPRequestHead, _ arrival: AccessPolicy.Arrival) {
+        method = head.method
+        headers = head.headers
+        self.arrival = arrival
+        var rest = head.uri[...]
+        if rest.hasPrefix("/") {
+            // A target that begins with two slashes is a path, too, and names no host.
+            authority = head.headers.first(name: "host")
+        } else {
+            guard let parts = URLComponents(string: head.uri), parts.scheme != nil, let host = parts.host,
+                !host.isEmpty,
+                let start = rest.firstRange(of: "://")
+            else { return nil }
+            authority = parts.port.map { "\(host):\($0)" } ?? host
+            rest = rest[start.upperBound...].drop { !"/?#".contains($0) }
+        }
+        rest = rest.prefix { $0 != "#" }
+        let parts = rest.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        path = parts[0].split(separator: "/").map(String.init)
+        let query = parts.count > 1 ? URLComponents(string: "?\(parts[1])")?.queryItems : []
+        guard let query else { return nil }
+        parameters = query.filter { !$0.name.isEmpty }.map { ($0.name, $0.value ?? "") }
+    }
+
+    /// Identifies the client where clients share something: its address, or that which a reverse proxy on this machine writes. Not for
+    /// access, because any program on this machine can write it.
+    var client: String {
+        let forwarded = arrival.isLocal ? headers["x-forwarded-for"].last?.split(separator: ",").last : nil
+        return forwarded.map { String($0.filter { $0 != " " }) } ?? arrival.remoteAddress ?? ""
+    }
+
+    /// The value of a parameter; the first one if it occurs more than once.
+    subscript(name: String) -> String? { parameters.first { $0.name == name }?.value }
+
+    /// The value of a header; the first one if it occurs more than once.
+    func header(_ name: String) -> String? { headers.first(name: name) }
+
+    /// The media type that the client prefers (RFC 9110, section 12.5.1): the one with the highest weight; of several, the one that it
+    /// names without an asterisk, or first.
+    /// - Parameter offered: The possible types. The first one is returned if the client accepts none.
+    func preferred(_ offered: [String]) -> String {
+        let ranges = headers["accept"].joined(separator: ",").lowercased().split(separator: ",").map { range in
+            let parts = range.split(separator: ";").map { String($0.filter { $0 != " " && $0 != "\t" }) }
+            let weight = parts.dropFirst().first { $0.hasPrefix("q=") }.flatMap { Double($0.dropFirst(2)) } ?? 1
+            return (type: parts.first ?? "", weight: weight)
+        }
+        func rank(_ type: String) -> (weight: Double, exactness: Int, place: Int)? {
+            let names = ["*/*", "\(type.prefix { $0 != "/" })/*", type]
+            let matches = ranges.enumerated().compactMap { place, range in
+                names.firstIndex(of: range.type).map { (weight: range.weight, exactness: $0, place: -place) }
+            }
+            // The most exact range counts, also if its weight is 0.
+            let match = matches.max { ($0.exactness, $0.weight, $0.place) < ($1.exactness, $1.weight, $1.place) }
+            return match.flatMap { $0.weight > 0 ? $0 : nil }
+        }
+        let accepted = offered.compactMap { type in rank(type).map { (type: type, rank: $0) } }
+        return accepted.reduce(accepted.first) { best, other in best.map { $0.rank < other.rank ? other : $0 } }?.type
+            ?? offered[0]
+    }
+}
+
+/// The response to a request.
+struct GatewayResponse: Sendable {
+    var status = HTTPResponseStatus.ok
+    var headers = HTTPHeaders()
+    var body = ByteBuffer()
+    /// The subscription of an event stream. If it is set, the response has no end.
+    var stream: EventSubscription?
+}

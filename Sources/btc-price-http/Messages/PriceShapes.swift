@@ -1,0 +1,187 @@
+import BTCPriceSocket
+import BTCPriceCore
+
+/// The gateway's JSON. It contains no error text of the daemon, no addresses and no file names.
+enum PriceShapes {
+    // MARK: - Ours
+
+    /// A price with its time, source and state. If it is not current, its age and the reason are included. If there is no price, only the
+    /// currency, the state and the reason are.
+    static func price(_ state: PriceState, at now: ObservationTime) -> JSONObject {
+        var object: JSONObject = ["currency": .string(state.currency), "state": .string(state.freshness.rawValue)]
+        if let reason = reason(of: state) {
+            object["reason"] = .string(reason)
+            object["ageMs"] = state.age(at: now).map { .integer($0.age.wholeMilliseconds) }
+        }
+        guard let quote = state.quote else { return object }
+        object["price"] = .string(quote.value.description)
+        object["time"] = .string(HTTPDate.rfc3339(quote.timestamp.milliseconds))
+        object["source"] = .string(quote.source)
+        object["market"] = .string(quote.market)
+        if let derivation = state.derivation { object["derived"] = .object(derivation.json) }
+        if let confirmation = state.confirmation { object["confirmation"] = .string(confirmation.rawValue) }
+        if let uncertainty = state.uncertainty {
+            object["uncertainty"] = .object([
+                "plusMinus": .string(uncertainty.plusMinus.description), "markets": .integer(uncertainty.markets),
+            ])
+        }
+        if let warning = state.warning { object["warning"] = .string(warning) }
+        if let day = state.day { object["day"] = .object(Self.day(day)) }
+        return object
+    }
+
+    /// Why a price is not current; `nil` if it is. It does not use the daemon's text, which may name addresses.
+    static func reason(of state: PriceState) -> String? {
+        state.freshness == .fresh ? nil : StaleReason.text(of: state.failure, ticking: state.ticking)
+    }
+
+    /// The last 24 hours.
+    static func day(_ day: PriceDay) -> JSONObject {
+        [
+            "since": .string(HTTPDate.rfc3339(day.since.milliseconds)), "open": .string(day.open.description),
+            "high": .string(day.high.description), "low": .string(day.low.description),
+            "change": .string(day.change.description), "changePercent": .string(day.changePercent.description),
+            "backfilled": .bool(day.isBackfilled),
+        ]
+    }
+
+    /// A candle. What is not known of it is left out.
+    static func candle(_ candle: Candle) -> JSONObject {
+        var object: JSONObject = [
+            "time": .string(HTTPDate.rfc3339(candle.start * 1000)), "open": .string(candle.open.description),
+            "high": .string(candle.high.description), "low": .string(candle.low.description),
+            "close": .string(candle.close.description), "ticks": .integer(candle.ticks),
+            "fresh": .integer(candle.fresh), "origin": .string(candle.origin),
+        ]
+        object["coveredMinutes"] = candle.coveredMinutes.map { .integer($0) }
+        object["doubtful"] = candle.doubtful.map { .integer($0) }
+        return object
+    }
+
+    /// Candles as comma-separated values (RFC 4180). A number that is not known is empty.
+    static func csv(_ candles: [Candle]) -> String {
+        let number = { (number: Int64?) in number.map(String.init) ?? "" }
+        let rows = candles.map { candle in
+            "\(HTTPDate.rfc3339(candle.start * 1000)),\(candle.open),\(candle.high),\(candle.low),\(candle.close),"
+                + "\(candle.ticks),\(candle.fresh),\(candle.origin),"
+                + "\(number(candle.coveredMinutes)),\(number(candle.doubtful))\r\n"
+        }
+        return "time,open,high,low,close,ticks,fresh,origin,covered_minutes,doubtful\r\n" + rows.joined()
+    }
+
+    /// A currency with its price, if that is not too old.
+    static func currency(_ message: CurrencyMessage, isCurrent: Bool, at now: ObservationTime) -> JSONObject {
+        var state = message.price.state
+        if !isCurrent { state.quote = nil }
+        var object = price(state, at: now)
+        object["intervalMs"] = .integer(message.interval)
+        object["sources"] = .array(message.sources.map { .string($0) })
+        return object
+    }
+
+    /// The daemon's status.
+    static func status(_ status: StatusMessage) -> JSONObject {
+        var object: JSONObject = [
+            "version": .string(status.version), "uptimeMs": .integer(status.uptime),
+            "ticking": .string(status.ticking.rawValue), "currency": .string(status.price.state.currency),
+            "state": .string(status.price.state.freshness.rawValue),
+            "since": .string(HTTPDate.rfc3339(status.since.milliseconds)),
+            "ticks": .object([
+                "intervalMs": .integer(status.ticks.interval), "done": .integer(status.ticks.done),
+                "failed": .integer(status.ticks.failed), "skipped": .integer(status.ticks.skipped),
+                "confirmed": .integer(status.ticks.validated.confirmed),
+                "unconfirmed": .integer(status.ticks.validated.unconfirmed),
+                "withheld": .integer(status.ticks.validated.withheld),
+            ]),
+        ]
+        if let rate = status.pegRate {
+            object["tetherRate"] = .object(["value": .string(rate.value.description), "offPeg": .bool(rate.isOffPeg)])
+        }
+        object["elsewhere"] = .array(status.elsewhere.map { .string($0) })
+        return object
+    }
+
+    /// A source of a currency.
+    static func source(_ report: SourceReport) -> JSONObject {
+        var object: JSONObject = [
+            "name": .string(report.name), "order": .integer(report.order), "market": .string(report.market),
+            "use": .string(report.use.rawValue), "requests": .integer(report.requests),
+            "elsewhere": .bool(report.isElsewhere),
+        ]
+        if let verdict = report.verdict { object["verdict"] = .string(verdict.rawValue) }
+        if let claim = report.claim {
+            object["low"] = .string(claim.low.description)
+            object["high"] = .string(claim.high.description)
+            object["inVote"] = .bool(claim.isMember)
+            object["contradictedBy"] = .array(claim.contradictedBy.map { .string($0) })
+        }
+        if let price = report.lastPrice { object["lastPrice"] = .string(price.description) }
+        if let time = report.lastSuccess { object["lastSuccess"] = .string(HTTPDate.rfc3339(time.milliseconds)) }
+        if let failure = report.lastFailure {
+            object["lastFailure"] = .object([
+                "time": .string(HTTPDate.rfc3339(failure.at.milliseconds)), "kind": .string(failure.kind),
+            ])
+        }
+        if let until = report.cooldownUntil {
+            object["cooldownUntil"] = .string(HTTPDate.rfc3339(until.milliseconds))
+        }
+        if let latency = report.latency {
+            object["latency"] = .object([
+                "p50Ms": .integer(latency.p50), "p90Ms": .integer(latency.p90), "p99Ms": .integer(latency.p99),
+            ])
+        }
+        return object
+    }
+
+    // MARK: - Other programs'
+
+    /// mempool's `/api/v1/prices`: `{"time":1795340000,"USD":68901.23}`. The time is that of the oldest price, Unix seconds.
+    static func mempoolPrices(_ states: [PriceState]) -> JSONObject {
+        let oldest = states.compactMap { $0.quote?.timestamp.milliseconds }.min() ?? 0
+        var object: JSONObject = ["time": .integer(oldest / 1000)]
+        for state in states { object[state.currency] = state.quote.map { .number($0.value.description) } }
+        return object
+    }
+
+    /// mempool's exchange rates: `{"USDEUR":0.86}`. From the dollar to each other currency, derived from the prices of a bitcoin.
+    static func exchangeRates(_ states: [PriceState]) -> JSONObject {
+        var rates = JSONObject()
+        guard let dollars = states.first(where: { $0.currency == Currency.usd.rawValue })?.quote?.value else {
+            return rates
+        }
+        for state in states where state.currency != Currency.usd.rawValue {
+            rates["USD\(state.currency)"] = state.quote.map {
+                .number($0.value.divided(by: dollars, places: 4).description)
+            }
+        }
+        return rates
+    }
+
+    /// What LNbits reads from a price aggregator: `{"rates":{"median":68901.23}}`
+    static func aggregate(_ state: PriceState) -> JSONObject {
+        [
+            "currency": .string(state.currency),
+            "rates": .object(["median": state.quote.map { .number($0.value.description) } ?? .null]),
+        ]
+    }
+
+    /// What rate providers of BTCPay Server read: `{"BTC":{"USD":68901.23}}`
+    static func rates(_ states: [PriceState]) -> JSONObject {
+        var rates = JSONObject()
+        for state in states { rates[state.currency] = state.quote.map { .number($0.value.description) } }
+        return ["BTC": .object(rates)]
+    }
+
+    /// What BTCPay Server itself serves at `/api/rates`: one object for each pair.
+    static func rateList(_ states: [PriceState]) -> JSON {
+        .array(
+            states.compactMap { state in
+                guard let quote = state.quote else { return nil }
+                return .object([
+                    "name": .string(Currency(rawValue: state.currency)?.englishName ?? state.currency),
+                    "cryptoCode": .string("BTC"), "currencyPair": .string("BTC_\(state.currency)"),
+                    "code": .string(state.currency), "rate": .number(quote.value.description),
+                ])
+            })
+    }
+}

@@ -1,0 +1,216 @@
+import BTCPriceSocket
+import BTCPriceCore
+import NIOCore
+
+/// The open event streams (HTML Living Standard, Server-sent events). All of them share the buffer of an event. Use only on the event loop.
+final class EventStreams {
+    private struct Stream {
+        let connection: GatewayConnection
+        let currencies: Set<String>?
+        let updates: WatchUpdates
+        /// Whether the client has missed an event because it did not read.
+        var isBehind = false
+
+        func wants(_ currency: String) -> Bool { currencies?.contains(currency) ?? true }
+    }
+
+    private struct Event {
+        let currency: String
+        let tick: Int64
+        let isFresh: Bool
+        let bytes: ByteBuffer
+    }
+
+    /// The seconds from one comment to the next.
+    private static let heartbeat: Int64 = 15
+    /// How often to check whether a reload has dropped a currency, in seconds.
+    private static let look: Int64 = 5
+    /// How long the watch continues without a stream. Clients often reconnect, and each start costs the daemon a connection.
+    private static let patience = TimeAmount.seconds(2)
+
+    private let most: Int
+    private let eventLoop: any EventLoop
+    private let watch: PriceWatch
+    private let kept: @Sendable () async -> PriceList?
+    /// Changes at every start of the gateway.
+    private let nonce = String(UInt32.random(in: .min ... .max), radix: 16)
+    private var sequence: UInt64 = 0
+    private var streams: [ObjectIdentifier: Stream] = [:]
+    /// The newest event of each currency.
+    private var newest: [Event] = []
+    private var isGone = false
+    /// The updates that are requested from the daemon: changes if a stream wants them.
+    private var watched = WatchUpdates.ticks
+    private var beats: RepeatedTask?
+    private var seconds: Int64 = 0
+    private var silence = DaemonSilence(at: 0)
+    /// Ends the watch after the last stream.
+    private var end: Scheduled<Void>?
+
+    /// - Parameters:
+    ///   - most: The maximum number of streams.
+    ///   - socket: Returns the path of the daemon's socket.
+    ///   - kept: The currencies that the daemon keeps; `nil` if it does not respond.
+    init(
+        atMost most: Int, socket: @escaping @Sendable () -> String, kept: @escaping @Sendable () async -> PriceList?,
+        on eventLoop: any EventLoop
+    ) {
+        self.most = most
+        self.kept = kept
+        self.eventLoop = eventLoop
+        watch = PriceWatch(socket: socket)
+    }
+
+    static let full = Problem.unavailable("There are too many event streams.", retryAfter: 10)
+
+    /// Whether another stream is allowed.
+    var hasRoom: Bool { streams.count < most }
+
+    private var lastID: String { "\(nonce)-\(sequence)" }
+
+    func enter(_ connection: GatewayConnection, _ subscription: EventSubscription) {
+        end?.cancel()
+        end = nil
+        streams[ObjectIdentifier(connection)] = Stream(
+            connection: connection, currencies: subscription.currencies, updates: subscription.updates)
+        if beats == nil { start() }
+        followSubscriptions()
+        _ = connection.send(ByteBuffer(string: "retry: 1000\n\n"))
+        // A client that reconnects and has missed nothing waits for the next event.
+        if subscription.lastEventID != lastID { sendNewest(to: connection) }
+        if isGone { _ = connection.send(Self.gone) }
+    }
+
+    func leave(_ connection: GatewayConnection) {
+        guard streams.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
+        guard streams.isEmpty else { return followSubscriptions() }
+        let bound = NIOLoopBound(self, eventLoop: eventLoop)
+        end = eventLoop.scheduleTask(in: Self.patience) { bound.value.stop() }
+    }
+
+    private func stop() {
+        watch.stop()
+        beats?.cancel()
+        beats = nil
+        // These events would be outdated for the next client.
+        newest = []
+        isGone = false
+    }
+
+    /// Called when a client that did not read reads again.
+    func isWritable(_ connection: GatewayConnection) {
+        guard streams[ObjectIdentifier(connection)]?.isBehind == true else { return }
+        streams[ObjectIdentifier(connection)]?.isBehind = false
+        sendNewest(to: connection)
+    }
+
+    private func sendNewest(to connection: GatewayConnection) {
+        guard let stream = streams[ObjectIdentifier(connection)] else { return }
+        for event in newest where stream.wants(event.currency) {
+            if !connection.send(event.bytes) { streams[ObjectIdentifier(connection)]?.isBehind = true }
+        }
+    }
+
+    private func start() {
+        let bound = NIOLoopBound(self, eventLoop: eventLoop)
+        silence = DaemonSilence(at: Self.now)
+        startWatch()
+        beats = eventLoop.scheduleRepeatedTask(initialDelay: .seconds(1), delay: .seconds(1)) { _ in
+            bound.value.beat()
+        }
+    }
+
+    private func beat() {
+        seconds += 1
+        if seconds.isMultiple(of: Self.heartbeat) {
+            let comment = ByteBuffer(string: ":\n\n")
+            for stream in streams.values { _ = stream.connection.send(comment) }
+        }
+        let mustAsk = !isGone && silence.mustAsk(at: Self.now)
+        guard mustAsk || seconds.isMultiple(of: Self.look) else { return }
+        let (bound, eventLoop, kept) = (NIOLoopBound(self, eventLoop: eventLoop), eventLoop, kept)
+        Task {
+            let list = await kept()
+            eventLoop.execute {
+                if mustAsk { bound.value.responded(list != nil) }
+                if let list { bound.value.endStreams(without: list) }
+            }
+        }
+    }
+
+    private func responded(_ isThere: Bool) {
+        guard silence.responded(isThere, at: Self.now), beats != nil else { return }
+        tellGone()
+        // When the daemon is back, a new watch gets its state at once, and not only with the next tick.
+        startWatch()
+    }
+
+    /// Ends the streams that name a currency that is no longer kept.
+    private func endStreams(without list: PriceList) {
+        let codes = Set(list.currencies.map(\.currency))
+        newest.removeAll { !codes.contains($0.currency) }
+        for stream in streams.values {
+            guard let code = stream.currencies?.first(where: { !codes.contains($0) }) else { continue }
+            leave(stream.connection)
+            let data = JSON.object(["state": .string("ended"), "reason": .string(list.notKept(code).detail)]).text
+            stream.connection.finish(ByteBuffer(string: "event: ended\ndata: \(data)\n\n"))
+        }
+    }
+
+    private static var now: Int64 { Int64(NIODeadline.now().uptimeNanoseconds / 1_000_000) }
+
+    private func startWatch() {
+        let (bound, eventLoop) = (NIOLoopBound(self, eventLoop: eventLoop), eventLoop)
+        watch.start(watched) { news in eventLoop.execute { bound.value.take(news) } }
+    }
+
+    /// Restarts the watch if the streams want other updates.
+    private func followSubscriptions() {
+        let wanted: WatchUpdates = streams.values.contains { $0.updates == .changes } ? .changes : .ticks
+        guard wanted != watched else { return }
+        watched = wanted
+        startWatch()
+    }
+
+    private func take(_ news: PriceWatch.News) {
+        guard beats != nil else { return }
+        switch news {
+        case .state(let message, _):
+            isGone = false
+            silence.heard(at: Self.now)
+            sequence += 1
+            let currency = message.state.currency
+            let text = JSON.object(PriceShapes.price(message.state, at: .now())).text
+            // An update between the ticks is a fresh price that follows another fresh price of the same tick.
+            let before = newest.first { $0.currency == currency }
+            let isFresh = message.state.freshness == .fresh
+            let isChange = isFresh && before?.isFresh == true && before?.tick == message.state.tick
+            let event = Event(
+                currency: currency, tick: message.state.tick, isFresh: isFresh,
+                bytes: ByteBuffer(string: "id: \(lastID)\nevent: price\ndata: \(text)\n\n"))
+            if let index = newest.firstIndex(where: { $0.currency == currency }) {
+                newest[index] = event
+            } else {
+                newest.append(event)
+            }
+            send(event.bytes) { $0.wants(currency) && (!isChange || $0.updates == .changes) }
+        case .gone: tellGone()
+        }
+    }
+
+    private func tellGone() {
+        guard !isGone else { return }
+        isGone = true
+        newest = []
+        send(Self.gone) { _ in true }
+    }
+
+    private func send(_ bytes: ByteBuffer, to isChosen: (Stream) -> Bool) {
+        for (id, stream) in streams where isChosen(stream) {
+            if !stream.connection.send(bytes) { streams[id]?.isBehind = true }
+        }
+    }
+
+    /// The event that is sent when the daemon can't be reached.
+    private static let gone = ByteBuffer(string: "event: gone\ndata: {\"state\":\"unreachable\"}\n\n")
+}

@@ -1,0 +1,66 @@
+import BTCPriceSocket
+import CommandLine
+import Glibc
+
+/// The entry point of the client.
+enum BTCCtl {
+    static let verbs = [
+        Current.verb, Watch.verb, Wait.verb, Convert.verb, History.verb, At.verb, ChartView.verb, Report.statusVerb,
+        Report.sourcesVerb, Report.currenciesVerb, Metrics.verb, Control.pauseVerb, Control.resumeVerb,
+        Control.retryVerb,
+    ]
+
+    static let program = Program(
+        Command(
+            "btcctl", "Shows the price of a bitcoin that btc-priced keeps.",
+            details: """
+                Examples:
+                  btcctl current             Aug 25, 14:30 - $68,901.23
+                  btcctl watch               the same at every tick
+                  btcctl convert 0.05btc     0.05 BTC = 5,000,000 sat = $3,445.06
+                  btcctl chart               the last 24 hours
+                  btcctl sources             where the price comes from
+
+                Exit status: 0 on success, 64 for a wrong command line; the help of each command has the others.
+                """, commands: verbs.map(\.command)),
+        version: "btcctl \(Product.version)",
+        otherNames: [
+            "price": "current", "get": "current", "show": "current", "now": "current", "follow": "watch",
+            "tail": "watch", "stream": "watch", "calc": "convert", "candles": "history", "ohlc": "history",
+            "graph": "chart", "plot": "chart", "info": "status", "list": "sources", "exchanges": "sources",
+            "stop": "pause", "start": "resume", "continue": "resume",
+        ])
+
+    /// Runs the client.
+    /// - Parameter arguments: The command line, without the program's name.
+    /// - Returns: The exit status.
+    static func main(arguments: [String]) -> Int32 {
+        Output.holdStandardDescriptors()
+        // Without a command, a terminal shows the overview. A program that reads the output gets the help text, as in earlier versions.
+        if arguments.isEmpty, isatty(STDOUT_FILENO) == 1 { return Overview.run() }
+        do throws(UsageError) {
+            switch try program.read(arguments) {
+            case .print(let text): Output.write(text, to: STDOUT_FILENO)
+            case .run(let line):
+                guard let verb = verbs.first(where: { $0.command.name == line.command }) else { break }
+                return try program.advised(line.command) { () throws(UsageError) in try verb.run(line) }
+            }
+            return ExitStatus.success
+        } catch {
+            let complaint = Complaint(word: "usage", message: error.message, status: ExitStatus.usage)
+            // A status bar gets a line that it can show.
+            if let bar = bar(in: arguments) { return PriceOutput(form: .bar(bar)).tell(complaint) }
+            Output.tell(complaint, json: arguments.contains("--json"))
+            return complaint.status
+        }
+    }
+
+    /// The status bar that an invalid command line names.
+    private static func bar(in arguments: [String]) -> Bar? {
+        for (index, word) in arguments.enumerated() {
+            if word == "--bar", index + 1 < arguments.count { return Bar(rawValue: arguments[index + 1]) }
+            if word.hasPrefix("--bar=") { return Bar(rawValue: String(word.dropFirst(6))) }
+        }
+        return nil
+    }
+}

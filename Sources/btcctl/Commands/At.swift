@@ -1,0 +1,146 @@
+import BTCPriceSocket
+import BTCPriceCore
+import BTCPriceFeature
+import CommandLine
+
+/// `btcctl at`: prints the price at a moment.
+struct At {
+    static let verb = Verb(
+        command: Command(
+            "at", "Print the price at a moment of the past.",
+            details: """
+                Examples:
+                  btcctl at 2026-08-25T14:30
+                  btcctl at 2026-08-25T14:30 0.05btc     what 0.05 bitcoin were worth then
+                  btcctl at 2025-03-01T12:00 --fetch     asks an exchange for the minute
+                  btcctl at 7d --raw --max-step 1m       the price a week ago, for scripts
+
+                The price is that of the shortest candle that is known: of a second in the last hour, else of a minute, an hour or \
+                a day; its first or its last price, whichever is nearer to the moment. If it is of an hour or a day, it is printed \
+                as 'about', with the lowest and the highest price of that time; with --raw, standard error says so.
+
+                --fetch tells an exchange which moment you are interested in. The minute is kept as long as the others.
+
+                Exit status: 0 with a price, 1 if nothing is known of that moment, 64 for a wrong command line, 69 if the daemon \
+                can't be reached, 74 if standard output can't be written, 75 if less is known than --max-step asks for.
+                """,
+            options: [.socket, .currency, longestStep, fetchFlag] + Option.times + [
+                .json, Option("--raw", "Print the exact number alone: the price, or what the amount was worth."),
+            ],
+            words: [
+                Words(
+                    "time", "The moment: 2026-08-25T14:30, 2026-08-25, 14:30, yesterday, 7d, @1795400000.",
+                    count: 1...1),
+                Words("amount", "Amounts: 0.05btc, 100000sat, 250usd.", count: 0...1000),
+            ])
+    ) { line throws(UsageError) in
+        try At(line).run()
+    }
+
+    private static let longestStep = Option(
+        "--max-step", value: "step", "Fail with status 75 if only a longer candle is known: 1s, 1m, 1h or 1d.",
+        completion: .words(StepChoice.steps.map(\.rawValue)))
+    private static let fetchFlag = Option(
+        "--fetch", "Request the minute from an exchange if it is not known.")
+
+    /// The timeout with `--fetch`, because the daemon then requests the minute from an exchange.
+    private static let fetchPatience = Duration.seconds(30)
+
+    private let socket: String?
+    private let currency: String?
+    private let time: Timestamp
+    /// What is to be known of the time.
+    private let note: String?
+    private let amounts: [GivenAmount]
+    /// The longest candle that is precise enough; `nil` for any.
+    private let maxStep: Candle.Step?
+    /// Whether the minute is requested from an exchange if it is not known.
+    private let fetch: Bool
+    private let form: PlainForm
+    private let timestamps: ReaderTimestampFormatter
+
+    private init(_ line: ParsedLine) throws(UsageError) {
+        form = try line.plainForm()
+        var (amounts, currency) = try Convert.read(Array(line.words.dropFirst()), in: try line.currency())
+        for case .money(let unit) in amounts.compactMap(\.unit) {
+            guard currency ?? unit.rawValue == unit.rawValue else {
+                throw UsageError(
+                    "the price is wanted in \(currency ?? "") and in \(unit.rawValue): name one currency")
+            }
+            currency = unit.rawValue
+        }
+        (self.amounts, self.currency) = (amounts, currency)
+        let now = ObservationTime.now().wall
+        (time, note) = try moment(line.words[0], isUTC: line.has(.utc), now: now)
+        guard time <= now else { throw UsageError("the moment '\(line.words[0])' is in the future") }
+        maxStep =
+            try line.value(Self.longestStep) { text throws(UsageError) in
+                try choice(text, among: StepChoice.steps).step
+            } ?? nil
+        fetch = line.has(Self.fetchFlag)
+        socket = line.socket
+        timestamps = line.timestamps
+    }
+
+    private func run() -> Int32 {
+        do throws(Complaint) {
+            let (answer, state) = try Connecting.withDaemon(
+                socket: socket, patience: fetch ? Self.fetchPatience : .seconds(5)
+            ) { connection throws(ClientError) in
+                let named = Connecting.currency(self.currency)
+                let answer = try connection.price(at: time, in: named, fetch: fetch)
+                return (answer, answer.known == nil ? try connection.getPrice(in: named).state : nil)
+            }
+            let (known, currency, notFetched) = answer
+            for note in [self.note, notFetched.map { "The minute could not be requested: \($0)." }] {
+                if let note { Output.complain(note) }
+            }
+            guard let known else { throw .nothingKnown(in: state) }
+            let text = HistoryText(currency: currency, step: known.step, timestamps: timestamps)
+            if let maxStep, known.step > maxStep {
+                throw .tooCoarse(text.range(of: known.candle), canFetch: !fetch)
+            }
+            let unit = Currency(rawValue: currency) ?? .usd
+            let wanted = amounts.map { $0.amount(in: unit) }
+            switch form {
+            case .text:
+                Output.line(text.line(known, at: time))
+                Output.line(text.description(of: known.candle))
+                for amount in wanted {
+                    Output.line(Convert.text(amount, amount.converted(at: known.price), unit))
+                }
+            case .raw:
+                if known.isCoarse {
+                    Output.complain("The exact moment is not known, only the \(text.range(of: known.candle)).")
+                }
+                if known.candle.isInDoubt { Output.complain(PriceTexts.unconfirmed) }
+                if wanted.isEmpty { Output.line(known.price.description) }
+                for amount in wanted {
+                    let converted = amount.converted(at: known.price)
+                    Output.line((amount.unit == .money(unit) ? converted.btc : converted.money).description)
+                }
+            case .json:
+                for amount in wanted.isEmpty ? [nil] : wanted as [Amount?] {
+                    Output.line(Self.json(known, amount, unit, at: time))
+                }
+            }
+            return ExitStatus.success
+        } catch {
+            Output.tell(error, json: form == .json)
+            return error.status
+        }
+    }
+
+    private static func json(_ known: PriceAt, _ amount: Amount?, _ unit: Currency, at time: Timestamp) -> String {
+        var object: JSONObject = [
+            "currency": .string(unit.rawValue), "time": .integer(time.milliseconds),
+            "price": .string(known.price.description), "step": .string(known.step.rawValue),
+            "candle": .object(known.candle.json),
+        ]
+        if let amount {
+            let members = Convert.json(amount, amount.converted(at: known.price), unit).members
+            for member in members { object[member.name] = member.value }
+        }
+        return Output.json("at", .object(object))
+    }
+}

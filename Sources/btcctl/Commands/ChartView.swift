@@ -1,0 +1,177 @@
+import BTCPriceSocket
+import BTCPriceCore
+import BTCPriceFeature
+import CommandLine
+import Glibc
+
+/// `btcctl chart`: draws the price's history, once or at every tick.
+struct ChartView {
+    static let verb = Verb(
+        command: Command(
+            "chart", "Draw the price's history in the terminal.",
+            details: """
+                Examples:
+                  btcctl chart                    the last 24 hours
+                  btcctl chart --span 30d --candles
+                  btcctl chart --span 1h --watch
+
+                The highest and the lowest price are marked. With --watch, it is redrawn every second. A line needs a font with \
+                braille characters; --ascii, and a locale that is not UTF-8, do without. On a pipe it has 80 columns and no colours.
+
+                Exit status: 0 with a chart, 1 if nothing is known of that time, 64 for a wrong command line, 69 if the daemon \
+                can't be reached, 74 if standard output can't be written.
+                """,
+            options: [.socket, .currency, spanOption, .dayZone, candlesFlag, watchFlag, asciiFlag, .color, .utc])
+    ) { line throws(UsageError) in
+        var view = try ChartView(line)
+        return view.run()
+    }
+
+    private static let spanOption = Option(
+        "--span", value: "span", "What is shown: 1h, 24h (the default), 7d, 30d, 1y or all.",
+        completion: .words(ChartSpan.allCases.map(\.rawValue)))
+    private static let candlesFlag = Option(
+        "--candles", "Draw candles: the first, highest, lowest and last price of each column.")
+    private static let watchFlag = Option("--watch", "Draw again every second, until stopped.")
+    private static let asciiFlag = Option("--ascii", "Use ASCII characters only.")
+
+    private static let period: Duration = .seconds(1)
+
+    private let socket: String?
+    private let named: String?
+    private let span: ChartSpan
+    private let days: DayZone
+    private let isCandles: Bool
+    private let watch: Bool
+    private let isUTC: Bool
+    private let isTerminal: Bool
+    private let isColored: Bool
+    private let isASCII: Bool
+    private var screen = Screen()
+    private var candles: [Candle] = []
+    private var currency = Currency.usd.rawValue
+    /// The minute in which ``candles`` were requested, Unix seconds.
+    private var minute: Int64?
+    /// The lines drawn last, and when the daemon stopped responding; `nil` while it responds.
+    private var last: (lines: [StyledLine], lost: ContinuousClock.Instant?) = ([], nil)
+
+    private init(_ line: ParsedLine) throws(UsageError) {
+        socket = line.socket
+        named = try line.currency()
+        span =
+            try line.value(Self.spanOption) { text throws(UsageError) in
+                try choice(text, among: ChartSpan.allCases)
+            } ?? .day
+        days = try line.dayZone()
+        isCandles = line.has(Self.candlesFlag)
+        watch = line.has(Self.watchFlag)
+        isUTC = line.has(.utc)
+        isTerminal = isatty(STDOUT_FILENO) == 1
+        isColored = try line.color().isWanted(isTerminal: isTerminal, environment: Output.environment)
+        isASCII = line.has(Self.asciiFlag) || !Output.isUnicode
+    }
+
+    private mutating func run() -> Int32 {
+        let signals = watch ? Signals.catchThem() : -1
+        let isRedrawn = watch && Screen.isPossible(environment: Output.environment)
+        if isRedrawn { Signals.catchKeys() }
+        var isFirst = true
+        while true {
+            do throws(Complaint) {
+                let state = try update()
+                let size = self.size(isRedrawn: isRedrawn)
+                guard let lines = lines(state, size) else { throw .nothingKnown(in: state) }
+                last = (lines, nil)
+                if isRedrawn {
+                    Output.write(screen.draw(lines, in: Screen.size, isColored: isColored), to: STDOUT_FILENO)
+                } else {
+                    Output.line(lines.map { $0.text(isColored: isColored) }.joined(separator: "\n"))
+                }
+            } catch {
+                guard !isFirst else {
+                    Output.tell(error, json: false)
+                    return error.status
+                }
+                if isRedrawn {
+                    let since = last.lost ?? .now
+                    last.lost = since
+                    let lines = Report.lost(last.lines, error, for: since.duration(to: .now))
+                    Output.write(screen.draw(lines, in: Screen.size, isColored: isColored), to: STDOUT_FILENO)
+                }
+            }
+            guard watch else { return ExitStatus.success }
+            isFirst = false
+            Signals.wait(Self.period, on: signals)
+            Signals.endIfAsked { if isRedrawn { Output.line("") } }
+            if Signals.takeContinued() {
+                screen = Screen()
+                if isRedrawn { Signals.catchKeys() }
+            }
+        }
+    }
+
+    /// Requests the state, and once a minute the candles.
+    private mutating func update() throws(Complaint) -> PriceState {
+        let now = ObservationTime.now().wall.milliseconds / 1000
+        let present = Candle.Step.minute.start(of: now)
+        let isNew = minute != present
+        var (requested, currency) = ([Candle](), self.currency)
+        let state = try Connecting.withDaemon(socket: socket) { connection throws(ClientError) in
+            if isNew {
+                let asked = History.Request(
+                    currency: named,
+                    from: Timestamp(milliseconds: (span.seconds.map { now - $0 } ?? 0) * 1000),
+                    to: Timestamp(milliseconds: (now + 1) * 1000), days: days)
+                requested = []
+                try History.request(asked, span.step, &connection) { candles, named in
+                    requested += candles
+                    currency = named
+                }
+                if span == .hour {
+                    var seconds: [Candle] = []
+                    try History.request(asked, .second, &connection) { candles, _ in seconds += candles }
+                    // The candles of seconds may begin later than the span. Before them, use the candles of minutes.
+                    let first = seconds.first.map { Candle.Step.minute.start(of: $0.start + 59) } ?? .max
+                    requested = requested.filter { $0.start < first } + seconds.filter { $0.start >= first }
+                }
+            }
+            return try connection.getPrice(in: Connecting.currency(named)).state
+        }
+        if isNew { (candles, self.currency, minute) = (requested, currency, present) }
+        // Between two requests for candles, append the current price.
+        if !isNew, state.freshness == .fresh, let price = state.quote?.value {
+            let isInDoubt = state.confirmation == .unconfirmed || state.warning != nil
+            candles.append(Candle(start: now, price, isInDoubt: isInDoubt))
+        }
+        return state
+    }
+
+    /// The size of the title and the chart together, in columns and rows.
+    private func size(isRedrawn: Bool) -> (width: Int, height: Int) {
+        let size = isTerminal ? Screen.size : (width: 80, height: Int.max)
+        let width = isRedrawn ? size.width - 1 : size.width
+        return (width, min(size.height - 1, max(10, min(30, size.width / 5 + 4))))
+    }
+
+    /// - Returns: `nil` if no price in the span is known.
+    private func lines(_ state: PriceState, _ size: (width: Int, height: Int)) -> [StyledLine]? {
+        let now = ObservationTime.now().wall.milliseconds / 1000
+        let axis = span.axis(
+            now: now, first: candles.first?.start, isUTC: isUTC, width: size.width)
+        let chart = Chart(
+            candles, axis: axis, currency: currency, size: (size.width, size.height - 1),
+            form: isCandles ? .candles : .line, isASCII: isASCII)
+        let drawn = chart.lines
+        guard !drawn.isEmpty else { return nil }
+        let title = ChartTitle(candles, currency: currency, span: span, now: now)
+        return [StyledLine(title.parts(state, width: size.width).map(StyledLine.Part.init))]
+            + drawn.map { StyledLine($0.map(StyledLine.Part.init)) }
+    }
+}
+
+extension StyledLine.Part {
+    fileprivate init(_ part: Chart.Part) {
+        self.init(
+            text: part.text, style: part.tone == .up ? .good : part.tone == .down ? .bad : .plain)
+    }
+}

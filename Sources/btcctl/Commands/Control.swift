@@ -1,0 +1,88 @@
+import BTCPriceSocket
+import BTCPriceCore
+import BTCPriceFeature
+import CommandLine
+
+/// `btcctl pause`, `btcctl resume` and `btcctl retry`.
+enum Control {
+    private enum Change {
+        case pause
+        case resume
+        /// Clears the cooldown of this source; `nil` for all sources.
+        case retry(String?)
+    }
+
+    private static let exitStatus = """
+        For root, the daemon's own user and the group btc-priced.
+
+        Exit status: 0 on success, also if nothing had to change, 64 for a wrong command line, 69 if the daemon can't be reached, 74 \
+        if standard output can't be written, 77 if this user may not do that.
+        """
+
+    static let pauseVerb = Verb(
+        command: Command(
+            "pause", "Stop the ticks until 'btcctl resume'.", details: exitStatus, options: [.socket, .json])
+    ) { line in run(.pause, line) }
+
+    static let resumeVerb = Verb(
+        command: Command(
+            "resume", "Start the ticks again, the first one at once.", details: exitStatus,
+            options: [.socket, .json])
+    ) { line in run(.resume, line) }
+
+    static let retryVerb = Verb(
+        command: Command(
+            "retry", "Clear the cooldowns of sources, so that the next tick requests them again.",
+            details: """
+                Examples:
+                  sudo btcctl retry            all sources
+                  sudo btcctl retry kraken     only this one
+
+                A cooldown that an exchange has asked for (a limit or a ban) is kept, and named.
+
+                \(exitStatus)
+                """, options: [.socket] + Option.times + [.json],
+            words: [
+                Words(
+                    "source", "The source; without one, all of them.", count: 0...1,
+                    completion: .computed { words, _ in Completions.sources(words) })
+            ])
+    ) { line in run(.retry(line.words.first), line) }
+
+    private static func run(_ change: Change, _ line: ParsedLine) -> Int32 {
+        let (socket, json) = (line.socket, line.has(.json))
+        do throws(Complaint) {
+            switch change {
+            case .pause:
+                try Connecting.withDaemon(socket: socket) { connection throws(ClientError) in try connection.pause() }
+                if json { Output.line(Output.json("ticking", .string("paused"))) }
+            case .resume:
+                try Connecting.withDaemon(socket: socket) { connection throws(ClientError) in try connection.resume() }
+                if json { Output.line(Output.json("ticking", .string("running"))) }
+            case .retry(let source):
+                let result = try Connecting.withDaemon(socket: socket) { connection throws(ClientError) in
+                    try connection.retry(source)
+                }
+                for text in json ? [Output.json("retry", .object(result.json))] : lines(result, line.timestamps) {
+                    Output.line(text)
+                }
+            }
+        } catch {
+            Output.tell(error, json: json)
+            return error.status
+        }
+        return ExitStatus.success
+    }
+
+    private static func lines(
+        _ result: RetryMessage, _ timestamps: ReaderTimestampFormatter
+    ) -> [String] {
+        let retried =
+            result.retried.isEmpty
+            ? [] : ["Requested again from the next tick on: \(result.retried.joined(separator: ", "))."]
+        let kept = result.kept.map { kept in
+            "Kept: \(kept.source), cooldown until \(timestamps.string(from: kept.until)), as the exchange asked: \(kept.reason)."
+        }
+        return retried.isEmpty && kept.isEmpty ? ["No source is in a cooldown."] : retried + kept
+    }
+}

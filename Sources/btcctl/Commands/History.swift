@@ -1,0 +1,260 @@
+import BTCPriceSocket
+import BTCPriceCore
+import BTCPriceFeature
+import CommandLine
+import Glibc
+
+/// `btcctl history`: prints candles.
+enum History {
+    /// What is printed, and of which time.
+    struct Request {
+        /// How candles are printed.
+        enum Form {
+            /// A table on a terminal; otherwise, one line per candle.
+            case text
+            case csv
+            case json
+        }
+
+        var socket: String?
+        var currency: String?
+        var from: Timestamp
+        var to: Timestamp
+        /// What is to be known of the two times.
+        var notes: [String] = []
+        /// `nil` for the shortest one that covers the span and gives a table of readable length.
+        var step: Candle.Step?
+        var days = DayZone.utc
+        var form = Form.text
+        var timestamps = ReaderTimestampFormatter()
+    }
+
+    static let verb = Verb(
+        command: Command(
+            "history", "Print what the price did, as candles.",
+            details: """
+                Examples:
+                  btcctl history                                 the last 24 hours, hour by hour
+                  btcctl history --since 7d --step 1d
+                  btcctl history --since 2026-08-25 --until 2026-08-26T12:00 --csv > august.csv
+                  btcctl history --since 2026-08-01 --step 1d --day-zone local
+                  btcctl history --since 10m --step 1s --json
+
+                A candle has the first, the highest, the lowest and the last price of its span. On a terminal this prints a table, \
+                else a row a line: the time, these four prices, and the origin. The origin is own, or an exchange for a candle that \
+                was requested from it and not checked. Seconds are kept for the last hour. Days are in UTC, without --day-zone. A \
+                candle that covers only a part of its span, or has prices in doubt, says so.
+
+                Exit status: 0 with at least one candle, 1 with none, 64 for a wrong command line, 69 if the daemon can't be \
+                reached, 74 if standard output can't be written.
+                """,
+            options: [.socket, .currency, since, until, step, .dayZone, csv] + Option.times + [
+                Option("--json", "Print one JSON object per line, also for errors.")
+            ])
+    ) { line throws(UsageError) in
+        run(try request(line))
+    }
+
+    private static let since = Option(
+        "--since", value: "time", "The start: 24h (the default) or 7d ago, yesterday, 2026-08-25, 2026-08-25T14:30.")
+    private static let until = Option("--until", value: "time", "The end, in the same forms.")
+    private static let step = Option(
+        "--step", value: "step", "The length of a candle: 1s, 1m, 1h, 1d or auto (the default).",
+        completion: .words(StepChoice.allCases.map(\.rawValue)))
+    private static let csv = Option("--csv", "Print comma-separated values with a header.")
+
+    private static func request(_ line: ParsedLine) throws(UsageError) -> Request {
+        if line.has(csv), line.has(.json) { throw UsageError("only one of --csv and --json can be printed") }
+        let (now, isUTC) = (ObservationTime.now().wall, line.has(.utc))
+        let read = { (text: String) throws(UsageError) -> (time: Timestamp, note: String?) in
+            try moment(text, isUTC: isUTC, now: now)
+        }
+        let from = try line.value(since, read)
+        let to = try line.value(until, read) ?? (time: now, note: nil)
+        let start = from?.time ?? Timestamp(milliseconds: now.milliseconds - 24 * 3_600_000)
+        guard start < to.time else {
+            let text = line.text(since) ?? "24h"
+            throw UsageError(
+                line.text(until).map { "--since: '\(text)' is not before '\($0)'" }
+                    ?? "--since: '\(text)' is in the future")
+        }
+        let chosen = try line.value(step) { text throws(UsageError) in try choice(text, among: StepChoice.allCases) }
+        return Request(
+            socket: line.socket, currency: try line.currency(), from: start, to: to.time,
+            notes: [from?.note, to.note].compactMap(\.self), step: chosen?.step, days: try line.dayZone(),
+            form: line.has(csv) ? .csv : line.has(.json) ? .json : .text, timestamps: line.timestamps)
+    }
+
+    /// The most candles that are requested only to count them.
+    private static let mostCounted: Int64 = 10_000
+
+    private static func run(_ options: Request) -> Int32 {
+        let isTable = options.form == .text && isatty(STDOUT_FILENO) == 1
+        let coverage = HistoryCoverage(from: options.from, to: min(options.to, ObservationTime.now().wall))
+        var table: [[String]] = []
+        var (count, known) = (Int64(0), Int64(0))
+        var (isFirst, note) = (true, String?.none)
+        do throws(Complaint) {
+            let state = try Connecting.withDaemon(socket: options.socket) {
+                connection throws(ClientError) -> PriceState? in
+                var step = options.step ?? Candle.Step.second
+                let show = { (candles: [Candle], currency: String) in
+                    let text = HistoryText(
+                        currency: currency, step: step, timestamps: options.timestamps, days: options.days)
+                    if isFirst {
+                        if isTable { table = [text.header] }
+                        if options.form == .csv { Output.line(HistoryText.csvHeader) }
+                    }
+                    isFirst = false
+                    count += Int64(candles.count)
+                    known += coverage.seconds(in: candles, step)
+                    if isTable {
+                        table += candles.map(text.row)
+                    } else if !candles.isEmpty {
+                        let lines = candles.map {
+                            options.form == .csv ? text.csv($0) : options.form == .json ? text.json($0) : text.line($0)
+                        }
+                        Output.write(lines.joined(separator: "\n") + "\n", to: STDOUT_FILENO)
+                    }
+                }
+                if options.step == nil {
+                    let (best, candles, currency) = try covering(options, coverage, &connection)
+                    step = best
+                    show(candles, currency)
+                } else {
+                    try request(options, step, &connection, show)
+                }
+                note = try missing(options, step, count: count, known: known, coverage, &connection)
+                return count > 0 ? nil : try connection.getPrice(in: Connecting.currency(options.currency)).state
+            }
+            for note in options.notes { Output.complain(note) }
+            guard count > 0 else { throw .nothingKnown(in: state, note: note) }
+        } catch {
+            Output.tell(error, json: options.form == .json)
+            return error.status
+        }
+        if isTable { Output.line(Table.lines(table).joined(separator: "\n")) }
+        if let note { Output.complain(note) }
+        return ExitStatus.success
+    }
+
+    /// Requests candles, from the oldest to the newest.
+    /// - Parameter take: Called for each batch, with its currency.
+    static func request(
+        _ options: Request, _ step: Candle.Step, _ connection: inout PriceConnection,
+        _ take: ([Candle], String) -> Void
+    ) throws(ClientError) {
+        var query = HistoryQuery(
+            currency: Connecting.currency(options.currency), from: options.from, to: options.to, step: step, more: true)
+        guard step == .day, options.days == .local else {
+            return try connection.history(query) { candles, currency, _ in take(candles, currency) }
+        }
+        let days = ReaderDays(from: options.from, to: options.to, calendar: ReaderCalendar(isUTC: false))
+        guard let hours = days.hours else { return }
+        (query.from, query.to, query.step) = (hours.from, hours.to, .hour)
+        var (known, minutes, currency) = ([Candle](), [Candle](), Currency.usd.rawValue)
+        try connection.history(query) { candles, named, _ in
+            known += candles
+            currency = named
+        }
+        query.step = .minute
+        for start in days.cut(known) {
+            (query.from, query.to) = (
+                Timestamp(milliseconds: start * 1000), Timestamp(milliseconds: (start + 3600) * 1000)
+            )
+            try connection.history(query) { candles, _, _ in minutes += candles }
+        }
+        take(days.candles(hours: known, minutes: minutes, at: ObservationTime.now().wall.milliseconds / 1000), currency)
+    }
+
+    /// The candles of the shortest step that covers the span, and gives a table of readable length; if none covers it, of the one that
+    /// covers most.
+    private static func covering(
+        _ options: Request, _ coverage: HistoryCoverage, _ connection: inout PriceConnection
+    ) throws(ClientError) -> (Candle.Step, [Candle], String) {
+        let length = (options.to.milliseconds - options.from.milliseconds) / 1000
+        let shortest: Candle.Step = length <= 3 * 3600 ? .minute : length <= 7 * 86_400 ? .hour : .day
+        var best: (step: Candle.Step, candles: [Candle], currency: String, known: Int64)?
+        for step in Candle.Step.allCases where step >= shortest {
+            var (candles, currency, longer) = ([Candle](), Currency.usd.rawValue, options)
+            // A longer candle may begin before the span.
+            if step > shortest {
+                // A local day begins at most a day before that of UTC.
+                let earlier = step == .day && options.days == .local ? step.seconds : 0
+                let start = step.start(of: options.from.milliseconds / 1000)
+                longer.from = Timestamp(milliseconds: (start - earlier) * 1000)
+            }
+            try request(longer, step, &connection) {
+                candles += $0
+                currency = $1
+            }
+            let known = coverage.seconds(in: candles, step)
+            if best.map({ coverage.knowsMore(known, than: $0.known) }) ?? true {
+                best = (step, candles, currency, known)
+            }
+            if known > 0, !coverage.isPoor(known / step.seconds, step) { break }
+        }
+        return best.map { ($0.step, $0.candles, $0.currency) } ?? (shortest, [], Currency.usd.rawValue)
+    }
+
+    /// A note if much of the requested span is missing: `Only 1443 of 129600 minutes of this time are known; --step 1h knows more.`
+    /// - Parameters:
+    ///   - count: The number of candles that are known.
+    ///   - known: The seconds that they cover.
+    private static func missing(
+        _ options: Request, _ step: Candle.Step, count: Int64, known: Int64, _ coverage: HistoryCoverage,
+        _ connection: inout PriceConnection
+    ) throws(ClientError) -> String? {
+        guard coverage.isPoor(known / step.seconds, step) else { return nil }
+        let wanted = coverage.count(step)
+        let what = count == 0 ? "No" : count < wanted ? "Only \(count) of \(wanted)" : "Only parts of the \(wanted)"
+        var note = "\(what) \(step)s of this time are known"
+        var utc = options
+        utc.days = .utc
+        for longer in Candle.Step.allCases
+        where (options.step != nil && longer > step || longer == step && step == .day && options.days == .local)
+            && coverage.count(longer) <= mostCounted
+        {
+            var seconds: Int64 = 0
+            try request(utc, longer, &connection) { candles, _ in seconds += coverage.seconds(in: candles, longer) }
+            guard coverage.knowsMore(seconds, than: known) else { continue }
+            note +=
+                longer == step ? "; --day-zone utc knows more" : "; --step \(StepChoice(longer).rawValue) knows more"
+            break
+        }
+        return note + "."
+    }
+}
+
+/// The value of `--step`.
+enum StepChoice: String, CaseIterable {
+    case auto
+    case second = "1s"
+    case minute = "1m"
+    case hour = "1h"
+    case day = "1d"
+
+    init(_ step: Candle.Step) {
+        self =
+            switch step {
+            case .second: .second
+            case .minute: .minute
+            case .hour: .hour
+            case .day: .day
+            }
+    }
+
+    /// The choices that are a length of time: all except ``auto``.
+    static let steps: [StepChoice] = [.second, .minute, .hour, .day]
+
+    /// `nil` if it depends on the span.
+    var step: Candle.Step? {
+        switch self {
+        case .auto: nil
+        case .second: .second
+        case .minute: .minute
+        case .hour: .hour
+        case .day: .day
+        }
+    }
+}

@@ -1,0 +1,67 @@
+import BTCPriceSocket
+import BTCPriceFeature
+import CommandLine
+import Glibc
+
+/// `btcctl metrics`
+enum Metrics {
+    static let verb = Verb(
+        command: Command(
+            "metrics", "Print the metrics for Prometheus, or write them to a file.",
+            details: """
+                Examples:
+                  btcctl metrics
+                  btcctl metrics --write /var/lib/prometheus/node-exporter/btc-priced.prom
+
+                The file is replaced as a whole, so that its reader never finds a part of it.
+
+                Exit status: 0 with a response, 64 for a wrong command line, 69 if the daemon can't be reached, 74 if standard \
+                output or the file can't be written.
+                """, options: [.socket, openMetrics, write]), run: run)
+
+    private static let openMetrics = Option(
+        "--openmetrics", "Print OpenMetrics 1.0 instead of the Prometheus text format.")
+    private static let write = Option(
+        "--write", value: "file", "Write to this file, which everybody can read, and print nothing.",
+        completion: .files)
+
+    private static func run(_ line: ParsedLine) -> Int32 {
+        do throws(Complaint) {
+            let families = try Connecting.withDaemon(socket: line.socket) { connection throws(ClientError) in
+                try connection.getMetrics()
+            }
+            let text = MetricsText.text(families, as: line.has(openMetrics) ? .openMetrics : .prometheus)
+            if let file = line.text(write) {
+                try replace(file, with: text)
+            } else {
+                Output.write(text, to: STDOUT_FILENO)
+            }
+        } catch {
+            Output.tell(error, json: false)
+            return error.status
+        }
+        return ExitStatus.success
+    }
+
+    /// Replaces a file atomically. It keeps its mode. If it is new, everybody may read it, whatever the umask is: its readers, such as
+    /// node_exporter, run as another user.
+    private static func replace(_ path: String, with text: String) throws(Complaint) {
+        let temporary = "\(path).\(getpid())"
+        var present = stat()
+        let mode = stat(path, &present) == 0 ? present.st_mode & 0o777 : 0o644
+        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw .unwritable(path, errno) }
+        var error = fchmod(descriptor, mode) == 0 ? 0 : errno
+        var bytes = Array(text.utf8)[...]
+        while error == 0, !bytes.isEmpty {
+            let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count > 0 { bytes = bytes.dropFirst(count) } else if errno != EINTR { error = errno }
+        }
+        if error == 0, fsync(descriptor) != 0 { error = errno }
+        close(descriptor)
+        if error == 0, rename(temporary, path) != 0 { error = errno }
+        guard error != 0 else { return }
+        unlink(temporary)
+        throw .unwritable(path, error)
+    }
+}

@@ -1,0 +1,48 @@
+import BTCPriceSocket
+import Glibc
+
+/// Connects to a daemon.
+enum Connecting {
+    /// The currency to use: the named one, otherwise the one in `BTCCTL_CURRENCY`; `nil` for the daemon's first.
+    static func currency(_ named: String?) -> String? {
+        named ?? Output.environment("BTCCTL_CURRENCY").flatMap { $0.isEmpty ? nil : $0.uppercased() }
+    }
+
+    /// Connects to the first socket that a daemon listens at, and runs `body` with it. A later error does not lead to another daemon, whose
+    /// price may be another one.
+    /// - Parameter patience: The timeout of the connection and of each call.
+    /// - Throws: ``Complaint``. If no daemon listens, it names every path and its error.
+    static func withDaemon<Result>(
+        socket: String?, patience: Duration = .seconds(5), _ body: (inout PriceConnection) throws(ClientError) -> Result
+    ) throws(Complaint) -> Result {
+        try withDaemon(
+            SocketSearch.paths(named: socket, environment: Output.environment, uid: getuid()), patience: patience, body)
+    }
+
+    /// - Parameter paths: The sockets, in order.
+    static func withDaemon<Result>(
+        _ paths: [String], patience: Duration, _ body: (inout PriceConnection) throws(ClientError) -> Result
+    ) throws(Complaint) -> Result {
+        var tried: [ClientError] = []
+        for path in paths {
+            var isConnected = false
+            while true {
+                do throws(ClientError) {
+                    var connection = try PriceConnection(path: path, timeout: patience)
+                    isConnected = true
+                    return try body(&connection)
+                } catch {
+                    // A signal. If it does not end the process, retry.
+                    if error == .interrupted {
+                        Signals.endIfAsked()
+                        continue
+                    }
+                    guard !isConnected else { throw Complaint(error) }
+                    tried.append(error)
+                    break
+                }
+            }
+        }
+        throw .unreachable(tried)
+    }
+}

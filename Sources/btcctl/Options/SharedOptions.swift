@@ -1,0 +1,192 @@
+import BTCPriceCore
+import BTCPriceFeature
+import CommandLine
+
+// The options that several commands share, and what is read from them.
+
+extension Option {
+    static let socket = Option(
+        "--socket", value: "path",
+        "The daemon's socket. Without it: $BTC_PRICED_SOCKET, the user's own daemon, the system's.",
+        completion: .files)
+    static let currency = Option(
+        "--currency", letter: "c", value: "code",
+        "The currency, such as EUR. Without it: $BTCCTL_CURRENCY, the daemon's first.",
+        completion: .computed { words, _ in Completions.currencies(words) })
+    static let json = Option("--json", "Print one JSON object, for an error too.")
+    static let raw = Option("--raw", "Print the exact value alone; with --sats it is rounded.")
+    static let format = Option(
+        "--format", value: "text",
+        "Print this text with values filled in: '{price} {time} {age} {source}' and others.",
+        completion: .computed { _, beginning in
+            let given = beginning.lastIndex(of: "{").map { beginning[..<$0] } ?? beginning[...]
+            return FormatTemplate.Field.allCases.map { "\(given){\($0.rawValue)}" }
+        })
+    static let sats = Option(
+        "--sats", "Show the satoshis that one unit of the currency buys. With --json, this changes nothing.")
+    static let bar = Option(
+        "--bar", value: "name",
+        "Print the format of this status bar: waybar, i3blocks or polybar. On any failure, the line is still valid and the exit status 0.",
+        completion: .words(Bar.allCases.map(\.rawValue)))
+    static let refresh = Option(
+        "--refresh", "Request the price from the exchanges now; if that fails, show the held price.")
+    static let noCache = Option(
+        "--no-cache", "Request the price from the exchanges now; if that fails, exit with status 1.")
+    static let maxAge = Option(
+        "--max-age", value: "duration", "Fail with status 75 if the price is older: 30s, 5m.")
+    static let utc = Option("--utc", "Print times in UTC, not in the local time zone.")
+    static let iso = Option("--iso", "Print times as in 2026-08-25T14:30:05+02:00.")
+    static let color = Option(
+        "--color", value: "when", "Colours for up and down: auto (the default), always or never.",
+        completion: .words(ColorChoice.allCases.map(\.rawValue)))
+    static let above = Option("--above", value: "price", "The price is higher.")
+    static let below = Option("--below", value: "price", "The price is lower.")
+    static let change = Option(
+        "--change", value: "amount",
+        "The price has moved by this amount, up or down: '2%', or '500' of its currency.")
+    static let unconfirmed = Option("--unconfirmed", "Take an unconfirmed price, too.")
+    static let confirmed = Option("--confirmed", "Take only a price that another exchange confirms.")
+    static let dayZone = Option(
+        "--day-zone", value: "zone",
+        "Where a day begins: at midnight in utc (the default) or in the local time zone, made of the hours that are known.",
+        completion: .words(DayZone.allCases.map(\.rawValue)))
+
+    static let times = [utc, iso]
+    static let forms = [json, raw, format, sats] + times
+    static let policies = [refresh, noCache, maxAge]
+    static let conditions = [above, below, change, unconfirmed, confirmed]
+}
+
+/// The daemon to request the price from, and the policy.
+struct AskingOptions: Equatable {
+    var socket: String?
+    var policy = CachePolicy.localFirst
+    /// The maximum age of the price.
+    var maxAge: Duration?
+    /// ISO 4217; `nil` for the currency in `BTCCTL_CURRENCY`, otherwise the daemon's first.
+    var currency: String?
+}
+
+/// What a command prints that has no other form.
+enum PlainForm {
+    case text
+    case json
+    case raw
+}
+
+extension ParsedLine {
+    var socket: String? { text(.socket) }
+
+    func currency() throws(UsageError) -> String? { try value(.currency, currencyCode) }
+
+    var timestamps: ReaderTimestampFormatter { ReaderTimestampFormatter(isUTC: has(.utc), isISO: has(.iso)) }
+
+    func asking() throws(UsageError) -> AskingOptions {
+        if has(.refresh), has(.noCache) { throw UsageError("--refresh and --no-cache exclude each other") }
+        return AskingOptions(
+            socket: socket, policy: has(.noCache) ? .noCache : has(.refresh) ? .remoteFirst : .localFirst,
+            maxAge: try value(.maxAge, duration), currency: try currency())
+    }
+
+    func output() throws(UsageError) -> PriceOutput {
+        let template = try value(.format) { text throws(UsageError) in
+            do throws(FormatTemplate.Mistake) {
+                return try FormatTemplate(text)
+            } catch {
+                throw UsageError(error.message)
+            }
+        }
+        let bar = try value(.bar) { text throws(UsageError) in try choice(text, among: Bar.allCases) }
+        let forms: [PriceOutput.Form?] = [
+            has(.json) ? .json : nil, has(.raw) ? .raw : nil, template.map { .format($0) }, bar.map { .bar($0) },
+        ]
+        let chosen = forms.compactMap(\.self)
+        guard chosen.count <= 1 else {
+            throw UsageError("only one of --json, --raw, --format and --bar can be printed")
+        }
+        return PriceOutput(form: chosen.first ?? .text, timestamps: timestamps, isInSatoshis: has(.sats))
+    }
+
+    func plainForm() throws(UsageError) -> PlainForm {
+        if has(.raw), has(.json) { throw UsageError("only one of --json and --raw can be printed") }
+        return has(.raw) ? .raw : has(.json) ? .json : .text
+    }
+
+    func color() throws(UsageError) -> ColorChoice {
+        try value(.color) { text throws(UsageError) in try choice(text, among: ColorChoice.allCases) } ?? .auto
+    }
+
+    func dayZone() throws(UsageError) -> DayZone {
+        try value(.dayZone) { text throws(UsageError) in try choice(text, among: DayZone.allCases) } ?? .utc
+    }
+
+    func condition() throws(UsageError) -> PriceCondition {
+        if has(.unconfirmed), has(.confirmed) {
+            throw UsageError("--unconfirmed and --confirmed exclude each other")
+        }
+        return PriceCondition(
+            above: try value(.above, positivePrice), below: try value(.below, positivePrice),
+            change: try value(.change) { text throws(UsageError) in
+                text.hasSuffix("%")
+                    ? .percent(try positive(text.dropLast(), "2% or 500")) : .dollars(try positive(text, "2% or 500"))
+            }, trust: has(.unconfirmed) ? .all : has(.confirmed) ? .confirmed : .usual)
+    }
+}
+
+/// Reads a currency: a code of three letters, or a sign such as `€`. Accepts unknown codes, because a newer daemon may know them.
+func currencyCode(_ text: String) throws(UsageError) -> String {
+    if let sign = Currency.known.first(where: { $0.symbol == text }) { return sign.rawValue }
+    guard text.utf8.count == 3, text.allSatisfy({ $0.isASCII && $0.isLetter }) else {
+        throw UsageError(
+            "it is a code of three letters, such as EUR"
+                + (text.contains(",") ? "; only 'btcctl watch' takes several, and 'btcctl currencies' shows all" : ""))
+    }
+    return text.uppercased()
+}
+
+/// Reads a positive price.
+private func positivePrice(_ text: String) throws(UsageError) -> Price {
+    try positive(text, "70000, 70k or $70,000.50")
+}
+
+private func positive(_ text: some StringProtocol, _ example: String) throws(UsageError) -> Price {
+    guard let amount = Amount(String(text), unit: .money(.usd)), amount.unit == .money(.usd), amount.value > 0 else {
+        throw UsageError(text.hasPrefix("-") ? "it is below zero" : "it is a positive number such as \(example)")
+    }
+    return amount.value
+}
+
+/// Reads a duration: a number of seconds, or numbers with the units s, m, min, h and d.
+func duration(_ text: String) throws(UsageError) -> Duration {
+    let units: [Substring: Double] = ["s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400]
+    var (rest, sum) = (text[...], 0.0)
+    repeat {
+        let digits = rest.prefix { $0.isASCII && $0.isNumber || $0 == "." }
+        let unit = rest[digits.endIndex...].prefix { $0.isLetter }
+        let isWhole = digits.startIndex == text.startIndex && unit.endIndex == text.endIndex
+        rest = rest[unit.endIndex...]
+        guard let number = Double(digits), let factor = unit.isEmpty && isWhole ? 1 : units[unit]
+        else {
+            throw UsageError(
+                text.hasPrefix("-") ? "it is below zero" : "it is a duration, such as 30, 30s, 5m, 1h30m or 1d")
+        }
+        sum += number * factor
+    } while !rest.isEmpty
+    guard sum <= 1e9 else { throw UsageError("it is too long") }
+    return .seconds(sum)
+}
+
+/// Reads a point in time.
+/// - Returns: The time, and a note if it occurs twice.
+func moment(_ text: String, isUTC: Bool, now: Timestamp) throws(UsageError) -> (time: Timestamp, note: String?) {
+    do throws(ReaderTime.Mistake) {
+        let read = try ReaderTime.reading(text, isUTC: isUTC, now: now)
+        let exact = ReaderTimestampFormatter(isUTC: isUTC, isISO: true)
+        let note = read.second.map { second in
+            "\(text) occurs twice: this is the first one, \(exact.string(from: read.time)). The second one is \(exact.string(from: second))."
+        }
+        return (read.time, note)
+    } catch {
+        throw UsageError(error.message)
+    }
+}

@@ -1,0 +1,191 @@
+import BTCPriceSocket
+import BTCPriceCore
+import BTCPriceFeature
+import Glibc
+
+/// The exit statuses of btcctl, from sysexits.h if one fits.
+enum ExitStatus {
+    static let success: Int32 = 0
+    /// There is no price.
+    static let noPrice: Int32 = 1
+    /// The status of `wait` with several conditions, for the condition that holds.
+    static func holds(_ kind: PriceCondition.Kind) -> Int32 {
+        switch kind {
+        case .above: 10
+        case .below: 11
+        case .change: 12
+        }
+    }
+    /// EX_USAGE: the command line is wrong.
+    static let usage: Int32 = 64
+    /// EX_UNAVAILABLE: the daemon can't be reached.
+    static let unreachable: Int32 = 69
+    /// EX_IOERR: standard output or a file can't be written.
+    static let outputFailed: Int32 = 74
+    /// EX_TEMPFAIL: the price is older than wanted or less precise, did not come in time, or the daemon is busy.
+    static let tooOld: Int32 = 75
+    /// EX_NOPERM: not allowed for this user.
+    static let notPermitted: Int32 = 77
+}
+
+/// An error that ends a command: a word for programs, a line for people and an exit status for scripts.
+struct Complaint: Error, Equatable {
+    /// `unreachable`, `noPrice`, `tooOld`, `tooCoarse`, `timedOut`, `busy`, `permissionDenied`, `usage`, `internal`
+    let word: String
+    /// Without control characters, which may be the daemon's or the command line's.
+    let message: String
+    let status: Int32
+
+    init(word: String, message: String, status: Int32) {
+        self.word = word
+        self.message = message.printable
+        self.status = status
+    }
+
+    /// An error of a call.
+    init(_ error: ClientError) {
+        self =
+            switch error {
+            case .unreachable, .timedOut, .closed, .interrupted: .unreachable([error])
+            case .refused(PriceInterface.fetchFailed, let reason?): .noPrice(reason)
+            case .refused("\(ServiceInterface.name).PermissionDenied", _): .permissionDenied
+            case .refused(PriceInterface.busy, _): .busy
+            case .refused(PriceInterface.unknownSource, _): .unknownSource
+            case .refused(PriceInterface.unknownCurrency, let reason),
+                .refused(HistoryInterface.unknownCurrency, let reason):
+                .unknownCurrency(reason)
+            case .refused(HistoryInterface.disabled, _): .noHistory
+            case .refused(HistoryInterface.unavailable, let reason): .historyUnavailable(reason)
+            // A parameter, a method or an interface that an older daemon does not know.
+            case .refused("\(ServiceInterface.name).InvalidParameter", _),
+                .refused("\(ServiceInterface.name).MethodNotFound", _),
+                .refused("\(ServiceInterface.name).InterfaceNotFound", _):
+                .tooOldDaemon
+            case .refused, .unintelligible: .unexpected("\(error)")
+            }
+    }
+
+    static func unreachable(_ tried: [ClientError]) -> Complaint {
+        let reasons = tried.map(\.description).joined(separator: "; ")
+        return Complaint(
+            word: "unreachable", message: "btc-priced can't be reached (\(reasons)). \(advice(tried))",
+            status: ExitStatus.unreachable)
+    }
+
+    /// The advice for the attempt that came closest to a response.
+    private static func advice(_ tried: [ClientError]) -> String {
+        var isForbidden = false
+        for error in tried {
+            switch error {
+            case .timedOut, .closed:
+                return "The daemon is running but does not respond. If this lasts, run 'systemctl restart btc-priced'."
+            case .unreachable(_, String(cString: strerror(EACCES))): isForbidden = true
+            default: break
+            }
+        }
+        return isForbidden
+            ? "This user may not use that socket: see the permissions of its directories."
+            : "Start it with 'systemctl start btc-priced', or name its socket with --socket."
+    }
+
+    /// There is no price yet, or no source returned one.
+    static func noPrice(_ failure: String?) -> Complaint {
+        Complaint(
+            word: "noPrice", message: [PriceTexts.failed, failure].compactMap(\.self).joined(separator: " "),
+            status: ExitStatus.noPrice)
+    }
+
+    /// - Parameter old: What the daemon has said.
+    static func tooOld(_ old: PriceTooOld) -> Complaint {
+        var message =
+            "The age of the price is not known: it may be from before the last boot, and no tick has succeeded since."
+        if let age = old.age {
+            let milliseconds = age.wholeMilliseconds
+            // Below ten seconds, the whole ones alone could seem to contradict it.
+            let seconds = milliseconds < 10_000 ? "\(Price(milliseconds, scale: 3))" : "\(milliseconds / 1000)"
+            message = "The price is \(seconds) s old, older than --max-age allows."
+        }
+        if let reason = old.reason {
+            message += " " + (reason == PriceState.pausedFailure ? PriceTexts.pause(.paused) : "Reason: \(reason)")
+        }
+        return Complaint(word: "tooOld", message: message, status: ExitStatus.tooOld)
+    }
+
+    /// - Parameters:
+    ///   - state: The present state of the currency; `nil` if it is not known.
+    ///   - note: How much of the time is known; `nil` for nothing.
+    static func nothingKnown(in state: PriceState?, note: String? = nil) -> Complaint {
+        let isDerived = state?.derivation != nil
+        return Complaint(
+            word: "noPrice",
+            message: isDerived
+                ? "No price is recorded: the price in \(state?.currency ?? "") is derived, and has no history."
+                : note ?? "No price is recorded for that time.",
+            status: ExitStatus.noPrice)
+    }
+
+    /// - Parameter range: The prices that are known, such as `day: $71,561.40 to $72,666.78`.
+    static func tooCoarse(_ range: String, canFetch: Bool) -> Complaint {
+        Complaint(
+            word: "tooCoarse",
+            message: "Less is known than --max-step asks for, only the \(range)."
+                + (canFetch ? " With --fetch, an exchange is asked for the minute." : ""),
+            status: ExitStatus.tooOld)
+    }
+
+    static let noHistory = Complaint(
+        word: "noPrice", message: "No history is kept: history.enabled is false. See btc-priced.toml(5).",
+        status: ExitStatus.noPrice)
+
+    static func historyUnavailable(_ reason: String?) -> Complaint {
+        Complaint(
+            word: "noPrice", message: "The history can't be read: \(reason ?? "no reason is known").",
+            status: ExitStatus.noPrice)
+    }
+
+    static func timedOut(_ timeout: Duration, what: String, _ reason: String) -> Complaint {
+        Complaint(
+            word: "timedOut", message: "\(what) within \(Table.text(timeout)): \(reason)", status: ExitStatus.tooOld)
+    }
+
+    static let permissionDenied = Complaint(
+        word: "permissionDenied",
+        message:
+            "Only root, the daemon's own user and the group \(Product.group) may do that: use sudo, or add a user with "
+            + "'usermod -aG \(Product.group) USER' (it counts from the next login).",
+        status: ExitStatus.notPermitted)
+
+    static let unknownSource = Complaint(
+        word: "usage",
+        message: "This source can't be retried: it is not configured, or it needs a key. See 'btcctl sources'.",
+        status: ExitStatus.usage)
+
+    /// - Parameter reason: Names the currency that is not kept and those that are.
+    static func unknownCurrency(_ reason: String?) -> Complaint {
+        Complaint(
+            word: "usage",
+            message:
+                "The price is not kept in \(reason ?? "that currency"). See the key currencies in btc-priced.toml(5).",
+            status: ExitStatus.usage)
+    }
+
+    static let busy = Complaint(
+        word: "busy",
+        message: "The daemon has too many pending calls (clients.pending-calls). Try again later.",
+        status: ExitStatus.tooOld)
+
+    static let tooOldDaemon = Complaint(
+        word: "internal",
+        message: "The daemon is older than this btcctl and does not know this call. Restart the daemon.",
+        status: ExitStatus.unreachable)
+
+    static func unwritable(_ path: String, _ error: Int32) -> Complaint {
+        Complaint(
+            word: "internal", message: "\(path) can't be written: \(String(cString: strerror(error))).",
+            status: ExitStatus.outputFailed)
+    }
+
+    static func unexpected(_ what: String) -> Complaint {
+        Complaint(word: "internal", message: what, status: ExitStatus.unreachable)
+    }
+}

@@ -1,0 +1,129 @@
+import BTCPriceSocket
+import BTCPriceCore
+import BTCPriceFeature
+
+/// Whose midnight begins a day.
+enum DayZone: String, CaseIterable {
+    case utc
+    /// That of the reader's time zone.
+    case local
+}
+
+/// Candles as text.
+struct HistoryText {
+    static let csvHeader = "time,start,open,high,low,close,ticks,fresh,origin,covered_minutes,doubtful"
+
+    /// ISO 4217
+    let currency: String
+    let step: Candle.Step
+    let timestamps: ReaderTimestampFormatter
+    /// Whose midnight begins a day.
+    let days: DayZone
+
+    init(currency: String, step: Candle.Step, timestamps: ReaderTimestampFormatter, days: DayZone = .utc) {
+        self.currency = currency
+        self.step = step
+        var timestamps = timestamps
+        timestamps.hasSeconds = step == .second
+        self.timestamps = timestamps
+        self.days = days
+    }
+
+    /// The first row of the table.
+    var header: [String] {
+        [step == .day ? "Day (\(days == .utc ? "UTC" : "local"))" : "Time", "Open", "High", "Low", "Close", "Origin"]
+    }
+
+    /// A row of the table.
+    func row(_ candle: Candle) -> [String] {
+        let money = MoneyFormatter()
+        return [step == .day ? day(candle) : timestamps.string(from: start(of: candle))]
+            + [candle.open, candle.high, candle.low, candle.close].map { money.string(from: $0, currency: currency) }
+            + [([candle.origin] + notes(candle)).joined(separator: ", ")]
+    }
+
+    /// A line for other programs: `2026-08-25T14:30:00+02:00 68901.23 68950 68890.1 68900 own`, and in parentheses what is to be known of the
+    /// candle.
+    func line(_ candle: Candle) -> String {
+        let notes = notes(candle)
+        return
+            ([iso(candle)] + prices(candle) + [candle.origin]
+            + (notes.isEmpty ? [] : ["(\(notes.joined(separator: ", ")))"])).joined(separator: " ")
+    }
+
+    /// A line with the columns of ``csvHeader``.
+    func csv(_ candle: Candle) -> String {
+        ([iso(candle), "\(candle.start)"] + prices(candle) + ["\(candle.ticks)", "\(candle.fresh)", candle.origin]
+            + [candle.coveredMinutes, candle.doubtful].map { $0.map(String.init) ?? "" })
+            .joined(separator: ",")
+    }
+
+    /// One JSON object: the interface's `Candle` with its currency and step.
+    func json(_ candle: Candle) -> String {
+        var object: JSONObject = [
+            "version": .integer(Output.jsonVersion), "currency": .string(currency), "step": .string(step.rawValue),
+        ]
+        for member in candle.json.members { object[member.name] = member.value }
+        return JSON.object(object).text
+    }
+
+    /// `Aug 25, 14:30 - $68,901.23`; `Jun 1, 12:00 - about $71,573.67 (day: $71,561.40 to $72,666.78)` if no minute is known.
+    func line(_ known: PriceAt, at time: Timestamp) -> String {
+        let price = MoneyFormatter().string(from: known.price, currency: currency)
+        return PriceTexts.line(
+            timestamps.string(from: time), known.isCoarse ? "about \(price) (\(range(of: known.candle)))" : price)
+    }
+
+    /// `day: $71,561.40 to $72,666.78`, or `38 of 60 minutes of the hour: …`
+    func range(of candle: Candle) -> String {
+        let money = MoneyFormatter()
+        let (low, high) = (candle.low, candle.high)
+        let part = candle.coveredMinutes.map { "\($0) of \(minutes(of: candle)) minutes of the " } ?? ""
+        return
+            "\(part)\(step): \(money.string(from: low, currency: currency)) to \(money.string(from: high, currency: currency))"
+    }
+
+    /// `Minute from Aug 25, 14:30: open $68,901.23, high $68,950.00, low $68,890.10, close $68,900.00; own prices, 59 of 60 ticks`,
+    /// `Day of Aug 25 (UTC): …`
+    func description(of candle: Candle) -> String {
+        let money = MoneyFormatter()
+        let parts = [("open", candle.open), ("high", candle.high), ("low", candle.low), ("close", candle.close)]
+            .map { "\($0) \(money.string(from: $1, currency: currency))" }
+        let origin =
+            switch candle.origin {
+            case Candle.own: "own prices, \(candle.fresh) of \(candle.ticks) ticks"
+            case Candle.mixed: "of several origins, not all checked"
+            default: "from \(candle.origin), not checked"
+            }
+        let name = step.rawValue.prefix(1).uppercased() + step.rawValue.dropFirst()
+        let time = step == .day ? "of \(day(candle)) (UTC)" : "from \(timestamps.string(from: start(of: candle)))"
+        return
+            "\(name) \(time): \(parts.joined(separator: ", ")); \(([origin] + notes(candle)).joined(separator: ", "))"
+    }
+
+    /// The date of a day.
+    private func day(_ candle: Candle) -> String {
+        var timestamps = timestamps
+        timestamps.isUTC = days == .utc
+        return timestamps.date(of: start(of: candle))
+    }
+
+    private func notes(_ candle: Candle) -> [String] { PriceTexts.notes(on: candle, minutes: minutes(of: candle)) }
+
+    private func minutes(of candle: Candle) -> Int64 {
+        guard step == .day, days == .local else { return step.minutes }
+        return (ReaderCalendar(isUTC: false).startOfDay(after: candle.start) - candle.start) / 60
+    }
+
+    private func start(of candle: Candle) -> Timestamp { Timestamp(milliseconds: candle.start * 1000) }
+
+    private func iso(_ candle: Candle) -> String {
+        var timestamps = timestamps
+        timestamps.isISO = true
+        return timestamps.string(from: start(of: candle))
+    }
+
+    private func prices(_ candle: Candle) -> [String] {
+        [candle.open, candle.high, candle.low, candle.close].map(\.description)
+    }
+}

@@ -1,0 +1,104 @@
+import BTCPriceCore
+import BTCPriceSocket
+import Glibc
+
+/// Standard output and standard error, unbuffered: the reader of a pipe gets each line at once.
+enum Output {
+    /// Returns the value of an environment variable, or `nil` if it is not set.
+    static func environment(_ name: String) -> String? {
+        getenv(name).map { String(cString: $0) }
+    }
+
+    /// Whether this process's locale uses UTF-8.
+    static var isUnicode: Bool { isUnicode(environment: environment) }
+
+    /// Whether the environment's locale uses UTF-8 (locale(7): the first variable that is set counts).
+    static func isUnicode(environment: (String) -> String?) -> Bool {
+        let names = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap(environment).filter { !$0.isEmpty }
+        let locale = (names.first ?? "").lowercased()
+        return locale.contains("utf-8") || locale.contains("utf8")
+    }
+
+    /// The version of the printed JSON. It changes if the meaning of a field changes.
+    static let jsonVersion: Int64 = 1
+
+    /// Opens /dev/null on the standard descriptors that are closed, so that no other file gets their numbers. Using them still fails.
+    static func holdStandardDescriptors() {
+        for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
+            _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
+        }
+    }
+
+    /// Ends the process by SIGPIPE, as a write would, if the reader of standard output is gone.
+    static func endIfUnread() {
+        var poller = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
+        if poll(&poller, 1, 0) > 0, poller.revents & Int16(POLLERR) != 0 { Signals.end(by: SIGPIPE) }
+    }
+
+    static func line(_ text: String) {
+        write("\(text)\n", to: STDOUT_FILENO)
+    }
+
+    static func complain(_ text: String) {
+        write("\(text)\n", to: STDERR_FILENO)
+    }
+
+    /// A state as one JSON object: the version, the interface's `State` unchanged, the age, and at the end of a `wait` the condition
+    /// that holds.
+    static func json(
+        _ message: StateMessage, at now: ObservationTime, condition: PriceCondition.Kind? = nil
+    ) -> String {
+        var object: JSONObject = ["version": .integer(jsonVersion)]
+        for member in message.json(at: now).members { object[member.name] = member.value }
+        if let condition { object["condition"] = .string(condition.rawValue) }
+        return JSON.object(object).text
+    }
+
+    /// A response as one JSON object: the version, and the interface's value under its name.
+    static func json(_ name: String, _ value: JSON) -> String {
+        JSON.object(["version": .integer(jsonVersion), name: value]).text
+    }
+
+    /// An error as one JSON object.
+    static func json(_ complaint: Complaint) -> String {
+        let object: JSONObject = [
+            "version": .integer(jsonVersion), "error": .string(complaint.word), "message": .string(complaint.message),
+            "exitStatus": .integer(Int64(complaint.status)),
+        ]
+        return JSON.object(object).text
+    }
+
+    /// Reports a complaint as JSON on standard output, or as text on standard error.
+    static func tell(_ complaint: Complaint, json: Bool) {
+        if json { line(Self.json(complaint)) } else { complain("btcctl: \(complaint.message)") }
+    }
+
+    static func write(_ text: String, to descriptor: Int32) {
+        let bytes = Array(text.utf8)
+        var written = 0
+        while written < bytes.count {
+            let count = bytes.withUnsafeBytes { buffer in
+                Glibc.write(descriptor, buffer.baseAddress?.advanced(by: written), buffer.count - written)
+            }
+            if count >= 0 {
+                written += count
+                continue
+            }
+            switch errno {
+            case EINTR:
+                // A reader that does not read must not keep the process from ending.
+                Signals.endIfAsked()
+            case EAGAIN:
+                var poller = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                poll(&poller, 1, -1)
+                Signals.endIfAsked()
+            default:
+                // A full disk, for example; a write to a closed pipe ends the process by SIGPIPE. An error on standard error is ignored,
+                // because the price matters more.
+                guard descriptor == STDOUT_FILENO else { return }
+                complain("btcctl: cannot write: \(String(cString: strerror(errno)))")
+                exit(ExitStatus.outputFailed)
+            }
+        }
+    }
+}

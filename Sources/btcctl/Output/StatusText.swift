@@ -1,0 +1,151 @@
+import BTCPriceCore
+import BTCPriceFeature
+import BTCPriceSocket
+
+/// `btcctl status` as text: one line per subject, like `chronyc tracking`.
+struct StatusText {
+    let timestamps: ReaderTimestampFormatter
+
+    /// The note on sources that are not requested at the exchanges' own addresses.
+    static func elsewhere(_ sources: [String]) -> String? {
+        sources.isEmpty
+            ? nil
+            : "Not from the exchanges' own addresses (a simulator, a mirror or a proxy): \(sources.joined(separator: ", "))."
+    }
+
+    /// - Parameter width: The maximum number of columns of a line. Longer lines are wrapped.
+    func lines(_ status: StatusMessage, at now: ObservationTime, width: Int = .max) -> [String] {
+        (Self.elsewhere(status.elsewhere).map { Table.wrapped("", $0, width: width) } ?? [])
+            + [
+                ("Price", price(status.price.state)),
+                ("State", state(status)),
+                ("Source", source(status.price.state, at: now)),
+                ("Ticks", ticks(status)),
+                ("Compared", validated(status.ticks.validated)),
+                ("USDT", tether(status.pegRate, at: now)),
+                ("Store", store(status.store, at: now)),
+                ("Clients", clients(status.clients)),
+                ("Limits hit", limits(status.clients.limits)),
+                ("Daemon", daemon(status)),
+            ].flatMap { name, text in
+                Table.wrapped("\(Table.padded(name, 11)): ", text, width: width)
+            }
+    }
+
+    private func price(_ state: PriceState) -> String {
+        guard let quote = state.quote else { return PriceTexts.placeholder }
+        let money = MoneyFormatter().string(from: quote.value, currency: quote.currency)
+        let price = state.derivation == nil ? money : PriceTexts.derived(money)
+        guard let uncertainty = state.uncertainty else { return price }
+        let plusMinus = MoneyFormatter().number(uncertainty.plusMinus, currency: quote.currency)
+        let sign = Output.isUnicode ? "±" : "+/-"
+        return "\(price) \(sign) \(plusMinus) (\(uncertainty.markets) markets)"
+    }
+
+    private func state(_ status: StatusMessage) -> String {
+        let state = status.price.state
+        var text = "\(state.freshness.rawValue) since \(timestamps.string(from: status.since))"
+        if state.freshness == .fresh, let confirmation = state.confirmation {
+            text += "; \(state.derivation == nil ? words(for: confirmation) : "derived, and no market's price")"
+        }
+        if let failure = state.failure {
+            text += ": \(failure)\(failure == PriceState.pausedFailure ? cause(of: status.ticking) : "")"
+        }
+        let isUnconfirmed = state.freshness == .fresh && state.confirmation == .unconfirmed && state.derivation == nil
+        if let warning = state.warning ?? (isUnconfirmed ? "no other exchange confirms it" : nil) {
+            text += "\(isUnconfirmed ? ": " : "; ")\(warning)"
+        }
+        return text
+    }
+
+    /// Why the ticks are paused.
+    private func cause(of ticking: Ticking) -> String {
+        switch ticking {
+        case .paused: " by an administrator"
+        case .idle: " while no program reads the price"
+        case .running: " because the machine is about to sleep"
+        }
+    }
+
+    private func words(for confirmation: Confirmation) -> String {
+        switch confirmation {
+        case .single: "no other exchange to compare it with"
+        case .confirmed: "another exchange agrees"
+        case .unconfirmed: "unconfirmed"
+        }
+    }
+
+    private func source(_ state: PriceState, at now: ObservationTime) -> String {
+        guard let quote = state.quote else { return PriceTexts.placeholder }
+        let age = state.age(at: now).map { "\($0.isEstimate ? "about " : "")\(Table.text($0.age)) ago" }
+        var text = "\(quote.sourceText) (\(quote.market)), \(age ?? "of unknown age")"
+        if let consensus = state.consensus {
+            let spread = MoneyFormatter().string(from: consensus.spread, currency: quote.currency)
+            text += "; of \(consensus.sources.joined(separator: ", ")) within \(spread)"
+            if !consensus.outliers.isEmpty { text += ", without \(consensus.outliers.joined(separator: ", "))" }
+        }
+        if let derivation = state.derivation { text += "; \(PriceTexts.derivation(derivation))" }
+        if let conversion = state.conversion {
+            let age = Table.text(.milliseconds(max(0, now.boottime - conversion.measuredBoottime)))
+            text += "; \(conversion.value) USDT at \(conversion.rate) USD"
+            text += ", by \(conversion.sources.joined(separator: ", ")) \(age) ago"
+        }
+        return text
+    }
+
+    private func validated(_ validated: ValidatedTicks) -> String {
+        "\(count(validated.confirmed, "tick")) confirmed by another exchange, \(validated.unconfirmed) unconfirmed, "
+            + "\(validated.withheld) not shown"
+    }
+
+    private func tether(_ rate: PegRate?, at now: ObservationTime) -> String {
+        guard let rate else { return "not measured yet" }
+        let age = Table.text(.milliseconds(max(0, now.boottime - rate.measuredBoottime)))
+        return "\(rate.value) USD, by \(rate.sources.joined(separator: ", ")) \(age) ago"
+            + (rate.isOffPeg ? "; off its peg" : "")
+    }
+
+    private func ticks(_ status: StatusMessage) -> String {
+        let ticks = status.ticks
+        let pace =
+            switch status.ticking {
+            case .running: "one every \(Table.text(.milliseconds(ticks.interval)))"
+            case .paused: "paused, until 'btcctl resume'"
+            case .idle: "stopped until a client wants a price"
+            }
+        return "\(ticks.done) done, \(ticks.failed) failed, \(ticks.skipped) skipped; \(pace)"
+    }
+
+    private func store(_ store: StatusMessage.Store, at now: ObservationTime) -> String {
+        let synced =
+            store.synced.map {
+                "on the disk \(Table.text(.milliseconds(max(0, now.wall.milliseconds - $0.milliseconds)))) ago"
+            }
+            ?? "not on the disk yet"
+        let place = "\(store.stateDirectory), \(synced)"
+        let history = store.historyFailure.map {
+            "the history can't be written, \(count(store.heldCandles ?? 0, "candle")) in memory: \($0)"
+        }
+        let candles = store.candleFailure.map { "gaps of the history can't be filled: \($0)" }
+        return ([place] + [store.failure, history, candles].compactMap(\.self)).joined(separator: "; ")
+    }
+
+    private func clients(_ clients: StatusMessage.Clients) -> String {
+        "\(count(clients.connections, "connection")) of \(count(clients.users, "user")), \(clients.watchers) watching; "
+            + "\(count(clients.calls, "call")) since the start"
+    }
+
+    private func limits(_ limits: [StatusMessage.Clients.Limit]) -> String {
+        let hit = limits.filter { $0.hits > 0 }.map { "\($0.name) (\($0.most)) \($0.hits) times" }
+        return hit.isEmpty ? "none" : hit.joined(separator: ", ")
+    }
+
+    private func daemon(_ status: StatusMessage) -> String {
+        "btc-priced \(status.version), pid \(status.pid), up \(Table.text(.milliseconds(status.uptime))), "
+            + "instance \(status.price.instance)"
+    }
+
+    private func count(_ number: Int64, _ what: String) -> String {
+        "\(number) \(what)\(number == 1 ? "" : "s")"
+    }
+}

@@ -1,0 +1,162 @@
+import BTCPriceCore
+import BTCPriceFeature
+import BTCPriceSocket
+import Glibc
+
+/// What a command receives in its environment.
+struct ExecEvent: Equatable {
+    var message: StateMessage
+    /// The condition that began to hold; `nil` for a change of any kind.
+    var condition: PriceCondition.Kind?
+
+    /// The environment variables. Every variable is set; without a value it is empty.
+    /// - Parameter previous: The value passed to the previous command.
+    func environment(
+        _ model: PriceViewModel, previous: Price?, at now: ObservationTime
+    ) -> [(name: String, value: String)] {
+        let state = message.state
+        let quote = state.quote
+        let age = state.age(at: now)?.age.wholeMilliseconds
+        return [
+            ("BTCCTL_VALUE", quote?.value.description ?? ""), ("BTCCTL_PRICE", quote == nil ? "" : model.price),
+            ("BTCCTL_PREVIOUS_VALUE", previous?.description ?? ""), ("BTCCTL_CURRENCY", quote?.currency ?? ""),
+            ("BTCCTL_TIME", quote == nil ? "" : model.timestamp),
+            ("BTCCTL_TIMESTAMP", quote.map { "\($0.timestamp.milliseconds)" } ?? ""),
+            ("BTCCTL_AGE_MS", age.map { "\($0)" } ?? ""), ("BTCCTL_SOURCE", quote?.source ?? ""),
+            ("BTCCTL_MARKET", quote?.market ?? ""), ("BTCCTL_FRESHNESS", state.freshness.rawValue),
+            ("BTCCTL_CONFIRMATION", state.confirmation?.rawValue ?? ""), ("BTCCTL_FAILURE", state.failure ?? ""),
+            ("BTCCTL_WARNING", state.warning ?? ""), ("BTCCTL_DIRECTION", model.direction.rawValue),
+            ("BTCCTL_CONDITION", condition?.rawValue ?? ""),
+        ]
+    }
+}
+
+/// Decides when the command runs: once at a time, then once more for the newest event it missed.
+struct ExecSchedule {
+    private(set) var isRunning = false
+    private var missed: ExecEvent?
+
+    /// - Returns: The event to start the command for; `nil` while one is running.
+    mutating func take(_ event: ExecEvent) -> ExecEvent? {
+        guard isRunning else {
+            isRunning = true
+            return event
+        }
+        missed = event
+        return nil
+    }
+
+    /// Records that the command has ended.
+    /// - Returns: The missed event for which to start the command again, if any.
+    mutating func ended() -> ExecEvent? {
+        defer { missed = nil }
+        isRunning = missed != nil
+        return missed
+    }
+}
+
+/// Runs a command at each change, or when a condition begins to hold.
+struct ExecSink: WatchSink {
+    private let command: String
+    private let model: PriceViewModel
+    private let condition: PriceCondition
+    /// `nil` for every change.
+    private var conditions: ConditionWatch?
+    private var schedule = ExecSchedule()
+    private var child: pid_t = -1
+    private var last: StateMessage?
+    /// The last change, even if no command ran for it.
+    private var lastChange: PriceState?
+    /// The value passed to the last command; before the first command, the first value received.
+    private var toldValue: Price?
+    private var lastStatus: Int32 = 0
+
+    var prints: Bool { false }
+
+    init(_ command: String, _ condition: PriceCondition, _ output: PriceOutput) {
+        self.command = command
+        model = output.model()
+        self.condition = condition
+        conditions = condition.count > 0 ? ConditionWatch(condition) : nil
+        Signals.catchChildren()
+    }
+
+    mutating func show(_ message: StateMessage) {
+        // The command may have ended in the meantime.
+        refresh()
+        last = message
+        var message = message
+        if message.state.quote != nil, !self.condition.trusts(message.state.confirmation) {
+            // An untrusted price is not passed on. But a command that displays the price must learn that the previous one is stale.
+            guard conditions == nil, self.condition.trust == .usual, let told = lastChange, told.freshness == .fresh
+            else {
+                return
+            }
+            message.state = told
+            message.state.freshness = .stale
+            message.state.failure = "the newer price is not confirmed"
+        }
+        let state = message.state
+        var condition: PriceCondition.Kind?
+        if conditions != nil {
+            // Only a fresh price can meet a condition.
+            guard state.freshness == .fresh, let value = state.quote?.value else { return }
+            if toldValue == nil { model.show(state, at: .now()) }
+            guard let begun = conditions?.take(value) else {
+                toldValue = toldValue ?? value
+                return
+            }
+            condition = begun
+        } else if let last = lastChange, last.quote?.value == state.quote?.value, last.freshness == state.freshness {
+            return
+        } else if state.quote == nil {
+            // Before the first price there is nothing to report.
+            return
+        }
+        lastChange = state
+        if let event = schedule.take(ExecEvent(message: message, condition: condition)) { start(event) }
+    }
+
+    mutating func lost(_ complaint: Complaint) {
+        Output.tell(complaint, json: false)
+        // A command that displays the price must not keep showing it as current.
+        guard conditions == nil, var message = last, message.state.freshness == .fresh else { return }
+        message.state.freshness = .stale
+        message.state.failure = complaint.word == "unreachable" ? "btc-priced can't be reached" : complaint.message
+        show(message)
+    }
+
+    mutating func refresh() {
+        var status: Int32 = 0
+        guard child > 0 else { return }
+        let ended = waitpid(child, &status, WNOHANG)
+        // ECHILD: the exit status was collected elsewhere, so the command has ended.
+        guard ended == child || (ended < 0 && errno == ECHILD) else { return }
+        child = -1
+        tell(ended: status)
+        if let event = schedule.ended() { start(event) }
+    }
+
+    private mutating func start(_ event: ExecEvent) {
+        model.show(event.message.state, at: .now())
+        do throws(CommandStart.Failure) {
+            child = try CommandStart.shell(
+                command, adding: event.environment(model, previous: toldValue, at: .now()))
+            toldValue = event.message.state.quote?.value
+        } catch {
+            Output.complain("btcctl: the command can't be started: \(error.reason)")
+            _ = schedule.ended()
+        }
+    }
+
+    /// Reports a failure only if the status changes: a command that always fails would fill a log.
+    private mutating func tell(ended status: Int32) {
+        defer { lastStatus = status }
+        guard status != 0, status != lastStatus else { return }
+        // waitpid(2): the low seven bits are the signal; if they are 0, the exit status is above them.
+        let signal = status & 0x7F
+        Output.complain(
+            "btcctl: the command ended "
+                + (signal == 0 ? "with status \((status >> 8) & 0xFF)" : "by signal \(signal)"))
+    }
+}

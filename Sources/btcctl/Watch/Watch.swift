@@ -1,0 +1,255 @@
+import BTCPriceSocket
+import BTCPriceCore
+import CommandLine
+import Glibc
+
+/// `btcctl watch`: follows the daemon across its restarts and passes each new state to a sink.
+struct Watch {
+    static let verb = Verb(
+        command: Command(
+            "watch", "Show the price at every tick, until stopped.",
+            details: """
+                Examples:
+                  btcctl watch
+                  btcctl watch -c EUR,USD
+                  btcctl watch --bar waybar
+                  btcctl watch --above 70k --exec 'notify-send "Bitcoin $BTCCTL_PRICE"'
+
+                On a terminal, the price is redrawn in place. On a pipe, each tick is one line. The watch survives a restart of the daemon.
+
+                With --exec, watch prints nothing and runs the command with sh at each change of the price or of its freshness. \
+                With --above, --below or --change, it runs the command when the condition begins to hold. An unconfirmed price \
+                counts only with --unconfirmed. The environment of the command has BTCCTL_VALUE, BTCCTL_PREVIOUS_VALUE, \
+                BTCCTL_DIRECTION and others, see btcctl(1). Only one command runs at a time.
+
+                Exit status: 64 for a wrong command line, 69 if the daemon can't be reached at the start, 74 if standard output \
+                can't be written. With --bar, it waits for the daemon and shows the error meanwhile.
+                """, options: [.socket, codes, live] + Option.forms + [.bar, .color, exec] + Option.conditions)
+    ) { line throws(UsageError) in
+        var watch = try Watch(line)
+        return watch.run()
+    }
+
+    private static let codes = Option(
+        "--currency", letter: "c", value: "codes",
+        "The currencies, separated by commas. Without them: $BTCCTL_CURRENCY, the daemon's first.",
+        completion: .computed { words, beginning in
+            let given = beginning.lastIndex(of: ",").map { beginning[...$0] } ?? ""
+            return Completions.currencies(words).filter { !given.contains($0) }.map { given + $0 }
+        })
+    private static let live = Option(
+        "--live", "Show each change of the price between the ticks, too, as the exchanges' streams bring it.")
+    private static let exec = Option(
+        "--exec", value: "command", "Run this at each change, or when a condition begins to hold.")
+
+    /// After this time without a message, watch subscribes again. If the tick interval is longer, that is normal.
+    private static let longestSilence: Duration = .seconds(5)
+
+    private static let shortestPause: Duration = .milliseconds(50)
+    /// The time from the start to the check for open streams. By then, streams are open if the daemon uses any.
+    private static let streamPatience: Duration = .seconds(5)
+    /// The length of the history shown at the start, in seconds.
+    private static let past: Int64 = 600
+
+    private let socket: String?
+    /// `nil` for the daemon's first one.
+    private let currencies: [String]?
+    private let updates: WatchUpdates
+    private let output: PriceOutput
+    private var sink: any WatchSink
+    private let clock = ContinuousClock()
+    /// By currency.
+    private var lastShown: [String: StateMessage] = [:]
+    /// The socket that responded. Watch reconnects only to this one, because another daemon's prices may differ.
+    private var reached: String?
+    /// Why no state comes; `nil` while states come.
+    private var lost: Complaint?
+    private var backoff = Backoff(from: Self.shortestPause, to: .seconds(1))
+    /// A descriptor that is readable after a signal.
+    private var signals: Int32 = -1
+    /// When to check whether a stream is open; `nil` if no check is needed.
+    private var lookAt: ContinuousClock.Instant?
+
+    private init(_ line: ParsedLine) throws(UsageError) {
+        let (output, condition, command) = (try line.output(), try line.condition(), line.text(Self.exec))
+        if command == nil, condition != PriceCondition() {
+            throw UsageError(
+                "--above, --below, --change, --confirmed and --unconfirmed say when to run --exec; to wait for them: btcctl wait"
+            )
+        }
+        if command?.allSatisfy(\.isWhitespace) == true { throw UsageError("--exec has no command") }
+        if command != nil, output.form != .text {
+            throw UsageError("with --exec nothing is printed: it excludes --json, --raw, --format and --bar")
+        }
+        let named = try line.value(Self.codes) { text throws(UsageError) -> [String] in
+            var codes: [String] = []
+            for word in text.split(separator: ",", omittingEmptySubsequences: false) {
+                let code = try currencyCode(String(word))
+                if !codes.contains(code) { codes.append(code) }
+            }
+            return codes
+        }
+        if let named, named.count > 1, command != nil || output.bar != nil {
+            throw UsageError("--exec and --bar take one currency")
+        }
+        let color = try line.color()
+        socket = line.socket
+        currencies = named ?? Connecting.currency(nil).map { [$0] }
+        updates = line.has(Self.live) ? .changes : .ticks
+        self.output = output
+        if updates == .changes, output.form == .text || output.form == .raw {
+            lookAt = clock.now.advanced(by: Self.streamPatience)
+        }
+        let isTerminal = Screen.isPossible(environment: Output.environment)
+        let isColored = color.isWanted(isTerminal: isTerminal, environment: Output.environment)
+        if let command {
+            sink = ExecSink(command, condition, output)
+        } else if let bar = output.bar {
+            sink = BarSink(bar, output)
+        } else if isTerminal, output.form == .text {
+            sink = TerminalSink(output, isColored: isColored, currencies: currencies ?? [])
+        } else {
+            sink = LineSink(output, isColored: isColored)
+        }
+    }
+
+    /// Runs until it is stopped, or until no daemon can be reached at the start.
+    private mutating func run() -> Int32 {
+        signals = Signals.catchThem()
+        if sink.isOnScreen { Signals.catchKeys() }
+        while true {
+            do throws(Complaint) {
+                try follow()
+            } catch {
+                endIfAsked()
+                guard reached != nil || sink.waitsForDaemon else { return output.tell(error) }
+                if error.word != lost?.word { sink.lost(error) }
+                lost = error
+            }
+            Signals.wait(backoff.next(), on: signals)
+            endIfAsked()
+            if wasContinued() { sink.continued() }
+            sink.refresh()
+        }
+    }
+
+    /// Shows states until the connection ends or is silent for too long, or until the process was stopped and continued. Then the
+    /// caller subscribes again: states still in the socket are old, and a new watch begins with the newest.
+    private mutating func follow() throws(Complaint) {
+        try Connecting.withDaemon(socket: reached ?? socket, patience: sink.patience) {
+            connection throws(ClientError) in
+            if reached == nil, sink.tellsOfSimulator, let note = try Self.noteOnSources(&connection) {
+                sink.tell(note)
+            }
+            if reached == nil, sink.wantsPast { sink.begin(with: try past(&connection)) }
+            try connection.watch(currencies, updates: updates)
+            var heard: ContinuousClock.Instant?
+            let begun = clock.now
+            while true {
+                let silence = (heard ?? begun).duration(to: clock.now)
+                // The first state is available at once, so a bar waits less for it than for a tick.
+                let patience = heard == nil ? sink.patience : Self.longestSilence
+                let left = max(.milliseconds(1), patience - silence)
+                do throws(ClientError) {
+                    let message = try connection.nextState(
+                        timeout: min(sink.refreshPeriod ?? left, left),
+                        newestOnly: sink.wantsNewestOnly && (currencies?.count ?? 1) == 1,
+                        interruption: signals, outlet: sink.prints ? STDOUT_FILENO : -1)
+                    reached = connection.path
+                    heard = clock.now
+                    endIfAsked()
+                    if wasContinued() {
+                        sink.continued()
+                        return
+                    }
+                    show(message)
+                    lookForStreams(connection.path)
+                } catch {
+                    Signals.drain(signals)
+                    endIfAsked()
+                    if wasContinued() {
+                        sink.continued()
+                        return
+                    }
+                    switch error {
+                    case .interrupted: sink.refresh()
+                    case .timedOut where left > .milliseconds(1): sink.refresh()
+                    // After the first response, watch connects to this path again.
+                    case .timedOut where heard != nil, .closed where heard != nil: return
+                    default: throw error
+                    }
+                }
+            }
+        }
+    }
+
+    /// Shows a note once if no stream is open, because there are then no changes between the ticks.
+    private mutating func lookForStreams(_ path: String) {
+        guard let due = lookAt, clock.now >= due else { return }
+        lookAt = nil
+        do throws(ClientError) {
+            var connection = try PriceConnection(path: path, timeout: .seconds(1))
+            let sources = try connection.listSources(currencies?.first)
+            if !sources.contains(where: { $0.way == .stream }) {
+                sink.tell("No stream is open: this shows the ticks. 'btcctl sources -v' shows how each price arrives.")
+            }
+        } catch {
+            // The note is optional, so ignore the error.
+        }
+    }
+
+    /// The prices to show at the start, one per second; empty if the daemon keeps no history.
+    private func past(_ connection: inout PriceConnection) throws(ClientError) -> [Candle] {
+        let now = ObservationTime.now().wall
+        let from = Timestamp(milliseconds: now.milliseconds - Self.past * 1000)
+        var seen: [Candle] = []
+        do throws(ClientError) {
+            try connection.history(
+                HistoryQuery(currency: currencies?.first, from: from, to: now, step: .second, more: true)
+            ) { candles, _, _ in seen += candles }
+        } catch {
+            switch error {
+            case .refused, .unintelligible: break
+            case .unreachable, .timedOut, .closed, .interrupted: throw error
+            }
+        }
+        return seen
+    }
+
+    /// The note on sources that are not requested at the exchanges' own addresses; `nil` if there are none, or if the daemon's status
+    /// can't be read. A missing reply ends the connection, because it could later be read as the first state.
+    private static func noteOnSources(_ connection: inout PriceConnection) throws(ClientError) -> String? {
+        do throws(ClientError) {
+            return StatusText.elsewhere(try connection.getStatus().elsewhere)
+        } catch {
+            switch error {
+            case .refused, .unintelligible: return nil
+            case .unreachable, .timedOut, .closed, .interrupted: throw error
+            }
+        }
+    }
+
+    /// Whether the process was stopped and continued. If so, the next state is shown even if it is the same.
+    private mutating func wasContinued() -> Bool {
+        guard Signals.takeContinued() else { return false }
+        if sink.isOnScreen { Signals.catchKeys() }
+        lastShown = [:]
+        return true
+    }
+
+    private mutating func show(_ message: StateMessage) {
+        // A new watch begins with the current state, which may already be shown.
+        backoff.reset()
+        var shown = message
+        shown.boottime = nil
+        guard lost != nil || shown != lastShown[message.state.currency] else { return }
+        lastShown[message.state.currency] = shown
+        lost = nil
+        sink.show(message)
+    }
+
+    private func endIfAsked() {
+        Signals.endIfAsked { sink.finish() }
+        if sink.prints { Output.endIfUnread() }
+    }
+}

@@ -1,0 +1,240 @@
+import BTCPriceCore
+import BTCPriceFeature
+import BTCPriceSocket
+import Glibc
+
+/// Where `watch` shows states.
+protocol WatchSink {
+    /// Whether only the newest of several available states is wanted.
+    var wantsNewestOnly: Bool { get }
+    /// The time without a state after which ``refresh()`` is called; `nil` for never.
+    var refreshPeriod: Duration? { get }
+    /// Whether to wait for a daemon that is not running at the start.
+    var waitsForDaemon: Bool { get }
+    /// The timeout of the connection and of the first state.
+    var patience: Duration { get }
+    /// Whether the sink prints to standard output. If so, the watch ends when the reader is gone.
+    var prints: Bool { get }
+    /// Whether to note that sources are not requested at the exchanges' own addresses.
+    var tellsOfSimulator: Bool { get }
+    /// Whether it redraws a screen.
+    var isOnScreen: Bool { get }
+    /// Whether it shows the prices of the last minutes.
+    var wantsPast: Bool { get }
+    /// Takes in the prices of the last minutes, before the first state.
+    mutating func begin(with candles: [Candle])
+    /// Shows a note.
+    mutating func tell(_ note: String)
+    /// Shows a state.
+    mutating func show(_ message: StateMessage)
+    /// The daemon is gone, or the watch has ended for another reason. Called once for each kind of reason, until a state comes.
+    mutating func lost(_ complaint: Complaint)
+    /// Called after ``refreshPeriod`` without a state, or after a signal.
+    mutating func refresh()
+    /// The process was stopped and continued: others may have written to the terminal.
+    mutating func continued()
+    /// Called before a signal ends the process.
+    func finish()
+}
+
+extension WatchSink {
+    var wantsNewestOnly: Bool { true }
+    var refreshPeriod: Duration? { nil }
+    var waitsForDaemon: Bool { false }
+    var patience: Duration { .seconds(5) }
+    var prints: Bool { true }
+    var tellsOfSimulator: Bool { false }
+    var isOnScreen: Bool { false }
+    var wantsPast: Bool { false }
+    mutating func begin(with candles: [Candle]) {}
+    mutating func tell(_ note: String) { Output.complain(note) }
+    /// Why no newer price comes.
+    static func reason(_ complaint: Complaint) -> String {
+        complaint.word == "unreachable"
+            ? "Reason: btc-priced can't be reached; waiting for it." : "Reason: \(complaint.message)"
+    }
+    mutating func refresh() {}
+    mutating func continued() {}
+    func finish() {}
+}
+
+/// Prints one line per tick and currency, for pipes.
+struct LineSink: WatchSink {
+    /// What was printed last for one currency.
+    private struct Printed {
+        let printer: PricePrinter
+        var lastBanner: String?
+        var hasWarned = false
+        var wasUnconfirmed = false
+    }
+
+    private let output: PriceOutput
+    private let isColored: Bool
+    private var printed: [String: Printed] = [:]
+
+    var wantsNewestOnly: Bool { false }
+    var tellsOfSimulator: Bool { !output.isJSON }
+
+    init(_ output: PriceOutput, isColored: Bool) {
+        self.output = output
+        self.isColored = isColored
+    }
+
+    mutating func show(_ message: StateMessage) {
+        var before = printed[message.state.currency] ?? Printed(printer: PricePrinter(output))
+        defer { printed[message.state.currency] = before }
+        let (printer, model) = (before.printer, before.printer.model)
+        if let line = printer.line(message, at: .now()) { Output.line(isColored ? colored(line, model) : line) }
+        guard !output.isJSON else { return }
+        if let banner = model.banner, banner != before.lastBanner {
+            for note in [banner, model.reason].compactMap(\.self) { Output.complain(note) }
+        }
+        before.lastBanner = model.banner
+        // Print the warning once, not whenever the number in it changes.
+        let isNew = model.isUnconfirmed && !before.wasUnconfirmed || model.warning != nil && !before.hasWarned
+        if let doubt = model.doubt, isNew { Output.complain(doubt) }
+        before.wasUnconfirmed = model.isUnconfirmed
+        before.hasWarned = model.warning != nil
+    }
+
+    mutating func lost(_ complaint: Complaint) {
+        for currency in printed.keys { printed[currency]?.lastBanner = nil }
+        Output.tell(complaint, json: output.isJSON)
+    }
+
+    private func colored(_ line: String, _ model: PriceViewModel) -> String {
+        let style: StyledLine.Style =
+            switch model.direction {
+            case .up: .good
+            case .down: .bad
+            case .flat: .plain
+            }
+        guard output.form == .text, model.banner == nil else { return line }
+        return StyledLine([.init(text: line, style: style)]).text(isColored: true)
+    }
+}
+
+/// Prints a line for a status bar when it changes, from the start and on every failure.
+struct BarSink: WatchSink {
+    private let bar: Bar
+    private let printer: PricePrinter
+    private var last: StateMessage?
+    private var lastLine: String?
+
+    var waitsForDaemon: Bool { true }
+    var patience: Duration { Bar.patience }
+
+    init(_ bar: Bar, _ output: PriceOutput) {
+        self.bar = bar
+        printer = PricePrinter(output)
+    }
+
+    mutating func show(_ message: StateMessage) {
+        last = message
+        if let line = printer.line(message, at: .now()) { put(line) }
+    }
+
+    mutating func lost(_ complaint: Complaint) {
+        guard let last, last.state.quote != nil else { return put(bar.line(.failed(complaint.message))) }
+        printer.model.updatesFailed(Self.reason(complaint))
+        put(bar.line(Bar.Content(last.state, printer.model)))
+    }
+
+    private mutating func put(_ line: String) {
+        guard line != lastLine else { return }
+        lastLine = line
+        Output.line(line)
+    }
+}
+
+/// Redraws lines in place on a terminal.
+struct TerminalSink: WatchSink {
+    private let model: PriceViewModel
+    private let isColored: Bool
+    private let output: PriceOutput
+    /// If there are several, a table is shown.
+    private let currencies: [String]
+    private var view: WatchView
+    private var screen = Screen()
+    private var last: StateMessage?
+    /// The last state of each currency, if there are several.
+    private var states: [String: StateMessage] = [:]
+    /// Why no newer price comes; `nil` while the daemon responds.
+    private var lost: String?
+    private var notes: [String] = []
+
+    /// The age is updated even without a new state.
+    var refreshPeriod: Duration? { .seconds(1) }
+    var tellsOfSimulator: Bool { true }
+    var isOnScreen: Bool { true }
+
+    init(_ output: PriceOutput, isColored: Bool, currencies: [String] = []) {
+        model = output.model()
+        self.output = output
+        self.currencies = currencies
+        self.isColored = isColored
+        view = WatchView(isUnicode: Output.isUnicode)
+    }
+
+    mutating func show(_ message: StateMessage) {
+        // After SIGCONT the same state comes again.
+        if message != last { view.see(message.state) }
+        last = message
+        states[message.state.currency] = message
+        lost = nil
+        refresh()
+    }
+
+    mutating func tell(_ note: String) {
+        notes.append(note)
+        refresh()
+    }
+
+    /// False for a table, which has no sparkline.
+    var wantsPast: Bool { currencies.count <= 1 }
+
+    mutating func begin(with candles: [Candle]) { view.see(candles) }
+
+    mutating func lost(_ complaint: Complaint) {
+        lost = Self.reason(complaint)
+        refresh()
+    }
+
+    mutating func refresh() {
+        guard let last else { return }
+        let now = ObservationTime.now()
+        model.show(last.state, at: now)
+        if let lost { model.updatesFailed(lost) }
+        let size = Screen.size
+        var lines =
+            currencies.count > 1 ? table(at: now) : view.lines(last.state, model, at: now, width: size.width)
+        let words = notes.flatMap { Table.wrapped($0.split(separator: " ").map(String.init), width: size.width) }
+        // The price comes first if there is no room for both.
+        if words.count + lines.count <= size.height { lines.insert(contentsOf: words.map { StyledLine($0) }, at: 0) }
+        Output.write(screen.draw(lines, in: size, isColored: isColored), to: STDOUT_FILENO)
+    }
+
+    /// A row for each currency, and below the rows the notes on prices, such as why one is not current.
+    private func table(at now: ObservationTime) -> [StyledLine] {
+        var notes: [String] = []
+        let rows = currencies.compactMap { currency -> [String]? in
+            guard let state = states[currency]?.state else { return nil }
+            let model = output.model()
+            model.show(state, at: now)
+            if let lost { model.updatesFailed(lost) }
+            notes += (model.notes + [model.reason].compactMap(\.self)).map { "\(currency): \($0)" }
+            let age = state.age(at: now).map { "\(Table.text($0.age)) old" } ?? PriceTexts.placeholder
+            return [currency, model.price, model.timestamp, state.quote?.sourceText ?? "", age]
+        }
+        return (Table.lines(rows) + notes).map { StyledLine($0) }
+    }
+
+    mutating func continued() {
+        screen = Screen()
+    }
+
+    /// Moves to a new line for the shell.
+    func finish() {
+        Output.write("\n", to: STDOUT_FILENO)
+    }
+}

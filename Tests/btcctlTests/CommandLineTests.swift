@@ -1,0 +1,100 @@
+import BTCPriceCore
+import BTCPriceFeature
+import CommandLine
+import Testing
+
+@testable import btcctl
+
+/// What is read from the options that several commands share. The whole command lines are in 052-forms.
+@Suite struct CommandLineTests {
+    private func line(_ text: String) throws -> ParsedLine {
+        let request = try BTCCtl.program.read(text.split(separator: " ").map(String.init))
+        guard case .run(let line) = request else { throw UsageError("no command line") }
+        return line
+    }
+
+    @Test(arguments: [
+        ("curent", "current"), ("currnet", "current"), ("CURRENT", "current"), ("price", "current"), ("get", "current"),
+        ("wtach", "watch"), ("souces", "sources"), ("stop", "pause"), ("stat", "status"), ("curr", "current"),
+        ("dance", nil), ("x", nil),
+    ])
+    func `a mistyped command gets a suggestion`(word: String, meant: String?) {
+        let advice = meant.map { "Did you mean '\($0)'? " } ?? ""
+        #expect(throws: UsageError("no command '\(word)'. \(advice)See 'btcctl --help'.")) { try line(word) }
+    }
+
+    @Test func `options become the price that is wanted, and its form`() throws {
+        #expect(
+            try line("current --socket /x --max-age 1.5 --refresh -c €").asking()
+                == AskingOptions(socket: "/x", policy: .remoteFirst, maxAge: .milliseconds(1500), currency: "EUR"))
+        #expect(
+            try line("--format {price} watch --utc --iso").output()
+                == PriceOutput(
+                    form: .format(try FormatTemplate("{price}")),
+                    timestamps: ReaderTimestampFormatter(isUTC: true, isISO: true)))
+        #expect(try line("watch --bar=waybar").output() == PriceOutput(form: .bar(.waybar)))
+        #expect(
+            try line("wait --below 60000.5 --change 2.5% --above 70k --confirmed").condition()
+                == PriceCondition(
+                    above: 70000, below: Price("60000.5") ?? 0, change: .percent(Price("2.5") ?? 0), trust: .confirmed))
+        #expect(try line("wait --change 500").condition() == PriceCondition(change: .dollars(500)))
+    }
+
+    @Test func `amounts are read with their units, and a currency alone is wanted`() throws {
+        let read = { (text: String) in try Convert.read(text.split(separator: " ").map(String.init), in: nil) }
+        #expect(try read("70k eur") == ([GivenAmount(value: 70_000, unit: .money(.eur))], nil))
+        #expect(
+            try read("7sat $3") == (
+                [GivenAmount(value: 7, unit: .sat), GivenAmount(value: 3, unit: .money(.usd))], nil
+            ))
+        #expect(try read("eur usd") == ([GivenAmount(value: 1, unit: .money(.eur))], "USD"))
+        // Without a unit, an amount is in the currency of the daemon.
+        #expect(GivenAmount(value: 2).amount(in: .eur) == Amount(2, .money(.eur)))
+        for text in ["5", "1xyz", "-1btc", "-5m"] { #expect(throws: UsageError.self) { try read(text) } }
+    }
+
+    @Test(arguments: [
+        ("30", 30_000), ("0.2", 200), (".5h", 1_800_000), ("5min", 300_000), ("1h30m", 5_400_000),
+        ("1d2h3s", 93_603_000), ("1.", 1000),
+    ])
+    func `a duration is read as people write it`(text: String, milliseconds: Int64) throws {
+        #expect(try duration(text) == .milliseconds(milliseconds))
+    }
+
+    @Test(arguments: ["", "-1", "abc", "1mo", "1h30", "1e99", "nan", "5x", ".", "1.2.3", "5 m", "99999999999"])
+    func `no other duration is`(text: String) {
+        #expect(throws: UsageError.self) { try duration(text) }
+    }
+
+    @Test(arguments: [
+        "current -c USD,EUR", "current --refresh --no-cache", "current --json --raw", "current --bar waybar --json",
+        "current --bar bar", "current --format {nothing}", "watch --color blue", "chart --day-zone mars",
+        "wait --above -3", "wait --above 0", "wait --above 70,00", "wait --above 3btc", "wait --change 2%%",
+        "wait --change %", "wait --confirmed --unconfirmed",
+    ])
+    func `options that are not valid are refused`(text: String) {
+        #expect(throws: UsageError.self) {
+            let line = try line(text)
+            _ = (try line.asking(), try line.output(), try line.condition(), try line.color(), try line.dayZone())
+        }
+    }
+
+    @Test func `control characters are escaped for a terminal`() {
+        #expect("plain Ä€ 🙂".printable == "plain Ä€ 🙂")
+        #expect("\u{1B}]0;x\u{7}\n".printable == "\\u{1b}]0;x\\u{7}\\u{a}")
+        for scalar: Unicode.Scalar in ["\u{202E}", "\u{2066}", "\u{9B}", "\u{85}", "\u{200F}", "\u{2028}", "\u{7F}"] {
+            let text = "a\(Character(scalar))b"
+            #expect(text.printable == "a\\u{\(String(scalar.value, radix: 16))}b")
+        }
+    }
+
+    @Test(arguments: [
+        (PriceCondition.Trust.all, [true, true, true]), (.usual, [true, true, false]),
+        (.confirmed, [false, true, false]),
+    ])
+    func `prices that a condition accepts`(trust: PriceCondition.Trust, expected: [Bool]) {
+        var condition = PriceCondition()
+        condition.trust = trust
+        #expect([.single, .confirmed, .unconfirmed].map { condition.trusts($0) } == expected)
+    }
+}

@@ -1,0 +1,144 @@
+import BTCPriceCore
+import BTCPriceFeature
+import BTCPriceSocket
+import TestSupport
+import Testing
+
+@testable import btcctl
+
+/// The output formats of a price other than the fixed line, and the runs of a command.
+@Suite struct FormTests {
+    private let now = ObservationTime(wall: Timestamp(milliseconds: 1_724_596_202_000), boottime: 12_345)
+
+    private func state(_ value: String?, _ freshness: Freshness = .fresh) -> PriceState {
+        PriceState(
+            tick: 7, freshness: freshness,
+            quote: value.map {
+                PriceQuote(
+                    value: Price($0) ?? 0, currency: "USD",
+                    timestamp: Timestamp(milliseconds: 1_724_596_200_000), source: "binance", market: "BTC/USDT")
+            },
+            observedBoottime: value == nil ? nil : 10_000, confirmation: value == nil ? nil : .single,
+            failure: freshness == .fresh ? nil : "no <route> & no host")
+    }
+
+    private func model(_ states: PriceState...) -> PriceViewModel {
+        let model = PriceViewModel(timestampFormatter: ReaderTimestampFormatter(isUTC: true, present: now.wall))
+        for state in states { model.show(state, at: now) }
+        return model
+    }
+
+    // MARK: --format
+
+    @Test func `a template is filled with values`() throws {
+        let template = try FormatTemplate(
+            "{{{price}|{value}|{time}|{age}|{ageMs}|{source}|{market}|{currency}|{freshness}|{confirmation}|{failure}|{sats}|{tick}|{timestamp}|{direction}}}"
+        )
+        #expect(
+            template.text(state("68901.225"), model(state("1"), state("68901.225")), at: now)
+                == "{$68,901.22|68901.225|Aug 25, 14:30|2.3 s|2345|binance|BTC/USDT|USD|fresh|single||1451|7|1724596200000|up}"
+        )
+        #expect(
+            try FormatTemplate("{price} {value} {age} {source} {failure} {sats}").text(
+                state(nil, .none), model(state(nil, .none)), at: now) == "- - - - no <route> & no host -")
+        #expect(throws: FormatTemplate.Mistake.self) { try FormatTemplate("") }
+    }
+
+    @Test func `all formats except JSON can be in satoshis`() throws {
+        let message = StateMessage(instance: "x", state: state("68901.23"))
+        let forms: [(PriceOutput.Form, String)] = [
+            (.text, " - 1,451 sat per $1"), (.raw, "1451"), (.bar(.polybar), "1,451 sat per $1"),
+            (.format(try FormatTemplate("{price} {value}")), "1,451 sat per $1 68901.23"),
+            (.json, #""value":"68901.23","#),
+        ]
+        for (form, expected) in forms {
+            let line = PricePrinter(PriceOutput(form: form, isInSatoshis: true)).line(message, at: now)
+            #expect(line?.contains(expected) == true, "\(form): \(line ?? "")")
+        }
+    }
+
+    @Test(arguments: ["{", "}", "{price", "price}", "{nothing}", "{}", "{{}", "{ price}"])
+    func `an invalid template is refused with a reason`(text: String) {
+        let mistake = #expect(throws: FormatTemplate.Mistake.self) { try FormatTemplate(text) }
+        #expect(mistake?.message.contains("--format") == true)
+    }
+
+    // MARK: --bar
+
+    @Test func `each bar has its own format for a rising price`() {
+        let content = Bar.Content(state("68901.23"), model(state("1"), state("68901.23")))
+        #expect(
+            Bar.waybar.line(content)
+                == #"{"text":"$68,901.23","alt":"ok","tooltip":"Aug 25, 14:30 - $68,901.23\nbinance BTC/USDT","class":["ok","up"]}"#
+        )
+        #expect(
+            Bar.i3blocks.line(content)
+                == ##"{"full_text":"$68,901.23","short_text":"$68,901.23","color":"#46954a","_class":"ok up"}"##)
+        #expect(Bar.polybar.line(content) == "%{F#46954a}$68,901.23%{F-}")
+    }
+
+    @Test func `a bar shows a stale price with its time, and a missing price with the reason`() {
+        let stale = Bar.Content(state("68901.23", .stale), model(state("1"), state("68901.23", .stale)))
+        #expect(stale.classes == ["stale"])
+        #expect(Bar.polybar.line(stale) == "%{F#c69026}$68,901.23 (Aug 25, 14:30)%{F-}")
+        let none = Bar.Content(state(nil, .none), model(state(nil, .none)))
+        #expect(none.classes == ["error"])
+        #expect(
+            Bar.waybar.line(none)
+                == #"{"text":"-","alt":"error","tooltip":"Failed to update value. Reason: no &lt;route&gt; &amp; no host","class":["error"]}"#
+        )
+        #expect(Bar.Content(state("1"), model(state("1"))).color == nil, "the bar's own colour before it went anywhere")
+    }
+
+    // MARK: Conditions
+
+    @Test func `above and below are reported when they become true`() {
+        var watch = ConditionWatch(PriceCondition(above: 100, below: 50))
+        #expect(
+            [60, 100, 101, 102, 99, 101, 49, 48, 50, 49].map { watch.take($0) } == [
+                nil, nil, .above, nil, nil, .above, .below, nil, nil, .below,
+            ])
+    }
+
+    @Test func `a change is measured from the first price, and then from the last reported one`() {
+        var percent = ConditionWatch(PriceCondition(change: .percent(2)))
+        #expect(
+            [100, 101, 102, 103, 104, Price("99.96") ?? 0, 99].map { percent.take($0) } == [
+                nil, nil, .change, nil, nil, .change, nil,
+            ])
+        var dollars = ConditionWatch(PriceCondition(change: .dollars(5)))
+        #expect([100, 96, 95, 99, 100].map { dollars.take($0) } == [nil, nil, .change, nil, .change])
+        var none = ConditionWatch(PriceCondition())
+        #expect([1, 100].map { none.take($0) } == [nil, nil])
+    }
+
+    // MARK: --exec
+
+    private func event(_ value: String) -> ExecEvent {
+        ExecEvent(message: StateMessage(instance: "i", state: state(value)), condition: .above)
+    }
+
+    @Test func `two commands never run at once, and after one the newest missed price follows`() {
+        var schedule = ExecSchedule()
+        #expect(schedule.take(event("1")) == event("1"))
+        #expect(schedule.take(event("2")) == nil)
+        #expect(schedule.take(event("3")) == nil)
+        #expect(schedule.ended() == event("3"))
+        #expect(schedule.isRunning)
+        #expect(schedule.ended() == nil)
+        #expect(!schedule.isRunning)
+        #expect(schedule.take(event("4")) == event("4"))
+    }
+
+    @Test func `a command receives all values`() {
+        let variables = event("68901.23").environment(model(state("68901.23")), previous: 1, at: now)
+        #expect(
+            variables.map { "\($0.name)=\($0.value)" } == [
+                "BTCCTL_VALUE=68901.23", "BTCCTL_PRICE=$68,901.23", "BTCCTL_PREVIOUS_VALUE=1", "BTCCTL_CURRENCY=USD",
+                "BTCCTL_TIME=Aug 25, 14:30", "BTCCTL_TIMESTAMP=1724596200000", "BTCCTL_AGE_MS=2345",
+                "BTCCTL_SOURCE=binance",
+                "BTCCTL_MARKET=BTC/USDT", "BTCCTL_FRESHNESS=fresh", "BTCCTL_CONFIRMATION=single", "BTCCTL_FAILURE=",
+                "BTCCTL_WARNING=", "BTCCTL_DIRECTION=flat", "BTCCTL_CONDITION=above",
+            ])
+    }
+}
