@@ -406,3 +406,27 @@ private struct Host {
         #expect(published(&publishing, at: 220).count == 3)
     }
 }
+
+/// The bytes of a message are the agreement of publishers and followers of different versions.
+@Suite struct QuoteMessageTests {
+    private static let before = #"""
+        {"instance":"5f3c2a9d8e7b6a10","tick":86399,"freshness":"fresh","quote":{"value":"68901.225","currency":"USD","timestamp":1787659200123,"source":"binance","market":"BTC/USDT","via":null},"observedBoottime":1000123,"confirmation":"confirmed","failure":null,"warning":"USDT is at 0.9981 USD (by kraken)","consensus":{"sources":["coinbase","kraken"],"outliers":["bitstamp"],"spread":"12.5"},"conversion":{"value":"69032.386","rate":"0.9981","sources":["kraken"],"measuredBoottime":999000},"uncertainty":{"plusMinus":"21.37","markets":4},"currency":"USD","day":{"since":1787572800000,"open":"68000","high":"69120.5","low":"67711.01","change":"901.225","changePercent":"1.33","backfilled":false},"derived":null
+        """#
+    private static let after = #"""
+        ,"ageMs":877,"ageIsEstimate":false,"publisher":"alpha","bootId":"9a","sequence":4711,"publishedAt":1787659201000,"intervalMs":1000}
+        """#
+
+    @Test func `the message of an earlier version is read, and written as the same bytes`() throws {
+        // Two members came later.
+        let later = #","ticking":"running","boottime":1000900"#
+        for members in ["", later] {
+            let text = Self.before + members + Self.after
+            let read = try QuoteMessage(payload: Array(text.utf8))
+            #expect(read.sequence == 4711 && read.age == 877 && read.state.state.day?.close == Price("68901.225"))
+            #expect((read.state.boottime == nil) == members.isEmpty)
+            let written = String(decoding: read.payload(at: time(1)), as: UTF8.self)
+            #expect(
+                written == Self.before + (members.isEmpty ? #","ticking":null,"boottime":null"# : later) + Self.after)
+        }
+    }
+}
