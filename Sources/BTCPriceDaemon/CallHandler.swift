@@ -64,7 +64,6 @@ struct CallHandler: Sendable {
         }
     }
 
-    /// A user in a log line.
     private static func name(_ uid: UInt32) -> String { uid == 0 ? "root" : "user \(uid)" }
 
     private func price(_ policy: CachePolicy, _ currency: String?, maxAge: Int64?) async -> Reply {

@@ -8,7 +8,6 @@ import Logging
 import Systemd
 import UnixSignals
 
-/// The daemon as a program.
 package enum Daemon {
     /// Exit statuses (sysexits.h).
     private enum Exit {
@@ -17,9 +16,7 @@ package enum Daemon {
     }
 
     /// Runs the program to its end.
-    /// - Parameters:
-    ///   - arguments: The command line, without the program's name.
-    ///   - environment: The process's environment.
+    /// - Parameter arguments: The command line, without the program's name.
     package static func main(arguments: [String], environment: [String: String]) -> Never {
         // Each arena of malloc(3) keeps the memory of its threads' busiest moment. One is enough: most work is on one thread. It gives
         // memory back at 128 KiB; by default this threshold grows with the largest block (mallopt(3)).

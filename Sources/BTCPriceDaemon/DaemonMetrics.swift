@@ -5,7 +5,6 @@ import Glibc
 
 /// The daemon's metrics for a monitoring system. No label comes from outside: no error texts, no names of clients, no addresses.
 struct DaemonMetrics {
-    /// The state of one currency.
     struct OfCurrency {
         let currency: Currency
         let interval: Duration
@@ -24,14 +23,11 @@ struct DaemonMetrics {
     let writes: StoreWrites
     /// The candles of the history that are not on the disk yet; `nil` if no history is kept.
     var heldCandles: Int?
-    /// Whether the history can't be written.
     var historyFails = false
     let process: ProcessUsage
 
     /// All families, in the order in which they are printed.
     var families: [MetricFamily] { prices + sources + ticks + socket + store + daemon }
-
-    // MARK: - Prices
 
     private var prices: [MetricFamily] {
         [
@@ -90,8 +86,6 @@ struct DaemonMetrics {
             0,
             state.observedBoottime.map { now.boottime - $0 } ?? (now.wall.milliseconds - quote.timestamp.milliseconds))
     }
-
-    // MARK: - Sources
 
     private var sources: [MetricFamily] {
         [
@@ -166,8 +160,6 @@ struct DaemonMetrics {
             })
     }
 
-    // MARK: - Ticks
-
     private var ticks: [MetricFamily] {
         [
             MetricFamily(
@@ -210,8 +202,6 @@ struct DaemonMetrics {
             .init(suffix: "_total", labels: labels(of: currency) + [.init(label, value)], value: "\(count)")
         }
     }
-
-    // MARK: - Socket and store
 
     private var socket: [MetricFamily] {
         [
@@ -335,6 +325,5 @@ struct DaemonMetrics {
         ]
     }
 
-    /// Milliseconds as seconds.
     private static func seconds(_ milliseconds: Int64) -> String { Price(milliseconds, scale: 3).description }
 }

@@ -11,26 +11,22 @@ package struct Chart: Sendable {
         case down
     }
 
-    /// A part of a line.
     package struct Part: Sendable, Hashable {
         package var text: String
         package var tone: Tone
     }
 
-    /// How candles are drawn.
     package enum Form: Sendable, Hashable {
         case line
         case candles
     }
 
-    /// The time axis.
     package struct Axis: Sendable, Hashable {
         /// The span that is shown, Unix seconds.
         package let range: Range<Int64>
         /// Times with their labels, from the oldest to the newest.
         package let labels: [Label]
 
-        /// A time with its label.
         package struct Label: Sendable, Hashable {
             package let second: Int64
             package let text: String
@@ -61,7 +57,6 @@ package struct Chart: Sendable {
     ///   - candles: From the oldest to the newest. Those in doubt are left out, unless all are.
     ///   - currency: ISO 4217
     ///   - size: Columns and rows, the axes included; at least ``least``.
-    ///   - isASCII: Whether only ASCII characters are used.
     package init(
         _ candles: [Candle], axis: Axis, currency: String, size: (width: Int, height: Int), form: Form = .line,
         isASCII: Bool = false
@@ -74,7 +69,6 @@ package struct Chart: Sendable {
         self.isASCII = isASCII
     }
 
-    /// A character of the drawing.
     private typealias Cell = (character: Character, tone: Tone)
 
     /// The lines of the chart, from the top. Each is at most as wide as the size. Empty if there are no candles.

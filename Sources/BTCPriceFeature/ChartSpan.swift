@@ -1,7 +1,6 @@
 package import BTCPriceCore
 import Glibc
 
-/// A span of time that a chart shows.
 package enum ChartSpan: String, Sendable, Hashable, CaseIterable {
     case hour = "1h"
     case day = "24h"

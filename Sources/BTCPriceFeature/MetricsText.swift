@@ -1,6 +1,5 @@
 package import BTCPriceCore
 
-/// Metrics as text.
 package enum MetricsText {
     /// The two formats that Prometheus reads.
     package enum Format: Sendable {
@@ -9,7 +8,6 @@ package enum MetricsText {
         /// OpenMetrics 1.0.
         case openMetrics
 
-        /// The media type.
         package var contentType: String {
             switch self {
             case .prometheus: "text/plain; version=0.0.4; charset=utf-8"

@@ -5,9 +5,7 @@ package import BTCPriceCore
 package struct MoneyFormatter: PriceFormatter {
     package init() {}
 
-    /// - Parameters:
-    ///   - value: The exact price.
-    ///   - currency: ISO 4217 code. An unknown one is written before the number, which has two places.
+    /// - Parameter currency: ISO 4217 code. An unknown one is written before the number, which has two places.
     package func string(from value: Price, currency: String) -> String {
         if let known = Currency(rawValue: currency) { return known.money(value) }
         return "\(value.isNegative ? "-" : "")\(currency) \(number(value, currency: currency))"

@@ -1,6 +1,5 @@
 package import BTCPriceCore
 
-/// The texts around a price.
 package enum PriceTexts {
     /// Shown instead of a price and a time if there is none.
     package static let placeholder = "-"
@@ -45,7 +44,6 @@ package enum PriceTexts {
     }
 
     /// The span of a day: `24 h`, or `since 7 h` if less is known.
-    /// - Parameter now: The present.
     package static func span(of day: PriceDay, at now: Timestamp) -> String {
         let minutes = (now.milliseconds - day.since.milliseconds) / 60_000
         return minutes >= 23 * 60 + 30 ? "24 h" : since(minutes: minutes)
@@ -61,7 +59,6 @@ package enum PriceTexts {
     }
 
     /// `24 h: +1.25 %, low $67,800.00, high $69,120.50`
-    /// - Parameter now: The present.
     package static func day(_ day: PriceDay, currency: String, at now: Timestamp) -> String {
         let money = MoneyFormatter()
         return "\(span(of: day, at: now)): \(percent(day.changePercent)), "

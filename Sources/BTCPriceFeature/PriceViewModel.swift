@@ -2,9 +2,7 @@ package import BTCPriceCore
 
 /// The direction of the last price change.
 package enum PriceDirection: String, Sendable, Hashable {
-    /// It rose.
     case up
-    /// It fell.
     case down
     /// It has not changed yet.
     case flat
@@ -42,9 +40,7 @@ package final class PriceViewModel {
     private var value: Price?
     private var age: Duration?
 
-    /// - Parameters:
-    ///   - priceFormatter: Formats the price. The prices of the day are always formatted as money.
-    ///   - timestampFormatter: Formats the time.
+    /// - Parameter priceFormatter: Formats the price. The prices of the day are always formatted as money.
     package init(
         priceFormatter: any PriceFormatter = MoneyFormatter(),
         timestampFormatter: any TimestampFormatter = ReaderTimestampFormatter()

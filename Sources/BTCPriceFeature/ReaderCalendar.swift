@@ -44,10 +44,8 @@ package struct ReaderCalendar: Sendable, Hashable {
         return after
     }
 
-    /// The first moment of the day that contains a moment.
     package func startOfDay(_ second: Int64) -> Int64 { first(at: Candle.Step.day.start(of: wall(at: second))) }
 
-    /// The first moment of the next day.
     package func startOfDay(after second: Int64) -> Int64 {
         first(at: Candle.Step.day.start(of: wall(at: second)) + Self.day)
     }

@@ -7,11 +7,9 @@ import Glibc
 package enum ReaderTime {
     /// Why a text is not a valid point in time.
     package struct Mistake: Error, Sendable, Hashable {
-        /// What is wrong.
         package let message: String
     }
 
-    /// A point in time that was read.
     package struct Reading: Sendable, Hashable {
         package let time: Timestamp
         /// The later moment with the same time, if the clocks show it twice and the text does not say which one is meant.
@@ -25,10 +23,8 @@ package enum ReaderTime {
         "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800, "mo": 2_678_400, "y": 31_622_400,
     ]
 
-    /// - Parameters:
-    ///   - isUTC: Whether a time without a zone is in UTC rather than in the reader's time zone. If the clocks show it twice, the first one
-    ///     is used. A day begins at its first moment, also if the clock is set forward over midnight.
-    ///   - now: The present.
+    /// - Parameter isUTC: Whether a time without a zone is in UTC rather than in the reader's time zone. If the clocks show it twice, the first one
+    ///   is used. A day begins at its first moment, also if the clock is set forward over midnight.
     package static func read(_ text: String, isUTC: Bool, now: Timestamp) throws(Mistake) -> Timestamp {
         try reading(text, isUTC: isUTC, now: now).time
     }

@@ -5,16 +5,12 @@ package struct RenderPriceAndTimestamp: Sendable {
     private let priceFormatter: any PriceFormatter
     private let timestampFormatter: any TimestampFormatter
 
-    /// - Parameters:
-    ///   - priceFormatter: Makes the price's text.
-    ///   - timestampFormatter: Makes the timestamp's text.
     package init(priceFormatter: any PriceFormatter, timestampFormatter: any TimestampFormatter) {
         self.priceFormatter = priceFormatter
         self.timestampFormatter = timestampFormatter
     }
 
-    /// - Parameter isDerived: Whether it is no market's price, which is marked.
-    /// - Returns: The texts of `quote`.
+    /// - Parameter isDerived: Whether it is derived, which the text marks.
     package func execute(_ quote: PriceQuote, isDerived: Bool = false) -> FormattedPrice {
         let price = priceFormatter.string(from: quote.value, currency: quote.currency)
         return FormattedPrice(
@@ -36,16 +32,11 @@ package struct FormattedPrice: Sendable, Hashable {
     }
 }
 
-/// Formats a price as text for people.
 package protocol PriceFormatter: Sendable {
-    /// - Parameters:
-    ///   - value: The exact price.
-    ///   - currency: ISO 4217 code.
+    /// - Parameter currency: ISO 4217 code.
     func string(from value: Price, currency: String) -> String
 }
 
-/// Formats a point in time as text for people.
 package protocol TimestampFormatter: Sendable {
-    /// - Parameter timestamp: Wall-clock time.
     func string(from timestamp: Timestamp) -> String
 }

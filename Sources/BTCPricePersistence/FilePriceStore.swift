@@ -46,7 +46,6 @@ package final class FilePriceStore: PriceStore {
     ///   - stateDirectory: A directory that outlives a reboot. Must exist.
     ///   - runtimeDirectory: A directory that a reboot empties. Must exist.
     ///   - syncInterval: The minimum time between two syncs of the disk.
-    ///   - now: Reads the clocks.
     package init(
         stateDirectory: String, runtimeDirectory: String, syncInterval: Duration = .seconds(30),
         now: @escaping TimeSource
@@ -120,7 +119,6 @@ package final class FilePriceStore: PriceStore {
     /// When the disk last received a copy, `CLOCK_BOOTTIME` in milliseconds; `nil` if that is not known.
     package var lastSync: Int64? { state.withLock(\.lastSync) }
 
-    /// What was written since the start.
     package var writes: StoreWrites { state.withLock(\.writes) }
 
     /// Waits for a disk write in progress.

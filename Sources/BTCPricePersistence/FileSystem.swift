@@ -67,7 +67,6 @@ enum FileSystem {
         if rename(path, other) != 0 { unlink(other) }
     }
 
-    /// Removes a file, if there is one.
     static func remove(_ path: String) {
         unlink(path)
     }

@@ -27,7 +27,6 @@ struct QuoteFile: Equatable {
     /// What was in the file and is not valid, each with the reason.
     var unusable: [String] = []
 
-    /// The file's bytes.
     func encoded() throws(Damage) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(1024)

@@ -24,7 +24,6 @@ package struct FaultScript: Sendable, Equatable {
 
     /// A certificate that a client must reject.
     package enum Certificate: String, Sendable {
-        /// It has expired.
         case expired
         /// It becomes valid later.
         case notYetValid = "not-yet-valid"
@@ -127,14 +126,12 @@ package struct FaultScript: Sendable, Equatable {
 
     let rules: [Rule]
 
-    /// No faults.
     package static let none = FaultScript(rules: [])
 
     private init(rules: [Rule]) {
         self.rules = rules
     }
 
-    /// - Parameter text: The script.
     /// - Throws: ``Failure`` for the first invalid line.
     package init(_ text: String) throws(Failure) {
         var rules: [Rule] = []
@@ -153,7 +150,6 @@ package struct FaultScript: Sendable, Equatable {
 
     /// The fault of a request or a stream; `nil` for none.
     /// - Parameters:
-    ///   - venue: The requested venue.
     ///   - number: The number of the request, from 1. No rule with `request` matches 0.
     ///   - pairs: The pairs that the request is for.
     ///   - numbers: The number of the request among those for each pair.

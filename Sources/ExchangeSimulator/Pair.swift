@@ -36,7 +36,6 @@ enum Pair: String, CaseIterable {
         }
     }
 
-    /// The name in Kraken's requests.
     var krakenName: String { "XBT\(quote)" }
 
     /// The name in Kraken's responses. In old pairs, each half has a letter before it.

@@ -33,10 +33,9 @@ struct PriceCourse {
     /// The minutes since the first price.
     private var given: [Candle] = []
 
-    /// Takes in a price.
     /// - Parameters:
     ///   - price: Decimal text.
-    ///   - second: The time of the price, Unix seconds.
+    ///   - second: Unix seconds.
     mutating func add(_ price: String, at second: Int64) {
         let cents = Int64(((Double(price) ?? 0) * 100).rounded())
         let start = second - second % 60

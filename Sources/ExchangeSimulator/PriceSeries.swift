@@ -2,7 +2,6 @@
 package struct PriceSeries: Sendable {
     /// Recorded prices that are not valid.
     package struct Failure: Error, Sendable, CustomStringConvertible {
-        /// The error and its place.
         package let description: String
     }
 
@@ -39,9 +38,7 @@ package struct PriceSeries: Sendable {
     }
 
     /// A random walk: the same seed gives the same prices.
-    /// - Parameters:
-    ///   - seed: The seed.
-    ///   - start: The first price, in whole USD.
+    /// - Parameter start: The first price, in whole USD.
     package init(walkSeed seed: UInt64, start: Int64 = 68_900) {
         kind = .walk(SplitMix64(seed: seed), cents: start * 100)
     }
@@ -63,7 +60,6 @@ package struct PriceSeries: Sendable {
         Int64(max(-1e15, min(1e15, (dollars * 100).rounded())))
     }
 
-    /// The text of a number of cents.
     static func text(_ cents: Int64) -> String {
         let fraction = String(cents % 100)
         return "\(cents / 100).\(fraction.count == 1 ? "0" : "")\(fraction)"

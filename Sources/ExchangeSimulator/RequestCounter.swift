@@ -16,7 +16,6 @@ package struct RequestCounter: Sendable {
         windows = venue.limits.map { Window(limit: $0) }
     }
 
-    /// Counts a request.
     /// - Parameter milliseconds: The arrival time on a monotonic clock.
     package mutating func count(at milliseconds: Int64) {
         total += 1

@@ -22,12 +22,9 @@ package final class Simulator: Sendable {
 
     /// Starts the simulator.
     /// - Parameters:
-    ///   - feed: The prices.
-    ///   - script: The faults.
     ///   - firstPort: The port of the first venue. The other venues, the described exchanges, which share one, and then the control
     ///     port follow; 0 for any free ports.
     ///   - host: The address to listen on.
-    ///   - roundTrip: The simulated round-trip time to the venues; zero for no delay.
     ///   - trades: The number of trades per second while a stream listens.
     ///   - descriptions: A file or a directory with descriptions of more exchanges; `nil` for none.
     ///   - certificates: The folder with the certificates for HTTPS, see ``CertificateFolder``; `nil` for plain HTTP.
@@ -104,7 +101,6 @@ package final class Simulator: Sendable {
         return described.exchanges.names.map { ($0, "\(base)/\($0)") }
     }
 
-    /// The base address of the control port.
     var controlURL: String { "http://127.0.0.1:\(control.localAddress?.port ?? 0)" }
 
     /// Replaces the faults. The counts of requests and the time start again.
@@ -112,12 +108,10 @@ package final class Simulator: Sendable {
         world.set(script)
     }
 
-    /// The number of requests to a venue.
     package func requests(of venue: VenueName) -> Int {
         world.requests(of: venue)
     }
 
-    /// The counts of a venue's streams.
     package func streams(of venue: VenueName) -> StreamCounter {
         world.streams(of: venue)
     }

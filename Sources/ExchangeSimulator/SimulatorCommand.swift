@@ -3,7 +3,6 @@ import CommandLine
 import Dispatch
 import Glibc
 
-/// The entry point of the simulator.
 package enum SimulatorProgram {
     /// Reads the command line and runs until SIGTERM or SIGINT.
     package static func main() async {
@@ -110,7 +109,6 @@ struct SimulatorCommand {
         feed = replayed ?? PriceSeries(walkSeed: walk)
     }
 
-    /// Runs until SIGTERM or SIGINT.
     func run() async throws {
         if let seed { print("seed \(seed)") }
         let simulator = try await Simulator.start(

@@ -1,6 +1,5 @@
 /// Counts one venue's streams and their messages since the start.
 package struct StreamCounter: Sendable, Equatable {
-    /// The streams that are open now.
     package var open = 0
     /// The upgrades that were accepted.
     package var opened = 0

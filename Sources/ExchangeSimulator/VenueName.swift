@@ -6,9 +6,7 @@ package enum VenueName: String, Sendable, Hashable, CaseIterable {
     case cryptocompare
     /// Coinbase Exchange.
     case coinbase
-    /// Bitstamp.
     case bitstamp
-    /// Kraken.
     case kraken
 
     /// The published limits of the real exchange for one address: a number of requests in any span of this many seconds.

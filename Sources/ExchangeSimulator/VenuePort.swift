@@ -6,7 +6,6 @@ import NIOSSL
 
 /// How connections to a venue are set up.
 struct Transport: Sendable {
-    /// The address to listen on.
     let host: String
     /// The certificates for TLS; `nil` for plain HTTP.
     let certificates: CertificateFolder?

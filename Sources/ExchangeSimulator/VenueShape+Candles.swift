@@ -1,11 +1,9 @@
 import Glibc
 
-/// The candles of the exchanges.
 extension VenueShape {
     /// A request for candles.
     struct CandleRequest {
         let pair: Pair
-        /// The length of a candle.
         let seconds: Int64
         /// The range of their starts, Unix seconds.
         var range: Range<Int64>
@@ -61,7 +59,6 @@ extension VenueShape {
         }
     }
 
-    /// The response with candles.
     func answer(_ candles: [PriceCourse.Candle], to request: CandleRequest) -> Answer {
         let rate = request.pair.rate
         func text(_ cents: Int64) -> String { PriceSeries.price(PriceSeries.text(cents), times: rate) }

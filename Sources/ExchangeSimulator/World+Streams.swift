@@ -23,7 +23,7 @@ extension World {
         case unknown
     }
 
-    // MARK: Connections
+    // MARK: Connections and faults
 
     /// Judges an upgrade, and counts it.
     func open(_ uri: String, of venue: VenueName) -> Opening {
@@ -52,7 +52,6 @@ extension World {
         }
     }
 
-    /// Records the end of a stream.
     func close(_ stream: Stream) {
         state.withLock { state in
             state.listeners[stream.id] = nil
@@ -60,7 +59,6 @@ extension World {
         }
     }
 
-    /// Counts messages.
     func count(_ stream: Stream, sent: Int = 0, received: Int = 0) {
         state.withLock { state in
             state.streams[stream.venue]?.messages += sent
@@ -68,12 +66,9 @@ extension World {
         }
     }
 
-    /// The counts of a venue's streams.
     func streams(of venue: VenueName) -> StreamCounter {
         state.withLock { $0.streams[venue] ?? StreamCounter() }
     }
-
-    // MARK: Faults
 
     /// The current fault of a stream.
     /// - Parameter pairs: The pairs of its subscriptions, or some of them.
@@ -110,7 +105,6 @@ extension World {
         if begins { schedule(.now() + interval, on: loop) }
     }
 
-    /// The newest trade of a venue.
     func lastTrade(of venue: VenueName) -> Trade {
         state.withLock { $0.last[venue] ?? Trade(number: 0, dollars: "0.00", nanoseconds: Trade.now()) }
     }

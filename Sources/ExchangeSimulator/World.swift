@@ -5,7 +5,6 @@ import Synchronization
 
 /// The state that all connections share: the prices, the faults and the counts.
 final class World: Sendable {
-    /// What to do with a request.
     enum Verdict {
         case reply(VenueShape.Answer, Manner)
         case close
@@ -13,7 +12,6 @@ final class World: Sendable {
         case dark
     }
 
-    /// How a response is sent.
     enum Manner {
         /// Complete, this many milliseconds late.
         case whole(delay: Int64)
@@ -79,7 +77,6 @@ final class World: Sendable {
         }
     }
 
-    /// The total number of requests to a venue.
     func requests(of venue: VenueName) -> Int {
         state.withLock { $0.counters[venue]?.total ?? 0 }
     }
@@ -94,7 +91,6 @@ final class World: Sendable {
     /// The price of the described exchanges in dollars.
     func dollars() -> String { state.withLock { $0.trade(for: .kraken).dollars } }
 
-    /// The current fault of a venue's connections; `nil` for none.
     func connectionFault(of venue: VenueName) -> FaultScript.Fault? {
         state.withLock { $0.script.connectionFault(for: venue, at: $0.milliseconds) }
     }

@@ -4,7 +4,6 @@ import Glibc
 package struct Credentials: Sendable {
     /// A credential that exists but can't be read.
     package struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
-        /// What is wrong.
         package let description: String
     }
 

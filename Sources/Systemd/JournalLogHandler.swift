@@ -5,9 +5,7 @@ package import Logging
 /// Writes log entries to the journal in its native format (sd_journal_sendv(3)): priority, message, and each metadata value as its
 /// own field, so that `journalctl BTC_SOURCE=binance` works.
 package struct JournalLogHandler: LogHandler {
-    /// The lowest level written.
     package var logLevel: Logger.Level = .info
-    /// Fields added to every entry.
     package var metadata: Logger.Metadata = [:]
 
     private let identifier: String
@@ -33,7 +31,6 @@ package struct JournalLogHandler: LogHandler {
         return stream == "\(status.st_dev):\(status.st_ino)"
     }
 
-    /// One field of every entry.
     package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }
         set { metadata[key] = newValue }

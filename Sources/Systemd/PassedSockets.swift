@@ -3,7 +3,6 @@ import Glibc
 
 /// Sockets that systemd opened for the service (sd_listen_fds(3)).
 package enum PassedSockets {
-    /// The passed sockets can't be used.
     package struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
         /// What is wrong and what to do.
         package let description: String

@@ -24,7 +24,6 @@ package struct ServiceManager: Sendable {
         notify("RELOADING=1\nMONOTONIC_USEC=\(time.tv_sec * 1_000_000 + time.tv_nsec / 1000)")
     }
 
-    /// Sets the status line of `systemctl status`.
     package func status(_ text: String) {
         notify("STATUS=\(Self.oneLine(text))")
     }

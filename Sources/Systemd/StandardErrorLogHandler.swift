@@ -3,7 +3,6 @@ package import Logging
 
 /// Writes log entries to standard error, one line each: for a terminal, and for a daemon that runs without systemd.
 package struct StandardErrorLogHandler: LogHandler {
-    /// The lowest level written.
     package var logLevel: Logger.Level = .info
     /// Not shown: lines are for people, and the message is complete without it.
     package var metadata: Logger.Metadata = [:]
@@ -15,7 +14,6 @@ package struct StandardErrorLogHandler: LogHandler {
         self.identifier = identifier
     }
 
-    /// One field of every entry.
     package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }
         set { metadata[key] = newValue }

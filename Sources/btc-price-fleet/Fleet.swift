@@ -15,7 +15,6 @@ struct Fleet {
     private let manager = ServiceManager()
     private let environment = ProcessInfo.processInfo.environment
 
-    /// Runs the program to its end.
     static func main() async -> Never {
         let command = FleetCommand.program.readOrExit(Array(Swift.CommandLine.arguments.dropFirst())) {
             line throws(UsageError) in try FleetCommand(line)
@@ -39,8 +38,6 @@ struct Fleet {
             exit(1)
         }
     }
-
-    // MARK: - Publish
 
     private func publish(
         _ broker: BrokerOptions, _ named: String?, name: String, isForHomeAssistant: Bool
@@ -81,8 +78,6 @@ struct Fleet {
         logger.info("Stopped.")
     }
 
-    // MARK: - Follow
-
     private func follow(
         _ broker: BrokerOptions, _ directory: String, _ publishers: [String]
     ) async throws(FleetStartFailure) {
@@ -105,8 +100,6 @@ struct Fleet {
         sockets.stop()
         logger.info("Stopped.")
     }
-
-    // MARK: - Start
 
     private func ready(_ what: String, _ settings: BrokerSettings) {
         if !settings.address.isEncrypted, !settings.address.isLocal {

@@ -1,7 +1,6 @@
 import BTCPriceSocket
 import CommandLine
 
-/// The command line of the satellite.
 enum FleetCommand {
     case publish(BrokerOptions, socket: String?, name: String, isForHomeAssistant: Bool)
     /// The publishers; all, if none is named.
@@ -70,7 +69,6 @@ enum FleetCommand {
     }
 }
 
-/// The address of the broker, and the credentials for it.
 struct BrokerOptions {
     let broker: BrokerAddress
     let caFile: String?

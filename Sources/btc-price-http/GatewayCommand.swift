@@ -1,7 +1,6 @@
 import BTCPriceSocket
 import CommandLine
 
-/// The command line of the gateway.
 struct GatewayCommand {
     let socket: String?
     let listen: [ListenAddress]

@@ -15,7 +15,6 @@ struct HTTPGateway {
     private let command: GatewayCommand
     private let logger: Logger
 
-    /// Runs the program to its end.
     static func main() async -> Never {
         let command = GatewayCommand.program.readOrExit(Array(Swift.CommandLine.arguments.dropFirst())) {
             line throws(UsageError) in try GatewayCommand(line)
@@ -172,7 +171,6 @@ extension HTTPGateway {
     }
 }
 
-/// The gateway can't listen at an address.
 private struct ListenFailure: Error, CustomStringConvertible {
     let description: String
 }

@@ -2,7 +2,6 @@ import BTCPriceSocket
 import CommandLine
 import Glibc
 
-/// The entry point of the client.
 enum BTCCtl {
     static let verbs = [
         Current.verb, Watch.verb, Wait.verb, Convert.verb, History.verb, At.verb, ChartView.verb, Report.statusVerb,

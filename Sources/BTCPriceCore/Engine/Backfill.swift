@@ -53,28 +53,20 @@ package actor Backfill {
         case filled(Filled)
         /// A response with candles that are not valid. The others are used.
         case unused(Int, Market)
-        /// A request for candles that has failed.
         case failed(Market, PriceLoadingError)
     }
 
-    /// Gaps that were filled.
     package struct Filled: Sendable, Hashable {
         package let currency: Currency
         package let step: Candle.Step
-        /// The number of candles.
         package let candles: Int
-        /// The exchanges that the candles came from.
         package let venues: [String]
     }
 
     /// - Parameters:
-    ///   - lanes: The currencies; empty to request nothing.
     ///   - engine: Provides the limits of the sources, and the price.
     ///   - history: Receives the minutes of the last day.
     ///   - archive: Provides the known candles, and stores the new ones.
-    ///   - clock: Measures the waits.
-    ///   - now: Reads the clocks.
-    ///   - report: Reports to the operator.
     package init(
         _ lanes: [Lane], engine: PriceEngine, history: PriceHistory, archive: any CandleArchive,
         clock: any BoottimeClock,
@@ -95,7 +87,6 @@ package actor Backfill {
         return lines.isEmpty ? nil : lines.joined(separator: "; ")
     }
 
-    /// Changes the sources that candles are requested from.
     package func change(_ lanes: [Lane]) {
         self.lanes = lanes
         plans = [:]

@@ -12,7 +12,6 @@ package struct CachedPrice: Sendable, Hashable {
     package let derivation: Derivation?
     /// The newest position accepted from each market.
     package let positions: [Market: FeedPosition]
-    /// What validation learned about the markets.
     package let learned: LearnedMarkets?
 
     /// - Parameter observedBoottime: `CLOCK_BOOTTIME` of the observation in milliseconds, if it was made during this boot.

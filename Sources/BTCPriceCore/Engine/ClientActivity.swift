@@ -28,7 +28,6 @@ package final class ClientActivity: Sendable {
         if changes { changeWatchers.add(1, ordering: .sequentiallyConsistent) }
     }
 
-    /// Records that a client stops watching.
     package func watcherLeft(changes: Bool = false, at boottime: Int64) {
         lastCall.store(boottime, ordering: .sequentiallyConsistent)
         if changes {

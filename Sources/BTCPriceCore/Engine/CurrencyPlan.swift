@@ -3,23 +3,15 @@ package struct CurrencyPlan: Sendable {
     package let currency: Currency
     /// The sources, the primary first.
     package let sources: [FetchLatestPrice]
-    /// The interval of its ticks.
     package let interval: Duration
     package let rules: SelectionRules
     /// When its price is derived from another currency's, which must be kept too.
     let derivation: DerivationPolicy
-    /// The observations that are already known.
     let book: ObservationBook
-    /// The markets of the sources, in their order.
     let markets: [Market]
     /// The markets whose responses state the value of USDT.
     let marketsStatingPeg: Set<Market>
 
-    /// - Parameters:
-    ///   - sources: The primary first.
-    ///   - interval: The interval of the ticks.
-    ///   - derivation: When the price is derived from another currency's, which must be among the plans.
-    ///   - book: The observations that are already known.
     package init(
         _ currency: Currency, _ sources: [FetchLatestPrice], interval: Duration,
         rules: SelectionRules = SelectionRules(), derivation: DerivationPolicy = .never, book: ObservationBook? = nil

@@ -11,7 +11,6 @@ package struct FetchFailure: Error, Sendable, Hashable, CustomStringConvertible 
     /// Whether nothing was requested, because the ticks are paused.
     private let isPaused: Bool
 
-    /// A fetch in which every source failed or was skipped.
     package init(failures: [SourceFailure], skipped: [Skipped] = []) {
         self.failures = failures
         self.skipped = skipped
@@ -26,10 +25,8 @@ package struct FetchFailure: Error, Sendable, Hashable, CustomStringConvertible 
         isPaused = !isCancelled
     }
 
-    /// A fetch that the caller gave up.
     package static let cancelled = FetchFailure(isCancelled: true)
 
-    /// A fetch while the ticks are paused.
     package static let paused = FetchFailure(isCancelled: false)
 
     /// One line: `binance: no response within 800 ms; coinbase: not reached: connection refused`; the common cause, if all have failed

@@ -1,13 +1,11 @@
 /// Requests one source of a currency.
 package struct FetchLatestPrice: Sendable {
     private let loader: any PriceLoader
-    /// Its stream, if it has one.
     let stream: (any PriceStream)?
     /// The waits that it is granted.
     let patience: PollPlan.Patience
     /// The minimum time between two requests that the source's limits allow.
     let pace: Duration
-    /// The source's properties.
     package let source: SourceDescription
 
     /// - Parameters:
@@ -30,10 +28,8 @@ package struct FetchLatestPrice: Sendable {
         self.source = source
     }
 
-    /// The venue that is requested.
     var venue: Venue { source.venue }
 
-    /// The market that is requested.
     var market: Market { source.market }
 
     /// Whether its price costs a request.
@@ -42,10 +38,8 @@ package struct FetchLatestPrice: Sendable {
     /// The source, if it pushes its prices.
     var feed: (any PriceFeed)? { loader as? any PriceFeed }
 
-    /// Begins the request that was granted.
     func begin() { loader.begin() }
 
-    /// Has the next request use a new connection.
     func discardConnection() { loader.discardConnection() }
 
     /// - Returns: The price of the market, and any others in the same response.

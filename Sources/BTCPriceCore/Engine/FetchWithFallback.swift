@@ -4,7 +4,6 @@
 /// what happens step by step. Whether a source may be requested, and whether a response is a valid price, the caller decides between
 /// two steps.
 struct FetchWithFallback: Sendable {
-    /// What has happened.
     enum Step: Sendable {
         /// It is the turn of this source: call ``request(_:in:)``, or ``skip(_:_:)`` if it must not be requested.
         case turn(Int)
@@ -12,9 +11,7 @@ struct FetchWithFallback: Sendable {
         case response(Int, [LoadedPrice])
         /// A request has failed: call ``fail(_:_:)``.
         case failure(Int, PriceLoadingError)
-        /// Time has passed.
         case woke
-        /// The fetch is over.
         case finished(PollPlan.Result)
     }
 
@@ -36,7 +33,6 @@ struct FetchWithFallback: Sendable {
     /// - Parameters:
     ///   - sources: In the order of the requests.
     ///   - skipped: The sources that are not requested, and why.
-    ///   - clock: Measures the waits.
     ///   - deadline: The end of the budget. The fetch finishes by then.
     ///   - wantsAll: Whether all sources are requested at once.
     init(
@@ -86,7 +82,6 @@ struct FetchWithFallback: Sendable {
         }
     }
 
-    /// Requests a source.
     mutating func request(_ place: Int, in group: inout TaskGroup<Step>) {
         let source = sources[place]
         if source.needsRequest { source.begin() }
@@ -113,7 +108,6 @@ struct FetchWithFallback: Sendable {
         return requested[place].map { now - $0 <= sources[place].patience.timeout } == true
     }
 
-    /// Records a failure.
     mutating func fail(_ place: Int, _ error: PriceLoadingError) { actions += plan.failed(place, error, now: now) }
 
     /// Ends a request once, for the record of the source's health.

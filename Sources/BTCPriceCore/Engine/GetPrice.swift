@@ -3,9 +3,6 @@ package struct GetPrice: Sendable {
     private let engine: PriceEngine
     private let now: TimeSource
 
-    /// - Parameters:
-    ///   - engine: Holds the price.
-    ///   - now: Reads the clock that the freshness is measured with.
     package init(engine: PriceEngine, now: @escaping TimeSource) {
         self.engine = engine
         self.now = now

@@ -1,6 +1,4 @@
-/// One tick.
 package struct Tick: Sendable {
-    /// The instant it was due.
     package let due: ContinuousClock.Instant
     /// The time from ``due`` to its start.
     package let lateness: Duration
@@ -26,7 +24,6 @@ package protocol TickTarget: Sendable {
 /// The ticks do not drift, do not queue, and those of a currency never run two at a time. `start`, `stop`, `pause` and `resume` take
 /// effect at once: a tick in progress is cancelled, and a resume ticks without waiting for the old schedule.
 package actor OneSecondTicker {
-    /// The interval of a currency's ticks.
     package struct Interval: Sendable, Hashable {
         package let currency: Currency
         /// The time from one tick to the next; above zero.

@@ -6,9 +6,7 @@ package final class PersistLastValidPrice: StateSubscriber {
     private let report: @Sendable (PriceEvent) -> Void
     private let lastFailure = Mutex<PriceStoreError?>(nil)
 
-    /// - Parameters:
-    ///   - store: Where the price is stored.
-    ///   - report: Reports to the operator when storing begins to fail, and when it works again.
+    /// - Parameter report: Reports to the operator when storing begins to fail, and when it works again.
     package init(store: any PriceStore, report: @escaping @Sendable (PriceEvent) -> Void) {
         self.store = store
         self.report = report

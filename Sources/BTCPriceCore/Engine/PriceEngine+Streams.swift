@@ -15,7 +15,6 @@ extension PriceEngine {
         startStreams()
     }
 
-    /// Stops the sources that push their prices.
     package func stopFeeds() {
         feedsRun = false
         for source in feeds { source.feed?.stop() }

@@ -34,15 +34,12 @@ package actor PriceEngine: TickTarget {
 
     /// - Parameters:
     ///   - plans: The currencies; at least one.
-    ///   - clock: Measures the budget.
     ///   - budget: The longest time that a round may take.
     ///   - observes: The minimum time between two requests of the observer.
     ///   - executor: Where rounds run; `nil` for anywhere.
-    ///   - now: Reads the clocks.
     ///   - jitter: Returns a random number from 0 to 1 at each call; it spreads cooldowns.
     ///   - subscribers: Receive the states. The first one stores the price.
     ///   - history: Receives the states before they are published; `nil` for none.
-    ///   - report: Reports to the operator.
     package init(
         _ plans: [CurrencyPlan], clock: any BoottimeClock, budget: Duration, observes: Duration = .seconds(3),
         executor: (any TaskExecutor)? = nil, now: @escaping TimeSource,
@@ -115,7 +112,6 @@ package actor PriceEngine: TickTarget {
         if areRunning { startFeeds() }
     }
 
-    /// The currencies in their order.
     package var currencies: [Currency] { tracked.map { $0.currency } }
 
     /// The current state of the first currency.
@@ -258,7 +254,7 @@ package actor PriceEngine: TickTarget {
         return try await join(tracked, .client, deadline: clock.now.advanced(by: budget)).get()
     }
 
-    // MARK: - Recording and publishing
+    // MARK: - Records, publications and requests
 
     /// Records a response. Every response enters the books here.
     /// - Returns: Why it is not a valid price; `nil` if it is one.
@@ -325,8 +321,6 @@ package actor PriceEngine: TickTarget {
         for event in events { report(tracked === first ? event : event.named(after: tracked.currency)) }
     }
 
-    // MARK: - Requests
-
     /// The sources that may be requested now. A requester that the limits refuse is served in its turn.
     func requestable(by requester: Requester, among markets: [Market], atHand: Set<Market> = []) -> SourceRegistry.Plan
     {
@@ -348,7 +342,6 @@ package actor PriceEngine: TickTarget {
         return registry.take(market, requester, at: now().boottime)
     }
 
-    /// Records the size of the body of a response.
     func received(_ source: FetchLatestPrice, bytes: Int) { registry.received(source.market, bytes: bytes) }
 
     /// Records the end of a request.

@@ -31,7 +31,6 @@ package enum PriceEvent: Sendable, Hashable {
     case pegChanged(PegRate)
     /// The last valid price can't be stored. The price is still kept up to date.
     case saveFailed(PriceStoreError)
-    /// The last valid price can be stored again.
     case saveRecovered
 
     /// The event with the pair next to each source, and with the currency, because another currency may have the same source.

@@ -16,7 +16,6 @@ package protocol PriceStore: Sendable {
     func flush() throws(PriceStoreError)
 }
 
-/// The contents of a store.
 package struct StoredPrice: Sendable, Hashable {
     /// The last valid price of each currency, except those that could not be read.
     package let prices: [CachedPrice]
@@ -34,7 +33,6 @@ package struct StoredPrice: Sendable, Hashable {
     }
 }
 
-/// An error of a ``PriceStore``.
 package enum PriceStoreError: Error, Sendable, Hashable {
     /// A file or folder can't be read. `reason` is one line, such as the system's error message.
     case unreadable(path: String, reason: String)

@@ -3,11 +3,9 @@
 package struct PriceTracker: ~Copyable, Sendable {
     /// What to do, in this order.
     package struct Actions: Sendable {
-        /// The state to publish.
         package var publish: PriceState?
         /// Whether ``publish`` also goes to the watchers: they get one reply per tick.
         package var isTick = false
-        /// The events to report to the operator.
         package var events: [PriceEvent] = []
         /// Sources whose price is not believed, and why. They get a cooldown.
         var rejected: [SourceFailure] = []
@@ -35,10 +33,8 @@ package struct PriceTracker: ~Copyable, Sendable {
     private(set) var book: ObservationBook
     /// The results of the ticks that needed more than one market.
     private(set) var validated = ValidatedTicks()
-    /// The last decision's verdict on each market.
     private(set) var verdicts: [Market: MarketVerdict] = [:]
 
-    /// The current state.
     package private(set) var state: PriceState
     /// The last price that each source gave and that was not doubted.
     private(set) var lastPrices: [String: Price] = [:]
@@ -61,7 +57,6 @@ package struct PriceTracker: ~Copyable, Sendable {
         self.book.memory = max(Vote.Bounds.memory, memory)
     }
 
-    /// Changes the interval of the ticks, the sources and the rules.
     package mutating func changed(
         interval: Duration, rules: SelectionRules, memory: Int64 = 0, markets: Set<Market>
     ) {
@@ -98,8 +93,6 @@ package struct PriceTracker: ~Copyable, Sendable {
         return claims
     }
 
-    /// A new round.
-    /// - Parameter other: The price in another currency.
     func round(
         at boottime: Int64, markets: [Market], statingPeg: Set<Market>, beside other: OtherCurrency? = nil
     ) -> Round {
@@ -117,13 +110,11 @@ package struct PriceTracker: ~Copyable, Sendable {
             isUnconfirmed: state.confirmation == .unconfirmed)
     }
 
-    /// Adds the result of requests to a round.
     mutating func add(_ result: PollResult, to round: inout Round, for purpose: Need.Purpose) {
         round.add(result, for: purpose)
         forgetNewest(result.failures)
     }
 
-    /// Runs the selector on a round.
     func select(_ round: Round) -> Selection { PriceSelector.select(book, rules, round) }
 
     /// Restores the last price of an earlier run. It is shown as stale until a tick has a newer one.
@@ -201,7 +192,6 @@ package struct PriceTracker: ~Copyable, Sendable {
         }
     }
 
-    /// Records that a feed has lost its price.
     mutating func lost(_ market: Market) { book.failed(market) }
 
     /// Records the result of the observer's request. It shows no price: only the tick does.
@@ -283,8 +273,6 @@ package struct PriceTracker: ~Copyable, Sendable {
         return actions
     }
 
-    /// Records that the ticks stop.
-    /// - Parameter ticking: Who has stopped them.
     package mutating func paused(_ ticking: Ticking = .paused) -> Actions {
         isPaused = true
         (state.ticking, state.awaitsTick) = (ticking, true)

@@ -26,10 +26,8 @@ package actor RateKeeper: StateSubscriber {
     /// The least time from a failed request to the next one; doubled up to two hours.
     static var firstRetry: Duration { .seconds(60) }
     static var longestRetry: Duration { .seconds(7200) }
-    /// The longest wait for a response.
     static var timeout: Duration { .seconds(10) }
 
-    /// A source, and when it is requested next.
     private struct Source {
         let loader: any ReferenceRateLoader
         var due: ContinuousClock.Instant
@@ -46,7 +44,6 @@ package actor RateKeeper: StateSubscriber {
     private let jitter: @Sendable () -> Double
     private let isPaused: @Sendable () async -> Bool
     private let report: @Sendable (PriceEvent) -> Void
-    /// The wait for the next request.
     private var sleeping: Task<Void, Never>?
     /// Whether the ticks are stopped, so that the next one ends the wait.
     private let awaitsTick = Mutex(false)
@@ -54,10 +51,8 @@ package actor RateKeeper: StateSubscriber {
     /// - Parameters:
     ///   - store: Keeps the rates over a restart.
     ///   - clock: Measures the waits. It counts suspended time.
-    ///   - now: Reads the clocks.
     ///   - jitter: Returns a random number from 0 to 1 at each call.
     ///   - isPaused: Whether the ticks are stopped; then nothing is requested.
-    ///   - report: Reports to the operator.
     package init(
         engine: PriceEngine, store: any ReferenceRateStore, clock: any BoottimeClock, now: @escaping TimeSource,
         jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) },

@@ -11,7 +11,6 @@ package protocol StateSubscriber: Sendable {
     /// Called in order, and for one subscriber after the other in the order of their subscriptions. Must not block for longer than a
     /// write to memory takes.
     /// - Parameters:
-    ///   - state: The new state.
     ///   - isTick: Whether a tick has made it: watchers get one reply per tick.
     ///   - isFirst: Whether it is the first currency's.
     ///   - kept: What must be stored before the state is shown; `nil` if that has not changed.

@@ -13,11 +13,9 @@ package actor StreamControl: StateSubscriber {
     private let told = Mutex(Duration?.none)
 
     /// - Parameters:
-    ///   - engine: Holds the streams.
     ///   - activity: How many clients watch changes.
     ///   - interval: The minimum time between two states that are published because the price has changed; `nil` if streams are never
     ///     opened.
-    ///   - now: Reads the clocks.
     package init(engine: PriceEngine, activity: ClientActivity, interval: Duration?, now: @escaping TimeSource) {
         self.engine = engine
         self.activity = activity
@@ -25,7 +23,6 @@ package actor StreamControl: StateSubscriber {
         self.now = now
     }
 
-    /// Changes the interval.
     package func change(_ interval: Duration?) async {
         self.interval.withLock { $0 = interval }
         await follow()

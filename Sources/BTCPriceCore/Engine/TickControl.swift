@@ -14,11 +14,8 @@ package actor TickControl: StateSubscriber {
     package private(set) var ticking = Ticking.running
 
     /// - Parameters:
-    ///   - ticker: The ticks.
     ///   - activity: When a client last wanted a price.
     ///   - idleAfter: The time without a client after which the ticks stop; `nil` for never.
-    ///   - now: Reads the clocks.
-    ///   - report: Reports each change.
     package init(
         ticker: OneSecondTicker, activity: ClientActivity, idleAfter: Duration?, now: @escaping TimeSource,
         report: @escaping @Sendable (Ticking) -> Void

@@ -10,19 +10,14 @@ package struct TickRecord: Sendable {
     package let skipped: Int64
     /// When the last tick ended; `nil` before the first.
     package let lastTick: Timestamp?
-    /// How long the ticks took.
     package let durations: DurationHistogram
-    /// What other exchanges said about the prices of the ticks.
     package let validated: ValidatedTicks
     /// The value of USDT; `nil` before it was measured.
     package let pegRate: PegRate?
     /// The last price that each source gave, by its name.
     package let lastPrices: [String: Price]
-    /// The last decision's verdict on each market.
     package let verdicts: [Market: MarketVerdict]
-    /// Each market's part in the last vote.
     package let claims: [Market: MarketClaim]
-    /// How the newest price of each market arrived.
     package let ways: [Market: PriceWay]
 }
 

@@ -46,7 +46,6 @@ final class TrackedCurrency {
         self.since = since
     }
 
-    /// The current state, and the counts since the start.
     func record(at present: ObservationTime) -> TickRecord {
         let state = tracker.state.aged(at: present.boottime)
         // A state that has grown too old since it was published became stale when its time was over.

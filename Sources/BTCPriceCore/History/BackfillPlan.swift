@@ -17,7 +17,6 @@ struct BackfillPlan: Sendable {
         }
     }
 
-    /// A request to make.
     struct Request: Sendable, Hashable {
         /// The index of the loader.
         let loader: Int
@@ -77,7 +76,6 @@ struct BackfillPlan: Sendable {
         return (Request(loader: index, step: step, range: first..<last + step.seconds), count)
     }
 
-    /// Records that a request was responded to.
     mutating func answered(_ request: Request) {
         // Ranges older than the wanted span are never requested again.
         let longest = Self.wanted.first { $0.step == request.step }?.count ?? 0

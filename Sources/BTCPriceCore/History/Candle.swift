@@ -1,6 +1,5 @@
 /// The movement of the price in a span of time, from the ticks that had a valid price.
 package struct Candle: Sendable, Hashable {
-    /// The length of a candle.
     package enum Step: String, Sendable, Hashable, CaseIterable, Comparable {
         case second
         case minute
@@ -17,7 +16,6 @@ package struct Candle: Sendable, Hashable {
             }
         }
 
-        /// Its length in whole minutes.
         package var minutes: Int64 { seconds / 60 }
 
         package static func < (left: Step, right: Step) -> Bool { left.seconds < right.seconds }
@@ -39,11 +37,9 @@ package struct Candle: Sendable, Hashable {
 
     /// Unix seconds, a multiple of the step.
     package var start: Int64
-    /// The first price.
     package var open: Price
     package var high: Price
     package var low: Price
-    /// The last price.
     package var close: Price
     /// The number of ticks in it; 0 for an exchange's candle.
     package var ticks: Int64
@@ -93,7 +89,6 @@ package struct Candle: Sendable, Hashable {
             coveredMinutes: coveredMinutes, doubtful: doubtful)
     }
 
-    /// A candle of one price.
     package init(start: Int64, _ price: Price, isInDoubt: Bool = false) {
         self.init(
             start: start, open: price, high: price, low: price, close: price, ticks: 1, fresh: 1,

@@ -10,7 +10,6 @@ struct CandleBuilder: Sendable {
     /// Adds a state. An earlier minute must have been ended with ``close()``.
     /// - Parameters:
     ///   - price: The price; `nil` if it is not fresh.
-    ///   - isInDoubt: Whether the price is in doubt.
     ///   - isTick: Whether a tick has made the state. Any other state extends the candle and is not counted. It is ignored if it
     ///     is in doubt, or if the candle is.
     ///   - second: The time of the state, in Unix seconds.

@@ -1,4 +1,3 @@
-/// The candles of a response.
 package struct LoadedCandles: Sendable, Hashable {
     /// The valid ones, from the oldest to the newest.
     package var candles: [Candle]
@@ -13,7 +12,6 @@ package struct LoadedCandles: Sendable, Hashable {
 
 /// Requests the candles of one market.
 package protocol CandleLoader: Sendable {
-    /// The market whose candles it requests.
     var market: Market { get }
 
     /// The maximum number of candles in one response.

@@ -23,7 +23,6 @@ package struct KeptCandle: Sendable, Hashable {
     }
 }
 
-/// Stores candles.
 package protocol CandleStore: Sendable {
     /// Stores one-minute candles, from the oldest to the newest. Must not block: the ticks wait for it.
     func keep(_ candles: [KeptCandle])

@@ -8,8 +8,7 @@ struct DayWindow: Sendable {
     /// All minutes before the newest one.
     private var before: Candle?
 
-    /// Adds a price.
-    /// - Parameter second: The time of the price, in Unix seconds.
+    /// - Parameter second: Unix seconds.
     mutating func add(_ price: Price, isInDoubt: Bool, at second: Int64) {
         let start = Candle.Step.minute.start(of: second)
         let new = Candle(start: start, price, isInDoubt: isInDoubt)

@@ -50,15 +50,12 @@ package final class PriceHistory: Sendable {
     private let store: any CandleStore
     private let state = Mutex(State())
 
-    /// - Parameter store: Stores the one-minute candles.
     package init(store: any CandleStore) {
         self.store = store
     }
 
     /// Adds a state that is about to be published.
-    /// - Parameters:
-    ///   - isTick: Whether a tick has made the state.
-    ///   - wall: The wall clock.
+    /// - Parameter isTick: Whether a tick has made the state.
     /// - Returns: The day to publish with it; `nil` if nothing is known.
     func add(_ published: PriceState, isTick: Bool, at wall: Timestamp) -> PriceDay? {
         guard let currency = Currency(rawValue: published.currency) else { return nil }
@@ -106,7 +103,6 @@ package final class PriceHistory: Sendable {
 }
 
 extension PriceHistory.CurrencyHistory {
-    /// Adds a price; `nil` if there is no valid one.
     fileprivate mutating func add(_ price: Price?, isInDoubt: Bool, isTick: Bool, at second: Int64) -> PriceDay? {
         builder.add(price, isInDoubt: isInDoubt, isTick: isTick, at: second)
         if let price {

@@ -12,8 +12,7 @@ struct RecentPrices: Sendable {
     /// From the oldest to the newest; some of them may be outdated.
     private var entries: [Entry] = []
 
-    /// Adds a price.
-    /// - Parameter second: The time of the price, in Unix seconds.
+    /// - Parameter second: Unix seconds.
     mutating func add(_ price: Price, isInDoubt: Bool, at second: Int64) {
         // There are later entries if the clock was set back.
         while let last = entries.last, last.second > second { entries.removeLast() }

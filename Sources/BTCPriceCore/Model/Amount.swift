@@ -1,12 +1,9 @@
 /// An amount of money, in bitcoin or in a currency.
 package struct Amount: Sendable, Hashable {
-    /// The unit of an amount.
     package enum Unit: Sendable, Hashable {
-        /// A bitcoin.
         case btc
         /// A satoshi, `10^-8` bitcoin.
         case sat
-        /// A unit of a currency.
         case money(Currency)
 
         /// `btc`, `sat`, `usd`
@@ -41,9 +38,7 @@ package struct Amount: Sendable, Hashable {
     /// The maximum number of digits, that of a ``Price``.
     package static let mostDigits = Price.mostDigits
 
-    /// The satoshis in a bitcoin.
     package static let satoshis: Price = 100_000_000
-    /// A satoshi in bitcoin.
     private static let satoshi = Price(1, scale: 8)
 
     /// Reads an amount.
@@ -152,14 +147,11 @@ package struct Amount: Sendable, Hashable {
 
 /// An amount in every unit, exact within the digits of a ``Price``. Money converts to whole satoshis, rounded half to even.
 package struct ConvertedAmount: Sendable, Hashable {
-    /// In bitcoin.
     package let btc: Price
-    /// In satoshis.
     package let sat: Price
     /// In the currency of the price.
     package let money: Price
 
-    /// The amount in `unit`.
     package subscript(unit: Amount.Unit) -> Price {
         switch unit {
         case .btc: btc

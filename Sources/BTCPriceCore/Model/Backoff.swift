@@ -5,9 +5,6 @@ package struct Backoff: Sendable {
     /// The number of failures since the last success.
     private var failures = 0
 
-    /// - Parameters:
-    ///   - first: The wait after the first failure.
-    ///   - longest: The longest wait.
     package init(from first: Duration, to longest: Duration) {
         self.first = first
         self.longest = longest

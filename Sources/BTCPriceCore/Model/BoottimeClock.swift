@@ -3,7 +3,6 @@
 /// It is no `Clock` of the standard library: a type that is generic over its clock is larger and slower, and `Clock.sleep` leaves the
 /// caller's actor.
 package protocol BoottimeClock: Sendable {
-    /// The present instant.
     var now: ContinuousClock.Instant { get }
 
     /// Sleeps until an instant.
@@ -12,8 +11,6 @@ package protocol BoottimeClock: Sendable {
 }
 
 extension BoottimeClock {
-    /// Sleeps for some time.
-    /// - Throws: `CancellationError` as soon as the task is cancelled.
     package func sleep(for duration: Duration) async throws {
         try await sleep(until: now.advanced(by: duration))
     }

@@ -2,7 +2,6 @@
 package struct Conversion: Sendable, Hashable {
     /// The price in USDT, as it was read.
     package var value: Price
-    /// The rate it was multiplied by.
     package var rate: Price
     /// The sources that the rate was measured from.
     package var sources: [String]

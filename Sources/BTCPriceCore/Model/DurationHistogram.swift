@@ -8,13 +8,10 @@ package struct DurationHistogram: Sendable, Hashable {
     /// The sum of all durations, in seconds.
     package private(set) var sum = 0.0
 
-    /// An empty histogram.
     package init() {}
 
-    /// The number of durations.
     package var count: Int64 { counts.reduce(0, +) }
 
-    /// Adds a duration.
     package mutating func add(_ duration: Duration) {
         let seconds = duration / .seconds(1)
         counts[Self.bounds.firstIndex { seconds <= $0 } ?? Self.bounds.count] += 1

@@ -23,7 +23,6 @@ package struct Market: Sendable, Hashable, CustomStringConvertible {
     /// Whether it quotes in USDT, which is not the dollar.
     package var isInTether: Bool { Self.isInTether(pair) }
 
-    /// Whether a pair quotes in USDT.
     static func isInTether(_ pair: String) -> Bool { pair.hasSuffix("/USDT") }
 
     /// The pair that states the value of USDT in dollars.

@@ -5,11 +5,9 @@ package struct MetricFamily: Sendable, Hashable {
         case gauge, counter, histogram, info, stateset
     }
 
-    /// One value.
     package struct Sample: Sendable, Hashable {
         /// The text after the family's name: `_total`, `_bucket`; empty for most samples.
         package var suffix: String
-        /// The labels, in their order.
         package var labels: [Label]
         /// A decimal number.
         package var value: String

@@ -18,7 +18,6 @@ package struct Price: Sendable, Hashable {
 
     package static let zero = Price(0)
 
-    /// A whole number.
     package init(_ whole: Int64) {
         self.init(rounding: Int128(whole), scale: 0)
     }
@@ -61,7 +60,6 @@ package struct Price: Sendable, Hashable {
 
     package var isNegative: Bool { digits < 0 }
 
-    /// The number without its sign.
     package var magnitude: Price { isNegative ? -self : self }
 
     package static prefix func - (value: Price) -> Price { Price(-value.digits, scale: value.scale) }
@@ -169,7 +167,6 @@ extension Price: CustomStringConvertible {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Appends ``description``.
     package func write(to bytes: inout [UInt8]) {
         if isNegative { bytes.append(UInt8(ascii: "-")) }
         let start = bytes.count
@@ -188,7 +185,6 @@ extension Price: CustomStringConvertible {
 }
 
 extension Price {
-    /// Parses a number.
     private struct Reader {
         private var rest: ArraySlice<UInt8>
         private var digits: Int64 = 0

@@ -2,11 +2,9 @@
 package struct PriceDay: Sendable, Hashable {
     /// When the first of its prices was seen: 24 hours ago, or later if less is known.
     package var since: Timestamp
-    /// The first price.
     package var open: Price
     package var high: Price
     package var low: Price
-    /// The last price.
     package var close: Price
     /// Whether minutes that this daemon has not seen are filled with candles from an exchange.
     package var isBackfilled: Bool
@@ -20,7 +18,6 @@ package struct PriceDay: Sendable, Hashable {
         self.isBackfilled = isBackfilled
     }
 
-    /// From the first price to the last.
     package var change: Price { close - open }
 
     /// The same in percent of the first price, to two places; 0 without one.

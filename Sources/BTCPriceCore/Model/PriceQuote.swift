@@ -32,7 +32,6 @@ package struct PriceQuote: Sendable, Hashable {
     /// The configured source that gave it: ``via``, if it came from a peer.
     package var supplier: String { via ?? source }
 
-    /// The same quote with another value.
     func with(value: Price) -> PriceQuote {
         PriceQuote(value: value, currency: currency, timestamp: timestamp, source: source, market: market, via: via)
     }

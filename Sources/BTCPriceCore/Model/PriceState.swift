@@ -22,13 +22,11 @@ package enum Confirmation: String, Sendable, Hashable, CaseIterable {
 package struct PriceState: Sendable, Hashable {
     /// The number of the last finished tick, from 1; 0 before the first.
     package var tick: Int64
-    /// How current ``quote`` is.
     package var freshness: Freshness
     /// The last valid quote; `nil` exactly when ``freshness`` is `none`.
     package var quote: PriceQuote?
     /// When ``quote`` was observed, `CLOCK_BOOTTIME` in milliseconds; `nil` if only its wall-clock time is known.
     package var observedBoottime: Int64?
-    /// What other exchanges say about ``quote``.
     package var confirmation: Confirmation?
     /// Why the last tick failed, in one line; `paused` while paused.
     package var failure: String?

@@ -29,7 +29,6 @@ package struct Timestamp: Sendable, Hashable, Comparable {
 /// The wall clock is for people, and can be set forward and back. `CLOCK_BOOTTIME` only counts forward and includes suspended
 /// time, so an age computed from it is exact until the next boot.
 package struct ObservationTime: Sendable, Hashable {
-    /// The wall clock.
     package let wall: Timestamp
     /// `CLOCK_BOOTTIME`, milliseconds (clock_gettime(2)).
     package let boottime: Int64

@@ -6,7 +6,6 @@ package struct TrafficLimit: Sendable {
     private let bytes: Int64
     /// What has come above the sustained rate, in thousandths.
     private var excess = (messages: Int64(0), bytes: Int64(0))
-    /// When it was last counted.
     private var counted: Int64 = 0
     private static let burst: Int64 = 5000
 

@@ -1,9 +1,7 @@
 /// A circuit breaker: closed, then open for a cooldown, then half open until one request decides. A pure value.
 struct CircuitBreaker: Sendable {
     enum State: Sendable, Hashable {
-        /// Requests are made.
         case closed
-        /// A cooldown is in progress.
         case open
         /// The cooldown has ended. The result of the next request decides.
         case halfOpen

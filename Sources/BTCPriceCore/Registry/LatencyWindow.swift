@@ -4,13 +4,11 @@ package struct LatencyWindow: Sendable, Hashable {
     private var milliseconds: [UInt32] = []
     private var next = 0
 
-    /// An empty window.
     package init() {}
 
     /// The number of latencies, at most 128.
     package var count: Int { milliseconds.count }
 
-    /// Adds the latency of a response.
     package mutating func add(_ latency: Duration) {
         let value = UInt32(clamping: latency.wholeMilliseconds)
         if milliseconds.count < Self.capacity {

@@ -3,9 +3,7 @@
 /// Its breaker opens when the market fails too often or gives a price that is not believed. Rate limits and refusals belong to the
 /// venue: see ``VenueHealth``.
 package struct MarketHealth: Sendable {
-    /// The result of a request.
     package enum Outcome: Sendable, Hashable {
-        /// A valid price.
         case success
         /// No valid price, and why. Cancellations, and timeouts too short to judge the source, do not count as failures of the source.
         case failure(PriceLoadingError)
@@ -31,7 +29,6 @@ package struct MarketHealth: Sendable {
     package private(set) var lastFailure: (at: ObservationTime, error: PriceLoadingError)?
     /// Why its last request failed; `nil` if it did not.
     var presentFailure: PriceLoadingError? { failuresRunning > 0 ? lastFailure?.error : nil }
-    /// The latencies of its last responses.
     private(set) var latencies = LatencyWindow()
     /// The size of the body of its last response with a price, bytes; `nil` without any.
     var bodyBytes: Int?
@@ -44,10 +41,7 @@ package struct MarketHealth: Sendable {
 
     /// Records the end of a request.
     /// - Parameters:
-    ///   - outcome: The result.
     ///   - latency: From the request to the end of the response.
-    ///   - now: The time of the end.
-    ///   - venue: The health of its venue.
     ///   - jitter: A new random number from 0 to 1, read only if a cooldown starts.
     /// - Returns: The cooldown that it started, if any.
     mutating func ended(
@@ -85,7 +79,6 @@ package struct MarketHealth: Sendable {
         lastFailure = (now, error)
     }
 
-    /// Ends the market's cooldown.
     mutating func retry() {
         breaker.reset()
         recent = 0

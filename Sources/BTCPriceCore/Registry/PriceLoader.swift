@@ -1,10 +1,7 @@
 /// A price as a loader read it, not yet checked or timestamped.
 package struct LoadedPrice: Sendable, Hashable {
-    /// The market whose price it is.
     package let market: Market
-    /// The exact price.
     package let value: Price
-    /// Its position in the market's history.
     package let position: FeedPosition
     /// Half of the distance between bid and ask, as a share of their middle; zero if the response had no quotes. For a peer's unconfirmed
     /// price, its uncertainty.
@@ -52,10 +49,8 @@ package struct LoadedPrice: Sendable, Hashable {
 
 /// Requests prices from one exchange, once. It has no policy: no retry, no fallback, no deadline of its own.
 package protocol PriceLoader: Sendable {
-    /// The venue that it requests prices from.
     var venue: Venue { get }
 
-    /// The market whose price it requests.
     var market: Market { get }
 
     /// Other markets whose prices come with the same response.

@@ -24,7 +24,6 @@ package enum PriceLoadingError: Error, Sendable, Hashable {
     /// A price that other sources contradict.
     case implausible(String)
 
-    /// Every ``kind``.
     package static let kinds = [
         "cancelled", "timed-out", "unreachable", "unavailable", "rate-limited", "refused", "invalid-data", "stale-data",
         "implausible",
@@ -72,7 +71,6 @@ package enum PriceLoadingError: Error, Sendable, Hashable {
         package var isBinding: Bool { self == .rateLimited || self == .refused }
     }
 
-    /// What the failure means for the next request.
     package var category: Category {
         switch self {
         case .cancelled: .cancelled
@@ -86,7 +84,6 @@ package enum PriceLoadingError: Error, Sendable, Hashable {
 }
 
 extension PriceLoadingError: CustomStringConvertible {
-    /// One line for people.
     package var description: String {
         switch self {
         case .cancelled: "cancelled"

@@ -110,9 +110,7 @@ struct RequestLimiter: Sendable {
     }
 
     /// The earliest time at which a requester may send a request, or should ask again, `CLOCK_BOOTTIME` in milliseconds.
-    /// - Parameters:
-    ///   - boottime: The current time.
-    ///   - nextTick: The next request of the ticks; `nil` if they do not use the venue at present.
+    /// - Parameter nextTick: The next request of the ticks; `nil` if they do not use the venue at present.
     func opens(for requester: Requester, at boottime: Int64, nextTick: NextTick? = nil) -> Int64 {
         let owed = owed(at: boottime)
         if requester == .tick {
@@ -160,7 +158,6 @@ struct RequestLimiter: Sendable {
         }
     }
 
-    /// Counts a request.
     mutating func take(_ requester: Requester, at boottime: Int64) {
         for index in gates.indices {
             gates[index].arrival = max(gates[index].arrival, boottime * 1000) + gates[index].spacing

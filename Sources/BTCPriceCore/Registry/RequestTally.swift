@@ -14,13 +14,11 @@ struct RequestTally: Sendable {
         part = max(1, limit.period.wholeMilliseconds / Self.parts)
     }
 
-    /// Counts a request.
     mutating func add(at boottime: Int64) {
         moveOn(to: boottime / part)
         counts[slot(newest)] += 1
     }
 
-    /// The number of requests in the last period.
     func count(at boottime: Int64) -> Int {
         var copy = self
         copy.moveOn(to: boottime / part)

@@ -18,10 +18,7 @@ package final class SharedRequest: Sendable {
     private let now: TimeSource
     private let state = Mutex(State())
 
-    /// - Parameters:
-    ///   - cacheTime: How long the venue's servers cache a response.
-    ///   - now: Reads the clocks.
-    ///   - request: Sends the request.
+    /// - Parameter cacheTime: How long the venue's servers cache a response.
     package init(
         cacheTime: Duration, now: @escaping TimeSource,
         request: @escaping @Sendable () async throws(PriceLoadingError) -> [LoadedPrice]

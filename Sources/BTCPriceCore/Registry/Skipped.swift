@@ -1,14 +1,10 @@
 /// A source that is not requested this time, and why.
 package struct Skipped: Sendable, Hashable, CustomStringConvertible {
-    /// Why a source is not requested.
     package enum Reason: Sendable, Hashable {
-        /// It has a cooldown.
         case cooldown(SourceCooldown)
-        /// Its limits allow no further request.
         case limit
     }
 
-    /// The source's name.
     package let source: String
     package let reason: Reason
     /// Why its last request failed; `nil` if it did not, or if that is not known.

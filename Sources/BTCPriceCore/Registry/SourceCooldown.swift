@@ -2,7 +2,6 @@
 package struct SourceCooldown: Sendable, Hashable {
     /// The error that started it.
     package let reason: PriceLoadingError
-    /// When it began.
     package let since: ObservationTime
     /// When it ends, on both clocks as they were at its start.
     package let until: ObservationTime
@@ -40,7 +39,6 @@ package struct KeptCooldown: Sendable, Hashable {
     package let address: String
     /// The cooldown. After a reboot its boot times are those of another boot.
     package let cooldown: SourceCooldown
-    /// Whether the boot times are those of this boot.
     package let isOfThisBoot: Bool
 
     package init(address: String, cooldown: SourceCooldown, isOfThisBoot: Bool) {
@@ -87,7 +85,6 @@ package enum CooldownRule {
 
     /// The length of a cooldown.
     /// - Parameters:
-    ///   - error: The error that starts it.
     ///   - consecutiveFailures: The number of consecutive cooldowns of its kind, including this one.
     ///   - jitter: From 0 to 1. It prevents machines that failed together from returning together.
     static func length(_ error: PriceLoadingError, consecutiveFailures: Int, jitter: Double) -> Duration {
@@ -116,10 +113,8 @@ extension Duration {
 
 /// Why one source gave no price.
 package struct SourceFailure: Sendable, Hashable {
-    /// The source's name.
     package let source: String
     package let error: PriceLoadingError
-    /// The cooldown that this failure started, if any.
     package let cooldown: SourceCooldown?
 
     package init(source: String, error: PriceLoadingError, cooldown: SourceCooldown? = nil) {

@@ -4,7 +4,6 @@ package struct SourceDescription: Sendable, Hashable {
     package let market: Market
     /// Other markets whose prices come with the same response.
     package let companions: [Market]
-    /// The base address of its requests.
     package let address: String
     /// How long all sources other than reserves must be without a price before this one is requested; `nil` if it is not a reserve.
     package var reserve: Duration?

@@ -2,7 +2,6 @@ extension SourceRegistry {
     /// The reports of the sources of one currency.
     /// - Parameters:
     ///   - markets: The sources in question, those of one currency.
-    ///   - now: The current time.
     ///   - verdicts: What the last decision said about each market.
     package func reports(
         of markets: [Market], at now: ObservationTime, _ verdicts: [Market: MarketVerdict]

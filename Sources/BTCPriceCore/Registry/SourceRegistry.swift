@@ -1,9 +1,7 @@
 /// All sources in their order, with the health of their markets and venues, and the rules for which may be requested: a pure value.
 package struct SourceRegistry: Sendable {
-    /// A configured source.
     package struct Entry: Sendable {
         package let source: SourceDescription
-        /// The interval of its currency's ticks.
         let interval: Duration
         fileprivate let venue: Int
         package fileprivate(set) var health = MarketHealth()
@@ -67,9 +65,6 @@ package struct SourceRegistry: Sendable {
     }
 
     /// Takes over the health of the sources that were configured with the same address before.
-    /// - Parameters:
-    ///   - previous: The previous sources.
-    ///   - now: The current time.
     mutating func inherit(_ previous: SourceRegistry, at now: ObservationTime) {
         // Keeps the cooldowns of removed sources: they may be configured again before those end.
         resume(previous.cooldowns(at: now), at: now)
@@ -119,7 +114,6 @@ package struct SourceRegistry: Sendable {
         health(index).breaker.cooldown ?? entries[index].health.breaker.cooldown
     }
 
-    /// Whether a source has a cooldown.
     package func isCoolingDown(_ index: Int, at boottime: Int64) -> Bool { breaker(index, at: boottime) == .open }
 
     /// Whether the source of a market has a cooldown; `false` for an unknown market.
@@ -295,7 +289,6 @@ package struct SourceRegistry: Sendable {
         return 0
     }
 
-    /// Records the size of the body of a response.
     mutating func received(_ market: Market, bytes: Int) {
         if let index = index(of: market) { entries[index].health.bodyBytes = bytes }
     }

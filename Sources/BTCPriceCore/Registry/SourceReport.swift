@@ -63,11 +63,8 @@ package struct SourceReport: Sendable, Hashable {
 
     /// Percentiles of the latency of its last responses, in milliseconds.
     package struct Latency: Sendable, Hashable {
-        /// The latency that 50 % of the responses did not exceed.
         package var p50: Int64
-        /// The latency that 90 % of the responses did not exceed.
         package var p90: Int64
-        /// The latency that 99 % of the responses did not exceed.
         package var p99: Int64
         /// The number of responses, at most the last 128.
         package var answers: Int64
@@ -101,9 +98,7 @@ package struct SourceReport: Sendable, Hashable {
     package var order: Int64
     /// The market it is read from.
     package var market: String
-    /// The base address of its requests.
     package var address: String
-    /// Whether it is used, and why.
     package var use: Use
     /// The last decision's verdict on its price; `nil` if there is none.
     package var verdict: MarketVerdict?
@@ -127,7 +122,6 @@ package struct SourceReport: Sendable, Hashable {
     package var cooldownUntil: Timestamp?
     /// The number of requests since the start.
     package var requests: Int64
-    /// The limits it publishes.
     package var limits: [Limit]
 
     package init(

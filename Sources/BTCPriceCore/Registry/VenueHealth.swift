@@ -28,7 +28,6 @@ package struct VenueHealth: Sendable {
             >= CooldownRule.refusalProbe.wholeMilliseconds
     }
 
-    /// The minimum time between two requests at the steady pace of its limits.
     package var pace: Duration { limiter.pace }
 
     /// When its limits allow a request, `CLOCK_BOOTTIME` in milliseconds; now or later.
@@ -41,7 +40,6 @@ package struct VenueHealth: Sendable {
         limiter.wait(requester, at: boottime, comes: comes, until: until)
     }
 
-    /// Counts a request.
     mutating func requested(by requester: Requester, at boottime: Int64) {
         limiter.take(requester, at: boottime)
         for index in tallies.indices { tallies[index].add(at: boottime) }

@@ -17,13 +17,10 @@ package struct Decision: Sendable {
     /// When it was observed, on both clocks.
     package internal(set) var observed: ObservationTime
     package internal(set) var confirmation: Confirmation
-    /// The sources of a median.
     package internal(set) var consensus: Consensus?
-    /// The conversion of a price in USDT to dollars.
     package internal(set) var conversion: Conversion?
     /// The sides, if others contradict the price and are not outvoted.
     var split: Split?
-    /// How certain the price is.
     package internal(set) var uncertainty: Uncertainty?
     /// The minimum time until its source can give another one.
     package internal(set) var pace = Duration.zero
@@ -35,7 +32,6 @@ package struct Decision: Sendable {
     package internal(set) var rejected: [SourceFailure] = []
     /// Other sources that were outvoted, unless they were before. They are requested as usual.
     package internal(set) var outvoted: [SourceFailure] = []
-    /// The verdict on each market.
     package internal(set) var verdicts: [Market: MarketVerdict] = [:]
     /// What the book learns from it, in this order.
     var lessons: [Lesson] = []
@@ -68,7 +64,6 @@ package struct Decision: Sendable {
     }
 }
 
-/// What the selector returns.
 package enum Selection: Sendable {
     case decided(Decision)
     case needs(Need)

@@ -9,7 +9,6 @@ struct OtherCurrency: Sendable, Hashable {
     let at: Int64
     /// The exchange whose price it is; `nil` for a median.
     var exchange: String?
-    /// Whether it is in doubt.
     var isUnconfirmed = false
 }
 

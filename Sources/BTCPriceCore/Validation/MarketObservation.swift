@@ -1,7 +1,6 @@
 /// One price seen on one market.
 package struct MarketObservation: Sendable, Hashable {
     package let market: Market
-    /// The exact price.
     package let value: Price
     /// When it arrived, on both clocks.
     package let arrival: ObservationTime
@@ -20,7 +19,6 @@ package struct MarketObservation: Sendable, Hashable {
     let voter: String
     /// The minimum time between two requests that the source's limits allow. For a feed that pushes, the usual time to the next price.
     package let pace: Duration
-    /// See ``LoadedPrice/halfSpread``.
     let halfSpread: Double
     /// The natural logarithm of ``value``, for comparisons.
     let log: Double

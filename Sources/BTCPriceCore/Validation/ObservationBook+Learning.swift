@@ -106,8 +106,6 @@ extension ObservationBook {
         }
     }
 
-    // MARK: - The value of USDT
-
     /// Records the value of USDT that prices of one moment imply.
     mutating func impliesPeg(_ prices: [MarketObservation]) {
         for tethered in prices where tethered.isInTether {

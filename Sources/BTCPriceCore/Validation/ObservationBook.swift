@@ -61,7 +61,6 @@ package struct ObservationBook: Sendable {
     ///   - market: The market that was requested, or that pushed.
     ///   - venue: The venue that gave it, if its properties matter here.
     ///   - pace: The minimum time between two requests that the source's limits allow.
-    ///   - now: The time of arrival.
     /// - Throws: Why it is not a valid price.
     @discardableResult
     package mutating func record(
@@ -138,7 +137,6 @@ package struct ObservationBook: Sendable {
         isRestored = true
     }
 
-    /// The exchange whose price a market gives.
     func exchange(of market: Market) -> String { last[market]?.exchange ?? market.venue }
 
     /// `65500 BTC/USDT is -4.9 % from the price of 1 s ago`

@@ -68,7 +68,6 @@ struct PegMonitor: Sendable {
     /// Records the value of a USDT that a USDT/USD market has stated.
     /// - Parameters:
     ///   - value: Dollars for one USDT.
-    ///   - venue: The market's venue.
     ///   - boottime: The time, `CLOCK_BOOTTIME` in milliseconds.
     mutating func state(_ value: Price, by venue: String, at boottime: Int64) {
         let last = stated.flatMap { $0.venue == venue ? $0.measurement : nil }

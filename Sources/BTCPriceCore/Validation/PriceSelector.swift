@@ -2,7 +2,6 @@
 package enum PriceSelector {
     /// - Parameters:
     ///   - book: The observations, and what was learned from them.
-    ///   - rules: The rules.
     ///   - round: What was requested so far.
     /// - Returns: The decision, or the markets that must be requested first.
     package static func select(_ book: ObservationBook, _ rules: SelectionRules, _ round: Round) -> Selection {

@@ -7,9 +7,7 @@ struct ReferencePrice: Sendable {
     var at: Int64
     /// The natural logarithm of the price as it was read.
     var readLog: Double
-    /// See ``MarketObservation/halfSpread``.
     var halfSpread = 0.0
-    /// See ``MarketObservation/since``.
     var since: Int64
 }
 

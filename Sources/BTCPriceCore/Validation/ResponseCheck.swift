@@ -4,8 +4,6 @@ package enum ResponseCheck {
     package static let pegRates = Price(5, scale: 1)...2
 
     /// - Parameters:
-    ///   - loaded: The price.
-    ///   - currency: Its currency.
     ///   - last: The newest position accepted from this market, if there is one.
     ///   - now: The current wall-clock time, corrected by the venues' clocks.
     ///   - oldest: The maximum age of a price by the venue's own time.

@@ -41,10 +41,8 @@ package struct Round: Sendable {
     /// Whether a market was requested and gave no price.
     func hasFailed(_ market: Market) -> Bool { failures.contains { $0.source == market.venue } }
 
-    /// Whether a need may still be met.
     func canMeet(_ purpose: Need.Purpose) -> Bool { !unmet.contains(purpose) }
 
-    /// Adds the result of requests.
     mutating func add(_ result: PollResult, for purpose: Need.Purpose) {
         answered += result.answered
         failures += result.failures
@@ -70,7 +68,6 @@ package struct PollResult: Sendable, Hashable {
 /// What the selector needs before it can decide.
 package struct Need: Sendable, Hashable {
     enum Purpose: Sendable, Hashable, CaseIterable {
-        /// A price.
         case price
         /// Another market's price, to validate one.
         case witness

@@ -52,7 +52,6 @@ enum JournalMessage: String, CaseIterable {
     case ratesRecovered = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a165"
     case ratesRefused = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a166"
 
-    /// The log level.
     var level: Logger.Level {
         switch self {
         case .ready, .stopped, .idle, .slept, .fresh, .sourceRecovered, .sourceSlow, .historyFilled: .info
@@ -73,10 +72,7 @@ enum JournalMessage: String, CaseIterable {
 
 extension Logger {
     /// Logs a line.
-    /// - Parameters:
-    ///   - message: The kind.
-    ///   - text: The line.
-    ///   - fields: Fields for programs: `source` becomes `BTC_SOURCE`.
+    /// - Parameter fields: Fields for programs: `source` becomes `BTC_SOURCE`.
     func tell(_ message: JournalMessage, _ text: String, _ fields: Logger.Metadata = [:]) {
         var fields = fields
         fields["MESSAGE_ID"] = "\(message.rawValue)"

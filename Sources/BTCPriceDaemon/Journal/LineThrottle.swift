@@ -7,7 +7,6 @@ import BTCPriceCore
 struct LineThrottle: Sendable {
     /// The lines left out before a line.
     struct Summary: Sendable, Equatable {
-        /// The number of lines of its kind.
         var count = 0
         /// The time since the last admitted line.
         var span = Duration.zero

@@ -34,9 +34,6 @@ package final class Reporter: Sendable {
     private let now: TimeSource
     private let lines = Mutex(Lines())
 
-    /// - Parameters:
-    ///   - logger: Receives the lines.
-    ///   - now: Reads the clocks.
     package init(logger: Logger, now: @escaping TimeSource) {
         self.logger = logger
         self.now = now

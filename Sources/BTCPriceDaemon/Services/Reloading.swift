@@ -10,7 +10,6 @@ import UnixSignals
 
 /// Reloads the configuration while the daemon runs. A valid one applies from the next tick on, an invalid one changes nothing.
 struct Reloading: Sendable {
-    /// The settings of the start.
     let initial: Settings
     /// Reads the configuration again from all its places.
     let read: @Sendable () throws(SettingsError) -> Settings

@@ -15,10 +15,7 @@ struct ConfigurationFiles {
     private(set) var descriptions: [String: [String: RawValue]] = [:]
 
     /// Reads the configuration file, and of the other files those whose exchange or currency is named anywhere.
-    /// - Parameters:
-    ///   - commandLine: Its configuration file must exist; the default one is optional.
-    ///   - environment: The process's environment.
-    ///   - uid: The user that it runs as.
+    /// - Parameter commandLine: Its configuration file must exist; the default one is optional.
     /// - Throws: ``SettingsError`` if a file can't be read, or a description is not valid.
     init(
         _ commandLine: DaemonCommandLine, environment: [String: String], uid: UInt32

@@ -86,7 +86,6 @@ struct ConfiguredSources {
         }
     }
 
-    /// The plan of each currency.
     var plans: [CurrencyPlan] {
         asked.map { settings, candidates in
             CurrencyPlan(
@@ -162,7 +161,6 @@ extension Settings {
         }
     }
 
-    /// The settings of the HTTP client.
     var clientSettings: HTTPTransportSettings {
         HTTPTransportSettings(
             userAgent: "\(Product.name)/\(Product.version)", caFile: caFile, proxy: proxy,

@@ -96,7 +96,6 @@ struct Directories: Sendable, Hashable {
     }
 }
 
-/// A directory that can't be used.
 struct DirectoryError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The directory, the reason, and the remedy.
     let description: String

@@ -12,9 +12,7 @@ struct Layers {
     let unlisted: [SettingKey]
     /// Settings that have gone, and environment variables with the daemon's prefix that are probably not meant for it.
     let warnings: [String]
-    /// The exchanges that can be sources.
     let exchanges: [Exchange]
-    /// The sources of reference rates that may be named.
     let rateSources: [ReferenceRateSource]
     /// The tables that describe exchanges and sources of reference rates.
     let descriptions: [String: [String: RawValue]]
@@ -143,7 +141,6 @@ extension SettingKey {
     /// The value in the setting's type, or an error with the allowed values.
     /// - Parameters:
     ///   - peers: The names of the peers. They have the price in USD.
-    ///   - exchanges: The exchanges that can be sources.
     ///   - rateSources: The sources of reference rates.
     func checked(
         _ raw: RawValue, _ origin: Origin, peers: [String], _ exchanges: [Exchange],

@@ -3,7 +3,6 @@ import BTCPriceCore
 
 /// Every setting, in the order in which it is shown.
 extension SettingKey {
-    /// Settings under one heading.
     struct Section {
         let heading: String
         let keys: [SettingKey]
@@ -105,8 +104,7 @@ extension SettingKey {
                     """)
         ]
 
-    /// A setting of a source; `nil` if there is none of this name.
-    /// - Parameter exchange: The source, if it is built in.
+    /// A setting of a source; `nil` if there is none of this name. `exchange` is the source, if it is built in.
     static func key(_ part: String, ofSource source: String, _ exchange: Exchange? = nil) -> SettingKey? {
         let name = "source.\(source).\(part)"
         return switch part {

@@ -7,15 +7,11 @@ struct SettingKey: Sendable {
     /// The type and range of a value.
     enum Kind: Sendable {
         case integer(ClosedRange<Int>)
-        /// `true` or `false`.
         case flag
         case text(TextRule)
         case choice([String])
-        /// A list of currencies.
         case currencies
-        /// A list of sources of reference rates.
         case rateSources
-        /// A list of sources of a currency.
         case sources(Currency)
     }
 
@@ -150,7 +146,6 @@ extension SettingKey {
         return String(name.dropFirst("source.".count).dropLast(".socket".count))
     }
 
-    /// The setting with this name.
     init?(named name: String) {
         guard let key = Self.known.first(where: { $0.name == name }) ?? Self.unlisted(name) else { return nil }
         self = key

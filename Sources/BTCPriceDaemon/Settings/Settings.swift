@@ -6,7 +6,6 @@ import Logging
 
 /// All settings, checked and typed.
 struct Settings: Sendable {
-    /// A source in use.
     struct Source: Sendable {
         enum Kind: Sendable {
             /// `secondURL` is used if `url` refuses this region.
@@ -49,7 +48,6 @@ struct Settings: Sendable {
         }
     }
 
-    /// The settings of the price in one currency.
     struct CurrencySettings: Sendable {
         let currency: Currency
         /// In their order; none if the price is always derived.
@@ -61,7 +59,6 @@ struct Settings: Sendable {
         var neededBy: [Currency] = []
     }
 
-    /// The settings of the history.
     struct HistorySettings: Sendable {
         let store: HistoryStore.Settings
         /// Whether gaps are filled with the exchanges' candles.
@@ -105,10 +102,6 @@ struct Settings: Sendable {
     let warnings: [String]
 
     /// Reads the settings from all their places.
-    /// - Parameters:
-    ///   - commandLine: The command line.
-    ///   - environment: The process's environment.
-    ///   - uid: The user that the process runs as.
     /// - Throws: ``SettingsError`` for the first setting that is unknown or invalid.
     static func read(
         commandLine: DaemonCommandLine, environment: [String: String], uid: UInt32
@@ -181,7 +174,6 @@ struct Settings: Sendable {
     /// The first currency. It applies if a client names none.
     var first: CurrencySettings { currencies[0] }
 
-    /// The intervals of the ticks.
     var intervals: [OneSecondTicker.Interval] { currencies.map { .init($0.currency, $0.interval) } }
 
     /// The sources of all currencies, each once.

@@ -1,4 +1,3 @@
-/// The daemon can't start.
 struct StartFailure: Error, CustomStringConvertible {
     /// What is wrong and what to do.
     let description: String

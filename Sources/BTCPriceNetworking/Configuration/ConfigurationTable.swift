@@ -1,6 +1,5 @@
 /// The values of one table of a configuration file, with the places where they were set.
 package struct ConfigurationTable: Sendable {
-    /// A value in it.
     package struct Entry: Sendable {
         /// Its last name: `/data/pair`.
         package let name: String
@@ -96,7 +95,6 @@ package struct ConfigurationTable: Sendable {
         return tables
     }
 
-    /// Checks that each key is known.
     package func finish(known: [String]) throws(SettingsError) {
         for entry in entries {
             guard let first = entry.names.first, !known.contains(first) else { continue }

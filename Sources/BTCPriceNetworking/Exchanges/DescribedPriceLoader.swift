@@ -70,7 +70,6 @@ final class DescribedPriceLoader: PriceLoader {
 
     func discardConnection() { discard() }
 
-    /// Requests the current prices.
     func load() async throws(PriceLoadingError) -> [LoadedPrice] {
         guard let shared else { return try await request() }
         let prices = try await shared.load(after: returned.load(ordering: .relaxed))
@@ -92,7 +91,6 @@ extension ExchangeDescription {
         }
     }
 
-    /// The markets of one request.
     struct RequestGroup {
         /// Those that are wanted.
         let wanted: [DescribedMarket]

@@ -2,11 +2,8 @@ package import BTCPriceCore
 
 /// An exchange that can be a source: its description, and what data can't express.
 package struct Exchange: Sendable {
-    /// The parameters of a loader.
     package struct Access: Sendable {
-        /// Sends the requests.
         package let client: ExchangeClient
-        /// The base URLs to use.
         let urls: BaseURLs
         /// The key, if the exchange requires one.
         package let key: String?
@@ -27,9 +24,6 @@ package struct Exchange: Sendable {
     /// Its stream; `nil` if it has none without a key.
     private let stream: StreamSource?
 
-    /// - Parameters:
-    ///   - candles: Its candles.
-    ///   - stream: Its stream.
     init(_ description: ExchangeDescription, candles: CandleSource?, stream: StreamSource?) {
         self.description = description
         self.candles = candles
@@ -37,21 +31,16 @@ package struct Exchange: Sendable {
         markets = description.marketOfCurrency
     }
 
-    /// Its name in the configuration.
     package var name: String { description.name }
-    /// Its name and limits.
     package var venue: Venue { description.venue }
     /// Its public base URL: scheme and host, without a path.
     package var baseURL: String { description.baseURL }
-    /// Its second base URL, if it has one.
     package var secondURL: String? { description.secondURL }
     /// The name of the credential with its key, if it requires one.
     package var credential: String? { description.credential }
 
     /// Loaders of its markets for some currencies; they may share requests.
-    /// - Parameters:
-    ///   - currencies: Currencies that it has a market for.
-    ///   - now: Reads the clocks.
+    /// - Parameter currencies: Currencies that it has a market for.
     package func loaders(
         _ access: Access, for currencies: [Currency], now: @escaping TimeSource = { .now() }
     ) -> [Currency: any PriceLoader] {
@@ -74,10 +63,8 @@ package struct Exchange: Sendable {
 
     /// Its streams for some currencies, which share one connection; none if it has no stream.
     /// - Parameters:
-    ///   - client: Opens the connections.
     ///   - urls: The addresses to use, the preferred one first; at least one.
     ///   - currencies: Currencies that it has a market for.
-    ///   - now: Reads the clocks.
     ///   - report: Reports to the operator. Must not block.
     package func streams(
         _ client: ExchangeClient, urls: [String], for currencies: [Currency], now: @escaping TimeSource,
@@ -89,7 +76,6 @@ package struct Exchange: Sendable {
         return Dictionary(uniqueKeysWithValues: markets.map { ($0, MarketStream(feed: feed, market: $0)) })
     }
 
-    /// An exchange that is described.
     package init(_ description: ExchangeDescription) {
         self.init(description, candles: nil, stream: nil)
     }

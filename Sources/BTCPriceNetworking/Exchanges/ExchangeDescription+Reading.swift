@@ -12,7 +12,6 @@ extension ExchangeDescription {
 
     /// Reads a description.
     /// - Parameters:
-    ///   - name: The exchange's name.
     ///   - table: The values of its table, `[exchange.NAME]`.
     ///   - isOfRates: Whether it describes a source of reference rates, `[reference-rate.NAME]`. It has a `base` instead of markets.
     /// - Throws: ``SettingsError`` with the place and the key, for a value that is missing, unknown or not valid.

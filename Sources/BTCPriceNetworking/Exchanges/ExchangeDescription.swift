@@ -77,7 +77,6 @@ package struct ExchangeDescription: Sendable {
         }
     }
 
-    /// Its name in the configuration.
     package let name: String
     /// Scheme, host and port of its requests.
     package let baseURL: String

@@ -7,7 +7,6 @@ package struct ExchangeTrial: Sendable {
     /// The longest wait for a response.
     private static let timeout = Duration.seconds(10)
 
-    /// The report.
     package private(set) var lines: [String] = []
     /// Whether at least one price was found, and each request had one.
     package private(set) var isGood = true
@@ -54,7 +53,6 @@ package struct ExchangeTrial: Sendable {
         advise(description)
     }
 
-    /// Requests reference rates.
     package init(_ source: ReferenceRateSource, _ client: ExchangeClient, on clock: any BoottimeClock) async {
         let loader = source.loader(client, now: { .now() })
         lines = ["GET \(source.description.url(for: source.description.markets, at: source.description.baseURL))"]
@@ -62,7 +60,6 @@ package struct ExchangeTrial: Sendable {
             await withTimeout(Self.timeout, on: clock) { () throws(PriceLoadingError) in try await loader.load() })
     }
 
-    /// Reads a saved body with reference rates.
     package init(_ source: ReferenceRateSource, body: [UInt8]) {
         let (description, response) = (source.description, HTTPResponse(status: 200, headers: [:], body: body))
         report(

@@ -4,16 +4,13 @@ package import BTCPriceCore
 package struct ReferenceRateSource: Sendable {
     package let description: ExchangeDescription
 
-    /// Reads a description.
     /// - Parameter table: The values of its table, `[reference-rate.NAME]`.
     package init(_ name: String, _ table: ConfigurationTable) throws(SettingsError) {
         description = try ExchangeDescription(name, table, isOfRates: true)
     }
 
-    /// Its name in the configuration.
     package var name: String { description.name }
 
-    /// A loader of its rates.
     package func loader(_ client: ExchangeClient, now: @escaping TimeSource) -> any ReferenceRateLoader {
         ReferenceRateRequest(description, client: client, now: now)
     }
@@ -56,7 +53,6 @@ package struct ReferenceRateSource: Sendable {
     private static let day = Duration.seconds(86_400).wholeMilliseconds
 }
 
-/// Requests the rates of a source.
 private struct ReferenceRateRequest: ReferenceRateLoader {
     let source: String
     private let description: ExchangeDescription

@@ -46,11 +46,7 @@ package final class PeerFeed: PriceFeed {
     private let now: TimeSource
     private let state = Mutex(State())
 
-    /// - Parameters:
-    ///   - name: The source's name in the configuration.
-    ///   - path: The socket's file.
-    ///   - ownInstance: This daemon's instance. Its own price is not an independent confirmation.
-    ///   - now: Reads the clocks.
+    /// - Parameter ownInstance: This daemon's instance. Its own price is not an independent confirmation.
     package init(name: String, path: String, ownInstance: String, now: @escaping TimeSource) {
         venue = Venue(name)
         market = Market(name, "BTC/USD")

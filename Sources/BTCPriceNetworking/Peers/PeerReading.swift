@@ -16,7 +16,6 @@ struct PeerReading: Sendable {
     }
 
     /// - Parameters:
-    ///   - message: The peer's state.
     ///   - market: The market that the price is assigned to.
     ///   - interval: The interval of the peer's ticks.
     ///   - now: When the message arrived.

@@ -30,8 +30,6 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
     /// - Parameters:
     ///   - urls: The addresses, the preferred one first: scheme and host.
     ///   - markets: At least one.
-    ///   - client: Opens the connections.
-    ///   - now: Reads the clocks.
     ///   - report: Reports to the operator. Called on the event loop's thread.
     init(
         _ source: StreamSource, urls: [String], markets: [Market], client: ExchangeClient, now: @escaping TimeSource,

@@ -64,16 +64,14 @@ struct StreamMachine: Sendable {
         self.markets = markets
     }
 
-    // MARK: - Events
+    // MARK: - Events and deadlines
 
-    /// Opens the stream.
     mutating func start(at now: Int64) -> [Action] {
         guard !isWanted else { return [] }
         isWanted = true
         return attempt(at: now)
     }
 
-    /// Closes the stream.
     mutating func stop(at now: Int64) -> [Action] {
         (isWanted, retryAt) = (false, nil)
         return close(at: now)
@@ -91,7 +89,6 @@ struct StreamMachine: Sendable {
         return [.open(urls[min(place, urls.count - 1)] + source.target(markets.map(source.name)))]
     }
 
-    /// The connection is open.
     mutating func opened(at now: Int64) -> [Action] {
         guard case .opening = link else { return [] }
         link = .open(Connection(lastMessage: now, lastHeartbeat: now))
@@ -166,8 +163,6 @@ struct StreamMachine: Sendable {
         place += 1
         return true
     }
-
-    // MARK: - Deadlines
 
     /// When something is due; `nil` if nothing is.
     var nextDeadline: Int64? {

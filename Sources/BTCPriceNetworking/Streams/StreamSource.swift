@@ -59,7 +59,6 @@ struct StreamSource: Sendable {
     /// Reads a message, given the subscribed markets.
     let read: @Sendable (JSONValue, [NamedMarket]) throws(PriceLoadingError) -> StreamMessage
 
-    /// A market and its name in the messages.
     struct NamedMarket: Sendable {
         let market: Market
         let name: String

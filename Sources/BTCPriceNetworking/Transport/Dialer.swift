@@ -43,9 +43,7 @@ final class Dial: ChannelInboundHandler, RemovableChannelHandler, @unchecked Sen
     typealias Completion = (Result<any Channel, HTTPError>) -> Void
 
     private enum Stage {
-        /// Looks up the name.
         case resolving
-        /// Connects to an address.
         case connecting
         /// Waits for the HTTP proxy's response to CONNECT.
         case tunnelling
@@ -78,7 +76,6 @@ final class Dial: ChannelInboundHandler, RemovableChannelHandler, @unchecked Sen
         self.completion = completion
     }
 
-    /// Whether the name is being looked up.
     var isResolving: Bool {
         if case .resolving = stage { true } else { false }
     }

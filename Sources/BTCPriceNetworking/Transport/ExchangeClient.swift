@@ -15,9 +15,7 @@ package final class ExchangeClient: Sendable {
     /// The waits of the exchanges' streams by their addresses, which outlast a change of the configuration.
     let streamWaits = Mutex<[String: StreamBackoff]>([:])
 
-    /// - Parameters:
-    ///   - settings: The HTTP settings. Without a User-Agent Coinbase responds with 400.
-    ///   - loop: Runs the requests.
+    /// - Parameter settings: The HTTP settings. Without a User-Agent Coinbase responds with 400.
     /// - Throws: ``ExchangeClientError`` if the file with trust anchors can't be used.
     package init(_ settings: HTTPTransportSettings, on loop: TickLoop) throws(ExchangeClientError) {
         self.loop = loop
@@ -103,7 +101,6 @@ package final class ExchangeClient: Sendable {
         transport.withLock(\.self).webSocket(request, delegate: delegate)
     }
 
-    /// Runs the connections.
     var eventLoop: any EventLoop { loop.eventLoop }
 
     func loadingError(_ error: HTTPError) -> PriceLoadingError {
@@ -153,7 +150,6 @@ private func tlsReason(_ error: any Error) -> String {
     return "TLS: \(reason.replacing("_", with: " ").lowercased())"
 }
 
-/// The client can't be made from these settings.
 package struct ExchangeClientError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The setting and its error.
     package let description: String
@@ -164,7 +160,6 @@ package struct ExchangeClientError: Error, Sendable, Hashable, CustomStringConve
     }
 }
 
-/// The system's text for an errno.
 private func errorText(_ errno: Int32) -> String {
     String(cString: strerror(errno))
 }

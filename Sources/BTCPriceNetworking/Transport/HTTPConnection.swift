@@ -22,7 +22,6 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     private var collector = HTTPResponseCollector()
     /// When it became ready, or its last response was complete.
     private var since = NIODeadline.now()
-    /// When it became ready.
     private var opened = NIODeadline.now()
     /// Whether the connection was already open when it got the pending request.
     private var isReused = false
@@ -42,10 +41,8 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
         if case .ready = stage { isFree } else { false }
     }
 
-    /// Whether it can take a request.
     var isFree: Bool { pending == nil && !isDraining }
 
-    /// Whether its name is being looked up.
     var isResolving: Bool {
         if case .opening(let dial) = stage { dial.isResolving } else { false }
     }
@@ -169,7 +166,6 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
         fail(HTTPError(onConnection: error))
     }
 
-    /// Closes it after an error.
     private func fail(_ error: HTTPError) {
         guard case .ready = stage else { return }
         guard isReused, meter.isEmpty, error.isLoss, pending != nil else { return close(error) }

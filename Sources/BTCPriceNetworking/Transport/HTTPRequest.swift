@@ -6,7 +6,6 @@ import NIOHTTP1
 package struct HTTPRequest: Sendable {
     /// The server that a connection leads to.
     package struct Origin: Sendable, Hashable {
-        /// Whether TLS is used.
         let isSecure: Bool
         /// In a resolver's form: without the brackets of an IPv6 address.
         package let host: String
@@ -33,7 +32,6 @@ package struct HTTPRequest: Sendable {
     /// - Parameters:
     ///   - url: The complete URL, `http` or `https`.
     ///   - headers: Headers in addition to Host, Accept-Encoding and User-Agent.
-    ///   - longestBody: The longest body of the response, bytes.
     /// - Returns: `nil` if the URL is invalid, or a header contains a character that is not allowed.
     package init?(_ url: String, headers: [(name: String, value: String)] = [], longestBody: Int = usualBody) {
         guard let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased(),
@@ -68,7 +66,6 @@ package struct HTTPRequest: Sendable {
         return inet_pton(AF_INET6, address, &bytes) == 1 ? address : nil
     }
 
-    /// The request as it is sent.
     func head(userAgent: String) -> HTTPRequestHead {
         var headers = headers
         headers.add(name: "User-Agent", value: userAgent)

@@ -1,6 +1,5 @@
 package import NIOHTTP1
 
-/// A complete response.
 package struct HTTPResponse: Sendable {
     /// The status code, 200 to 999.
     package let status: Int
@@ -21,11 +20,9 @@ package struct HTTPResponse: Sendable {
 
 /// Why there is no response.
 package enum HTTPError: Error, Sendable {
-    /// The caller cancelled the request.
     case cancelled
     /// The name has no address, or no name server responds. A one-line description.
     case unresolved(String)
-    /// The connection was not open in time.
     case connectTimedOut
     /// No connection could be made, with the system's reason if there is one.
     case notConnected(errno: Int32?)

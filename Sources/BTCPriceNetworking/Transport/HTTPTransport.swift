@@ -2,7 +2,6 @@ import Glibc
 package import NIOCore
 import NIOSSL
 
-/// Settings of ``HTTPTransport``.
 package struct HTTPTransportSettings: Sendable, Hashable {
     /// A proxy and its protocol.
     package enum Proxy: Sendable, Hashable {
@@ -24,17 +23,14 @@ package struct HTTPTransportSettings: Sendable, Hashable {
         }
     }
 
-    /// The User-Agent field.
     package var userAgent: String
     /// A PEM file with trust anchors in addition to the system's.
     package var caFile: String?
-    /// The proxy for every connection.
     package var proxy: Proxy?
     /// The timeout for opening a connection: name lookup, connect, proxy and TLS together. A request itself has no timeout; its caller
     /// cancels it.
     package var connectTimeout: Duration
 
-    /// Creates settings from their parts.
     package init(
         userAgent: String, caFile: String? = nil, proxy: Proxy? = nil, connectTimeout: Duration = .seconds(2)
     ) {
@@ -53,10 +49,7 @@ package final class HTTPTransport: Sendable {
     private let eventLoop: any EventLoop
     private let pool: ConnectionPool
 
-    /// - Parameters:
-    ///   - settings: Timeout, proxy, trust anchors and User-Agent.
-    ///   - names: Looks up the servers' names.
-    ///   - eventLoop: Runs the connections.
+    /// - Parameter settings: Timeout, proxy, trust anchors and User-Agent.
     /// - Throws: ``TrustAnchorsError``.
     package init(
         _ settings: HTTPTransportSettings, names: NameLookup, on eventLoop: any EventLoop
@@ -71,7 +64,6 @@ package final class HTTPTransport: Sendable {
         _ = try TransportContext(settings)
     }
 
-    /// The settings it was created with.
     package var settings: HTTPTransportSettings { pool.dialer.context.settings }
 
     /// Sends a request and returns the complete response. Cancelling the task ends it at any point. Once the connection is open there
@@ -147,7 +139,6 @@ struct TransportContext: Sendable {
 
 /// The file with trust anchors can't be read, or contains no valid certificates.
 package struct TrustAnchorsError: Error, Sendable, Hashable {
-    /// Its path.
     package let file: String
     /// Why it can't be opened; `nil` if it can.
     package let errno: Int32?

@@ -44,9 +44,7 @@ package final class NameLookup: Sendable {
         self.init(lookUp: systemLookup)
     }
 
-    /// - Parameters:
-    ///   - lookUp: Looks up a name, and blocks until it has the outcome.
-    ///   - now: Reads the clock.
+    /// - Parameter lookUp: Looks up a name, and blocks until it has the outcome.
     init(
         lookUp: @escaping @Sendable (String) -> Outcome,
         now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }

@@ -21,7 +21,6 @@ final class ResponseMeter: ChannelInboundHandler, RemovableChannelHandler {
     /// The last four bytes.
     private var last: UInt32 = 0
 
-    /// Whether no byte has been received.
     var isEmpty: Bool { head == 0 }
 
     /// Whether the last bytes are the end of a head or of a chunked body.

@@ -50,9 +50,7 @@ struct StreamBackoff: Sendable {
     mutating func reset() { (transient, limited, refused, unexpected) = (0, 0, 0, 0) }
 
     /// Counts a failure, and returns the time to wait.
-    /// - Parameters:
-    ///   - kind: Why the connection ended, or was not opened.
-    ///   - jitter: A random number from 0 to 1.
+    /// - Parameter jitter: A random number from 0 to 1.
     mutating func wait(after kind: Kind, jitter: Double) -> Int64 {
         switch kind {
         case .transient: return transientWait(jitter)

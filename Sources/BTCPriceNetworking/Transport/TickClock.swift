@@ -13,7 +13,6 @@ package struct TickClock: BoottimeClock {
         timers = Timers(eventLoop: eventLoop)
     }
 
-    /// The present instant.
     package var now: ContinuousClock.Instant { .now }
 
     /// Sleeps until an instant.
@@ -28,7 +27,6 @@ package struct TickClock: BoottimeClock {
     }
 }
 
-/// The timers of all sleeps.
 private final class Timers: Sendable {
     private struct Sleeper {
         let deadline: ContinuousClock.Instant

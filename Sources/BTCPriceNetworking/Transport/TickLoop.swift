@@ -15,7 +15,6 @@ package final class TickLoop: Sendable {
     /// A clock whose sleeps end on this thread.
     package let clock: TickClock
 
-    /// Starts the thread.
     package init() {
         group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         eventLoop = group.next()

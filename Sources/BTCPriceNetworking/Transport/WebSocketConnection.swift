@@ -42,7 +42,6 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
         case dialling(Dial)
         case upgrading(any Channel)
         case open(any Channel)
-        /// A close frame was sent.
         case closing(any Channel)
         case over
     }

@@ -31,7 +31,6 @@ struct WebSocketReader: Sendable {
     /// The message so far, if its last frame has not arrived. A binary message is not kept.
     private var begun: (text: ByteBuffer?, length: Int, fragments: Int)?
 
-    /// - Parameter frame: The next frame.
     /// - Throws: ``Violation``. The reader can't be used afterwards.
     mutating func take(_ frame: WebSocketFrame) throws(Violation) -> Event {
         guard !frame.rsv1, !frame.rsv2, !frame.rsv3 else { throw Self.protocolError("a frame with a reserved bit") }

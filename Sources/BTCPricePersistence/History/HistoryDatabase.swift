@@ -19,10 +19,8 @@ final class HistoryDatabase {
     /// The spans that have candles of the next shorter step and may have no candle of their own yet.
     private var open: [Candle.Step: Set<Span>] = [.hour: [], .day: []]
     private var lastPruned = Int64.min
-    /// The currencies that have candles.
     private(set) var currencies: Set<Currency> = []
 
-    /// The span of a candle of a currency.
     private struct Span: Hashable {
         let currency: Currency
         let start: Int64

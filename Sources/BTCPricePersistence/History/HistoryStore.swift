@@ -24,7 +24,6 @@ package final class HistoryStore: CandleArchive {
         }
     }
 
-    /// Something to report to the operator.
     package enum Event: Sendable, Hashable {
         /// The history can't be written. Prices are not affected.
         case failed(HistoryError)
@@ -81,7 +80,6 @@ package final class HistoryStore: CandleArchive {
 
     /// - Parameters:
     ///   - directory: The state directory.
-    ///   - now: Reads the clocks.
     ///   - report: Reports to the operator. Called on the queue.
     package init(
         directory: String, settings: Settings, now: @escaping TimeSource, report: @escaping @Sendable (Event) -> Void
@@ -92,7 +90,6 @@ package final class HistoryStore: CandleArchive {
         state = Mutex(State(settings: settings))
     }
 
-    /// Applies new settings.
     package func change(_ settings: Settings) {
         state.withLock { $0.settings = settings }
     }

@@ -1,6 +1,5 @@
 import CSQLite
 
-/// An error of SQLite.
 struct SQLiteError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The primary result code: `SQLITE_FULL` and others (sqlite.org, Result and Error Codes).
     let code: Int32
@@ -94,9 +93,7 @@ final class SQLiteStatement {
     }
 
     /// Runs the statement.
-    /// - Parameters:
-    ///   - values: The values of its parameters, in order.
-    ///   - row: Called for each row of the result, with its columns.
+    /// - Parameter row: Called for each row of the result, with its columns.
     func run(_ values: [Value] = [], _ row: ([Value]) -> Void = { _ in }) throws(SQLiteError) {
         defer {
             sqlite3_reset(statement)

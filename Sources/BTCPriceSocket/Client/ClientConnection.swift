@@ -3,7 +3,6 @@ import Glibc
 /// A blocking connection to a service's Unix-domain socket.
 package struct ClientConnection: ~Copyable {
     private let descriptor: Int32
-    /// The socket's file.
     package let path: String
     /// The longest wait for the service, when connecting and at each call.
     package let timeout: Duration
@@ -11,10 +10,7 @@ package struct ClientConnection: ~Copyable {
     private var input: MessageBuffer
 
     /// Connects.
-    /// - Parameters:
-    ///   - path: The socket's file.
-    ///   - timeout: The longest wait for the service, when connecting and at each call.
-    ///   - longestReply: The longest reply accepted, bytes.
+    /// - Parameter longestReply: The longest reply accepted, bytes.
     /// - Throws: ``ClientError/unreachable(path:reason:)`` or ``ClientError/timedOut(path:)``. After ``ClientError/interrupted``
     ///   the caller can try again.
     package init(path: String, timeout: Duration = .seconds(5), longestReply: Int = 1 << 20) throws(ClientError) {
@@ -50,7 +46,6 @@ package struct ClientConnection: ~Copyable {
 
     /// The next reply, which may be an error of the service.
     /// - Parameters:
-    ///   - timeout: How long to wait for it.
     ///   - interruption: A descriptor. When it becomes readable, the wait ends with ``ClientError/interrupted``. -1 for none.
     ///   - outlet: A descriptor that the caller writes to. When its reader is gone, the wait ends with ``ClientError/interrupted``, too.
     /// - Throws: ``ClientError``. After ``ClientError/interrupted``, which a signal causes too, it can be called again.

@@ -13,7 +13,6 @@ package struct PriceConnection: ~Copyable {
 
     /// Connects.
     /// - Parameters:
-    ///   - path: The socket's file.
     ///   - timeout: The timeout for connecting and for each call.
     ///   - longestReply: ``longestReply`` if the daemon is not trusted.
     /// - Throws: ``ClientError/unreachable(path:reason:)`` or ``ClientError/timedOut(path:)``.
@@ -23,7 +22,6 @@ package struct PriceConnection: ~Copyable {
         connection = try ClientConnection(path: path, timeout: timeout, longestReply: longestReply)
     }
 
-    /// The socket's file.
     package var path: String { connection.path }
 
     /// Requests the price.
@@ -68,7 +66,6 @@ package struct PriceConnection: ~Copyable {
 
     /// The next state of a watch.
     /// - Parameters:
-    ///   - timeout: How long to wait for it.
     ///   - newestOnly: Returns only the last of several states that are ready.
     ///   - interruption: A descriptor. When it becomes readable, the wait ends with ``ClientError/interrupted``. -1 for none.
     ///   - outlet: The descriptor that the caller writes to. When its reader is gone, the wait ends with ``ClientError/interrupted``, too.
@@ -89,7 +86,6 @@ package struct PriceConnection: ~Copyable {
         return try state(in: try connection.printableReply(message).printableResult())
     }
 
-    /// Requests the daemon's status.
     package mutating func getStatus() throws(ClientError) -> StatusMessage {
         let reply = try call(PriceCall.getStatus.call)
         var status = try read { () throws(JSONFieldError) in
@@ -100,7 +96,6 @@ package struct PriceConnection: ~Copyable {
         return status
     }
 
-    /// Requests the currencies that are kept.
     package mutating func listCurrencies() throws(ClientError) -> [CurrencyMessage] {
         let reply = try call(PriceCall.listCurrencies.call)
         var currencies = try read { () throws(JSONFieldError) in
@@ -119,7 +114,6 @@ package struct PriceConnection: ~Copyable {
         }
     }
 
-    /// Requests the metrics, in their order.
     package mutating func getMetrics() throws(ClientError) -> [MetricFamily] {
         let reply = try call(PriceCall.getMetrics.call)
         return try read { () throws(JSONFieldError) in

@@ -38,7 +38,6 @@ package final class PriceWatch: Sendable {
     /// - Parameters:
     ///   - currency: The currency to watch; `nil` for all that the daemon keeps.
     ///   - limit: A limit for what the daemon sends, if it is not trusted.
-    ///   - socket: Returns the path of the daemon's socket.
     package init(_ currency: Currency? = nil, limit: TrafficLimit? = nil, socket: @escaping @Sendable () -> String) {
         self.currency = currency
         self.limit = limit

@@ -6,10 +6,7 @@ package enum SocketSearch {
     package static let variable = "BTC_PRICED_SOCKET"
 
     /// The paths to try, in order. A path that the user names is the only one: another daemon's price is not what was requested.
-    /// - Parameters:
-    ///   - named: The path from the command line.
-    ///   - environment: Looks up a variable.
-    ///   - uid: The user's id.
+    /// - Parameter named: The path from the command line.
     package static func paths(named: String?, environment: (String) -> String?, uid: UInt32) -> [String] {
         if let named { return [named] }
         if let named = environment(variable), !named.isEmpty { return [named] }

@@ -5,7 +5,6 @@ package struct CurrencyMessage: Sendable, Hashable {
     package var price: StateMessage
     /// The time between two ticks, milliseconds.
     package var interval: Int64
-    /// The sources in their order.
     package var sources: [String]
 
     package init(currency: String, price: StateMessage, interval: Int64, sources: [String]) {

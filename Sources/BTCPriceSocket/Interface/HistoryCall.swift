@@ -2,14 +2,12 @@ package import BTCPriceCore
 
 /// A call to `io.btcpriced.History`, read and checked.
 package enum HistoryCall: Sendable, Hashable {
-    /// `GetHistory`
     case getHistory(HistoryQuery)
     /// `GetPriceAt`: in this currency; `nil` for the first one. With `fetch`, a minute that is not known is requested from an exchange.
     case getPriceAt(Timestamp, String? = nil, fetch: Bool = false)
     /// `GetDay`: of this currency; `nil` for the first one.
     case getDay(String? = nil)
 
-    /// The method, for counting calls.
     package var method: PriceMethod {
         switch self {
         case .getHistory: .getHistory
@@ -73,7 +71,6 @@ package enum HistoryCall: Sendable, Hashable {
         }
     }
 
-    /// The call as a message.
     package var call: Call {
         switch self {
         case .getHistory(let query):
@@ -128,7 +125,6 @@ package struct HistoryQuery: Sendable, Hashable {
 }
 
 extension Reply {
-    /// The reply to `GetHistory`.
     /// - Parameter next: The start of the next candle; `nil` if there are no more.
     package static func history(
         _ candles: [Candle], of currency: String, _ step: Candle.Step, next: Timestamp?
@@ -140,7 +136,6 @@ extension Reply {
         ])
     }
 
-    /// The reply to `GetPriceAt`.
     /// - Parameter reason: Why the minute could not be requested.
     package static func priceAt(_ known: PriceAt?, in currency: String, notFetched reason: String? = nil) -> Reply {
         Reply(parameters: [
@@ -151,23 +146,18 @@ extension Reply {
         ])
     }
 
-    /// The reply to `GetDay`.
     package static func day(_ day: PriceDay?, of currency: String) -> Reply {
         Reply(parameters: ["currency": .string(currency), "day": day.map { .object($0.json) } ?? .null])
     }
 
-    /// `io.btcpriced.History.UnknownCurrency`
-    /// - Parameter kept: The currencies that are kept.
     package static func noSuchCurrency(_ currency: String, kept: [Currency]) -> Reply {
         Reply(
             parameters: ["currency": .string(currency), "known": .array(kept.map { .string($0.rawValue) })],
             error: HistoryInterface.unknownCurrency)
     }
 
-    /// `io.btcpriced.History.Disabled`
     package static let historyDisabled = Reply(error: HistoryInterface.disabled)
 
-    /// `io.btcpriced.History.Unavailable`
     package static func historyUnavailable(_ reason: String) -> Reply {
         Reply(parameters: ["reason": .string(reason)], error: HistoryInterface.unavailable)
     }

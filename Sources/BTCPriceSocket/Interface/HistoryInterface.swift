@@ -1,14 +1,9 @@
 /// The interface `io.btcpriced.History`: names and definition.
 package enum HistoryInterface {
-    /// `io.btcpriced.History`
     package static let name = "io.btcpriced.History"
-    /// `io.btcpriced.History.GetHistory`
     package static let getHistory = "\(name).GetHistory"
-    /// `io.btcpriced.History.GetPriceAt`
     package static let getPriceAt = "\(name).GetPriceAt"
-    /// `io.btcpriced.History.GetDay`
     package static let getDay = "\(name).GetDay"
-    /// There is no such currency.
     package static let unknownCurrency = "\(name).UnknownCurrency"
     /// No history is kept.
     package static let disabled = "\(name).Disabled"

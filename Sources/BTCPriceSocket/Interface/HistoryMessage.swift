@@ -3,7 +3,6 @@ package import BTCPriceCore
 extension Candle: JSONMessage {
     package static var blank: Candle { Candle(start: 0, open: .zero, high: .zero, low: .zero, close: .zero) }
 
-    /// The interface's `Candle`.
     package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
         try fields.required("start", &start, .seconds)
         try fields.required("open", &open, .decimal)
@@ -35,7 +34,6 @@ extension PriceDay: JSONMessage {
         PriceDay(since: Timestamp(milliseconds: 0), open: .zero, high: .zero, low: .zero, close: .zero)
     }
 
-    /// The interface's `Day`.
     package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
         var change = change
         try fields.required("since", &since, .time)

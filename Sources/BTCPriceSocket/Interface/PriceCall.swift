@@ -6,24 +6,16 @@ package enum PriceCall: Sendable, Hashable {
     case getPrice(CachePolicy, String? = nil, maxAge: Int64? = nil)
     /// `WatchPrice`: these currencies; `nil` for the first one. A price older than `maxAge`, milliseconds, is an error.
     case watchPrice([String]? = nil, WatchUpdates = .ticks, maxAge: Int64? = nil)
-    /// `ListCurrencies`
     case listCurrencies
-    /// `GetStatus`
     case getStatus
     /// `ListSources`: of this currency; `nil` for the first one.
     case listSources(String? = nil)
-    /// `GetMetrics`
     case getMetrics
-    /// `Pause`
     case pause
-    /// `Resume`
     case resume
-    /// `Retry`
     case retry(String?)
-    /// A call to `io.btcpriced.History`
     case history(HistoryCall)
 
-    /// The method, for counting calls.
     package var method: PriceMethod {
         switch self {
         case .getPrice: .getPrice
@@ -142,7 +134,6 @@ package enum PriceCall: Sendable, Hashable {
         return .success(read(text))
     }
 
-    /// The call as a message.
     package var call: Call {
         switch self {
         case .getPrice(let policy, let currency, let maxAge):
@@ -200,15 +191,11 @@ extension JSONValue {
 }
 
 extension Reply {
-    /// The reply to `GetPrice` and `WatchPrice`.
     package static func state(_ message: StateMessage, continues: Bool = false) -> Reply {
         Reply(parameters: ["state": .object(message.json)], continues: continues)
     }
 
-    /// `io.btcpriced.Price.TooOld`
-    /// - Parameters:
-    ///   - state: The state with the price that is too old.
-    ///   - boottime: `CLOCK_BOOTTIME` of the reply, milliseconds.
+    /// - Parameter boottime: `CLOCK_BOOTTIME` of the reply, milliseconds.
     package static func tooOld(_ state: PriceState, at boottime: Int64) -> Reply {
         Reply(
             parameters: [
@@ -217,34 +204,28 @@ extension Reply {
             ], error: PriceInterface.tooOld)
     }
 
-    /// The reply to `GetStatus`.
     package static func status(_ message: StatusMessage) -> Reply {
         Reply(parameters: ["status": .object(message.json)])
     }
 
-    /// The reply to `ListSources`.
     package static func sources(_ reports: [SourceReport]) -> Reply {
         Reply(parameters: ["sources": .array(reports.map { .object($0.json) })])
     }
 
-    /// The reply to `ListCurrencies`.
     package static func currencies(_ currencies: [CurrencyMessage]) -> Reply {
         Reply(parameters: ["currencies": .array(currencies.map { .object($0.json) })])
     }
 
-    /// The reply to `GetMetrics`.
     package static func metrics(_ families: [MetricFamily]) -> Reply {
         Reply(parameters: ["families": .array(families.map { .object($0.json) })])
     }
 
-    /// `io.btcpriced.Price.UnknownCurrency`
     package static func unknownCurrency(_ currency: String, known: [String]) -> Reply {
         Reply(
             parameters: ["currency": .string(currency), "known": .array(known.map { .string($0) })],
             error: PriceInterface.unknownCurrency)
     }
 
-    /// The reply to `Retry`.
     package static func retried(_ retried: [String], kept: [Skipped], now: ObservationTime) -> Reply {
         let kept = kept.compactMap { kept -> RetryMessage.Kept? in
             guard case .cooldown(let cooldown) = kept.reason else { return nil }
@@ -255,19 +236,16 @@ extension Reply {
         return Reply(parameters: RetryMessage(retried: retried, kept: kept).json)
     }
 
-    /// `io.btcpriced.Price.UnknownSource`
     package static func unknownSource(_ source: String, known: [String]) -> Reply {
         Reply(
             parameters: ["source": .string(source), "known": .array(known.map { .string($0) })],
             error: PriceInterface.unknownSource)
     }
 
-    /// `io.btcpriced.Price.Busy`
     package static func busy(limit: Int) -> Reply {
         Reply(parameters: ["limit": .integer(Int64(limit))], error: PriceInterface.busy)
     }
 
-    /// `io.btcpriced.Price.FetchFailed`
     package static func fetchFailed(_ failure: FetchFailure) -> Reply {
         Reply(parameters: ["reason": .string(failure.description)], error: PriceInterface.fetchFailed)
     }

@@ -18,15 +18,12 @@ package struct CallTally: Sendable, Hashable {
 
     package init() {}
 
-    /// Counts a call.
     package mutating func add(_ method: PriceMethod, isError: Bool) {
         counts[2 * method.rawValue + (isError ? 1 : 0)] += 1
     }
 
-    /// The calls that got a result.
     package func succeeded(_ method: PriceMethod) -> Int64 { counts[2 * method.rawValue] }
 
-    /// The calls that got an error.
     package func failed(_ method: PriceMethod) -> Int64 { counts[2 * method.rawValue + 1] }
 }
 

@@ -2,7 +2,6 @@
 package enum Product {
     /// The group whose members may change the daemon.
     package static let group = "btc-priced"
-    /// The daemon's name.
     package static let name = "btc-priced"
     package static let vendor = "The btc-priced project"
     /// The version of daemon and client, which is that of the Debian packages.
@@ -11,7 +10,6 @@ package enum Product {
     package static let url = "man:btc-priced(8)"
     /// The socket's file name, in the runtime directory.
     package static let socketName = PriceInterface.name
-    /// The system daemon's socket.
     package static let systemSocket = "/run/btc-priced/\(socketName)"
 
     /// The reply to `org.varlink.service.GetInfo`.

@@ -4,7 +4,6 @@ package import BTCPriceCore
 package struct RetryMessage: Sendable, JSONMessage {
     /// A source that stays in cooldown.
     package struct Kept: Sendable, JSONMessage {
-        /// Its name.
         package var source = ""
         /// When the cooldown ends.
         package var until = Timestamp(milliseconds: 0)

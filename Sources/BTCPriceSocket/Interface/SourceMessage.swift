@@ -5,7 +5,6 @@ extension SourceReport: JSONMessage {
         SourceReport(name: "", order: 0, market: "", address: "", use: .untried)
     }
 
-    /// The interface's `Source`.
     package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
         try fields.required("name", &name, .text)
         try fields.required("order", &order, .integer)

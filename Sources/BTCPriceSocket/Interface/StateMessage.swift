@@ -8,10 +8,7 @@ package struct StateMessage: Sendable, Hashable {
     /// The daemon's `CLOCK_BOOTTIME` when it made the reply, milliseconds; `nil` if it does not say it.
     package var boottime: Int64?
 
-    /// - Parameters:
-    ///   - instance: Changes at every start of the daemon.
-    ///   - state: The state.
-    ///   - boottime: `CLOCK_BOOTTIME`, milliseconds.
+    /// - Parameter boottime: `CLOCK_BOOTTIME`, milliseconds.
     package init(instance: String, state: PriceState, boottime: Int64? = nil) {
         self.instance = instance
         self.state = state
@@ -59,7 +56,6 @@ extension PriceQuote: JSONMessage {
         PriceQuote(value: .zero, currency: "", timestamp: Timestamp(milliseconds: 0), source: "", market: "")
     }
 
-    /// The interface's `Quote`.
     package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
         try fields.required("value", &value, .price)
         try fields.required("currency", &currency, .text)

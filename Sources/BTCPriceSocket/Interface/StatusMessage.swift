@@ -57,13 +57,11 @@ package struct StatusMessage: Sendable, Hashable {
         }
     }
 
-    /// The clients and their limits.
     package struct Clients: Sendable, Hashable {
         /// A limit, and how often it was hit since the start.
         package struct Limit: Sendable, Hashable {
             /// Its name, one of those in the interface's definition.
             package var name: String
-            /// The maximum.
             package var most: Int64
             /// How often a client exceeded it.
             package var hits: Int64
@@ -94,9 +92,7 @@ package struct StatusMessage: Sendable, Hashable {
         }
     }
 
-    /// The daemon's semantic version.
     package var version: String
-    /// Its process id.
     package var pid: Int64
     /// Time since its start, milliseconds, including suspended time.
     package var uptime: Int64
@@ -104,15 +100,11 @@ package struct StatusMessage: Sendable, Hashable {
     package var price: StateMessage
     /// When the current freshness began.
     package var since: Timestamp
-    /// Whether the ticks run.
     package var ticking: Ticking
-    /// The ticks since the start.
     package var ticks: Ticks
     /// The rate of USDT; `nil` before the first measurement.
     package var pegRate: PegRate?
-    /// Where the last price is stored.
     package var store: Store
-    /// The clients and their limits.
     package var clients: Clients
     /// The sources at addresses other than the exchanges' own.
     package var elsewhere: [String]

@@ -3,7 +3,6 @@ package import BTCPriceCore
 extension Consensus: JSONMessage {
     package static var blank: Consensus { Consensus(sources: [], outliers: [], spread: .zero) }
 
-    /// The interface's `Consensus`.
     package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
         try fields.required("sources", &sources, .texts)
         try fields.required("outliers", &outliers, .texts)
@@ -14,7 +13,6 @@ extension Consensus: JSONMessage {
 extension Conversion: JSONMessage {
     package static var blank: Conversion { Conversion(value: .zero, rate: .zero, sources: [], measuredBoottime: 0) }
 
-    /// The interface's `Conversion`.
     package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
         try fields.required("value", &value, .decimal)
         try fields.required("rate", &rate, .decimal)
@@ -28,7 +26,6 @@ extension Derivation: JSONMessage {
         Derivation(value: .zero, currency: "", rate: .zero, rateSource: "", rateDate: "")
     }
 
-    /// The interface's `Derived`.
     package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
         try fields.required("value", &value, .price)
         try fields.required("currency", &currency, .text)
@@ -41,7 +38,6 @@ extension Derivation: JSONMessage {
 extension Uncertainty: JSONMessage {
     package static var blank: Uncertainty { Uncertainty(plusMinus: .zero, markets: 0) }
 
-    /// The interface's `Uncertainty`.
     package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
         try fields.required("plusMinus", &plusMinus, .decimal)
         try fields.required("markets", &markets, .integer)
@@ -51,7 +47,6 @@ extension Uncertainty: JSONMessage {
 extension PegRate: JSONMessage {
     package static var blank: PegRate { PegRate(value: .zero, sources: [], measuredBoottime: 0, isOffPeg: false) }
 
-    /// The interface's `TetherRate`.
     package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
         try fields.required("value", &value, .decimal)
         try fields.required("sources", &sources, .texts)

@@ -2,42 +2,32 @@
 ///
 /// Members keep their order, and numbers never pass through binary floating point.
 package enum JSON: Sendable, Hashable {
-    /// `null`
     case null
-    /// `true` or `false`
     case bool(Bool)
     /// A number without fraction and exponent that fits 64 bits.
     case integer(Int64)
     /// Any other number, as written.
     case number(String)
-    /// A string.
     case string(String)
-    /// An array.
     case array([JSON])
-    /// An object.
     case object(JSONObject)
 
-    /// The string; `nil` for any other value.
     package var stringValue: String? {
         if case .string(let value) = self { value } else { nil }
     }
 
-    /// The integer; `nil` for any other value.
     package var integerValue: Int64? {
         if case .integer(let value) = self { value } else { nil }
     }
 
-    /// The truth value; `nil` for any other value.
     package var boolValue: Bool? {
         if case .bool(let value) = self { value } else { nil }
     }
 
-    /// The elements of an array; `nil` for any other value.
     package var arrayValue: [JSON]? {
         if case .array(let value) = self { value } else { nil }
     }
 
-    /// The object; `nil` for any other value.
     package var objectValue: JSONObject? {
         if case .object(let value) = self { value } else { nil }
     }
@@ -45,19 +35,15 @@ package enum JSON: Sendable, Hashable {
 
 /// The members of a JSON object, in order. Names are unique.
 package struct JSONObject: Sendable, Hashable, ExpressibleByDictionaryLiteral {
-    /// A name with its value.
     package struct Member: Sendable, Hashable {
         package let name: String
         package var value: JSON
     }
 
-    /// The members in their order.
     package private(set) var members: [Member] = []
 
-    /// An object without members.
     package init() {}
 
-    /// The members in the order of the literal, whose names are unique.
     package init(dictionaryLiteral elements: (String, JSON)...) {
         members = elements.map { Member(name: $0, value: $1) }
     }

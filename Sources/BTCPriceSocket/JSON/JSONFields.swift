@@ -27,18 +27,14 @@ extension JSONMessage {
 
 /// Writes the fields of a message, or reads them.
 package struct JSONFields {
-    /// What was written.
     package private(set) var object = JSONObject()
     /// What is read; `nil` to write.
     private let source: JSONValue?
 
-    /// Writes.
     package init() { source = nil }
 
-    /// Reads.
     package init(reading source: JSONValue) { self.source = source }
 
-    /// Whether the fields are read.
     package var isReading: Bool { source != nil }
 
     /// A field that every message has.

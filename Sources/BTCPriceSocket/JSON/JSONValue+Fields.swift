@@ -1,9 +1,7 @@
 /// An object that does not match its definition.
 package struct JSONFieldError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The field that is missing or wrong.
     package let field: String
 
-    /// - Parameter field: The field that is missing or wrong.
     package init(field: String) {
         self.field = field
     }
@@ -32,9 +30,7 @@ extension JSONValue {
 }
 
 extension JSON {
-    /// An integer, or null.
     package static func optional(_ value: Int64?) -> JSON { value.map { .integer($0) } ?? .null }
 
-    /// A string, or null.
     package static func optional(_ value: String?) -> JSON { value.map { .string($0) } ?? .null }
 }

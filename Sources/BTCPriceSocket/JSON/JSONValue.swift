@@ -34,10 +34,8 @@ package struct JSONValue: Sendable, Hashable {
 
     private var first: UInt8 { text[text.startIndex] }
 
-    /// Whether it is `null`.
     package var isNull: Bool { first == UInt8(ascii: "n") }
 
-    /// `true` or `false`; `nil` for any other value.
     package var boolValue: Bool? {
         switch first {
         case UInt8(ascii: "t"): true
@@ -100,7 +98,6 @@ package struct JSONValue: Sendable, Hashable {
     /// The value itself if it is an object; otherwise `nil`.
     package var objectValue: JSONValue? { first == UInt8(ascii: "{") ? self : nil }
 
-    /// Whether it is an array.
     package var isArray: Bool { first == UInt8(ascii: "[") }
 
     /// An element of an array; `nil` if there is none, and for any other value.
@@ -111,7 +108,6 @@ package struct JSONValue: Sendable, Hashable {
         return walk.next()
     }
 
-    /// The elements of an array; `nil` for any other value.
     package var arrayValue: [JSONValue]? {
         guard first == UInt8(ascii: "[") else { return nil }
         var elements: [JSONValue] = []
@@ -264,7 +260,6 @@ extension UInt8 {
 
 /// Why a text is not JSON, and where.
 package struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What is wrong.
     package let reason: String
     /// The position of the error, bytes from the start.
     package let offset: Int

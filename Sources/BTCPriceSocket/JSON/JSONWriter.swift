@@ -1,5 +1,4 @@
 extension JSON {
-    /// How text is laid out.
     package enum Layout {
         /// Without white space.
         case compact

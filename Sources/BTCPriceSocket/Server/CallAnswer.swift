@@ -2,7 +2,6 @@
 package struct CallAnswer: Sendable {
     /// The encoded reply, NUL included.
     let bytes: [UInt8]
-    /// Whether it is an error.
     let isError: Bool
     /// The call that produces the next reply. It is handled once the client has taken this reply; `nil` if this one is the last.
     let next: PriceCall?

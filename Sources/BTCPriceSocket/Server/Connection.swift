@@ -48,9 +48,7 @@ struct Connection {
     /// When the current wait for the client began, `CLOCK_BOOTTIME` in milliseconds.
     private var since: Int64
 
-    /// - Parameters:
-    ///   - limits: The limits for the client.
-    ///   - now: `CLOCK_BOOTTIME`, milliseconds.
+    /// - Parameter now: `CLOCK_BOOTTIME`, milliseconds.
     init(limits: ServerLimits, at now: Int64) {
         mostWaiting = limits.queuedBytes
         input = MessageBuffer(limit: limits.messageBytes)

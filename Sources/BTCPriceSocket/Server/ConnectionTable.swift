@@ -20,10 +20,8 @@ struct ConnectionTable {
 
     private(set) var count = 0
 
-    /// The number of users with connections.
     var users: Int { countByUser.count }
 
-    /// The number of connections of a user.
     func count(of uid: UInt32) -> Int {
         countByUser[uid, default: 0]
     }

@@ -89,7 +89,6 @@ package struct ListeningSocket: Sendable {
     }
 }
 
-/// The system's message for an error number.
 func systemError(_ number: Int32) -> String {
     String(cString: strerror(number))
 }

@@ -25,10 +25,7 @@ package final class PriceServer: StateSubscriber {
 
     /// - Parameters:
     ///   - listener: The socket that clients connect to. The server closes it.
-    ///   - instance: An identifier that changes at every start of the daemon.
-    ///   - limits: The limits for clients.
     ///   - now: The clock that decides whether a reply is fresh.
-    ///   - activity: Records when a client wants a price.
     ///   - administrators: Who may change the daemon. Such calls from other users never reach `answer`.
     ///   - answer: Handles the calls that need more than the cached price.
     ///   - changesAreWatched: Called when a client begins to watch changes between the ticks.

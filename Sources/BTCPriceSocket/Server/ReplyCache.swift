@@ -2,7 +2,6 @@ import BTCPriceCore
 
 /// Counts over all connections since the start.
 struct CallCounts: Equatable {
-    /// Complete calls.
     var calls: Int64 = 0
     /// Calls that were replied to.
     var replied = CallTally()
@@ -48,7 +47,6 @@ struct ReplyCache {
 
     /// Replies to the calls of `org.varlink.service`.
     let service: ServiceInterface
-    /// The limits in force.
     var limits: ServerLimits
     /// Identifies the daemon whose states are published.
     private(set) var instance: String

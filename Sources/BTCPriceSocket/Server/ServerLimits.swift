@@ -96,7 +96,6 @@ package struct ServerLimits: Sendable, Hashable {
 
 /// The loop's counts of its clients, and of the limits hit since the start.
 package struct ClientCounts: Sendable, Hashable {
-    /// Open connections.
     package var connections = 0
     /// Users with open connections.
     package var users = 0
@@ -106,7 +105,6 @@ package struct ClientCounts: Sendable, Hashable {
     package var calls: Int64 = 0
     /// Calls that were replied to, by their methods.
     package var replied = CallTally()
-    /// The limits in force.
     package var limits: ServerLimits
     /// Connections refused because of ``ServerLimits/connections``.
     package var refused: Int64 = 0

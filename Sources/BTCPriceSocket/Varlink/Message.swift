@@ -1,6 +1,5 @@
 /// Why a message is not valid Varlink.
 package struct MessageError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What is wrong.
     package let reason: String
 
     package var description: String { reason }
@@ -78,7 +77,6 @@ package struct Call: Sendable, Hashable {
     }
 }
 
-/// A reply to a call.
 package struct Reply: Sendable, Hashable {
     /// The parameters of the reply or of the error.
     package var parameters: JSONValue

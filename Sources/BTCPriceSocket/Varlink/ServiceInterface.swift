@@ -1,6 +1,5 @@
 /// `org.varlink.service`, which every Varlink service implements (varlink.org, Service): it describes the service.
 package struct ServiceInterface: Sendable {
-    /// `org.varlink.service`
     package static let name = "org.varlink.service"
 
     /// The reply to `GetInfo`, without its list of interfaces.
@@ -56,7 +55,6 @@ package struct ServiceInterface: Sendable {
         }
     }
 
-    /// The interface's definition.
     package static let description = """
         # The Varlink Service Interface is provided by every varlink service. It
         # describes the service and the interfaces it implements.
@@ -98,17 +96,14 @@ package struct ServiceInterface: Sendable {
 }
 
 extension Reply {
-    /// `org.varlink.service.InterfaceNotFound`
     package static func interfaceNotFound(_ interface: String) -> Reply {
         service("InterfaceNotFound", ["interface": .string(interface)])
     }
 
-    /// `org.varlink.service.MethodNotFound`
     package static func methodNotFound(_ method: String) -> Reply {
         service("MethodNotFound", ["method": .string(method)])
     }
 
-    /// `org.varlink.service.MethodNotImplemented`
     package static func methodNotImplemented(_ method: String) -> Reply {
         service("MethodNotImplemented", ["method": .string(method)])
     }
@@ -119,10 +114,8 @@ extension Reply {
         service("InvalidParameter", ["parameter": JSON(parameter)])
     }
 
-    /// `org.varlink.service.PermissionDenied`
     package static let permissionDenied = service("PermissionDenied", [:])
 
-    /// `org.varlink.service.ExpectedMore`
     package static let expectedMore = service("ExpectedMore", [:])
 
     private static func service(_ name: String, _ parameters: JSONObject) -> Reply {

@@ -39,7 +39,6 @@ final class BrokerLoop<Client: BrokerClient>: Sendable {
         if wakeDescriptor >= 0 { close(wakeDescriptor) }
     }
 
-    /// Starts the thread.
     func start(_ client: Client) {
         // Use a separate queue, because the loop blocks.
         DispatchQueue(label: "io.btcpriced.broker").async {

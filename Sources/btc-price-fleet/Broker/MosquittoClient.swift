@@ -80,7 +80,6 @@ final class MosquittoClient {
     /// The socket; -1 without one. May change with every call.
     var descriptor: Int32 { mosquitto_socket(handle) }
 
-    /// Whether there is data to write.
     var wantsToWrite: Bool { mosquitto_want_write(handle) }
 
     /// What has happened since the last call.

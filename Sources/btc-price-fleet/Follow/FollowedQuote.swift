@@ -3,7 +3,6 @@ import BTCPriceCore
 
 /// The price in one currency that a publisher reports. Decides which messages are accepted, and how old the price is. A pure value.
 struct FollowedQuote: Sendable {
-    /// Why a message is refused.
     enum Refusal: Error, Sendable, Hashable, CustomStringConvertible {
         /// It is not a valid quote of this publisher and currency.
         case malformed(String)

@@ -39,7 +39,6 @@ final class PublisherSocket: Sendable {
         try server.start()
     }
 
-    /// Sends a state to the clients.
     func tell(_ message: StateMessage, interval: Int64) {
         known.withLock { known in
             known.instance = message.instance

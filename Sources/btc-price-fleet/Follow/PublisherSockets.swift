@@ -2,13 +2,11 @@ import BTCPriceSocket
 import Logging
 import Synchronization
 
-/// The sockets of the publishers that are followed.
 final class PublisherSockets: Sendable {
     private let directory: String
     private let logger: Logger
     private let sockets = Mutex<[String: PublisherSocket]>([:])
 
-    /// - Parameter directory: The directory for the sockets.
     init(directory: String, logger: Logger) {
         self.directory = directory
         self.logger = logger

@@ -53,7 +53,6 @@ enum FleetTopic: Sendable, Hashable {
         }
     }
 
-    /// The topic's name.
     var text: String {
         let prefix = "\(Self.root)/\(publisher)"
         return switch self {

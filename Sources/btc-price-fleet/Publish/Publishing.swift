@@ -50,11 +50,6 @@ struct Publishing: BrokerClient {
     private var lastValue: [String: Int64] = [:]
     private var isDescribed = false
 
-    /// - Parameters:
-    ///   - name: The publisher's name.
-    ///   - bootID: Different at every start.
-    ///   - isForHomeAssistant: Whether to publish for Home Assistant, too.
-    ///   - news: The news to publish.
     init(name: String, bootID: String, isForHomeAssistant: Bool, news: DaemonNews) {
         self.name = name
         self.bootID = bootID

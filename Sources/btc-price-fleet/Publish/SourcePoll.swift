@@ -13,9 +13,7 @@ final class SourcePoll: Sendable {
     private let signal = StopSignal()
     private let isStopped = Atomic<Bool>(false)
 
-    /// - Parameters:
-    ///   - socket: Returns the path of the daemon's socket.
-    ///   - told: Called with the reports, on the poll's thread.
+    /// - Parameter told: Called with the reports, on the poll's thread.
     init(socket: @escaping @Sendable () -> String, told: @escaping @Sendable ([SourceReport]) -> Void) {
         self.socket = socket
         self.told = told

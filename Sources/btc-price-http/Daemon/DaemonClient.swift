@@ -38,9 +38,7 @@ final class DaemonClient: Sendable {
     private let days: KeptReplies<String?, PriceDay?>
     private let moments: KeptReplies<Moment, (known: PriceAt?, currency: String)>
 
-    /// - Parameters:
-    ///   - maxAge: The age above which a price counts as missing unless a client says another, seconds.
-    ///   - socket: Returns the path of the daemon's socket.
+    /// - Parameter maxAge: The age above which a price counts as missing unless a client says another, seconds.
     init(maxAge: Int64, socket: @escaping @Sendable () -> String) {
         self.maxAge = maxAge
         let link = DaemonLink(timeout: .seconds(2), socket: socket)

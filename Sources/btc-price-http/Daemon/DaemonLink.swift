@@ -15,9 +15,7 @@ final class DaemonLink: @unchecked Sendable {
     private var connection: PriceConnection?
     private var hungAt: ContinuousClock.Instant?
 
-    /// - Parameters:
-    ///   - socket: Returns the path of the daemon's socket.
-    ///   - timeout: The timeout of a call. It must be longer than a healthy daemon takes.
+    /// - Parameter timeout: The timeout of a call. It must be longer than a healthy daemon takes.
     init(timeout: Duration, socket: @escaping @Sendable () -> String) {
         self.timeout = timeout
         self.socket = socket

@@ -24,7 +24,6 @@ final class KeptReplies<Question: Sendable & Hashable, Reply: Sendable>: Sendabl
     ///   - time: How long a reply is kept.
     ///   - limit: The maximum number of replies that are kept, because clients can vary requests without limit.
     ///   - rate: The rate limit for calls; `nil` if there are only few different requests.
-    ///   - call: Calls the daemon.
     init(
         for time: Duration = .milliseconds(250), limit: Int = 16, rate: CallRate? = nil,
         call: @escaping @Sendable (Question) async -> Result<Reply, Problem>

@@ -76,7 +76,6 @@ struct GatewayRequest: Sendable {
     }
 }
 
-/// The response to a request.
 struct GatewayResponse: Sendable {
     var status = HTTPResponseStatus.ok
     var headers = HTTPHeaders()

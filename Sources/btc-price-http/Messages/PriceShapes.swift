@@ -35,7 +35,6 @@ enum PriceShapes {
         state.freshness == .fresh ? nil : StaleReason.text(of: state.failure, ticking: state.ticking)
     }
 
-    /// The last 24 hours.
     static func day(_ day: PriceDay) -> JSONObject {
         [
             "since": .string(HTTPDate.rfc3339(day.since.milliseconds)), "open": .string(day.open.description),
@@ -79,7 +78,6 @@ enum PriceShapes {
         return object
     }
 
-    /// The daemon's status.
     static func status(_ status: StatusMessage) -> JSONObject {
         var object: JSONObject = [
             "version": .string(status.version), "uptimeMs": .integer(status.uptime),
@@ -101,7 +99,6 @@ enum PriceShapes {
         return object
     }
 
-    /// A source of a currency.
     static func source(_ report: SourceReport) -> JSONObject {
         var object: JSONObject = [
             "name": .string(report.name), "order": .integer(report.order), "market": .string(report.market),

@@ -4,7 +4,6 @@ import BTCPriceFeature
 import NIOCore
 import NIOHTTP1
 
-/// The routes of the gateway.
 struct GatewayRoutes: Sendable {
     let daemon: DaemonClient
     let policy: AccessPolicy
@@ -165,7 +164,7 @@ struct GatewayRoutes: Sendable {
         return text == "1"
     }
 
-    // MARK: - Monitoring
+    // MARK: - Monitoring and prices
 
     private func metrics(_ request: GatewayRequest) async throws(Problem) -> GatewayResponse {
         let isOpenMetrics = request.preferred(["text/plain", "application/openmetrics-text"]) != "text/plain"
@@ -183,8 +182,6 @@ struct GatewayRoutes: Sendable {
         }
         return Representation(.object(["state": .string("fresh")]), cacheControl: "no-store").response(to: request)
     }
-
-    // MARK: - Prices
 
     /// All prices. The daemon has judged their age.
     private func prices(_ request: GatewayRequest) async throws(Problem) -> PriceList {

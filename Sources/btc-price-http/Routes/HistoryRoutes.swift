@@ -3,7 +3,6 @@ import BTCPriceCore
 import BTCPriceFeature
 import NIOHTTP1
 
-/// The routes for prices of the past.
 struct HistoryRoutes: Sendable {
     /// The maximum number of candles in a response.
     private static let most = 2000

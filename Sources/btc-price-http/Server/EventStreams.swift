@@ -49,7 +49,6 @@ final class EventStreams {
 
     /// - Parameters:
     ///   - most: The maximum number of streams.
-    ///   - socket: Returns the path of the daemon's socket.
     ///   - kept: The currencies that the daemon keeps; `nil` if it does not respond.
     init(
         atMost most: Int, socket: @escaping @Sendable () -> String, kept: @escaping @Sendable () async -> PriceList?,

@@ -18,11 +18,9 @@ final class GatewayConnection: ChannelInboundHandler {
     }
 
     private enum Phase {
-        /// No request has begun.
         case idle
         /// The first bytes of a request have arrived.
         case reading
-        /// The head has arrived.
         case head(HTTPRequestHead)
         /// A request waits, because the client does not read the responses to its earlier ones.
         case held(HTTPRequestHead)

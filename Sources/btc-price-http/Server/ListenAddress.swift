@@ -14,7 +14,6 @@ struct ListenAddress: Sendable, Hashable, CustomStringConvertible {
     /// `127.0.0.1:8340`, `[::1]:8340` or `unix:/run/btc-price-http/http.sock`
     let description: String
 
-    /// The default address.
     static let standard = "127.0.0.1:8340"
 
     /// - Parameter text: A numeric address with a port, or `unix:` with an absolute path.

@@ -3,7 +3,6 @@ import BTCPriceFeature
 import CommandLine
 import Glibc
 
-/// `btcctl metrics`
 enum Metrics {
     static let verb = Verb(
         command: Command(

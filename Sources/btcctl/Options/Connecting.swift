@@ -1,7 +1,6 @@
 import BTCPriceSocket
 import Glibc
 
-/// Connects to a daemon.
 enum Connecting {
     /// The currency to use: the named one, otherwise the one in `BTCCTL_CURRENCY`; `nil` for the daemon's first.
     static func currency(_ named: String?) -> String? {
@@ -19,7 +18,6 @@ enum Connecting {
             SocketSearch.paths(named: socket, environment: Output.environment, uid: getuid()), patience: patience, body)
     }
 
-    /// - Parameter paths: The sockets, in order.
     static func withDaemon<Result>(
         _ paths: [String], patience: Duration, _ body: (inout PriceConnection) throws(ClientError) -> Result
     ) throws(Complaint) -> Result {

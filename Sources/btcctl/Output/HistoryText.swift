@@ -9,7 +9,6 @@ enum DayZone: String, CaseIterable {
     case local
 }
 
-/// Candles as text.
 struct HistoryText {
     static let csvHeader = "time,start,open,high,low,close,ticks,fresh,origin,covered_minutes,doubtful"
 
@@ -17,7 +16,6 @@ struct HistoryText {
     let currency: String
     let step: Candle.Step
     let timestamps: ReaderTimestampFormatter
-    /// Whose midnight begins a day.
     let days: DayZone
 
     init(currency: String, step: Candle.Step, timestamps: ReaderTimestampFormatter, days: DayZone = .utc) {
@@ -29,12 +27,10 @@ struct HistoryText {
         self.days = days
     }
 
-    /// The first row of the table.
     var header: [String] {
         [step == .day ? "Day (\(days == .utc ? "UTC" : "local"))" : "Time", "Open", "High", "Low", "Close", "Origin"]
     }
 
-    /// A row of the table.
     func row(_ candle: Candle) -> [String] {
         let money = MoneyFormatter()
         return [step == .day ? day(candle) : timestamps.string(from: start(of: candle))]
@@ -101,7 +97,6 @@ struct HistoryText {
             "\(name) \(time): \(parts.joined(separator: ", ")); \(([origin] + notes(candle)).joined(separator: ", "))"
     }
 
-    /// The date of a day.
     private func day(_ candle: Candle) -> String {
         var timestamps = timestamps
         timestamps.isUTC = days == .utc

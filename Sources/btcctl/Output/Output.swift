@@ -59,7 +59,6 @@ enum Output {
         JSON.object(["version": .integer(jsonVersion), name: value]).text
     }
 
-    /// An error as one JSON object.
     static func json(_ complaint: Complaint) -> String {
         let object: JSONObject = [
             "version": .integer(jsonVersion), "error": .string(complaint.word), "message": .string(complaint.message),

@@ -12,12 +12,10 @@ struct PriceOutput: Equatable {
         case raw
         /// The user's template, with values.
         case format(FormatTemplate)
-        /// The format of a status bar.
         case bar(Bar)
     }
 
     var form = Form.text
-    /// How times are printed.
     var timestamps = ReaderTimestampFormatter()
 
     /// Whether the price is shown as the satoshis that one unit of its currency buys.

@@ -36,7 +36,6 @@ struct StyledLine: Equatable {
 
     var parts: [Part] = []
 
-    /// A plain line.
     init(_ text: String) {
         parts = [Part(text: text)]
     }

@@ -3,7 +3,6 @@
 
 /// Starts a command in a child process.
 enum CommandStart {
-    /// Why the command could not be started.
     struct Failure: Error {
         let reason: String
     }

@@ -23,9 +23,7 @@ protocol WatchSink {
     var wantsPast: Bool { get }
     /// Takes in the prices of the last minutes, before the first state.
     mutating func begin(with candles: [Candle])
-    /// Shows a note.
     mutating func tell(_ note: String)
-    /// Shows a state.
     mutating func show(_ message: StateMessage)
     /// The daemon is gone, or the watch has ended for another reason. Called once for each kind of reason, until a state comes.
     mutating func lost(_ complaint: Complaint)
